@@ -1,0 +1,40 @@
+"""Writes the C source of shardfeed._native: build_native.py HEADER OUTPUT.
+
+The header is the only description of the library. cffi reads it after the lines that start with '#'
+and the two __cplusplus blocks are dropped; the C compiler reads it as it is and checks every
+declaration (cffi's out-of-line API mode, cffi 1.15.1 or later).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import cffi
+
+# What the library calls; _stream.py and _urls.py define these with ffi.def_extern().
+CALLBACKS = """
+extern "Python" void python_log(void *ctx, int32_t level, const char *message);
+extern "Python" int32_t python_url(void *ctx, const char *url, size_t size);
+"""
+
+
+def declarations(header: str) -> str:
+    """The declarations of the header, without preprocessor lines and C++ blocks."""
+    plain = re.sub(r"#ifdef __cplusplus\n.*?#endif\n", "", header, flags=re.DOTALL)
+    return re.sub(r"^#.*\n", "", plain, flags=re.MULTILINE)
+
+
+def main() -> None:
+    header_path, output_path = sys.argv[1:]
+    with open(header_path, encoding="utf-8") as file:
+        header = file.read()
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(header))
+    ffi.cdef(CALLBACKS)
+    ffi.set_source("shardfeed._native", "#include <shardfeed.h>")
+    ffi.emit_c_code(output_path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""shardfeed: feeds machine-learning training from tar shards.
+
+    import shardfeed
+
+    with shardfeed.Stream("train-{000000..000099}.tar", shuffle=1000, seed=1) as stream:
+        for sample in stream:
+            image, label = sample["jpg"], int(bytes(sample["cls"]))
+
+A sample is a Mapping from field name to a read-only memoryview, with .key and .shard. Options of a
+stream are listed by shardfeed.options(). All errors are shardfeed.Error, and also the built-in ones
+people catch.
+"""
+
+from ._errors import (
+    AccessError,
+    AmbiguousError,
+    AuthError,
+    CancelledError,
+    ChangedError,
+    ChildError,
+    Error,
+    ForkedError,
+    FormatError,
+    IntegrityError,
+    InternalError,
+    LimitError,
+    NetPermanentError,
+    NetTransientError,
+    NoMemoryError,
+    NoSpaceError,
+    NotFoundError,
+    ReadError,
+    ThrottledError,
+    TimeoutError,
+    TLSError,
+    TruncatedError,
+    UnsupportedError,
+    UsageError,
+)
+from ._native import ffi as _ffi
+from ._native import lib as _lib
+from ._options import features, options
+from ._sample import Sample
+from ._stream import SampleIterator, Stream
+from ._urls import expand_urls
+
+__version__: str = _ffi.string(_lib.shf_version_string()).decode("ascii")
+
+__all__ = [
+    "AccessError",
+    "AmbiguousError",
+    "AuthError",
+    "CancelledError",
+    "ChangedError",
+    "ChildError",
+    "Error",
+    "ForkedError",
+    "FormatError",
+    "IntegrityError",
+    "InternalError",
+    "LimitError",
+    "NetPermanentError",
+    "NetTransientError",
+    "NoMemoryError",
+    "NoSpaceError",
+    "NotFoundError",
+    "ReadError",
+    "Sample",
+    "SampleIterator",
+    "Stream",
+    "TLSError",
+    "ThrottledError",
+    "TimeoutError",
+    "TruncatedError",
+    "UnsupportedError",
+    "UsageError",
+    "__version__",
+    "expand_urls",
+    "features",
+    "options",
+]

@@ -1,0 +1,153 @@
+# Types of the extension module that cffi builds from include/shardfeed.h, as far as this package
+# uses it. cffi knows the C types and checks them at run time; here every C value is a _CData.
+
+from collections.abc import Callable
+from typing import Any, Literal, TypedDict, TypeVar, type_check_only
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+@type_check_only
+class _CData:
+    def __getattr__(self, name: str) -> Any: ...
+    def __getitem__(self, index: int) -> Any: ...
+    def __setitem__(self, index: int, value: object) -> None: ...
+    def __bool__(self) -> bool: ...
+
+@type_check_only
+class _FFI:
+    NULL: _CData
+    def new(self, cdecl: str, init: object = ...) -> _CData: ...
+    def gc(self, cdata: _CData, destructor: Callable[[_CData], object]) -> _CData: ...
+    def release(self, cdata: _CData) -> None: ...
+    def buffer(self, cdata: _CData, size: int = ...) -> Any: ...
+    def string(self, cdata: _CData) -> bytes: ...
+    def unpack(self, cdata: _CData, length: int) -> list[int]: ...
+    def new_handle(self, value: object) -> _CData: ...
+    def from_handle(self, handle: _CData) -> Any: ...
+    def def_extern(self, name: str = ...) -> Callable[[_F], _F]: ...
+
+@type_check_only
+class _Lib:
+    SHF_OK: int
+    SHF_END: int
+    SHF_E_FORMAT: int
+    SHF_E_TRUNCATED: int
+    SHF_E_INTEGRITY: int
+    SHF_E_LIMIT: int
+    SHF_E_UNSUPPORTED: int
+    SHF_E_AMBIGUOUS: int
+    SHF_E_CHANGED: int
+    SHF_E_NET_TRANSIENT: int
+    SHF_E_NET_PERMANENT: int
+    SHF_E_THROTTLED: int
+    SHF_E_AUTH: int
+    SHF_E_TLS: int
+    SHF_E_IO: int
+    SHF_E_NOSPACE: int
+    SHF_E_NOMEM: int
+    SHF_E_CANCELLED: int
+    SHF_E_TIMEOUT: int
+    SHF_E_CHILD: int
+    SHF_E_USAGE: int
+    SHF_E_FORKED: int
+    SHF_E_NOT_FOUND: int
+    SHF_E_INTERNAL: int
+    SHF_OPTION_NAME: int
+    SHF_OPTION_TYPE: int
+    SHF_OPTION_DEFAULT: int
+    SHF_OPTION_RANGE: int
+    SHF_OPTION_OPENERS: int
+    SHF_OPTION_HELP: int
+    SHF_LOG_ERROR: int
+    SHF_LOG_WARNING: int
+    SHF_LOG_INFO: int
+    SHF_STAT_EPOCH_SAMPLES: int
+    SHF_BLOCK_FIRST_FIELD: int
+    SHF_BLOCK_SCHEMA: int
+    SHF_BLOCK_KEY: int
+    SHF_BLOCK_SHARD: int
+    SHF_BLOCK_URL: int
+    SHF_BLOCK_BUFFER: int
+    SHF_BLOCK_START: int
+    SHF_BLOCK_STOP: int
+    SHF_BLOCK_COLUMNS: int
+    python_log: _CData
+    python_url: _CData
+    def shf_version(self) -> int: ...
+    def shf_version_string(self) -> _CData: ...
+    def shf_feature(self, name: bytes) -> _CData: ...
+    def shf_strerror(self, code: int) -> _CData: ...
+    def shf_error_name(self, code: int) -> _CData: ...
+    def shf_options_new(self) -> _CData: ...
+    def shf_options_free(self, options: _CData) -> None: ...
+    def shf_options_set(self, options: _CData, name: bytes, value: bytes, error: _CData) -> int: ...
+    def shf_option_describe(self, index: int, what: int) -> _CData: ...
+    def shf_options_set_log(
+        self, options: _CData, level: int, log: _CData, ctx: _CData
+    ) -> None: ...
+    def shf_expand_urls(
+        self,
+        urls: _CData,
+        url_count: int,
+        options: _CData,
+        each: _CData,
+        ctx: _CData,
+        error: _CData,
+    ) -> int: ...
+    def shf_stream_open(
+        self, out: _CData, urls: _CData, url_count: int, options: _CData, error: _CData
+    ) -> int: ...
+    def shf_stream_next_block(
+        self, stream: _CData, max_samples: int, out: _CData, error: _CData
+    ) -> int: ...
+    def shf_stream_stat(self, stream: _CData, stat: int, value: _CData) -> int: ...
+    def shf_stat_name(self, stat: int) -> _CData: ...
+    def shf_stream_cancel(self, stream: _CData) -> None: ...
+    def shf_stream_close(self, stream: _CData) -> None: ...
+    def shf_block_unref(self, block: _CData) -> None: ...
+    def shf_block_columns(
+        self, block: _CData, column_count: int, columns: _CData, counts: _CData
+    ) -> None: ...
+    def shf_block_keys(self, block: _CData, out: _CData) -> None: ...
+    def shf_block_buffer(self, block: _CData, index: int, out: _CData) -> int: ...
+    def shf_block_schema(self, block: _CData, index: int, out: _CData) -> int: ...
+    def shf_block_url(self, block: _CData, index: int, out: _CData) -> int: ...
+
+ffi: _FFI
+lib: _Lib
+
+# The keyword arguments of Stream, for type checkers and editors. At run time the library's own
+# table decides; tests/python/test_options.py compares the two.
+@type_check_only
+class StreamOptions(TypedDict, total=False):
+    threads: int | str
+    memory: int | str
+    shuffle_shards: bool | str
+    shuffle: int | str
+    seed: int | str
+    epoch: int | str
+    epochs: int | str
+    epoch_samples: int | str
+    resample: bool | str
+    lanes: int | str
+    rank: int | str
+    world_size: int | str
+    worker: int | str
+    num_workers: int | str
+    on_error: Literal["raise", "skip_sample", "skip_shard"]
+    max_skips: int | str
+    end_marker: Literal["required", "optional"]
+    concat: bool | str
+    trailing: Literal["refuse", "ignore"]
+    allow_empty: bool | str
+    duplicate_keys: Literal["error", "accept"]
+    max_member: int | str
+    max_sample: int | str
+    max_name: int | str
+    max_meta: int | str
+    max_ratio: int | str
+    max_window: int | str
+    max_shards: int | str
+    pipe_timeout: float | str
+    expand: bool | str
+    secure: bool | str

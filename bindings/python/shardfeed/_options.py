@@ -1,0 +1,94 @@
+"""Options by name: the library's table is read, never copied."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+from ._errors import UsageError, error_from
+from ._native import ffi, lib
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ._native import _CData
+
+_FEATURES = ("gzip", "bzip2", "xz", "zstd", "lz4", "pipe")
+
+
+def _text(pointer: _CData) -> str:
+    return ffi.string(pointer).decode("utf-8")
+
+
+def options() -> list[dict[str, str]]:
+    """All options that Stream takes as keywords, in the library's order.
+
+    Each has "name", "type" ("bool", "count", "bytes", "duration" or "choice"), "default", "range",
+    "openers" (who takes it) and "help".
+    """
+    properties = {
+        "name": lib.SHF_OPTION_NAME,
+        "type": lib.SHF_OPTION_TYPE,
+        "default": lib.SHF_OPTION_DEFAULT,
+        "range": lib.SHF_OPTION_RANGE,
+        "openers": lib.SHF_OPTION_OPENERS,
+        "help": lib.SHF_OPTION_HELP,
+    }
+    described: list[dict[str, str]] = []
+    while lib.shf_option_describe(len(described), lib.SHF_OPTION_NAME):
+        index = len(described)
+        described.append(
+            {name: _text(lib.shf_option_describe(index, what)) for name, what in properties.items()}
+        )
+    return described
+
+
+def option_default(name: str) -> str:
+    """The default of one option, as text."""
+    return next(option["default"] for option in options() if option["name"] == name)
+
+
+def features() -> dict[str, str | None]:
+    """What the library was built with: feature -> library behind it, None when it is missing."""
+    found = {name: lib.shf_feature(name.encode()) for name in _FEATURES}
+    return {name: _text(what) if what else None for name, what in found.items()}
+
+
+def option_texts(values: Mapping[str, object]) -> dict[str, str]:
+    """The values of keyword arguments as the library takes them: True is "true", 1000 is "1000"."""
+    return {name: _option_text(name, value) for name, value in values.items()}
+
+
+def _option_text(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else f"{value:.9f}"
+    try:
+        return str(operator.index(value))  # type: ignore[arg-type]
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"option {name}: bool, int, float or str expected, not {kind}") from None
+
+
+def native_options(texts: Mapping[str, str]) -> _CData:
+    """A shf_options with these options set.
+
+    TypeError for an unknown name, with the nearest one; UsageError for a bad value.
+    """
+    native = lib.shf_options_new()
+    if not native:
+        raise MemoryError
+    native = ffi.gc(native, lib.shf_options_free)
+    error = ffi.new("shf_error *")
+    for name, text in texts.items():
+        if "\0" in text:
+            raise UsageError(f"option {name}: the value has a NUL character")
+        encoded = text.encode("utf-8", "surrogateescape")
+        if lib.shf_options_set(native, name.encode("utf-8", "replace"), encoded, error):
+            if any(option["name"] == name for option in options()):
+                raise error_from(error)
+            raise TypeError(f"unexpected keyword argument: {error_from(error)}")
+    return native

@@ -1,0 +1,124 @@
+"""Samples: a key and named byte fields, read where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeVar, overload
+
+if TYPE_CHECKING:
+    from ._block import Block
+
+_T = TypeVar("_T")
+
+
+class Sample(Mapping[str, memoryview]):
+    """A Mapping from field name to bytes, as read-only memoryviews: sample["jpg"].
+
+    Nothing is copied: bytes(sample["jpg"]) copies one field, sample.to_dict() all of them. Views
+    stay valid when the sample, the iterator and the stream are gone. Samples of a stream cannot be
+    changed, and pickle as copies. Names and keys that are not UTF-8 are str with surrogate escapes.
+    """
+
+    __slots__ = ("_block", "_field", "_index", "_schema")
+
+    def __init__(
+        self, block: Block | _CopiedBlock, index: int, schema: dict[str, int], field: int
+    ) -> None:
+        self._block = block
+        self._index = index  # number of the sample in the block
+        self._schema = schema  # field name -> position in the sample
+        self._field = field  # number of the sample's first field in the block
+
+    @property
+    def key(self) -> str:
+        """What the names of the sample's members have in common: "a/0001"."""
+        return self._block.key(self._index)
+
+    @property
+    def shard(self) -> str:
+        """The URL of the shard the sample came from, without secrets."""
+        return self._block.shard(self._index)
+
+    def to_dict(self) -> dict[str, bytes]:
+        """A copy: field name -> bytes."""
+        return {name: bytes(view) for name, view in self.items()}
+
+    def __getitem__(self, name: str) -> memoryview:
+        at = self._field + self._schema[name]
+        block = self._block
+        return block.views[block.buffers[at]][block.starts[at] : block.stops[at]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._schema
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._schema)
+
+    def __len__(self) -> int:
+        return len(self._schema)
+
+    def _fields(self) -> dict[str, memoryview]:
+        # The inner loop of most programs; faster than any comprehension, zip or map (measured).
+        block = self._block
+        views, buffers, starts, stops = block.views, block.buffers, block.starts, block.stops
+        at = self._field
+        fields = {}
+        for name in self._schema:
+            fields[name] = views[buffers[at]][starts[at] : stops[at]]
+            at += 1
+        return fields
+
+    def keys(self) -> KeysView[str]:
+        return self._schema.keys()
+
+    def values(self) -> ValuesView[memoryview]:
+        return self._fields().values()
+
+    def items(self) -> ItemsView[str, memoryview]:
+        return self._fields().items()
+
+    @overload
+    def get(self, name: str) -> memoryview | None: ...
+    @overload
+    def get(self, name: str, default: memoryview | _T) -> memoryview | _T: ...
+    def get(self, name: str, default: object = None) -> object:
+        return self[name] if name in self._schema else default
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}: {len(view)} bytes" for name, view in self.items())
+        return f"<shardfeed.Sample {self.key!r} {sizes}>"
+
+    def __copy__(self) -> Sample:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Sample:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _copied_sample, (self.key, self.shard, self.to_dict())
+
+
+class _CopiedBlock:
+    """The block of one sample that was pickled: its bytes, without the library."""
+
+    __slots__ = ("_key", "_shard", "buffers", "starts", "stops", "views")
+
+    def __init__(self, key: str, shard: str, fields: Mapping[str, bytes]) -> None:
+        self._key = key
+        self._shard = shard
+        self.views = [memoryview(b"".join(fields.values()))]
+        self.buffers = [0] * len(fields)
+        self.stops = list(accumulate(map(len, fields.values())))
+        self.starts = [0, *self.stops]
+
+    def key(self, index: int) -> str:
+        return self._key
+
+    def shard(self, index: int) -> str:
+        return self._shard
+
+
+def _copied_sample(key: str, shard: str, fields: dict[str, bytes]) -> Sample:
+    schema = {name: position for position, name in enumerate(fields)}
+    return Sample(_CopiedBlock(key, shard, fields), 0, schema, 0)

@@ -1,0 +1,59 @@
+"""URLs: what callers may pass for shards, and the library's expansion."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ._errors import UsageError, error_from
+from ._native import ffi, lib
+from ._options import native_options, option_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import TypeAlias, Unpack
+
+    from ._native import StreamOptions, _CData
+
+    URL: TypeAlias = str | os.PathLike[str]
+    URLs: TypeAlias = URL | Iterable[URL]
+
+
+def url_list(urls: URLs) -> list[str]:
+    """One URL or path, or many of them, as a list of strings."""
+    if isinstance(urls, (str, bytes, os.PathLike)):
+        urls = [urls]
+    listed = [os.fsdecode(url) for url in urls]
+    if any("\0" in url for url in listed):
+        raise UsageError("a URL has a NUL character")
+    return listed
+
+
+def native_urls(urls: list[str]) -> tuple[_CData, list[_CData]]:
+    """A C array of the URLs, and what has to live as long as it is used."""
+    texts = [ffi.new("char[]", os.fsencode(url)) for url in urls]
+    return ffi.new("const char *[]", texts), texts
+
+
+@ffi.def_extern()
+def python_url(ctx: _CData, url: _CData, size: int) -> int:
+    collected: list[str] = ffi.from_handle(ctx)
+    collected.append(os.fsdecode(bytes(ffi.buffer(url, size))))
+    return 0
+
+
+def expand_urls(urls: URLs, **options: Unpack[StreamOptions]) -> list[str]:
+    """The shards that URLs name, in order: braces, "::", ${NAME} and @FILE lists expanded.
+
+    Takes the options of Stream; those that matter here are expand, secure and max_shards.
+    """
+    listed = url_list(urls)
+    array, texts = native_urls(listed)
+    collected: list[str] = []
+    handle = ffi.new_handle(collected)
+    error = ffi.new("shf_error *")
+    native = native_options(option_texts(options))
+    if lib.shf_expand_urls(array, len(texts), native, lib.python_url, handle, error):
+        raise error_from(error)
+    return collected

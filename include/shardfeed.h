@@ -1,0 +1,403 @@
+/* shardfeed.h - feed machine-learning training from tar shards
+ *
+ * This file is the manual of libshardfeed. It compiles alone as C99, C11, C++17 and C++20, and
+ * parses with cffi and bindgen once the lines that start with '#' and the two __cplusplus blocks
+ * are dropped.
+ *
+ *     shf_options *options = shf_options_new();
+ *     shf_options_set(options, "shuffle", "1000", &error);
+ *
+ *     const char *urls[] = {"train-{000000..000099}.tar"};
+ *     shf_stream *stream;
+ *     if (shf_stream_open(&stream, urls, 1, options, &error) != SHF_OK) {
+ *         fprintf(stderr, "%s\n", error.message);
+ *         return 1;
+ *     }
+ *     shf_sample *sample;
+ *     int32_t rc;
+ *     while ((rc = shf_stream_next(stream, &sample, &error)) == SHF_OK) {
+ *         shf_bytes jpg;
+ *         if (shf_sample_find(sample, "jpg", 3, &jpg) == SHF_OK) use(jpg.data, jpg.size);
+ *         shf_sample_unref(sample);
+ *     }
+ *     if (rc != SHF_END) fprintf(stderr, "%s\n", error.message);
+ *     shf_stream_close(stream);
+ *     shf_options_free(options);
+ *
+ * A SAMPLE is a key and named byte fields. The members of a tar file that follow one another and
+ * share everything up to the first dot of the last path component are one sample: "a/0001.jpg"
+ * and "a/0001.cls" make the sample with key "a/0001" and the fields "jpg" and "cls". Field names
+ * are lower-cased (ASCII), keys are not. Keys and names are bytes, any byte but NUL.
+ *
+ * THE PROMISE. A stream delivers every sample of its shards, or it says why not. The end of a
+ * shard is reported only when it is proven: end marker seen, compressed trailer checked, child
+ * process ended with status 0. The same URLs and options give the same samples in the same order,
+ * whatever the number of threads.
+ *
+ * RULES FOR ALL FUNCTIONS
+ *
+ * Results  int32_t: SHF_OK (0), SHF_END (1), or a negative SHF_E_* code. On failure every output
+ *          is NULL or 0, and the caller's shf_error (last argument, NULL allowed) is written. It
+ *          is written only on failure. SHF_E_TIMEOUT is the only error after which the same call
+ *          goes on; every other error of a stream repeats.
+ * Owns     Outputs are either "owned, release with X" or "borrowed from X". shf_bytes live as
+ *          long as the sample or block they were taken from. Handles may be released in any order:
+ *          samples and blocks outlive their stream. Releasing NULL is a no-op.
+ * Threads  Library functions: any thread. An options object and a stream serve one thread at a
+ *          time (it may be another one each time); a second concurrent call gets SHF_E_USAGE.
+ *          shf_stream_cancel and shf_stream_stat may be called from any thread at any time before
+ *          shf_stream_close. Samples and blocks are read-only: any number of threads. No thread
+ *          is started before the first shf_stream_next or shf_stream_next_block.
+ * Fork     A stream belongs to the process that opened it. In a forked child its calls return
+ *          SHF_E_FORKED; close only lets go of it. Samples and blocks taken before the fork stay
+ *          readable in parent and child, and are released in each on its own.
+ * Callbacks run only on a thread that is inside a call of this library, never on a worker thread.
+ *          The log function is never called from shf_stream_close.
+ * Manners  No function throws, exits, aborts, prints, installs a signal handler, or changes
+ *          locale, umask, working directory or signal dispositions.
+ * Input    Sizes in file headers are claims. Memory grows only with bytes that have arrived, and
+ *          is bounded by the option "memory".
+ */
+#ifndef SHARDFEED_H
+#define SHARDFEED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+/* ---- Version --------------------------------------------------------------------------------- */
+
+enum { SHF_VERSION_MAJOR = 0, SHF_VERSION_MINOR = 1, SHF_VERSION_PATCH = 0 };
+
+/* The version of the library that runs: major * 65536 + minor * 256 + patch.
+ * Since: 0.1 */
+uint32_t shf_version(void);
+
+/* The same as text, "0.1.0". Owns: static. Since: 0.1 */
+const char *shf_version_string(void);
+
+/* Tells whether the library was built with a feature, and by which library: "zlib 1.2.13" for
+ * "gzip", NULL for a feature that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe.
+ * Owns: static. Since: 0.1 */
+const char *shf_feature(const char *name);
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+enum {
+    SHF_OK = 0,
+    SHF_END = 1,               /* the sequence is complete                                        */
+    SHF_E_FORMAT = -1,         /* the bytes break the rules of the container or codec             */
+    SHF_E_TRUNCATED = -2,      /* input ended before its end was proven                           */
+    SHF_E_INTEGRITY = -3,      /* a checksum does not match                                       */
+    SHF_E_LIMIT = -4,          /* a bound set by an option was reached; the message names it      */
+    SHF_E_UNSUPPORTED = -5,    /* valid, but not implemented or switched off                      */
+    SHF_E_AMBIGUOUS = -6,      /* conforming readers could see different contents                 */
+    SHF_E_CHANGED = -7,        /* the file became another version during the read                 */
+    SHF_E_NET_TRANSIENT = -8,  /* the retry budget was spent on a fault that may pass             */
+    SHF_E_NET_PERMANENT = -9,  /* the server's answer will not change                             */
+    SHF_E_THROTTLED = -10,     /* the server asks for a longer pause than allowed                 */
+    SHF_E_AUTH = -11,          /* credentials missing, refused or expired                         */
+    SHF_E_TLS = -12,           /* certificate or host name refused                                */
+    SHF_E_IO = -13,            /* operating-system error; os_error carries errno                  */
+    SHF_E_NOSPACE = -14,       /* disk full or quota reached                                      */
+    SHF_E_NOMEM = -15,         /* an allocation failed                                            */
+    SHF_E_CANCELLED = -16,     /* shf_stream_cancel was called                                    */
+    SHF_E_TIMEOUT = -17,       /* the time of the option "timeout" is over; call again            */
+    SHF_E_CHILD = -18,         /* a child process failed                                          */
+    SHF_E_USAGE = -19,         /* wrong call, refused URL, bad option                             */
+    SHF_E_FORKED = -20,        /* the handle belongs to the parent process                        */
+    SHF_E_NOT_FOUND = -21,     /* no field of that name                                           */
+    SHF_E_INTERNAL = -22       /* a bug in this library; please report the message                */
+};
+
+/* What went wrong. The message names the shard first (its URL without secrets), then member, byte
+ * offset and cause, and after "help: " what to do; it is cut to fit. Frozen: 1,024 bytes. */
+typedef struct shf_error {
+    int32_t code;       /* the value that the function returned                                  */
+    int32_t os_error;   /* errno where the system gave one, else 0                               */
+    uint64_t offset;    /* byte position in the (decompressed) shard, UINT64_MAX if there is none */
+    char message[1008]; /* UTF-8 where the names in it are; no control bytes; NUL-terminated     */
+} shf_error;
+
+/* One sentence about a code: "input ended before its end was proven". Never NULL.
+ * Owns: static. Since: 0.1 */
+const char *shf_strerror(int32_t code);
+
+/* The name of a code without its prefix: "TRUNCATED", "OK"; "UNKNOWN" for other values.
+ * Owns: static. Since: 0.1 */
+const char *shf_error_name(int32_t code);
+
+/* Borrowed bytes. data may be NULL when size is 0. Frozen. */
+typedef struct shf_bytes {
+    const uint8_t *data;
+    size_t size;
+} shf_bytes;
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* Options are set by name with human values: "true", "1000", "256MiB", "30s". shf_option_describe
+ * lists all of them; the README has the same table. Names never change their meaning. */
+typedef struct shf_options shf_options;
+
+/* An options object with every option at its default, or NULL when there is no memory.
+ * Owns: the result is owned, release with shf_options_free. Since: 0.1 */
+shf_options *shf_options_new(void);
+
+/* Frees an options object. Streams opened with it keep their own copy. Since: 0.1 */
+void shf_options_free(shf_options *options);
+
+/* Sets one option. The value is checked against the option's type and range.
+ * Errors: USAGE for an unknown name (the message has the nearest one) or a bad value (the message
+ * says what is accepted); the object is then unchanged. Since: 0.1 */
+int32_t shf_options_set(shf_options *options, const char *name, const char *value,
+                        shf_error *error);
+
+enum {
+    SHF_OPTION_NAME = 0,    /* "shuffle"                                                         */
+    SHF_OPTION_TYPE = 1,    /* "bool", "count", "bytes", "duration", "choice"                    */
+    SHF_OPTION_DEFAULT = 2, /* a value shf_options_set accepts                                   */
+    SHF_OPTION_RANGE = 3,   /* "0..4294967295", or the choices: "raise|skip_sample|skip_shard"    */
+    SHF_OPTION_OPENERS = 4, /* who takes it: "stream"                                            */
+    SHF_OPTION_HELP = 5     /* one line                                                          */
+};
+
+/* Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is
+ * no such option or property.
+ * Owns: static. Since: 0.1 */
+const char *shf_option_describe(size_t index, int32_t what);
+
+enum { SHF_LOG_ERROR = 0, SHF_LOG_WARNING = 1, SHF_LOG_INFO = 2 };
+
+/* Takes one message (NUL-terminated, borrowed for the call, without newline). Must not call back
+ * into the stream that logs. */
+typedef void (*shf_log_fn)(void *ctx, int32_t level, const char *message);
+
+/* Sets who receives messages of `level` and more serious ones: skipped samples and shards, accepted
+ * irregularities. Silent by default; NULL makes it silent again. `ctx` must live as long as the
+ * streams opened with these options.
+ * Threads: called on the thread that is inside shf_stream_next or shf_stream_next_block.
+ * Since: 0.1 */
+void shf_options_set_log(shf_options *options, int32_t level, shf_log_fn log, void *ctx);
+
+/* Allocates `size` bytes aligned to `alignment` (a power of two, at most 4096), or returns NULL. */
+typedef void *(*shf_alloc_fn)(void *ctx, size_t size, size_t alignment);
+
+/* Frees what the matching shf_alloc_fn gave. */
+typedef void (*shf_free_fn)(void *ctx, void *pointer, size_t size);
+
+/* Sets where payload bytes live, pinned memory for example. Both functions or none (NULL, NULL).
+ * `ctx` and the functions must live until the stream is closed and its last sample is released.
+ * Threads: `alloc` is called inside shf_stream_next and shf_stream_next_block, `release` inside
+ * the release of a sample or block, or shf_stream_close. Neither may call back into this library.
+ * Errors: a NULL from `alloc` becomes NOMEM. Since: 0.1 */
+void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_free_fn release,
+                               void *ctx);
+
+/* ---- URLs ------------------------------------------------------------------------------------ */
+
+/* What may stand for a shard, here and in shf_stream_open:
+ *   path, file:///path   a local file; a FIFO is read like a pipe
+ *   -                    standard input
+ *   pipe:COMMAND         the output of a shell command; refused with secure=true, when the
+ *                        environment has SHARDFEED_SECURE=1, and inside lists
+ *   @FILE                a text file with one URL a line; empty lines and # comments are skipped
+ * Every URL is split at "::", ${NAME} is replaced by the environment variable WDS_NAME, and braces
+ * are expanded: {000..119} with zero padding and optional step, {a,b}, nested, rightmost fastest;
+ * a backslash takes the next character literally. Option expand=false takes URLs as they are. */
+
+/* Receives one URL (NUL-terminated, `size` bytes without the NUL, borrowed for the call). Anything
+ * but 0 stops the expansion. */
+typedef int32_t (*shf_url_fn)(void *ctx, const char *url, size_t size);
+
+/* Expands URLs and passes each result to `each`, in list order, without building the list.
+ * options may be NULL.
+ * Errors: USAGE (braces, environment, refused pipe), IO (list file), LIMIT (too many shards),
+ * CANCELLED when `each` stopped it. Since: 0.1 */
+int32_t shf_expand_urls(const char *const *urls, size_t url_count, const shf_options *options,
+                        shf_url_fn each, void *ctx, shf_error *error);
+
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+typedef struct shf_stream shf_stream;
+typedef struct shf_sample shf_sample;
+typedef struct shf_block shf_block;
+
+/* Opens a stream over the shards that the URLs name. Plans, but opens no shard and starts no
+ * thread. `options` may be NULL; they are copied.
+ * Owns: *out is owned, release with shf_stream_close.
+ * Errors: USAGE (option, URL, fewer shards than consumers, lanes that do not divide), IO (list
+ * file), LIMIT, NOMEM. Since: 0.1 */
+int32_t shf_stream_open(shf_stream **out, const char *const *urls, size_t url_count,
+                        const shf_options *options, shf_error *error);
+
+/* Delivers the next sample, waiting for it at most as long as the option "timeout".
+ * Owns: *out is owned, release with shf_sample_unref.
+ * Errors: SHF_END after the last sample; TIMEOUT (call again); CANCELLED; FORKED; USAGE for a
+ * second concurrent call; any class that a damaged shard can have. All but TIMEOUT and a
+ * concurrent USAGE repeat. Since: 0.1 */
+int32_t shf_stream_next(shf_stream *stream, shf_sample **out, shf_error *error);
+
+/* Delivers the next samples, at least one and at most `max_samples` (0: as many as are convenient),
+ * in the order in which shf_stream_next would deliver them; the two calls may be mixed. How many
+ * come at once is not promised. Made for bindings and for loops over tiny samples: the price of a
+ * call is paid once per block. A kept block, or any sample of it, holds at most 64 KiB more than
+ * 8 times the smallest sample in it.
+ * Owns: *out is owned, release with shf_block_unref.
+ * Errors: as shf_stream_next; samples before a fault are delivered first. Since: 0.1 */
+int32_t shf_stream_next_block(shf_stream *stream, size_t max_samples, shf_block **out,
+                              shf_error *error);
+
+enum {
+    SHF_STAT_SAMPLES = 0,            /* samples delivered                                         */
+    SHF_STAT_BYTES = 1,              /* payload bytes delivered                                   */
+    SHF_STAT_SHARDS = 2,             /* shards read to their proven end                           */
+    SHF_STAT_SKIPPED_SAMPLES = 3,    /* dropped under on_error=skip_sample                        */
+    SHF_STAT_SKIPPED_SHARDS = 4,     /* cut short under on_error=skip_sample or skip_shard        */
+    SHF_STAT_IGNORED_MEMBERS = 5,    /* members without key, and names between __ and __          */
+    SHF_STAT_DIRECTORIES = 6,        /* directory members                                         */
+    SHF_STAT_LINKS = 7,              /* hard and symbolic links, skipped                          */
+    SHF_STAT_SPECIALS = 8,           /* devices, FIFOs, labels, skipped                           */
+    SHF_STAT_SPARSE = 9,             /* sparse members, unsupported                               */
+    SHF_STAT_UNKNOWN_TYPES = 10,     /* members of unknown type, skipped                          */
+    SHF_STAT_SIZE_DISAGREEMENTS = 11, /* pax size other than header size; pax was taken           */
+    SHF_STAT_MISSING_END_MARKERS = 12, /* accepted under end_marker=optional                      */
+    SHF_STAT_TRAILING = 13,          /* shards with junk after their end, accepted                */
+    SHF_STAT_SUFFIX_MISMATCHES = 14, /* shards whose suffix and compression disagree              */
+    SHF_STAT_EMPTY_SHARDS = 15,      /* accepted under allow_empty                                */
+    SHF_STAT_MEMORY = 16,            /* payload memory held and not handed out, bytes, now        */
+    SHF_STAT_MEMORY_PEAK = 17,       /* its highest value                                         */
+    SHF_STAT_CONSUMER_WAIT_NS = 18,  /* time next spent waiting for bytes                         */
+    SHF_STAT_READER_WAIT_NS = 19,    /* time readers spent waiting for the consumer or memory     */
+    SHF_STAT_EPOCH_SAMPLES = 20,     /* this consumer's share of the option epoch_samples, or 0   */
+    SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
+};
+
+/* Reads one counter. All are 64 bit and start at 0 when the stream is opened.
+ * Threads: any. Errors: USAGE for an unknown counter. Since: 0.1 */
+int32_t shf_stream_stat(const shf_stream *stream, int32_t stat, uint64_t *value);
+
+/* The name of a counter in lower case, "skipped_samples", "skips_truncated"; NULL when there is no
+ * counter of that number. Owns: static. Since: 0.1 */
+const char *shf_stat_name(int32_t stat);
+
+/* Makes the stream's waiting and future calls return CANCELLED, within 100 ms. Does not free.
+ * Threads: any. Since: 0.1 */
+void shf_stream_cancel(shf_stream *stream);
+
+/* Ends the stream: stops its threads, ends its child processes (TERM, then KILL after 5 s), frees
+ * its memory. Must not run at the same time as another call on this stream. Since: 0.1 */
+void shf_stream_close(shf_stream *stream);
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+/* Adds a reference and returns its argument. Owns: the reference is owned, release with
+ * shf_sample_unref. Threads: any. Since: 0.1 */
+shf_sample *shf_sample_ref(shf_sample *sample);
+
+/* Drops a reference; the last one frees the sample. Threads: any. Since: 0.1 */
+void shf_sample_unref(shf_sample *sample);
+
+/* The key. Owns: *out is borrowed from the sample. Since: 0.1 */
+void shf_sample_key(const shf_sample *sample, shf_bytes *out);
+
+/* The URL of the shard, without secrets. Owns: *out is borrowed from the sample; it is also
+ * NUL-terminated. Since: 0.1 */
+void shf_sample_url(const shf_sample *sample, shf_bytes *out);
+
+/* The number of fields. Since: 0.1 */
+size_t shf_sample_count(const shf_sample *sample);
+
+/* Field number `index` in the order of the shard: its name and its bytes. name or data may be NULL.
+ * Owns: both outputs are borrowed from the sample.
+ * Errors: NOT_FOUND past the last field. Since: 0.1 */
+int32_t shf_sample_field(const shf_sample *sample, size_t index, shf_bytes *name, shf_bytes *data);
+
+/* The bytes of the field called `name` (`name_size` bytes, lower case).
+ * Owns: *out is borrowed from the sample. Errors: NOT_FOUND. Since: 0.1 */
+int32_t shf_sample_find(const shf_sample *sample, const char *name, size_t name_size,
+                        shf_bytes *out);
+
+enum {
+    SHF_POSITION_EPOCH = 0,  /* number of the epoch, from the option "epoch" upward              */
+    SHF_POSITION_LANE = 1,   /* lane that the sample came through                                */
+    SHF_POSITION_SHARD = 2,  /* number of the shard in the expanded list                         */
+    SHF_POSITION_OFFSET = 3  /* of the sample's first header in the (decompressed) shard, bytes  */
+};
+
+/* Where the sample came from; `what` is one of SHF_POSITION_*, UINT64_MAX for any other value.
+ * Since: 0.1 */
+uint64_t shf_sample_position(const shf_sample *sample, int32_t what);
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+/* Adds a reference and returns its argument. Threads: any. Since: 0.1 */
+shf_block *shf_block_ref(shf_block *block);
+
+/* Drops a reference; the last one frees the block. Threads: any. Since: 0.1 */
+void shf_block_unref(shf_block *block);
+
+/* The number of samples, at least 1. Since: 0.1 */
+size_t shf_block_count(const shf_block *block);
+
+/* Sample number `index`, NULL past the last one.
+ * Owns: borrowed from the block; shf_sample_ref makes it outlive the block. Since: 0.1 */
+shf_sample *shf_block_sample(const shf_block *block, size_t index);
+
+/* The flat tables of a block, for bindings that build their own sample objects. With n samples and
+ * m fields in all:
+ *   FIRST_FIELD  n + 1  sample i has the fields FIRST_FIELD[i] up to FIRST_FIELD[i + 1]
+ *   SCHEMA       n      which list of field names sample i has, see shf_block_schema
+ *   KEY          n + 1  the key of sample i is bytes KEY[i] up to KEY[i + 1] of shf_block_keys
+ *   URL          n      which of the block's URLs, see shf_block_url
+ *   BUFFER       m      which of the block's buffers holds the field, see shf_block_buffer
+ *   START        m      where in that buffer it starts
+ *   STOP         m      where it stops */
+enum {
+    SHF_BLOCK_FIRST_FIELD = 0,
+    SHF_BLOCK_SCHEMA = 1,
+    SHF_BLOCK_KEY = 2,
+    SHF_BLOCK_URL = 3,
+    SHF_BLOCK_BUFFER = 4,
+    SHF_BLOCK_START = 5,
+    SHF_BLOCK_STOP = 6,
+    SHF_BLOCK_COLUMNS = 7
+};
+
+/* Fills columns[k] with the table number k and counts[k] with its length, for k below
+ * column_count and SHF_BLOCK_COLUMNS. counts may be NULL.
+ * Owns: the tables are borrowed from the block. Since: 0.1 */
+void shf_block_columns(const shf_block *block, size_t column_count, const uint64_t **columns,
+                       size_t *counts);
+
+/* The keys of all samples, one after another. Owns: borrowed from the block. Since: 0.1 */
+void shf_block_keys(const shf_block *block, shf_bytes *out);
+
+/* Buffer number `index`, a stretch of payload memory with the fields somewhere in it. The bytes
+ * between the fields mean nothing.
+ * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
+int32_t shf_block_buffer(const shf_block *block, size_t index, shf_bytes *out);
+
+/* Field-name list number `index`: the names in order, each followed by '/', which no name has.
+ * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
+int32_t shf_block_schema(const shf_block *block, size_t index, shf_bytes *out);
+
+/* URL number `index`, as shf_sample_url.
+ * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
+int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

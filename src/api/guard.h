@@ -1,0 +1,22 @@
+// api: the exported functions - argument checks, handles to classes, exceptions to codes. The only
+// files with extern "C" definitions.
+#pragma once
+
+#include "core/error.h"
+
+namespace shf {
+
+// Runs the body of an exported function. Whatever it throws becomes a code and the caller's error:
+// nothing but a value crosses the border.
+template <typename Body>
+int32_t guard(shf_error* error, Body body) noexcept {
+    try {
+        return body();
+    } catch (...) {
+        const Fault fault = describe_exception();
+        write_error(error, fault);
+        return fault.code;
+    }
+}
+
+}  // namespace shf

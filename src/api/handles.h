@@ -1,0 +1,55 @@
+// The classes behind the opaque handles.
+#pragma once
+
+#include "api/guard.h"
+#include "core/fork.h"
+#include "core/options.h"
+#include "stream/engine.h"
+
+#include <shardfeed.h>
+
+#include <atomic>
+#include <memory>
+#include <span>
+
+struct shf_options {
+    shf::Options values;
+};
+
+struct shf_stream {
+    std::unique_ptr<shf::Engine> engine;
+    uint64_t fork_generation = shf::fork_generation();
+    std::atomic<bool> busy{false};  // a call is inside
+
+    [[nodiscard]] bool forked() const { return fork_generation != shf::fork_generation(); }
+};
+
+namespace shf {
+
+inline Options values_of(const shf_options* options) {
+    return options ? options->values : Options();
+}
+
+// Throws Error(USAGE) for NULL pointers.
+inline std::span<const char* const> checked_urls(const char* const* urls, size_t count) {
+    if (!urls && count > 0) throw Error(SHF_E_USAGE, "urls is NULL");
+    for (size_t i = 0; i < count; ++i)
+        if (!urls[i]) throw Error(SHF_E_USAGE, "urls[" + std::to_string(i) + "] is NULL");
+    return {urls, count};
+}
+
+// A public sample or block is the internal one.
+inline const Sample* sample_of(const shf_sample* sample) {
+    return reinterpret_cast<const Sample*>(sample);
+}
+inline shf_sample* handle_of(Sample* sample) { return reinterpret_cast<shf_sample*>(sample); }
+inline Block* block_of(shf_block* block) { return reinterpret_cast<Block*>(block); }
+inline const Block* block_of(const shf_block* block) {
+    return reinterpret_cast<const Block*>(block);
+}
+
+inline shf_bytes bytes_of(std::string_view text) {
+    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace shf

@@ -1,0 +1,95 @@
+// shf_stream_*, shf_stat_name.
+#include "api/handles.h"
+#include "core/stats.h"
+
+using shf::Error;
+using shf::guard;
+
+namespace {
+
+// Marks a stream as in use for the time of a call.
+class Entry {
+  public:
+    explicit Entry(shf_stream* stream) : stream_(stream) {
+        if (!stream) throw Error(SHF_E_USAGE, "the stream is NULL");
+        if (stream->forked())
+            throw Error(SHF_E_FORKED, "this stream was opened by the parent process",
+                        "open a stream in the process that reads it");
+        if (stream->busy.exchange(true, std::memory_order_acquire))
+            throw Error(SHF_E_USAGE, "another thread is inside a call on this stream",
+                        "give every thread a stream of its own, or take turns");
+    }
+    ~Entry() { stream_->busy.store(false, std::memory_order_release); }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+  private:
+    shf_stream* stream_;
+};
+
+template <typename Handle>
+int32_t deliver(Handle** out, Handle* handle) {
+    *out = handle;
+    return handle ? SHF_OK : SHF_END;
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t shf_stream_open(shf_stream** out, const char* const* urls, size_t url_count,
+                        const shf_options* options, shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&] {
+        if (!out) throw Error(SHF_E_USAGE, "shf_stream_open: out is NULL");
+        auto stream = std::make_unique<shf_stream>();
+        stream->engine = std::make_unique<shf::Engine>(shf::checked_urls(urls, url_count),
+                                                       shf::values_of(options));
+        *out = stream.release();
+        return SHF_OK;
+    });
+}
+
+int32_t shf_stream_next(shf_stream* stream, shf_sample** out, shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&]() -> int32_t {
+        if (!out) throw Error(SHF_E_USAGE, "shf_stream_next: out is NULL");
+        const Entry entry(stream);
+        return deliver(out, shf::handle_of(stream->engine->next()));
+    });
+}
+
+int32_t shf_stream_next_block(shf_stream* stream, size_t max_samples, shf_block** out,
+                              shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&]() -> int32_t {
+        if (!out) throw Error(SHF_E_USAGE, "shf_stream_next_block: out is NULL");
+        const Entry entry(stream);
+        return deliver(out, reinterpret_cast<shf_block*>(
+                                stream->engine->next_block(max_samples).release()));
+    });
+}
+
+int32_t shf_stream_stat(const shf_stream* stream, int32_t stat, uint64_t* value) {
+    if (value) *value = 0;
+    if (!stream || !value || !shf::stat_name(stat)) return SHF_E_USAGE;
+    if (stream->forked()) return SHF_E_FORKED;
+    *value = stream->engine->stat(stat);
+    return SHF_OK;
+}
+
+const char* shf_stat_name(int32_t stat) { return shf::stat_name(stat); }
+
+void shf_stream_cancel(shf_stream* stream) {
+    if (stream && !stream->forked()) stream->engine->cancel();
+}
+
+void shf_stream_close(shf_stream* stream) {
+    if (!stream) return;
+    // In a forked child the threads do not exist, and a lock may be held for ever by one of them:
+    // what they worked with stays as it is, in pages shared with the parent.
+    if (stream->forked()) (void)stream->engine.release();
+    delete stream;
+}
+
+}

@@ -1,0 +1,213 @@
+#include "core/memory.h"
+
+#include "core/error.h"
+#include "core/fork.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <new>
+
+namespace shf {
+
+namespace {
+
+constexpr size_t page = 4096;
+// From this size on pieces are pages of their own and go back to the system when they are freed;
+// smaller ones come from the heap, where fresh memory costs little.
+constexpr size_t mapped_from = 32 * 1024;
+constexpr size_t smallest = 256;
+
+// Sizes are rounded up to eight steps per power of two, so that pieces can be used again for
+// similar sizes at a waste of at most 1/8. Returns the class and sets `size` to its capacity.
+size_t size_class(size_t& size) {
+    if (size <= smallest) {
+        size = smallest;
+        return 0;
+    }
+    const auto exponent = static_cast<size_t>(std::bit_width(size - 1)) - 1;  // 2^exponent < size
+    size_t step = size_t{1} << (exponent - 3);
+    if (size > mapped_from) step = std::max(step, page);
+    size = (size + step - 1) / step * step;
+    const size_t eighth = (size - (size_t{1} << exponent)) >> (exponent - 3);  // 1..8
+    return (exponent - 8) * 8 + eighth;
+}
+
+}  // namespace
+
+StorageRef::~StorageRef() {
+    if (storage_ && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        storage_->pool->put_back(storage_);
+}
+
+void StorageRef::hand_out() const {
+    if (storage_->held.exchange(false, std::memory_order_relaxed))
+        storage_->pool->held_.fetch_sub(storage_->capacity, std::memory_order_relaxed);
+}
+
+Pool::Pool(const Options& options)
+    : budget_(options.memory),
+      alloc_(options.alloc),
+      release_(options.release),
+      alloc_ctx_(options.alloc_ctx),
+      fork_generation_(fork_generation()) {}
+
+Pool* Pool::make(const Options& options) { return new Pool(options); }
+
+void Pool::drop() noexcept {
+    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+void Pool::add_held(uint64_t bytes) {
+    const uint64_t now = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    uint64_t before = peak_.load(std::memory_order_relaxed);
+    while (before < now && !peak_.compare_exchange_weak(before, now, std::memory_order_relaxed)) {
+    }
+}
+
+StorageRef Pool::acquire(size_t size, const Cancel& cancel) {
+    const size_t number = size_class(size);
+    std::unique_ptr<Storage> fresh;
+    {
+        std::unique_lock lock(mutex_);
+        if (auto& list = recycled_[number]; !list.empty()) {
+            Storage* storage = list.back();  // the last one used: the caches still have it
+            list.pop_back();
+            recycled_bytes_ -= storage->capacity;
+            storage->references.store(1, std::memory_order_relaxed);
+            storage->held.store(true, std::memory_order_relaxed);
+            lock.unlock();
+            add_held(storage->capacity);
+            return StorageRef(storage);
+        }
+        // What waits for use makes room for what is used now.
+        for (size_t i = classes; i-- > 0 && recycled_bytes_ > 0 &&
+                                 held() + recycled_bytes_ + size > budget_;) {
+            while (!recycled_[i].empty() && held() + recycled_bytes_ + size > budget_) {
+                Storage* idle = recycled_[i].back();
+                recycled_[i].pop_back();
+                recycled_bytes_ -= idle->capacity;
+                destroy(idle);
+            }
+        }
+        fresh = std::make_unique<Storage>();
+        if (alloc_) {
+            fresh->data = request(size, lock, cancel);
+        }
+    }
+    if (!alloc_) {
+        if (size >= mapped_from) {
+            void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (mapped == MAP_FAILED) throw std::bad_alloc();
+            fresh->data = static_cast<uint8_t*>(mapped);
+        } else {
+            fresh->data = static_cast<uint8_t*>(std::malloc(size));
+            if (!fresh->data) throw std::bad_alloc();
+        }
+    }
+    fresh->pool = this;
+    fresh->capacity = size;
+    owners_.fetch_add(1, std::memory_order_relaxed);
+    add_held(size);
+    return StorageRef(fresh.release());
+}
+
+uint8_t* Pool::request(size_t capacity, std::unique_lock<std::mutex>& lock, const Cancel& cancel) {
+    Request wish{.capacity = capacity};
+    requests_.push_back(&wish);
+    wanted_.store(true, std::memory_order_release);
+    lock.unlock();
+    if (on_wait) on_wait();
+    lock.lock();
+    served_.wait(lock, [&] { return wish.done || cancel.requested(); });
+    if (!wish.done) {
+        std::erase(requests_, &wish);
+        cancel.check();
+    }
+    if (!wish.data) throw std::bad_alloc();
+    return wish.data;
+}
+
+void Pool::serve() {
+    if (!wants_service()) return;
+    std::unique_lock lock(mutex_);
+    while (!requests_.empty()) {
+        // The callback runs under the lock: it must not call back into the library, and the other
+        // threads have nothing to do here without memory.
+        Request* wish = requests_.front();
+        requests_.pop_front();
+        wish->data = static_cast<uint8_t*>(alloc_(alloc_ctx_, wish->capacity, page));
+        wish->done = true;
+    }
+    wanted_.store(false, std::memory_order_release);
+    served_.notify_all();
+}
+
+void Pool::interrupt() {
+    const std::lock_guard lock(mutex_);
+    served_.notify_all();
+}
+
+void Pool::free_memory(uint8_t* data, size_t capacity) noexcept {
+    if (release_)
+        release_(alloc_ctx_, data, capacity);
+    else if (capacity >= mapped_from)
+        ::munmap(data, capacity);
+    else
+        std::free(data);
+}
+
+void Pool::destroy(Storage* storage) noexcept {
+    free_memory(storage->data, storage->capacity);
+    delete storage;
+    owners_.fetch_sub(1, std::memory_order_relaxed);  // the caller is an owner too
+}
+
+void Pool::put_back(Storage* storage) noexcept {
+    if (fork_generation_ != fork_generation()) {
+        // In a forked child another thread of the parent may have held the lock at the fork. The
+        // child gives its copy of the pages back and leaves the pool alone; memory of a custom
+        // allocator belongs to the parent.
+        if (!release_) free_memory(storage->data, storage->capacity);
+        delete storage;
+        return;
+    }
+    if (storage->held.load(std::memory_order_relaxed))
+        held_.fetch_sub(storage->capacity, std::memory_order_relaxed);
+    size_t size = storage->capacity;
+    const size_t number = size_class(size);
+    {
+        const std::lock_guard lock(mutex_);
+        // Enough to go on at full speed, not all that a burst once needed.
+        const uint64_t keep = std::min<uint64_t>(
+            budget_, std::max<uint64_t>(32 << 20, 3 * uint64_t{storage->capacity}));
+        const bool pooled = alloc_ != nullptr || storage->capacity >= mapped_from;
+        if (!closed_ && pooled && recycled_bytes_ + storage->capacity <= keep &&
+            held() + recycled_bytes_ + storage->capacity <= budget_) {
+            try {
+                recycled_[number].push_back(storage);
+                recycled_bytes_ += storage->capacity;
+                return;
+            } catch (const std::bad_alloc&) {  // then it is freed below
+            }
+        }
+    }
+    free_memory(storage->data, storage->capacity);
+    delete storage;
+    drop();
+}
+
+void Pool::close() noexcept {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    for (auto& list : recycled_) {
+        for (Storage* storage : list) destroy(storage);
+        list.clear();
+    }
+    recycled_bytes_ = 0;
+}
+
+}  // namespace shf

@@ -1,0 +1,274 @@
+#include "core/options.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace shf {
+
+namespace {
+
+enum class Type : uint8_t { boolean, count, bytes, duration, choice };
+
+// Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
+using Member = std::variant<bool Options::*, uint64_t Options::*, OnError Options::*,
+                            EndMarker Options::*, Trailing Options::*, DuplicateKeys Options::*>;
+
+struct Row {
+    const char* name;
+    Type type;
+    const char* fallback;  // the default
+    const char* range;     // "LOW..HIGH" in the type's units, or "a|b|c"
+    const char* openers;
+    Member member;
+    const char* help;
+};
+
+using O = Options;
+
+// Names are part of the ABI: never renamed, never given another meaning. The binding for Python,
+// the README and shf_option_describe read this table; no other place repeats it.
+constexpr Row rows[] = {
+    {"threads", Type::count, "0", "0..4096", "stream", &O::threads,
+     "shards read and decompressed at once, each by a thread; at least one per lane; 0: min(4, "
+     "cores)"},
+    {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream", &O::memory,
+     "payload memory held ahead of the consumer, and the size of the largest member"},
+    {"shuffle_shards", Type::boolean, "false", "true|false", "stream", &O::shuffle_shards,
+     "permute the shards anew in every epoch"},
+    {"shuffle", Type::count, "0", "0..1000000000", "stream", &O::shuffle,
+     "samples in the shuffle buffer of each lane; 0 and 1: no shuffle"},
+    {"seed", Type::count, "0", "0..18446744073709551615", "stream", &O::seed,
+     "key of every random choice"},
+    {"epoch", Type::count, "0", "0..4294967295", "stream", &O::epoch, "number of the first epoch"},
+    {"epochs", Type::count, "1", "0..4294967295", "stream", &O::epochs,
+     "epochs until the end; 0: for ever"},
+    {"epoch_samples", Type::count, "0", "0..9223372036854775807", "stream", &O::epoch_samples,
+     "samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass"},
+    {"resample", Type::boolean, "false", "true|false", "stream", &O::resample,
+     "draw shards with replacement"},
+    {"lanes", Type::count, "0", "0..65536", "stream", &O::lanes,
+     "sequences that are interleaved; a multiple of the consumers; 0: one per consumer"},
+    {"rank", Type::count, "0", "0..16777215", "stream", &O::rank, "number of this process"},
+    {"world_size", Type::count, "1", "1..16777216", "stream", &O::world_size,
+     "number of processes that share the shards"},
+    {"worker", Type::count, "0", "0..65535", "stream", &O::worker,
+     "number of this worker in its process"},
+    {"num_workers", Type::count, "1", "1..65536", "stream", &O::num_workers,
+     "workers of each process"},
+    {"on_error", Type::choice, "raise", "raise|skip_sample|skip_shard", "stream", &O::on_error,
+     "what a damaged sample or shard does; skips are counted and logged"},
+    {"max_skips", Type::count, "1000", "0..18446744073709551615", "stream", &O::max_skips,
+     "skipped samples and shards until the stream ends with LIMIT"},
+    {"end_marker", Type::choice, "required", "required|optional", "stream", &O::end_marker,
+     "optional: a tar may end after a whole member, without its two zero blocks"},
+    {"concat", Type::boolean, "false", "true|false", "stream", &O::concat,
+     "go on with another tar after an end marker"},
+    {"trailing", Type::choice, "refuse", "refuse|ignore", "stream", &O::trailing,
+     "ignore: accept junk after the end marker or the compressed data"},
+    {"allow_empty", Type::boolean, "false", "true|false", "stream", &O::allow_empty,
+     "accept shards without samples"},
+    {"duplicate_keys", Type::choice, "error", "error|accept", "stream", &O::duplicate_keys,
+     "a key that comes again later in its shard; looked for in the first 1048576 samples"},
+    {"max_member", Type::bytes, "16GiB", "0..1EiB", "stream", &O::max_member,
+     "size of the largest member"},
+    {"max_sample", Type::bytes, "16GiB", "0..1EiB", "stream", &O::max_sample,
+     "size of the largest sample, all fields together"},
+    {"max_name", Type::bytes, "64KiB", "1..1GiB", "stream", &O::max_name,
+     "length of the longest member name"},
+    {"max_meta", Type::bytes, "1MiB", "1..1GiB", "stream", &O::max_meta,
+     "pax and GNU long-name headers before one member"},
+    {"max_ratio", Type::count, "1000", "1..18446744073709551615", "stream", &O::max_ratio,
+     "output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB"},
+    {"max_window", Type::bytes, "128MiB", "1KiB..2GiB", "stream", &O::max_window,
+     "history that a zstd frame may ask for; an xz decoder may use twice as much memory"},
+    {"max_shards", Type::count, "100000000", "1..4294967295", "stream", &O::max_shards,
+     "shards after expansion"},
+    {"timeout", Type::duration, "0", "0..1000000s", "stream", &O::timeout,
+     "longest wait of one call; 0: no limit"},
+    {"pipe_timeout", Type::duration, "600s", "0..1000000s", "stream", &O::pipe_timeout,
+     "longest silence of a child process; 0: no limit"},
+    {"expand", Type::boolean, "true", "true|false", "stream", &O::expand,
+     "expand braces, ::, ${NAME} and @FILE in URLs"},
+    {"secure", Type::boolean, "false", "true|false", "stream", &O::secure,
+     "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
+};
+
+struct Unit {
+    std::string_view name;
+    uint64_t factor;
+};
+
+constexpr Unit byte_units[] = {
+    {"", 1},           {"B", 1},          {"KiB", 1ULL << 10}, {"MiB", 1ULL << 20},
+    {"GiB", 1ULL << 30}, {"TiB", 1ULL << 40}, {"PiB", 1ULL << 50}, {"EiB", 1ULL << 60},
+    {"k", 1000},       {"kB", 1000},      {"KB", 1000},        {"MB", 1000000},
+    {"GB", 1000000000}, {"TB", 1000000000000ULL},
+};
+constexpr Unit duration_units[] = {
+    {"", 1000000000ULL},    {"ns", 1},
+    {"us", 1000},           {"ms", 1000000},
+    {"s", 1000000000ULL},   {"min", 60000000000ULL},
+    {"h", 3600000000000ULL},
+};
+constexpr Unit count_units[] = {{"", 1}};
+
+std::string_view type_name(Type type) {
+    switch (type) {
+        case Type::boolean: return "bool";
+        case Type::count: return "count";
+        case Type::bytes: return "bytes";
+        case Type::duration: return "duration";
+        case Type::choice: return "choice";
+    }
+    return {};
+}
+
+// Parses "1000", "1.5GiB", "30s". Nothing when the text is not a number of these units or does not
+// fit 64 bits.
+bool parse_number(std::string_view text, std::span<const Unit> units, uint64_t& out) {
+    uint64_t whole = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+    if (error != std::errc()) return false;
+    std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+    uint64_t part = 0, scale = 1;  // the decimals: part / scale
+    if (units.size() > 1 && rest.size() > 1 && rest[0] == '.') {
+        rest.remove_prefix(1);
+        while (!rest.empty() && rest[0] >= '0' && rest[0] <= '9' && scale < 1000000000) {
+            part = part * 10 + static_cast<uint64_t>(rest[0] - '0');
+            scale *= 10;
+            rest.remove_prefix(1);
+        }
+        if (scale == 1) return false;
+    }
+    while (units.size() > 1 && !rest.empty() && rest[0] == ' ') rest.remove_prefix(1);
+    const auto unit = std::find_if(units.begin(), units.end(),
+                                   [&](const Unit& u) { return u.name == rest; });
+    if (unit == units.end()) return false;
+    uint64_t value = 0;
+    if (__builtin_mul_overflow(whole, unit->factor, &value)) return false;
+    const auto decimals = static_cast<uint64_t>(static_cast<unsigned __int128>(part) *
+                                                unit->factor / scale);
+    return !__builtin_add_overflow(value, decimals, &out);
+}
+
+std::span<const Unit> units_of(Type type) {
+    if (type == Type::bytes) return byte_units;
+    if (type == Type::duration) return duration_units;
+    return count_units;
+}
+
+bool in_range(const Row& row, uint64_t value) {
+    const std::string_view range = row.range;
+    const size_t dots = range.find("..");
+    uint64_t low = 0, high = 0;
+    parse_number(range.substr(0, dots), units_of(row.type), low);
+    parse_number(range.substr(dots + 2), units_of(row.type), high);
+    return low <= value && value <= high;
+}
+
+// The number of `value` among "a|b|c", or -1.
+int choice_number(std::string_view choices, std::string_view value) {
+    for (int number = 0; !choices.empty(); ++number) {
+        const size_t bar = choices.find('|');
+        if (choices.substr(0, bar) == value) return number;
+        choices.remove_prefix(bar == choices.npos ? choices.size() : bar + 1);
+    }
+    return -1;
+}
+
+// Damerau-free edit distance (Levenshtein 1966), for the nearest name.
+size_t distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> row(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (size_t i = 1; i <= a.size(); ++i) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.size(); ++j) {
+            const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+        }
+    }
+    return row[b.size()];
+}
+
+const Row& find_row(std::string_view name) {
+    for (const Row& row : rows)
+        if (name == row.name) return row;
+    const Row* nearest = std::min_element(
+        std::begin(rows), std::end(rows), [&](const Row& a, const Row& b) {
+            return distance(name.substr(0, 64), a.name) < distance(name.substr(0, 64), b.name);
+        });
+    throw Error(SHF_E_USAGE, "unknown option \"" + escape(name) + "\"",
+                std::string("did you mean \"") + nearest->name + "\"?");
+}
+
+[[noreturn]] void refuse(const Row& row, std::string_view value) {
+    std::string help = "give ";
+    switch (row.type) {
+        case Type::boolean:
+        case Type::choice: help += std::string("one of ") + row.range; break;
+        case Type::count: help += std::string("a whole number in ") + row.range; break;
+        case Type::bytes: help += std::string("a size such as 64MiB in ") + row.range; break;
+        case Type::duration: help += std::string("a time such as 1.5s or 200ms in ") + row.range;
+    }
+    throw Error(SHF_E_USAGE,
+                std::string("option ") + row.name + ": bad value \"" + escape(value) + "\"", help);
+}
+
+void store(Options& options, const Row& row, std::string_view value) {
+    if (row.type == Type::boolean) {
+        static constexpr std::string_view words = "false|true|0|1|no|yes|off|on";
+        const int number = choice_number(words, value);
+        if (number < 0) refuse(row, value);
+        options.*std::get<bool Options::*>(row.member) = number % 2 == 1;
+    } else if (row.type == Type::choice) {
+        const int number = choice_number(row.range, value);
+        if (number < 0) refuse(row, value);
+        std::visit(
+            [&](auto member) {
+                using Value = std::remove_reference_t<decltype(options.*member)>;
+                if constexpr (std::is_enum_v<Value>)
+                    options.*member = static_cast<Value>(number);
+            },
+            row.member);
+    } else {
+        uint64_t number = 0;
+        if (!parse_number(value, units_of(row.type), number) || !in_range(row, number))
+            refuse(row, value);
+        options.*std::get<uint64_t Options::*>(row.member) = number;
+    }
+}
+
+}  // namespace
+
+Options::Options() {
+    for (const Row& row : rows) store(*this, row, row.fallback);
+}
+
+void Options::set(std::string_view name, std::string_view value) {
+    store(*this, find_row(name), value);
+}
+
+const char* describe_option(size_t index, int32_t what) noexcept {
+    if (index >= std::size(rows)) return nullptr;
+    const Row& row = rows[index];
+    switch (what) {
+        case SHF_OPTION_NAME: return row.name;
+        case SHF_OPTION_TYPE: return type_name(row.type).data();
+        case SHF_OPTION_DEFAULT: return row.fallback;
+        case SHF_OPTION_RANGE: return row.range;
+        case SHF_OPTION_OPENERS: return row.openers;
+        case SHF_OPTION_HELP: return row.help;
+        default: return nullptr;
+    }
+}
+
+}  // namespace shf

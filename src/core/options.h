@@ -1,0 +1,68 @@
+// The one table of options. A row gives name, type, default, range, who takes it, and a line of
+// help; from it come the parser, shf_option_describe, the Python keywords and the README's table.
+#pragma once
+
+#include <shardfeed.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace shf {
+
+enum class OnError : uint8_t { raise, skip_sample, skip_shard };
+enum class EndMarker : uint8_t { required, optional };
+enum class Trailing : uint8_t { refuse, ignore };
+enum class DuplicateKeys : uint8_t { error, accept };
+
+// The value of every option, in the units of the comments. Plain data: copy it to keep it.
+struct Options {
+    uint64_t threads;        // shards read at once, 0: chosen from the machine
+    uint64_t memory;         // bytes
+    bool shuffle_shards;
+    uint64_t shuffle;        // samples a lane's shuffle buffer holds
+    uint64_t seed;
+    uint64_t epoch;          // number of the first epoch
+    uint64_t epochs;         // 0: for ever
+    uint64_t epoch_samples;  // 0: an epoch is one pass over the shards
+    bool resample;
+    uint64_t lanes;          // 0: one per consumer
+    uint64_t rank;
+    uint64_t world_size;
+    uint64_t worker;
+    uint64_t num_workers;
+    OnError on_error;
+    uint64_t max_skips;
+    EndMarker end_marker;
+    bool concat;
+    Trailing trailing;
+    bool allow_empty;
+    DuplicateKeys duplicate_keys;
+    uint64_t max_member;     // bytes
+    uint64_t max_sample;     // bytes
+    uint64_t max_name;       // bytes
+    uint64_t max_meta;       // bytes of pax and GNU long-name headers before one member
+    uint64_t max_ratio;      // output : input of bzip2, xz, zstd and lz4 after 64 MiB
+    uint64_t max_window;     // bytes of history a zstd or xz decoder may ask for
+    uint64_t max_shards;     // after expansion
+    uint64_t timeout;        // nanoseconds, 0: none
+    uint64_t pipe_timeout;   // nanoseconds without data from a child, 0: none
+    bool expand;
+    bool secure;
+
+    // Callbacks, which cannot be strings.
+    int32_t log_level = 0;
+    shf_log_fn log = nullptr;
+    void* log_ctx = nullptr;
+    shf_alloc_fn alloc = nullptr;
+    shf_free_fn release = nullptr;
+    void* alloc_ctx = nullptr;
+
+    Options();  // every option at the default of its row
+    // Parses and stores one value. Throws Error(USAGE).
+    void set(std::string_view name, std::string_view value);
+};
+
+// Property `what` (SHF_OPTION_*) of option number `index`, or NULL.
+const char* describe_option(size_t index, int32_t what) noexcept;
+
+}  // namespace shf

@@ -1,0 +1,418 @@
+#include "format/tar.h"
+
+#include "core/options.h"
+#include "format/filter.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace shf {
+
+namespace {
+
+constexpr size_t block_size = 512;
+constexpr uint64_t largest_size = uint64_t{1} << 60;  // leaves room for rounding without overflow
+
+// Field positions in a header block (POSIX.1-2017, ustar Interchange Format).
+constexpr size_t name_at = 0, name_size = 100, size_at = 124, size_size = 12;
+constexpr size_t checksum_at = 148, checksum_size = 8, type_at = 156;
+constexpr size_t magic_at = 257, prefix_at = 345, prefix_size = 155;
+constexpr size_t gnu_extended_at = 482, gnu_extension_extended_at = 504;
+
+enum class Magic : uint8_t { v7, ustar, gnu };
+
+std::string_view field(const uint8_t* block, size_t at, size_t size) {
+    return {reinterpret_cast<const char*>(block) + at, size};
+}
+
+std::string_view until_nul(std::string_view text) {
+    return text.substr(0, text.find('\0'));
+}
+
+bool is_zero(const uint8_t* block) {
+    return block[0] == 0 && std::memcmp(block, block + 1, block_size - 1) == 0;
+}
+
+// Sum of the header bytes, the checksum field taken as blanks. `sign` 0 sums unsigned bytes; 256
+// sums signed ones, as old writers did (bytes from 0x80 on count 256 less).
+uint32_t header_sum(const uint8_t* block, uint32_t sign) {
+    uint32_t sum = 0;
+    if (sign == 0) {
+        for (size_t i = 0; i < block_size; ++i) sum += block[i];
+    } else {
+        for (size_t i = 0; i < block_size; ++i) sum += block[i] - (block[i] >> 7) * sign;
+    }
+    for (size_t i = checksum_at; i < checksum_at + checksum_size; ++i)
+        sum += ' ' - (block[i] - (block[i] >> 7) * sign);
+    return sum;
+}
+
+bool checksum_holds(const uint8_t* block) {
+    const auto stored = parse_number(field(block, checksum_at, checksum_size));
+    return stored && (*stored == header_sum(block, 0) || *stored == header_sum(block, 256));
+}
+
+std::string first_bytes(std::string_view bytes) {
+    return "; the first bytes are \"" + escape(bytes.substr(0, 16)) + "\"";
+}
+
+// The offset is that of the member's header, so that it does not depend on how early a transport
+// tells the length of the shard.
+Error cut_short(const Member& member) {
+    return Error(Fault{
+        .code = SHF_E_TRUNCATED,
+        .offset = member.header_offset,
+        .shard = {},
+        .member = escape(member.name),
+        .cause = "the shard ends inside this member of " + std::to_string(member.size) + " bytes",
+        .help = "copy it again, or use on_error=skip_shard"});
+}
+
+uint64_t padding(uint64_t size) {
+    return (block_size - size % block_size) % block_size;
+}
+
+}  // namespace
+
+std::optional<uint64_t> parse_number(std::string_view text) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+    if (byte(0) & 0x80) {
+        // Base-256 (GNU tar manual, "Basic Tar Format"): 0x80 and a big-endian number. 0xff starts
+        // a negative one. Anything between would be more than 64 bits or not canonical.
+        if (byte(0) != 0x80) return std::nullopt;
+        uint64_t value = 0;
+        for (size_t i = 1; i < text.size(); ++i) {
+            if (value >> 55) return std::nullopt;
+            value = value << 8 | byte(i);
+        }
+        return value;
+    }
+    size_t i = 0;
+    while (i < text.size() && text[i] == ' ') ++i;
+    uint64_t value = 0;
+    for (; i < text.size() && text[i] >= '0' && text[i] <= '7'; ++i)
+        value = value << 3 | static_cast<uint64_t>(text[i] - '0');  // 12 digits at most: fits
+    for (; i < text.size(); ++i)
+        if (text[i] != '\0' && text[i] != ' ') return std::nullopt;
+    return value;
+}
+
+// What the headers before a member said about it.
+struct TarWalker::Pending {
+    uint64_t first_header = no_offset;  // of the first of them
+    uint64_t meta_bytes = 0;
+    bool pax_seen = false, long_name_seen = false, long_link_seen = false;
+    PaxRecords pax;
+    std::string long_name;
+
+    [[nodiscard]] bool any() const { return pax_seen || long_name_seen || long_link_seen; }
+};
+
+TarWalker::TarWalker(Window& window, const Options& options, Stats& stats)
+    : window_(window), options_(options), stats_(stats) {}
+
+bool TarWalker::next(Member& member) {
+    Pending pending;
+    for (;;) {
+        const uint64_t at = window_.position();
+        if (!window_.need(block_size)) {
+            const auto seen = window_.seen();
+            const std::string_view left(reinterpret_cast<const char*>(seen.data()), seen.size());
+            if (at == 0 && left.empty())
+                throw Error(SHF_E_TRUNCATED, "the shard has no bytes at all",
+                            "check how it was written or copied", 0);
+            if (at == 0) not_a_tar(left, at);
+            if (!left.empty())
+                throw Error(SHF_E_TRUNCATED,
+                            "the shard ends inside a tar header, " + std::to_string(left.size()) +
+                                " of 512 bytes are there",
+                            "copy it again, or use on_error=skip_shard", at);
+            if (pending.any())
+                throw Error(SHF_E_FORMAT, "a long-name or pax header with no member after it", {},
+                            pending.first_header);
+            if (options_.end_marker == EndMarker::optional) {
+                stats_.add(SHF_STAT_MISSING_END_MARKERS);
+                return false;
+            }
+            throw Error(
+                SHF_E_TRUNCATED, "the shard ends without the two zero blocks of a complete tar",
+                "copy it again; end_marker=optional accepts it if its writer left them out", at);
+        }
+        const uint8_t* block = window_.seen().data();
+        if (block[0] == 0 && is_zero(block)) {
+            if (pending.any())
+                throw Error(SHF_E_FORMAT, "a long-name or pax header with no member after it", {},
+                            pending.first_header);
+            if (!read_end()) return false;
+            continue;
+        }
+        bool ready = false;
+        parse_header(block, pending, member, ready);
+        if (ready) {
+            ++members_;
+            return true;
+        }
+    }
+}
+
+void TarWalker::not_a_tar(std::string_view seen, uint64_t at) const {
+    const auto starts = [&](std::string_view magic) { return seen.starts_with(magic); };
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(seen.data()),
+                                         seen.size());
+    const size_t text = seen.find_first_not_of(" \t\r\n");
+    const char* what = nullptr;
+    if (starts("PK\x03\x04") || starts("PK\x05\x06")) {
+        what = "a ZIP archive";
+    } else if (const char* codec = codec_of_magic(bytes)) {
+        what = codec;
+    } else if (starts("\x5d\x00\x00\x80")) {
+        what = "an old .lzma stream; compress it again as .xz or .zst";
+    } else if (text != seen.npos && seen[text] == '<') {
+        what = "an HTML or XML page, perhaps a login or error page";
+    } else if (text != seen.npos && (seen[text] == '{' || seen[text] == '[')) {
+        what = "JSON, perhaps an error message";
+    }
+    throw Error(SHF_E_FORMAT,
+                std::string("this is not a tar file") +
+                    (what ? std::string("; it looks like ") + what : "") + first_bytes(seen),
+                "check the URL", at);
+}
+
+void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& member, bool& ready) {
+    const uint64_t at = window_.position();
+    const auto bad = [&](std::string cause, std::string help = {}) {
+        return Error(SHF_E_FORMAT, std::move(cause), std::move(help), at);
+    };
+    if (!checksum_holds(block)) {
+        if (at == 0) not_a_tar(field(block, 0, block_size), at);
+        throw bad("the checksum of a tar header does not match",
+                  "the shard is damaged here; copy it again, or use on_error=skip_shard");
+    }
+    const std::string_view magic_field = field(block, magic_at, 8);
+    Magic magic = Magic::v7;
+    if (magic_field == std::string_view("ustar  \0", 8)) {
+        magic = Magic::gnu;
+    } else if (magic_field.starts_with(std::string_view("ustar\0", 6))) {
+        if (!magic_field.ends_with("00"))
+            throw Error(SHF_E_AMBIGUOUS,
+                        "a header with ustar magic and version \"" + escape(magic_field.substr(6)) +
+                            "\", which readers take for different formats",
+                        "write the shard again with ustar, GNU or pax headers", at);
+        magic = Magic::ustar;
+    }
+    const auto header_size = parse_number(field(block, size_at, size_size));
+    if (!header_size || *header_size > largest_size)
+        throw bad("the size field of a tar header is not a number up to 2^60");
+    if (pending.first_header == no_offset) pending.first_header = at;
+
+    const char type = static_cast<char>(block[type_at]);
+    if (type == 'x' || type == 'g' || type == 'X' || type == 'L' || type == 'K') {
+        const bool gnu_type = type == 'L' || type == 'K';
+        if (magic != (gnu_type ? Magic::gnu : Magic::ustar))
+            throw bad(std::string("a header of type '") + type + "' under " +
+                      (gnu_type ? "other than GNU" : "other than ustar") + " magic");
+        window_.advance(block_size);
+        read_meta(type, *header_size, at, pending);
+        return;
+    }
+
+    uint64_t size = *header_size;
+    if (pending.pax.size) {
+        // pax holds for the body, the advance and the reported size alike (CVE-2025-62518).
+        if (*pending.pax.size > largest_size) throw bad("a pax size above 2^60");
+        if (*pending.pax.size != size && size != 0) stats_.add(SHF_STAT_SIZE_DISAGREEMENTS);
+        size = *pending.pax.size;
+    }
+
+    std::string_view name = until_nul(field(block, name_at, name_size));
+    if (pending.pax.path) {
+        name_ = std::move(*pending.pax.path);
+        name = name_;
+    } else if (pending.long_name_seen) {
+        name_ = std::move(pending.long_name);
+        name = name_;
+    } else if (magic == Magic::ustar && block[prefix_at] != 0) {
+        name_ = until_nul(field(block, prefix_at, prefix_size));
+        name_ += '/';
+        name_ += name;
+        name = name_;
+    }
+    if (name.size() > options_.max_name)
+        throw Error(SHF_E_LIMIT,
+                    "a member name of " + std::to_string(name.size()) +
+                        " bytes is longer than max_name=" + std::to_string(options_.max_name),
+                    "raise max_name", at);
+
+    const auto without_data = [&](MemberKind kind, const char* what) {
+        if (size != 0) throw bad(std::string(what) + " with a size of " + std::to_string(size));
+        return kind;
+    };
+    MemberKind kind = MemberKind::unknown;
+    switch (type) {
+        case '\0':
+            // Before ustar had type '5', a directory was a file whose name ends in a slash.
+            kind = name.ends_with('/') ? without_data(MemberKind::directory, "a directory")
+                                       : MemberKind::file;
+            break;
+        case '0':
+            kind = name.ends_with('/') && magic == Magic::v7
+                       ? without_data(MemberKind::directory, "a directory")
+                       : MemberKind::file;
+            break;
+        case '7': kind = MemberKind::file; break;
+        case '1': kind = without_data(MemberKind::hard_link, "a hard link"); break;
+        case '2': kind = without_data(MemberKind::symbolic_link, "a symbolic link"); break;
+        case '3':
+        case '4':
+        case '6': kind = without_data(MemberKind::special, "a device or FIFO"); break;
+        case '5': kind = without_data(MemberKind::directory, "a directory"); break;
+        case 'S': kind = MemberKind::sparse; break;
+        case 'M': kind = MemberKind::multi_volume; break;
+        case 'V':
+        case 'D':
+        case 'A': kind = MemberKind::special; break;
+        default: kind = MemberKind::unknown;
+    }
+    if (pending.pax.sparse && kind == MemberKind::file) kind = MemberKind::sparse;
+
+    // The name may lie in this block, which the window may drop when it reads on.
+    if (name.data() != name_.data()) {
+        name_.assign(name);
+        name = name_;
+    }
+    bool extended = type == 'S' && block[gnu_extended_at] != 0;
+    window_.advance(block_size);
+    while (extended) {  // old GNU sparse maps go on in blocks after the header
+        if (!window_.need(block_size))
+            throw Error(SHF_E_TRUNCATED, "the shard ends inside a sparse map",
+                        "copy it again, or use on_error=skip_shard", at);
+        extended = window_.seen()[gnu_extension_extended_at] != 0;
+        window_.advance(block_size);
+    }
+    member = {.kind = kind,
+              .name = name,
+              .header_offset = pending.first_header,
+              .data_offset = window_.position(),
+              .size = size};
+    check_remaining(member);
+    ready = true;
+}
+
+void TarWalker::read_meta(char type, uint64_t size, uint64_t at, Pending& pending) {
+    const auto twice = [&](const char* what) {
+        throw Error(SHF_E_AMBIGUOUS, std::string(what) + " before one member",
+                    "write the shard again; readers take different ones", at);
+    };
+    const bool gnu_type = type == 'L' || type == 'K';
+    if (gnu_type && pending.pax_seen) twice("a pax header and a GNU long name");
+    if (!gnu_type && type != 'g' && (pending.long_name_seen || pending.long_link_seen))
+        twice("a GNU long name and a pax header");
+    if (type == 'L' && pending.long_name_seen) twice("two GNU long names");
+    if (type == 'K' && pending.long_link_seen) twice("two GNU long link names");
+    if ((type == 'x' || type == 'X') && pending.pax_seen) twice("two pax headers");
+    if (size > options_.max_meta - std::min(pending.meta_bytes, options_.max_meta))
+        throw Error(SHF_E_LIMIT,
+                    "long-name and pax headers of more than max_meta=" +
+                        std::to_string(options_.max_meta) + " bytes before one member",
+                    "raise max_meta if the shard is sound", at);
+    pending.meta_bytes += size;
+    const auto bytes = static_cast<size_t>(size);
+    if (!window_.need(bytes + static_cast<size_t>(padding(size))))
+        throw Error(SHF_E_TRUNCATED, "the shard ends inside a long-name or pax header",
+                    "copy it again, or use on_error=skip_shard", at);
+    const std::string_view body(reinterpret_cast<const char*>(window_.seen().data()), bytes);
+    switch (type) {
+        case 'L':
+            pending.long_name_seen = true;
+            pending.long_name = until_nul(body);
+            if (pending.long_name.size() > options_.max_name)
+                throw Error(
+                    SHF_E_LIMIT,
+                    "a member name of " + std::to_string(pending.long_name.size()) +
+                        " bytes is longer than max_name=" + std::to_string(options_.max_name),
+                    "raise max_name", at);
+            break;
+        case 'K': pending.long_link_seen = true; break;
+        case 'g': {
+            PaxRecords ignored;
+            parse_pax(body, true, at, ignored);
+            break;
+        }
+        default: pending.pax_seen = true; parse_pax(body, false, at, pending.pax);
+    }
+    window_.advance(bytes + static_cast<size_t>(padding(size)));
+}
+
+// At a zero block. True when another archive follows (concat=true), false at the end of the input.
+bool TarWalker::read_end() {
+    const uint64_t at = window_.position();
+    if (!window_.need(2 * block_size)) {
+        // One zero block, or one and a part: as if the marker were missing (T21), but a part of a
+        // block is a cut inside a header block (T2).
+        if (window_.seen().size() == block_size && options_.end_marker == EndMarker::optional) {
+            window_.advance(block_size);
+            stats_.add(SHF_STAT_MISSING_END_MARKERS);
+            return false;
+        }
+        throw Error(SHF_E_TRUNCATED, "the shard ends inside the two zero blocks of a complete tar",
+                    "copy it again; end_marker=optional accepts one whole block", at);
+    }
+    if (!is_zero(window_.seen().data() + block_size))
+        throw Error(SHF_E_FORMAT, "one zero block alone, where a tar ends with two",
+                    "the shard is damaged here; copy it again, or use on_error=skip_shard", at);
+    window_.advance(2 * block_size);
+    // After the marker only zeros may come: tar pads its records.
+    for (;;) {
+        const bool whole = window_.need(block_size);
+        const auto seen = window_.seen();
+        const size_t count = whole ? block_size : seen.size();
+        if (count == 0) return false;
+        const auto* junk =
+            std::find_if(seen.data(), seen.data() + count, [](uint8_t b) { return b != 0; });
+        if (junk == seen.data() + count) {
+            window_.advance(count);
+            continue;
+        }
+        const uint64_t junk_at = window_.position() + static_cast<uint64_t>(junk - seen.data());
+        if (options_.concat &&
+            (options_.trailing == Trailing::refuse || (whole && checksum_holds(seen.data()))))
+            return true;
+        finish_trailing(junk_at);
+        return false;
+    }
+}
+
+void TarWalker::finish_trailing(uint64_t at) {
+    if (options_.trailing == Trailing::refuse)
+        throw Error(SHF_E_FORMAT, "trailing data after the end of the tar",
+                    "concat=true reads on if another tar follows, trailing=ignore drops the rest",
+                    at);
+    stats_.add(SHF_STAT_TRAILING);
+    while (window_.need(1)) window_.advance(window_.seen().size());
+}
+
+void TarWalker::check_remaining(const Member& member) const {
+    if (input_size_ &&
+        (member.size > *input_size_ || member.data_offset > *input_size_ - member.size))
+        throw cut_short(member);
+}
+
+void TarWalker::pass_padding(const Member& member) {
+    const auto size = static_cast<size_t>(padding(member.size));
+    if (!window_.need(size)) throw cut_short(member);
+    window_.advance(size);
+}
+
+void TarWalker::take_data(const Member& member) {
+    const auto size = static_cast<size_t>(member.size);
+    if (!window_.need(size)) throw cut_short(member);
+    window_.advance(size);
+}
+
+void TarWalker::skip_data(const Member& member) {
+    if (!window_.skip(member.size)) throw cut_short(member);
+    pass_padding(member);
+}
+
+}  // namespace shf

@@ -1,0 +1,89 @@
+// The tar walker: v7, ustar, GNU and pax headers over a window. Strict: whatever conforming readers
+// could understand in two ways is an error (rules T1 to T25). The rules' sources are POSIX.1-2017
+// "pax Interchange Format" and "ustar Interchange Format", and the GNU tar manual, "Basic Tar Format".
+#pragma once
+
+#include "core/error.h"
+#include "core/stats.h"
+#include "format/window.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace shf {
+
+enum class MemberKind : uint8_t {
+    file,
+    directory,
+    hard_link,
+    symbolic_link,
+    special,       // device, FIFO, volume label, directory dump
+    sparse,        // raw bytes are never handed out
+    multi_volume,  // a piece of a member that began on another volume
+    unknown,
+};
+
+// One member. The walker stands at the first byte of its data.
+struct Member {
+    MemberKind kind;
+    std::string_view name;    // exact bytes; valid until the walker moves
+    uint64_t header_offset;   // of the first header that belongs to it, pax and GNU names included
+    uint64_t data_offset;
+    uint64_t size;            // of the data as stored, without padding
+};
+
+// A pax header's records that matter here.
+struct PaxRecords {
+    std::optional<std::string> path, linkpath;
+    std::optional<uint64_t> size;
+    bool sparse = false;
+};
+
+// Parses the body of a pax extended header that stands at `offset` of the shard. `global` is a
+// 'g' header, in which names and sizes are refused. Throws Error(FORMAT).
+void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& records);
+
+// Reads a number field of a tar header: octal, or base-256 (GNU) in canonical form. All NUL or all
+// blank is 0. Nothing when it breaks the rules T5 and T6.
+std::optional<uint64_t> parse_number(std::string_view field);
+
+class TarWalker {
+  public:
+    // Counts what it accepts and passes over in `stats`.
+    TarWalker(Window& window, const Options& options, Stats& stats);
+
+    // Finds the next member. False at the proven end of the archive (and of the input). The data of
+    // the member before must have been passed with skip_data() or read and passed by the caller.
+    // Throws Error; the scan cannot go on after that.
+    bool next(Member& member);
+
+    // Makes the member's data contiguous in the window and moves past it: the bytes are at
+    // window.at(member.data_offset). pass_padding() must follow. Throws Error(TRUNCATED).
+    void take_data(const Member& member);
+    // Moves past the padding of the data. Throws Error(TRUNCATED).
+    void pass_padding(const Member& member);
+    // Moves past the data without keeping it. Throws Error(TRUNCATED).
+    void skip_data(const Member& member);
+    // Length of the input where it is known before reading.
+    void set_input_size(std::optional<uint64_t> size) { input_size_ = size; }
+
+  private:
+    struct Pending;  // headers that describe the next member
+    void parse_header(const uint8_t* block, Pending& pending, Member& member, bool& ready);
+    void read_meta(char type, uint64_t size, uint64_t at, Pending& pending);
+    bool read_end();
+    void finish_trailing(uint64_t at);
+    void check_remaining(const Member& member) const;
+    [[noreturn]] void not_a_tar(std::string_view seen, uint64_t at) const;
+
+    Window& window_;
+    const Options& options_;
+    Stats& stats_;
+    std::optional<uint64_t> input_size_;
+    std::string name_;  // joined or long name of the current member
+    uint64_t members_ = 0;
+};
+
+}  // namespace shf

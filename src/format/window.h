@@ -1,0 +1,72 @@
+// format: from bytes to members - compression filters, the tar walker, and the window through which
+// it sees the bytes.
+//
+// A window shows a stretch of one shard as contiguous memory and moves forward over it. Bytes are
+// read straight into pooled slabs; a range that does not fit the current slab is carried into the
+// next one, which is made large enough, so that every member's data lies in one piece.
+#pragma once
+
+#include "core/memory.h"
+#include "io/source.h"
+
+#include <cstdint>
+#include <span>
+
+namespace shf {
+
+// What a window asks of the reader that drives it.
+class WindowClient {
+  public:
+    virtual ~WindowClient() = default;
+    // Called before `bytes` of memory are taken; returns when they may be.
+    virtual void admit(size_t bytes) = 0;
+    // Called before a read that will wait for another process or host.
+    virtual void about_to_wait() = 0;
+    // Called when the bytes from the mark on are too many to be carried along: they stay in `slab`,
+    // which the client keeps alive as long as it needs them. The mark is then gone.
+    virtual void leave_behind(const StorageRef& slab) = 0;
+    // The size that the next slab should have, in bytes.
+    virtual size_t slab_size() = 0;
+};
+
+class Window {
+  public:
+    Window(Sequential& input, Pool& pool, const Cancel& cancel, WindowClient& client);
+
+    // Offset of the next byte in the (decompressed) shard.
+    [[nodiscard]] uint64_t position() const { return start_ + next_; }
+    // Makes the next `size` bytes contiguous in memory; false when the input ends before.
+    bool need(size_t size) { return size <= stop_ - next_ || fill(size); }
+    // Bytes from position() that are in memory now; at the end of the input, all that are left.
+    [[nodiscard]] std::span<const uint8_t> seen() const { return {data_ + next_, stop_ - next_}; }
+    // Moves on over bytes that are in memory.
+    void advance(size_t size) { next_ += size; }
+    // Moves on by `size` bytes without keeping them; returns false when the input ends before.
+    bool skip(uint64_t size);
+
+    // Keeps the bytes from here on in one slab with what follows, as long as that is cheap.
+    void mark() { mark_ = next_; }
+    void unmark() { mark_ = none; }
+    // The memory at `offset`, which must lie between the mark (or position) and the bytes seen.
+    [[nodiscard]] const uint8_t* at(uint64_t offset) const { return data_ + (offset - start_); }
+    // The slab that holds what at() returns.
+    [[nodiscard]] const StorageRef& slab() const { return slab_; }
+
+  private:
+    static constexpr size_t none = SIZE_MAX;
+    bool fill(size_t size);
+    void move_to_new_slab(size_t size);
+
+    Sequential& input_;
+    Pool& pool_;
+    const Cancel& cancel_;
+    WindowClient& client_;
+    StorageRef slab_;
+    uint8_t* data_ = nullptr;  // in the slab; offset start_ of the shard
+    uint64_t start_ = 0;
+    size_t next_ = 0, stop_ = 0, room_ = 0;  // from data_: position, end of bytes, end of slab
+    size_t mark_ = none;
+    bool ended_ = false;
+};
+
+}  // namespace shf

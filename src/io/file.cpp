@@ -1,0 +1,276 @@
+#include "io/file.h"
+
+#include "core/error.h"
+#include "io/descriptor.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cerrno>
+
+namespace shf {
+
+namespace {
+
+// One open file. Its size and version are those of the moment it was opened, and each read proves
+// that they still hold, so that bytes of two versions never end up in one shard.
+class File {
+  public:
+    File(Descriptor descriptor, const struct stat& at_open, std::string path)
+        : descriptor_(std::move(descriptor)), at_open_(at_open), path_(std::move(path)) {}
+
+    [[nodiscard]] uint64_t size() const { return static_cast<uint64_t>(at_open_.st_size); }
+
+    [[nodiscard]] Version version() const {
+        const auto& time = at_open_.st_mtim;
+        return std::to_string(at_open_.st_dev) + ":" + std::to_string(at_open_.st_ino) + ":" +
+               std::to_string(at_open_.st_size) + ":" + std::to_string(time.tv_sec) + "." +
+               std::to_string(time.tv_nsec);
+    }
+
+    // Reads some bytes; 0 at the end only. Any thread.
+    size_t read_some(uint64_t offset, std::span<uint8_t> out) const {
+        if (offset >= size() || out.empty()) return 0;
+        const auto most = static_cast<size_t>(std::min<uint64_t>(out.size(), size() - offset));
+        ssize_t got = 0;
+        do {
+            got = ::pread(descriptor_.get(), out.data(), most, static_cast<off_t>(offset));
+        } while (got < 0 && errno == EINTR);
+        if (got < 0) throw system_error("read at byte " + std::to_string(offset), errno);
+        // After the read, not before: the kernel sets the modification time before it changes the
+        // first byte, so bytes that were read under an unchanged time are the old ones.
+        check_unchanged();
+        if (got == 0) truncated(offset);
+        return static_cast<size_t>(got);
+    }
+
+    void check_unchanged() const {
+        const struct stat now = state();
+        if (now.st_size < at_open_.st_size) truncated(static_cast<uint64_t>(now.st_size));
+        if (now.st_size != at_open_.st_size)
+            changed("it has grown from " + std::to_string(at_open_.st_size) + " to " +
+                    std::to_string(now.st_size) + " bytes");
+        if (now.st_mtim.tv_sec != at_open_.st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != at_open_.st_mtim.tv_nsec)
+            changed("its modification time is another one");
+    }
+
+    // True when another file has taken the name, as a rename does. A file that is merely removed
+    // is still the one that was opened. The path is looked up only when the file has lost a name,
+    // because a relative path means another file once the program changes its directory.
+    void check_not_replaced() const {
+        if (state().st_nlink >= at_open_.st_nlink) return;
+        struct stat named = {};
+        if (::stat(path_.c_str(), &named) == 0 &&
+            (named.st_ino != at_open_.st_ino || named.st_dev != at_open_.st_dev))
+            changed("another file has taken its name");
+    }
+
+    // Tells the kernel that the file will be read from front to back.
+    void expect_sequential() const {
+        ::posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+    void expect(uint64_t offset, uint64_t length) const {
+        ::posix_fadvise(descriptor_.get(), static_cast<off_t>(offset), static_cast<off_t>(length),
+                        POSIX_FADV_WILLNEED);
+    }
+
+  private:
+    [[nodiscard]] struct stat state() const {
+        struct stat now = {};
+        if (::fstat(descriptor_.get(), &now) != 0) throw system_error("fstat", errno);
+        return now;
+    }
+
+    [[noreturn]] void truncated(uint64_t length) const {
+        throw Error(SHF_E_TRUNCATED,
+                    "the file was cut to " + std::to_string(length) + " of " +
+                        std::to_string(at_open_.st_size) + " bytes while it was read",
+                    "let no program write to shards that are in use");
+    }
+
+    [[noreturn]] static void changed(const std::string& how) {
+        throw Error(SHF_E_CHANGED, "the file changed while it was read: " + how,
+                    "let no program write to shards that are in use; open it again");
+    }
+
+    Descriptor descriptor_;
+    struct stat at_open_;
+    std::string path_;
+};
+
+class FileReader : public Sequential {
+  public:
+    FileReader(std::shared_ptr<const File> file, uint64_t offset, const Cancel& cancel)
+        : file_(std::move(file)), offset_(offset), expected_(offset), cancel_(cancel) {
+        file_->expect_sequential();
+    }
+
+    size_t read(std::span<uint8_t> out) override {
+        cancel_.check();
+        // The kernel's own read-ahead is too short for disks and file systems on the network. The
+        // window moves in large steps, since each costs a walk through the page cache.
+        if (offset_ + window / 2 >= expected_ && expected_ < file_->size()) {
+            const uint64_t start = std::max(expected_, offset_);
+            file_->expect(start, offset_ + window - start);
+            expected_ = offset_ + window;
+        }
+        const size_t size = file_->read_some(offset_, out);
+        offset_ += size;
+        return size;
+    }
+
+    void finish() override {
+        file_->check_unchanged();
+        file_->check_not_replaced();
+    }
+
+  private:
+    static constexpr uint64_t window = 8 << 20;
+
+    std::shared_ptr<const File> file_;
+    uint64_t offset_;
+    uint64_t expected_;  // the kernel was told about the bytes up to here
+    const Cancel& cancel_;
+};
+
+class FileSource : public Source {
+  public:
+    FileSource(std::shared_ptr<const File> file, const Cancel& cancel)
+        : file_(std::move(file)), cancel_(cancel) {}
+
+    [[nodiscard]] std::optional<uint64_t> size() const override { return file_->size(); }
+    [[nodiscard]] Version version() const override { return file_->version(); }
+    [[nodiscard]] bool seekable() const override { return true; }
+
+    size_t read(uint64_t offset, std::span<uint8_t> out) override {
+        size_t done = 0;
+        while (done < out.size()) {
+            cancel_.check();
+            const size_t size = file_->read_some(offset + done, out.subspan(done));
+            if (size == 0) break;
+            done += size;
+        }
+        return done;
+    }
+
+    std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {
+        return std::make_unique<FileReader>(file_, offset, cancel_);
+    }
+
+  private:
+    std::shared_ptr<const File> file_;
+    const Cancel& cancel_;
+};
+
+Descriptor open_for_reading(const std::string& path, int flags) {
+    int fd = -1;
+    do {
+        fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) throw system_error("open", errno);
+    return Descriptor(fd);
+}
+
+struct stat state_of(const Descriptor& descriptor) {
+    struct stat state = {};
+    if (::fstat(descriptor.get(), &state) != 0) throw system_error("fstat", errno);
+    if (S_ISDIR(state.st_mode))
+        throw Error(Fault{.code = SHF_E_IO,
+                          .os_error = EISDIR,
+                          .shard = {},
+                          .member = {},
+                          .cause = "this is a directory",
+                          .help = "name the shards in it, as in DIR/{000000..000099}.tar"});
+    return state;
+}
+
+int hex_value(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+}  // namespace
+
+std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cancel) {
+    // O_NONBLOCK, since otherwise open() of a FIFO waits for a writer and nothing can end that
+    // (POSIX.1-2017, XSH open()). It means nothing for regular files, except that Linux answers
+    // EWOULDBLOCK while another process must be asked to give up its lease on the file.
+    Descriptor descriptor;
+    try {
+        descriptor = open_for_reading(path, O_NONBLOCK);
+    } catch (const Error& error) {
+        if (error.fault().os_error != EWOULDBLOCK) throw;
+        descriptor = open_for_reading(path, 0);
+    }
+    const struct stat state = state_of(descriptor);
+    if (!S_ISREG(state.st_mode)) return descriptor_source(std::move(descriptor), cancel);
+    return std::make_unique<FileSource>(
+        std::make_shared<const File>(std::move(descriptor), state, path), cancel);
+}
+
+std::string read_whole_file(const std::string& path, uint64_t limit) {
+    const Descriptor descriptor = open_for_reading(path, 0);
+    const struct stat state = state_of(descriptor);
+    constexpr size_t step = 1 << 20;
+    // Resized by the bytes that arrive, not by the size that is claimed (/proc says 0).
+    std::string text;
+    if (S_ISREG(state.st_mode))
+        text.reserve(
+            static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(state.st_size), limit)));
+    for (;;) {
+        const size_t size = text.size();
+        const size_t free = std::max<size_t>(text.capacity() - size, 1);
+        text.resize(size + std::min(size == text.capacity() ? step : free, step));
+        const ssize_t got = ::read(descriptor.get(), text.data() + size, text.size() - size);
+        text.resize(size + (got > 0 ? static_cast<size_t>(got) : 0));
+        if (got == 0) return text;
+        if (got < 0 && errno != EINTR) throw system_error("read", errno);
+        if (text.size() > limit)
+            throw Error(SHF_E_LIMIT, "the file has more than " + std::to_string(limit) + " bytes",
+                        "split it");
+    }
+}
+
+std::string path_of_file_url(std::string_view url) {
+    std::string_view rest = url.substr(std::string_view("file:").size());
+    if (rest.find_first_of("?#") != rest.npos)
+        throw Error(SHF_E_USAGE, "a file: URL with a query or fragment",
+                    "write %3F for ? and %23 for #, or give the plain path");
+    if (rest.starts_with("//")) {
+        rest.remove_prefix(2);
+        const std::string_view host = rest.substr(0, rest.find('/'));
+        std::string name(host);
+        std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+            return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        });
+        if (!name.empty() && name != "localhost")
+            throw Error(SHF_E_USAGE, "a file: URL of host \"" + escape(host) + "\"",
+                        "an absolute path has three slashes: file:///path");
+        rest.remove_prefix(host.size());
+    }
+    std::string path;
+    for (size_t i = 0; i < rest.size(); ++i) {
+        char c = rest[i];
+        if (c == '%') {
+            const int high = i + 2 < rest.size() ? hex_value(rest[i + 1]) : -1;
+            const int low = i + 2 < rest.size() ? hex_value(rest[i + 2]) : -1;
+            if (high < 0 || low < 0 || (high == 0 && low == 0))
+                throw Error(SHF_E_USAGE, "a bad %-escape in a file: URL",
+                            "write %25 for a percent sign, or give the plain path");
+            c = static_cast<char>(high << 4 | low);
+            i += 2;
+        }
+        path += c;
+    }
+    if (path.empty()) throw Error(SHF_E_USAGE, "a file: URL without a path");
+    return path;
+}
+
+}  // namespace shf

@@ -1,0 +1,20 @@
+// Local files.
+#pragma once
+
+#include "io/source.h"
+
+#include <string>
+
+namespace shf {
+
+// Opens what is at `path`: a regular file, or a FIFO or device as descriptor_source does. Never
+// waits for a writer.
+std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cancel);
+
+// The bytes of a whole file, at most `limit` of them; throws Error(LIMIT) when there are more.
+std::string read_whole_file(const std::string& path, uint64_t limit);
+
+// The path of a "file:" URL (RFC 8089). Throws Error(USAGE).
+std::string path_of_file_url(std::string_view url);
+
+}  // namespace shf

@@ -1,0 +1,59 @@
+#include "io/source.h"
+
+#include "core/error.h"
+#include "core/options.h"
+#include "io/descriptor.h"
+#include "io/file.h"
+#include "io/pipe.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace shf {
+
+namespace {
+
+// The scheme of "scheme://...", in lower case, or nothing (RFC 3986, 3.1).
+std::string scheme_of(const std::string& url) {
+    const size_t mark = url.find("://");
+    if (mark == url.npos || mark == 0 || std::isalpha(static_cast<unsigned char>(url[0])) == 0)
+        return {};
+    std::string scheme = url.substr(0, mark);
+    for (char& c : scheme) {
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '+' && c != '-' && c != '.')
+            return {};
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return scheme;
+}
+
+bool is_file_url(const std::string& url) {
+    constexpr std::string_view file = "file:";
+    return url.size() > file.size() &&
+           std::equal(file.begin(), file.end(), url.begin(), [](char a, char b) {
+               return a == static_cast<char>(std::tolower(static_cast<unsigned char>(b)));
+           });
+}
+
+}  // namespace
+
+std::unique_ptr<Source> open_source(const std::string& url, const Options& options,
+                                    const Cancel& cancel) {
+    constexpr std::string_view pipe = "pipe:";
+    cancel.check();
+    if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL");
+    if (url.find('\0') != url.npos) throw Error(SHF_E_USAGE, "a NUL byte in a URL");
+    if (url == "-") return stdin_source(cancel);
+    if (url.starts_with(pipe)) {
+        if (pipes_refused(options)) refuse_pipe();
+        return pipe_source(url.substr(pipe.size()), options, cancel);
+    }
+    if (is_file_url(url)) return file_source(path_of_file_url(url), cancel);
+    if (const std::string scheme = scheme_of(url); !scheme.empty())
+        throw Error(SHF_E_UNSUPPORTED, "this version reads no " + scheme + ":// URLs",
+                    "let a program fetch the shard, as in pipe:curl -fsSL URL, or copy it to a "
+                    "local disk");
+    return file_source(url, cancel);
+}
+
+}  // namespace shf

@@ -1,0 +1,68 @@
+// io: bytes from where shards are stored. `Source` is one shard; everything above this room sees
+// shards only through it. Local files, standard input and child processes are here.
+#pragma once
+
+#include "core/cancel.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace shf {
+
+struct Options;
+
+// Reads one shard from front to back. One thread at a time.
+class Sequential {
+  public:
+    virtual ~Sequential() = default;
+    // Reads at least one byte unless the end is reached; returns the count, 0 at the end. Waits for
+    // bytes, but not past a cancel. Throws Error (IO, CHILD, TRUNCATED, CHANGED, CANCELLED, ...).
+    virtual size_t read(std::span<uint8_t> out) = 0;
+    // True when read() will not wait for another process or host.
+    virtual bool ready() { return true; }
+    // Called once after read() returned 0: proves that the end is the true one (the child ended
+    // with status 0, the file is the one that was opened). Throws Error otherwise.
+    virtual void finish() {}
+};
+
+// What tells two versions of a shard apart: empty when nothing is known. Equal strings, equal bytes.
+using Version = std::string;
+
+// One shard, opened. Sources that can seek serve any number of threads through read().
+class Source {
+  public:
+    virtual ~Source() = default;
+    // Length in bytes when it is known before reading.
+    [[nodiscard]] virtual std::optional<uint64_t> size() const = 0;
+    // The version that all reads of this object see.
+    [[nodiscard]] virtual Version version() const { return {}; }
+    // True when read() and open_sequential(offset > 0) work.
+    [[nodiscard]] virtual bool seekable() const = 0;
+    // Reads up to out.size() bytes at `offset` and returns the count: fewer only at the end.
+    // Throws Error; USAGE when the source cannot seek.
+    virtual size_t read(uint64_t offset, std::span<uint8_t> out) = 0;
+    // A reader that starts at `offset`. A source that cannot seek gives one reader, from 0.
+    // The result keeps what it needs of the source alive.
+    virtual std::unique_ptr<Sequential> open_sequential(uint64_t offset) = 0;
+};
+
+// Opens the shard that `url` names (see "URLs" in shardfeed.h; already expanded). `cancel` must
+// outlive the result and ends any wait in it. Throws Error without shard name (the caller adds it).
+std::unique_ptr<Source> open_source(const std::string& url, const Options& options,
+                                    const Cancel& cancel);
+
+// A Source over bytes in memory, which must outlive it. `chunk` bounds the bytes a single
+// Sequential::read gives (0: no bound); `size_known` tells whether size() has a value. For tests,
+// fuzz targets and archives that are in memory already.
+std::unique_ptr<Source> memory_source(std::span<const uint8_t> bytes, size_t chunk = 0,
+                                      bool size_known = true);
+
+// The URL without secrets, for messages and samples: no userinfo, no query string; in a pipe
+// command the same for every URL in it, and nothing of headers, user names and tokens.
+std::string redact(const std::string& url);
+
+}  // namespace shf

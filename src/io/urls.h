@@ -1,0 +1,34 @@
+// Lists of shards: what the caller's URLs expand to, kept as patterns and computed on demand, so
+// that ten million shards cost a few hundred bytes and not ten million strings.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shf {
+
+struct Options;
+
+class ShardList {
+  public:
+    // Expands `urls` by the rules of shardfeed.h ("URLs"): "::", ${NAME}, braces, @FILE. Reads list
+    // files, opens no shard. Throws Error: USAGE, IO, LIMIT (more than max_shards).
+    ShardList(std::span<const char* const> urls, const Options& options);
+    ~ShardList();
+    ShardList(ShardList&&) noexcept;
+    ShardList& operator=(ShardList&&) noexcept;
+
+    [[nodiscard]] uint64_t size() const;
+    // URL number `index` < size(), built anew at each call. Any thread.
+    [[nodiscard]] std::string at(uint64_t index) const;
+
+  private:
+    struct Segment;
+    struct Builder;
+    std::vector<Segment> segments_;
+};
+
+}  // namespace shf

@@ -1,0 +1,54 @@
+// The plan of a run: which consumer owns which lanes, and which shards a lane reads in an epoch.
+//
+//   1. Epoch e permutes the S shards with a generator keyed by (seed, e), or keeps the list order.
+//   2. Shard j of the permuted list belongs to lane j mod L. A lane reads its shards in turn.
+//   3. Each lane shuffles its samples on its own, keyed by (seed, e, lane).
+//   4. The global sequence takes one sample from each lane in turn. Consumer c of C owns the lanes l
+//      with l mod C = c, and sees the elements t of the global sequence with t mod C = c.
+#pragma once
+
+#include "core/options.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace shf {
+
+class Plan {
+  public:
+    // Throws Error(USAGE) when the options contradict each other or there are fewer shards than
+    // consumers.
+    Plan(const Options& options, uint64_t shards);
+
+    [[nodiscard]] uint64_t consumer() const { return consumer_; }
+    [[nodiscard]] uint64_t consumers() const { return consumers_; }
+    [[nodiscard]] uint64_t lanes() const { return lanes_; }
+    // The lanes of this consumer, ascending.
+    [[nodiscard]] std::vector<uint32_t> own_lanes() const;
+
+    // Shards that `lane` reads in each epoch.
+    [[nodiscard]] uint64_t shards_of(uint32_t lane) const;
+    // The shard that `lane` reads as its `turn`-th (0, 1, ...) in `epoch`. Any thread.
+    uint64_t shard(uint64_t epoch, uint32_t lane, uint64_t turn);
+
+    // This consumer's part of epoch_samples, 0 when that is 0.
+    [[nodiscard]] uint64_t share_of_epoch_samples() const;
+
+  private:
+    // Under 2^32 shards (max_shards), so four bytes each: a permutation of a million is 4 MB.
+    using Permutation = std::vector<uint32_t>;
+    std::shared_ptr<const Permutation> permutation(uint64_t epoch);
+
+    const uint64_t shards_, seed_, epoch_samples_;
+    const bool shuffle_shards_, resample_;
+    uint64_t consumers_, consumer_, lanes_;
+
+    // Lanes stand in one epoch or the next, so two permutations are kept.
+    std::mutex mutex_;
+    uint64_t epoch_[2] = {UINT64_MAX, UINT64_MAX};
+    std::shared_ptr<const Permutation> permutation_[2];
+};
+
+}  // namespace shf

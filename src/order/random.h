@@ -1,0 +1,50 @@
+// order: which sample comes when. Pure: no I/O, no threads, no clock, so that it can be tested with a
+// million shards and no bytes. Everything random is keyed: the same numbers give the same order on
+// every machine, and a draw is told by its key and its count alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace shf {
+
+// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014): the
+// n-th output is a hash of key + n * gamma, so the state is two numbers.
+class Random {
+  public:
+    // Different purposes and keys give independent sequences.
+    enum Purpose : uint64_t { shard_order = 1, sample_shuffle = 2, resampling = 3 };
+
+    Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {
+        for (const uint64_t key : keys) key_ = mix(key_ ^ mix(key + gamma));
+    }
+
+    uint64_t next() { return mix(key_ + ++drawn_ * gamma); }
+
+    // Uniform in 0 .. bound - 1; bound > 0. Multiply and reject (Lemire: "Fast Random Integer
+    // Generation in an Interval", TOMACS 2019): no bias.
+    uint64_t below(uint64_t bound) {
+        for (;;) {
+            const unsigned __int128 product = static_cast<unsigned __int128>(next()) * bound;
+            const auto low = static_cast<uint64_t>(product);
+            if (low >= bound || low >= (0 - bound) % bound) return static_cast<uint64_t>(product >> 64);
+        }
+    }
+
+    // Draws so far.
+    [[nodiscard]] uint64_t drawn() const { return drawn_; }
+
+  private:
+    static constexpr uint64_t gamma = 0x9e3779b97f4a7c15;
+    static constexpr uint64_t mix(uint64_t z) {
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+        return z ^ (z >> 31);
+    }
+
+    uint64_t key_;
+    uint64_t drawn_ = 0;
+};
+
+}  // namespace shf

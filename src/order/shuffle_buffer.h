@@ -1,0 +1,39 @@
+// The sample shuffle of one lane: a buffer of N items from which one is drawn at random for every
+// item that comes in.
+#pragma once
+
+#include "order/random.h"
+
+#include <utility>
+#include <vector>
+
+namespace shf {
+
+template <typename Item>
+class ShuffleBuffer {
+  public:
+    explicit ShuffleBuffer(uint64_t size) : size_(size) {}
+
+    // A new epoch begins: the buffer must be empty.
+    void begin(uint64_t seed, uint64_t epoch, uint32_t lane) {
+        random_ = Random(Random::sample_shuffle, {seed, epoch, lane});
+    }
+    [[nodiscard]] bool full() const { return items_.size() >= size_; }
+    [[nodiscard]] bool empty() const { return items_.empty(); }
+    void put(Item item) { items_.push_back(std::move(item)); }
+    // Removes a random item. Must not be empty.
+    Item draw() {
+        const auto number = static_cast<size_t>(random_.below(items_.size()));
+        std::swap(items_[number], items_.back());
+        Item item = std::move(items_.back());
+        items_.pop_back();
+        return item;
+    }
+
+  private:
+    const uint64_t size_;
+    std::vector<Item> items_;
+    Random random_{Random::sample_shuffle, {}};
+};
+
+}  // namespace shf

@@ -1,0 +1,100 @@
+// A block: some samples that follow one another, with flat tables over few pieces of payload memory.
+// Blocks carry samples from readers to the consumer and on to the user; a sample handle is a block
+// and a number, so that delivering one allocates nothing.
+#pragma once
+
+#include "core/memory.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shf {
+
+// The list of field names of a sample, each followed by '/', which no name has: "jpg/cls/".
+struct Schema {
+    std::string names;
+    std::vector<uint32_t> ends;  // end of name i, its '/' excluded
+
+    [[nodiscard]] std::string_view name(size_t i) const {
+        const uint32_t begin = i == 0 ? 0 : ends[i - 1] + 1;
+        return std::string_view(names).substr(begin, ends[i] - begin);
+    }
+};
+
+// Where samples came from: one shard in one epoch.
+struct Origin {
+    std::string url;  // redacted
+    uint64_t shard;
+    uint64_t epoch;
+    uint32_t lane;
+};
+
+struct Block;
+
+struct Sample {
+    Block* block;
+    uint32_t index;
+};
+
+struct FieldView {
+    std::string_view name;
+    const uint8_t* data;
+    size_t size;
+};
+
+// Immutable once made. References are counted by hand because samples share the block's count.
+struct Block {
+    std::atomic<uint64_t> references{1};
+    uint32_t count = 0;        // samples, n
+    uint32_t field_count = 0;  // fields of all samples, m
+    // The tables of shardfeed.h, SHF_BLOCK_*: slices of `tables`.
+    const uint64_t *first_field, *schema, *key, *origin;  // n + 1, n, n + 1, n
+    const uint64_t *buffer, *start, *stop;                // m each
+    const uint64_t* offset;                               // n: of the first header in the shard
+    std::unique_ptr<uint64_t[]> tables;
+    std::string keys;
+    std::vector<Sample> samples;
+    std::vector<StorageRef> storages;                     // buffers lie in these
+    std::vector<std::span<const uint8_t>> buffers;
+    std::vector<std::shared_ptr<const Schema>> schemas;
+    std::vector<std::shared_ptr<const Origin>> origins;
+    uint64_t payload_bytes = 0;
+
+    [[nodiscard]] std::string_view key_of(uint32_t i) const {
+        return std::string_view(keys).substr(key[i], key[i + 1] - key[i]);
+    }
+    [[nodiscard]] FieldView field_of(uint32_t i, uint64_t number) const {
+        const uint64_t row = first_field[i] + number;
+        return {schemas[schema[i]]->name(number), buffers[buffer[row]].data() + start[row],
+                static_cast<size_t>(stop[row] - start[row])};
+    }
+    [[nodiscard]] uint64_t payload_of(uint32_t i) const {
+        uint64_t bytes = 0;
+        for (uint64_t row = first_field[i]; row < first_field[i + 1]; ++row)
+            bytes += stop[row] - start[row];
+        return bytes;
+    }
+    // Memory behind the buffers.
+    [[nodiscard]] uint64_t storage_bytes() const {
+        uint64_t bytes = 0;
+        for (const StorageRef& storage : storages) bytes += storage->capacity;
+        return bytes;
+    }
+    void ref() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+    void unref() noexcept {
+        if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+};
+
+// An owned reference to a block.
+struct BlockUnref {
+    void operator()(Block* block) const noexcept { block->unref(); }
+};
+using BlockRef = std::unique_ptr<Block, BlockUnref>;
+
+}  // namespace shf

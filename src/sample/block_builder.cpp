@@ -1,0 +1,171 @@
+#include "sample/block_builder.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shf {
+
+namespace {
+
+// The bound on what one kept sample may hold: `allowance` + 8 times its own size.
+constexpr uint64_t allowance = 64 * 1024;
+constexpr uint64_t times = 8;
+// Samples up to this size are always copied together: their headers would waste most of a slab.
+constexpr uint64_t always_copied = 2048;
+// Where copies go. With the tables of as many samples as fit it stays below the allowance.
+constexpr size_t arena_size = 24 * 1024;
+
+// Rough size of the tables: what a sample and a field take besides their payload.
+constexpr uint64_t sample_row = 6 * sizeof(uint64_t) + sizeof(Sample) + 32;
+constexpr uint64_t field_row = 3 * sizeof(uint64_t);
+constexpr uint64_t block_overhead = 512;
+
+}  // namespace
+
+BlockBuilder::BlockBuilder(Pool& pool, const Cancel& cancel, bool alone,
+                           std::function<void(BlockRef)> full)
+    : pool_(pool), cancel_(cancel), alone_(alone), full_(std::move(full)) {}
+
+BlockBuilder::Placement BlockBuilder::place(size_t key_size,
+                                            std::span<const LooseField> fields) const {
+    uint64_t payload = 0, storage_bytes = 0, new_bytes = 0;
+    const StorageRef* last = nullptr;
+    for (const LooseField& field : fields) {
+        payload += field.size;
+        if (last && *last == *field.storage) continue;
+        last = field.storage;
+        storage_bytes += (*last)->capacity;
+        if (std::find(storages_.begin(), storages_.end(), *last) == storages_.end())
+            new_bytes += (*last)->capacity;
+    }
+    const uint64_t own_tables = sample_row + fields.size() * field_row + key_size + block_overhead;
+    const bool copied = payload <= always_copied ||
+                        (alone_ ? storage_bytes > 2 * payload
+                                : storage_bytes + own_tables > allowance + times * payload);
+    if (offset_.empty()) return {payload, copied, true};
+    const bool in_arena = copied && arena_ && payload <= arena_->capacity - arena_used_;
+    if (copied) new_bytes = in_arena ? 0 : std::max<uint64_t>(payload, arena_size);
+    const uint64_t tables = own_tables + offset_.size() * sample_row + start_.size() * field_row +
+                            keys_.size();
+    // One arena to a block: bindings are fastest over a single buffer.
+    const bool joins = !alone_ && !(copied && arena_ && !in_arena) &&
+                       storage_bytes_ + new_bytes + tables <=
+                           allowance + times * std::min(smallest_, payload);
+    return {payload, copied, joins};
+}
+
+bool BlockBuilder::accepts(std::string_view key, std::span<const LooseField> fields) const {
+    return place(key.size(), fields).joins;
+}
+
+void BlockBuilder::add(std::string_view key, uint64_t offset, std::shared_ptr<const Origin> origin,
+                       const std::shared_ptr<const Schema>& schema,
+                       std::span<const LooseField> fields) {
+    const auto [payload, copied, joins] = place(key.size(), fields);
+    ++seen_;
+    seen_bytes_ += payload;
+    seen_smallest_ = std::min(seen_smallest_, payload);
+    if (!joins) flush();
+    if (origins_.empty() || origins_.back() != origin) origins_.push_back(std::move(origin));
+    if (schemas_.empty() || schemas_.back() != schema) schemas_.push_back(schema);
+    if (first_field_.empty()) {
+        first_field_.push_back(0);
+        key_.push_back(0);
+    }
+    if (copied)
+        copy(fields, payload);
+    else
+        refer(fields);
+    smallest_ = std::min(smallest_, payload);
+    payload_bytes_ += payload;
+    keys_ += key;
+    key_.push_back(keys_.size());
+    first_field_.push_back(start_.size());
+    schema_.push_back(schemas_.size() - 1);
+    origin_.push_back(origins_.size() - 1);
+    offset_.push_back(offset);
+    if (alone_) flush();
+}
+
+uint64_t BlockBuilder::buffer_for(const StorageRef& storage) {
+    // The latest ones first: a sample's fields lie in one storage, as a rule.
+    for (size_t i = storages_.size(); i-- > 0;)
+        if (storages_[i] == storage) return i;
+    storages_.push_back(storage);
+    storage_bytes_ += storage->capacity;
+    return storages_.size() - 1;
+}
+
+void BlockBuilder::copy(std::span<const LooseField> fields, uint64_t payload) {
+    if (!arena_ || arena_->capacity - arena_used_ < payload) {
+        const uint64_t size = alone_ ? payload : std::max<uint64_t>(payload, arena_size);
+        arena_ = pool_.acquire(static_cast<size_t>(size), cancel_);
+        arena_used_ = 0;
+        arena_buffer_ = buffer_for(arena_);
+    }
+    for (const LooseField& field : fields) {
+        if (field.size > 0) std::memcpy(arena_->data + arena_used_, field.data, field.size);
+        buffer_.push_back(arena_buffer_);
+        start_.push_back(arena_used_);
+        arena_used_ += static_cast<size_t>(field.size);
+        stop_.push_back(arena_used_);
+    }
+}
+
+void BlockBuilder::refer(std::span<const LooseField> fields) {
+    for (const LooseField& field : fields) {
+        buffer_.push_back(buffer_for(*field.storage));
+        const auto begin = static_cast<uint64_t>(field.data - (*field.storage)->data);
+        start_.push_back(begin);
+        stop_.push_back(begin + field.size);
+    }
+}
+
+void BlockBuilder::flush() {
+    if (offset_.empty()) return;
+    const size_t n = offset_.size(), m = start_.size();
+    BlockRef block(new Block);
+    block->count = static_cast<uint32_t>(n);
+    block->field_count = static_cast<uint32_t>(m);
+    block->tables = std::make_unique_for_overwrite<uint64_t[]>(5 * n + 2 + 3 * m);
+    uint64_t* out = block->tables.get();
+    const auto place = [&](const uint64_t*& table, std::vector<uint64_t>& from) {
+        table = out;
+        out = std::copy(from.begin(), from.end(), out);
+        from.clear();
+    };
+    place(block->first_field, first_field_);
+    place(block->schema, schema_);
+    place(block->key, key_);
+    place(block->origin, origin_);
+    place(block->buffer, buffer_);
+    place(block->start, start_);
+    place(block->stop, stop_);
+    place(block->offset, offset_);
+    block->keys = keys_;
+    keys_.clear();
+    block->samples.resize(n);
+    for (size_t i = 0; i < n; ++i) block->samples[i] = {block.get(), static_cast<uint32_t>(i)};
+    // Bindings make one view per buffer, so a buffer is as short as the fields in it allow.
+    block->buffers.reserve(storages_.size());
+    for (const StorageRef& storage : storages_)
+        block->buffers.emplace_back(storage->data, storage == arena_ ? arena_used_ : storage->capacity);
+    block->storages = std::exchange(storages_, {});
+    block->schemas = std::exchange(schemas_, {});
+    block->origins = std::exchange(origins_, {});
+    block->payload_bytes = payload_bytes_;
+    arena_ = {};
+    arena_used_ = 0;
+    storage_bytes_ = payload_bytes_ = 0;
+    smallest_ = UINT64_MAX;
+    full_(std::move(block));
+}
+
+uint64_t BlockBuilder::take_smallest() {
+    const uint64_t smallest = seen_ == 0 ? 0 : seen_smallest_;
+    seen_ = seen_bytes_ = 0;
+    seen_smallest_ = UINT64_MAX;
+    return smallest;
+}
+
+}  // namespace shf

@@ -1,0 +1,67 @@
+// Puts samples into blocks. Small samples are copied next to each other, large ones stay where they
+// are; either way a kept block holds at most 64 KiB more than 8 times its smallest sample.
+#pragma once
+
+#include "sample/block.h"
+
+#include <functional>
+
+namespace shf {
+
+// A field as it lies in memory, on its way into a block.
+struct LooseField {
+    const uint8_t* data;
+    uint64_t size;
+    const StorageRef* storage;  // keeps data alive; outlives the call of add()
+};
+
+class BlockBuilder {
+  public:
+    // Full blocks go to `full`. `alone`: one sample per block, copied out of its slab unless it fills
+    // half of it, so that a shuffle buffer can keep it for long.
+    BlockBuilder(Pool& pool, const Cancel& cancel, bool alone, std::function<void(BlockRef)> full);
+
+    void add(std::string_view key, uint64_t offset, std::shared_ptr<const Origin> origin,
+             const std::shared_ptr<const Schema>& schema, std::span<const LooseField> fields);
+    // True when add() would put a sample of these fields into the block under construction.
+    [[nodiscard]] bool accepts(std::string_view key, std::span<const LooseField> fields) const;
+    // Passes on what there is, if anything.
+    void flush();
+
+    [[nodiscard]] size_t count() const { return offset_.size(); }
+    // The smallest sample, in payload bytes, that add() saw since the last call; 0 when none.
+    uint64_t take_smallest();
+    // Average payload of the samples behind take_smallest(), reset by it.
+    [[nodiscard]] uint64_t average() const { return seen_ == 0 ? 0 : seen_bytes_ / seen_; }
+
+  private:
+    // How a sample would be placed.
+    struct Placement {
+        uint64_t payload;
+        bool copied;   // next to the others, or left where it is
+        bool joins;    // the block under construction takes it
+    };
+    [[nodiscard]] Placement place(size_t key_size, std::span<const LooseField> fields) const;
+    uint64_t buffer_for(const StorageRef& storage);
+    void copy(std::span<const LooseField> fields, uint64_t payload);
+    void refer(std::span<const LooseField> fields);
+
+    Pool& pool_;
+    const Cancel& cancel_;
+    const bool alone_;
+    const std::function<void(BlockRef)> full_;
+
+    // The block under construction; kept between blocks for their capacity.
+    std::vector<uint64_t> first_field_, schema_, key_, origin_, offset_, buffer_, start_, stop_;
+    std::string keys_;
+    std::vector<StorageRef> storages_;
+    std::vector<std::shared_ptr<const Schema>> schemas_;
+    std::vector<std::shared_ptr<const Origin>> origins_;
+    StorageRef arena_;  // the storage that copies go to, in storages_ too
+    uint64_t arena_buffer_ = 0;
+    size_t arena_used_ = 0;
+    uint64_t storage_bytes_ = 0, payload_bytes_ = 0, smallest_ = UINT64_MAX;
+    uint64_t seen_ = 0, seen_bytes_ = 0, seen_smallest_ = UINT64_MAX;
+};
+
+}  // namespace shf

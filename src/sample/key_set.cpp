@@ -1,0 +1,37 @@
+#include "sample/key_set.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace shf {
+
+bool KeySet::insert(std::string_view key) {
+    if (count_ == most) return true;
+    if (slots_.size() < 2 * (count_ + 1)) grow();
+    const uint64_t hash = std::max<uint64_t>(XXH3_64bits(key.data(), key.size()), 1);
+    const size_t mask = slots_.size() - 1;
+    size_t slot = static_cast<size_t>(hash) & mask;
+    while (slots_[slot] != 0) {
+        if (slots_[slot] == hash) return false;
+        slot = (slot + 1) & mask;
+    }
+    slots_[slot] = hash;
+    ++count_;
+    return true;
+}
+
+void KeySet::grow() {
+    std::vector<uint64_t> old(std::max<size_t>(2 * slots_.size(), 1024));
+    old.swap(slots_);
+    const size_t mask = slots_.size() - 1;
+    for (const uint64_t hash : old) {
+        if (hash == 0) continue;
+        size_t slot = static_cast<size_t>(hash) & mask;
+        while (slots_[slot] != 0) slot = (slot + 1) & mask;
+        slots_[slot] = hash;
+    }
+}
+
+}  // namespace shf

@@ -1,0 +1,26 @@
+// The keys a shard has had so far, to find one that comes again: a shard whose members are sorted by
+// suffix instead of by key would otherwise fall apart into partial samples, silently.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace shf {
+
+class KeySet {
+  public:
+    // True when `key` is new. Keys are told apart by a 64-bit hash (XXH3); two different keys of
+    // 100,000 are taken for one with a probability of about 3e-10. After `most` keys the set is full
+    // and every key counts as new: 16 MiB are enough for any shard that is meant to be read in one go.
+    bool insert(std::string_view key);
+
+  private:
+    static constexpr size_t most = 1 << 20;
+    void grow();
+
+    std::vector<uint64_t> slots_;  // open addressing; 0 is free
+    size_t count_ = 0;
+};
+
+}  // namespace shf

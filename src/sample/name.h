@@ -1,0 +1,22 @@
+// sample: from members to samples - key and field name of a member, grouping, and the blocks in
+// which samples travel.
+#pragma once
+
+#include <string_view>
+
+namespace shf {
+
+// What a member's name says. Both parts lie in the name.
+struct MemberName {
+    std::string_view key;
+    std::string_view field;  // not lower-cased yet
+    bool has_key = false;    // false: the member belongs to no sample
+};
+
+// Splits a member name after the first dot of its last component: "a.b/c.d.e" is key "a.b/c" and
+// field "d.e"; the field may be empty ("c."). No key have names without a dot there, hidden files
+// ("dir/.x", "dir/._x.jpg": webdataset makes the key "dir/" of them, which joins unrelated files),
+// and metadata: a first component, or a whole name, between "__" and "__".
+MemberName split_name(std::string_view name);
+
+}  // namespace shf

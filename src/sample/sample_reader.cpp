@@ -1,0 +1,240 @@
+#include "sample/sample_reader.h"
+
+#include "core/options.h"
+#include "format/filter.h"
+#include "sample/name.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace shf {
+
+namespace {
+
+// Slabs stay in the second-level cache while they are filled and walked.
+constexpr size_t first_slab = 56 * 1024;
+constexpr size_t copied_slab = 256 * 1024;
+constexpr size_t largest_slab = 512 * 1024;
+// From this many fields on a sample's names are looked up by hash.
+constexpr size_t many = 32;
+
+void append_lower(std::string& out, std::string_view text) {
+    for (const char c : text) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+}  // namespace
+
+SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
+                           const Options& options, bool alone, Pool& pool, const Cancel& cancel,
+                           Stats& stats, SampleSink& sink)
+    : source_(source),
+      origin_(std::move(origin)),
+      options_(options),
+      alone_(alone),
+      pool_(pool),
+      cancel_(cancel),
+      stats_(stats),
+      sink_(sink),
+      builder_(pool, cancel, alone, [&sink](BlockRef block) { sink.deliver(std::move(block)); }) {}
+
+void SampleReader::read() {
+    FilterReport report;
+    const auto input = open_filter(source_.open_sequential(0), options_, report);
+    Window window(*input, pool_, cancel_, *this);
+    TarWalker walker(window, options_, stats_);
+    window_ = &window;
+    walker_ = &walker;
+    try {
+        window.need(1);  // the filter is known from the first bytes on
+        if (!report.codec) walker.set_input_size(source_.size());
+        const char* suffix = codec_of_suffix(origin_->url);
+        if (suffix ? !report.codec || std::string_view(suffix) != report.codec
+                   : report.codec && origin_->url.ends_with(".tar"))
+            stats_.add(SHF_STAT_SUFFIX_MISMATCHES);
+        read_members();
+        builder_.flush();
+        input->finish();
+    } catch (const Error&) {
+        builder_.flush();  // whole samples that came before the fault
+        throw;
+    }
+    if (report.trailing) stats_.add(SHF_STAT_TRAILING);
+    if (samples_ == 0) {
+        if (!options_.allow_empty)
+            throw Error(SHF_E_FORMAT, "empty shard: there is no sample in it",
+                        "allow_empty=true accepts shards without samples");
+        stats_.add(SHF_STAT_EMPTY_SHARDS);
+    }
+}
+
+void SampleReader::read_members() {
+    Member member;
+    while (walker_->next(member)) {
+        switch (member.kind) {
+            case MemberKind::file:
+            case MemberKind::sparse:
+            case MemberKind::multi_volume: take_member(member); continue;
+            case MemberKind::directory: stats_.add(SHF_STAT_DIRECTORIES); break;
+            case MemberKind::hard_link:
+            case MemberKind::symbolic_link: stats_.add(SHF_STAT_LINKS); break;
+            case MemberKind::special: stats_.add(SHF_STAT_SPECIALS); break;
+            case MemberKind::unknown: stats_.add(SHF_STAT_UNKNOWN_TYPES); break;
+        }
+        walker_->skip_data(member);
+    }
+    complete_sample();
+}
+
+void SampleReader::take_member(const Member& member) {
+    const MemberName name = split_name(member.name);
+    if (!name.has_key) stats_.add(SHF_STAT_IGNORED_MEMBERS);
+    if (member.kind == MemberKind::sparse) stats_.add(SHF_STAT_SPARSE);
+    if (!name.has_key || !join_sample(member, name.key)) return walker_->skip_data(member);
+
+    const auto limit = [&](const char* option, uint64_t bound, uint64_t seen, const char* what) {
+        spoil(member, SHF_E_LIMIT,
+              std::string(what) + " of " + std::to_string(seen) + " bytes is larger than " + option + "=" +
+                  std::to_string(bound),
+              std::string("raise ") + option);
+    };
+    uint64_t total = 0;
+    const bool overflow = __builtin_add_overflow(sample_bytes_, member.size, &total);
+    if (member.kind == MemberKind::sparse)
+        spoil(member, SHF_E_UNSUPPORTED, "a sparse member", "write the shard without --sparse");
+    else if (member.kind == MemberKind::multi_volume)
+        spoil(member, SHF_E_UNSUPPORTED, "a piece of a multi-volume member",
+              "write the shard as one volume");
+    else if (member.size > options_.max_member)
+        limit("max_member", options_.max_member, member.size, "a member");
+    else if (member.size > options_.memory)
+        limit("memory", options_.memory, member.size, "a member");
+    else if (overflow || total > options_.max_sample)
+        limit("max_sample", options_.max_sample, total, "a sample");
+    else if (total > options_.memory)
+        limit("memory", options_.memory, total, "a sample");
+    else
+        return add_field(member, name.field);
+    walker_->skip_data(member);
+}
+
+// Makes the sample with `key` the current one. False when it is spoiled: its members are passed over.
+bool SampleReader::join_sample(const Member& member, std::string_view key) {
+    if (in_sample_ && key == key_) return !spoiled_;
+    complete_sample();
+    in_sample_ = true;
+    key_.assign(key);
+    first_header_ = member.header_offset;
+    if (options_.duplicate_keys == DuplicateKeys::error && !keys_seen_.insert(key))
+        spoil(member, SHF_E_AMBIGUOUS,
+              "the key \"" + escape(key) + "\" comes again, with other samples in between",
+              "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
+              "several samples of them");
+    return !spoiled_;
+}
+
+size_t SampleReader::find_field(std::string_view name) const {
+    for (size_t i = 0; i < fields_.size(); ++i)
+        if (names_.name(i) == name) return i;
+    return fields_.size();
+}
+
+void SampleReader::add_field(const Member& member, std::string_view suffix) {
+    const size_t names_before = names_.names.size();
+    append_lower(names_.names, suffix);
+    const std::string_view name = std::string_view(names_.names).substr(names_before);
+    size_t same = fields_.size();
+    if (same < many) {
+        same = find_field(name);
+    } else {
+        if (many_names_.empty())
+            for (size_t i = 0; i < fields_.size(); ++i) many_names_.emplace(names_.name(i));
+        if (!many_names_.emplace(name).second) same = find_field(name);
+    }
+    if (same < fields_.size()) {
+        const uint64_t first = fields_[same].header_offset;
+        spoil(member, SHF_E_AMBIGUOUS,
+              "the sample has the field \"" + escape(name) + "\" twice, at byte " +
+                  std::to_string(first) + " and at byte " + std::to_string(member.header_offset),
+              "write the shard again with one of them");
+        walker_->skip_data(member);
+        return;
+    }
+    names_.ends.push_back(static_cast<uint32_t>(names_.names.size()));
+    names_.names += '/';
+    if (fields_.empty()) window_->mark();
+    walker_->take_data(member);
+    fields_.push_back({member.data_offset, member.size, member.header_offset, nullptr, 0});
+    sample_bytes_ += member.size;
+    walker_->pass_padding(member);
+}
+
+// The current sample is bad: reports it once, and lets its fields go.
+void SampleReader::spoil(const Member& member, int32_t code, std::string cause, std::string help) {
+    builder_.flush();  // the samples before it come first
+    spoiled_ = true;
+    fields_.clear();
+    left_behind_.clear();
+    window_->unmark();
+    sink_.bad_sample(Fault{.code = code,
+                           .offset = member.header_offset,
+                           .shard = {},
+                           .member = escape(member.name),
+                           .cause = std::move(cause),
+                           .help = std::move(help)});
+}
+
+void SampleReader::complete_sample() {
+    if (!in_sample_) return;
+    ++samples_;
+    if (!spoiled_) {
+        if (!schema_ || schema_->names != names_.names)
+            schema_ = std::make_shared<const Schema>(names_);
+        loose_.clear();
+        for (const Field& field : fields_)
+            loose_.push_back({field.data ? field.data : window_->at(field.offset), field.size,
+                              field.data ? &left_behind_[field.slab] : &window_->slab()});
+        builder_.add(key_, first_header_, origin_, schema_, loose_);
+        window_->unmark();
+    }
+    in_sample_ = spoiled_ = false;
+    sample_bytes_ = 0;
+    fields_.clear();
+    names_.names.clear();
+    names_.ends.clear();
+    many_names_.clear();
+    left_behind_.clear();
+}
+
+void SampleReader::about_to_wait() {
+    builder_.flush();
+    sink_.about_to_wait();
+}
+
+void SampleReader::leave_behind(const StorageRef& slab) {
+    for (Field& field : fields_) {
+        if (field.data) continue;
+        field.data = window_->at(field.offset);
+        field.slab = left_behind_.size();
+    }
+    left_behind_.push_back(slab);
+}
+
+size_t SampleReader::slab_size() {
+    const uint64_t average = builder_.average();
+    const uint64_t smallest = builder_.take_smallest();
+    size_t size = last_slab_size_ == 0 ? first_slab : last_slab_size_;
+    if (alone_) {
+        size = copied_slab;
+    } else if (smallest > 0 || average > 0) {
+        // Small samples are copied out, so their slab may be any size. Samples that stay in the slab
+        // bound its size, because a kept sample keeps it: less than 64 KiB + 8 times the smallest.
+        size = average <= 2048 ? copied_slab
+                               : static_cast<size_t>(std::min<uint64_t>(first_slab + 7 * smallest, largest_slab));
+    }
+    size = std::min(size, std::max<size_t>(first_slab, static_cast<size_t>(options_.memory / 16)));
+    size -= size % (std::bit_floor(size) / 8);  // a size that the pool does not round up
+    last_slab_size_ = size;
+    return size;
+}
+
+}  // namespace shf

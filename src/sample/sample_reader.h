@@ -1,0 +1,90 @@
+// Reads one shard from front to back and groups its members into samples.
+#pragma once
+
+#include "core/error.h"
+#include "core/stats.h"
+#include "format/tar.h"
+#include "format/window.h"
+#include "sample/block_builder.h"
+#include "sample/key_set.h"
+
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace shf {
+
+// Who takes what a reader finds, in the order of the shard.
+class SampleSink {
+  public:
+    virtual ~SampleSink() = default;
+    // Returns when `bytes` more memory may be taken, or throws Error(CANCELLED).
+    virtual void admit(size_t bytes) = 0;
+    virtual void deliver(BlockRef block) = 0;
+    // The reader will wait for another process or host; what was delivered should be seen now.
+    virtual void about_to_wait() = 0;
+    // One sample is bad, the next one can be reached. The sample was dropped.
+    virtual void bad_sample(Fault fault) = 0;
+};
+
+class SampleReader final : private WindowClient {
+  public:
+    // All references must outlive the reader. `alone`: see BlockBuilder.
+    SampleReader(Source& source, std::shared_ptr<const Origin> origin, const Options& options,
+                 bool alone, Pool& pool, const Cancel& cancel, Stats& stats, SampleSink& sink);
+
+    // Delivers every sample and returns when the end of the shard is proven. Throws Error when the
+    // rest of the shard cannot be trusted or reached; the whole samples before that were delivered,
+    // a partial one was dropped.
+    void read();
+
+  private:
+    struct Field {
+        uint64_t offset, size, header_offset;
+        const uint8_t* data;  // NULL while the window still has it
+        size_t slab;          // index in left_behind_ when data is set
+    };
+
+    void admit(size_t bytes) override { sink_.admit(bytes); }
+    void about_to_wait() override;
+    void leave_behind(const StorageRef& slab) override;
+    size_t slab_size() override;
+
+    void read_members();
+    void take_member(const Member& member);
+    bool join_sample(const Member& member, std::string_view key);
+    void add_field(const Member& member, std::string_view suffix);
+    [[nodiscard]] size_t find_field(std::string_view name) const;
+    void spoil(const Member& member, int32_t code, std::string cause, std::string help);
+    void complete_sample();
+
+    Source& source_;
+    const std::shared_ptr<const Origin> origin_;
+    const Options& options_;
+    const bool alone_;
+    Pool& pool_;
+    const Cancel& cancel_;
+    Stats& stats_;
+    SampleSink& sink_;
+    BlockBuilder builder_;
+    Window* window_ = nullptr;  // during read()
+    TarWalker* walker_ = nullptr;
+
+    // The sample under construction.
+    bool in_sample_ = false, spoiled_ = false;
+    std::string key_;
+    uint64_t first_header_ = 0, sample_bytes_ = 0;
+    std::vector<Field> fields_;
+    Schema names_;
+    std::unordered_set<std::string> many_names_;  // only when there are many fields
+    std::vector<StorageRef> left_behind_;
+
+    std::shared_ptr<const Schema> schema_;  // of the sample before
+    std::vector<LooseField> loose_;
+    KeySet keys_seen_;
+    uint64_t samples_ = 0;  // whole or spoiled
+    size_t last_slab_size_ = 0;
+};
+
+}  // namespace shf

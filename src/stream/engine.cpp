@@ -1,0 +1,302 @@
+#include "stream/engine.h"
+
+#include "core/options.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <new>
+
+namespace shf {
+
+namespace {
+
+// The number of threads when the option leaves it open.
+uint64_t machine_threads() {
+    return std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 4);
+}
+
+Options with_threads(Options options) {
+    if (options.threads == 0) options.threads = machine_threads();
+    return options;
+}
+
+}  // namespace
+
+Engine::Engine(std::span<const char* const> urls, const Options& options)
+    : shared_(urls, with_threads(options)),
+      builder_(*shared_.pool, shared_.cancel, false,
+               [this](BlockRef block) { gathered_ = std::move(block); }) {
+    shared_.pool->on_wait = [this] {
+        const std::lock_guard lock(shared_.mutex);
+        shared_.consumer.notify_one();
+    };
+    for (const uint32_t number : shared_.plan.own_lanes()) {
+        if (shared_.plan.shards_of(number) == 0) continue;
+        LaneClient& client = *this;
+        lanes_.push_back(std::make_unique<Lane>(shared_, client, number));
+        turns_.add({options.epoch, 0, lanes_.size() - 1});
+    }
+    const uint64_t share = shared_.plan.share_of_epoch_samples();
+    if (options.epoch_samples != 0 && options.epochs != 0 &&
+        __builtin_mul_overflow(share, options.epochs, &remaining_))
+        remaining_ = UINT64_MAX;
+    shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, share);
+}
+
+Engine::~Engine() {
+    cancel();
+    for (std::thread& reader : readers_) reader.join();
+}
+
+void Engine::cancel() noexcept {
+    shared_.cancel.request();
+    {
+        const std::lock_guard lock(shared_.mutex);
+        shared_.consumer.notify_all();
+        for (ShardRun* run : shared_.waiting) run->wake_for_cancel();
+        for (const auto& lane : lanes_) lane->readers.notify_all();
+    }
+    shared_.pool->interrupt();
+}
+
+uint64_t Engine::stat(int32_t stat) const {
+    if (stat == SHF_STAT_MEMORY) return shared_.pool->held();
+    if (stat == SHF_STAT_MEMORY_PEAK) return shared_.pool->peak();
+    return shared_.stats.get(stat);
+}
+
+// ---- Readers -------------------------------------------------------------------------------------
+
+void Engine::start_readers() {
+    // A lane's shards are read in turn, some of them at once; every lane has readers of its own, so
+    // that no lane can keep another from its next sample.
+    const uint64_t per_lane =
+        (shared_.options.threads + lanes_.size() - 1) / std::max<size_t>(lanes_.size(), 1);
+    for (const auto& lane : lanes_)
+        for (uint64_t i = 0; i < per_lane; ++i)
+            readers_.emplace_back([this, &lane = *lane] { run_reader(shared_, lane); });
+}
+
+void Engine::run_reader(Shared& shared, Lane& lane) noexcept {
+    sigset_t all;  // the program's handlers run on the program's threads
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    std::unique_lock lock(shared.mutex);
+    while (!shared.cancel.requested() && !lane.all_given()) {
+        std::shared_ptr<ShardRun> run;
+        try {
+            run = lane.next_run();
+        } catch (const std::bad_alloc&) {
+            shared.out_of_memory = true;
+            shared.consumer.notify_one();
+            return;
+        }
+        if (!run) {
+            lane.readers.wait(lock);
+            continue;
+        }
+        if (shared.consumer_waits && lane.head() == run.get()) shared.consumer.notify_one();
+        lock.unlock();
+        run->read();
+        lock.lock();
+    }
+}
+
+// ---- Consumer ------------------------------------------------------------------------------------
+
+bool Engine::wait(std::unique_lock<std::mutex>& lock, Lane& lane) {
+    if (!patient_) return false;
+    const auto start = Clock::now();
+    const auto happened = [&] {
+        return (lane.head() && lane.head()->has_event()) || shared_.cancel.requested() ||
+               shared_.out_of_memory || shared_.pool->wants_service() ||
+               lane.head() != shared_.wanted;
+    };
+    bool in_time = true;
+    while (in_time && !(lane.head() && lane.head()->has_event()) && !shared_.cancel.requested()) {
+        shared_.wanted = lane.head();  // NULL until a reader has taken the shard
+        if (lane.head()) lane.head()->want();
+        shared_.consumer_waits = true;
+        if (shared_.options.timeout == 0)
+            shared_.consumer.wait(lock, happened);
+        else
+            in_time = shared_.consumer.wait_until(lock, deadline_, happened);
+        shared_.consumer_waits = false;
+        if (shared_.out_of_memory) throw std::bad_alloc();
+        if (shared_.pool->wants_service()) {
+            lock.unlock();
+            shared_.pool->serve();
+            lock.lock();
+        }
+    }
+    shared_.wanted = nullptr;
+    shared_.stats.add_alone(
+        SHF_STAT_CONSUMER_WAIT_NS,
+        static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()));
+    shared_.cancel.check();
+    if (!in_time)
+        throw Error(SHF_E_TIMEOUT, "no sample within the time of the option timeout",
+                    "call again to go on waiting");
+    return true;
+}
+
+void Engine::fault(Fault fault, bool whole_shard) {
+    if (shared_.options.on_error == OnError::raise || !skippable(fault.code))
+        throw Error(std::move(fault));
+    Stats& stats = shared_.stats;
+    stats.add_alone(whole_shard ? SHF_STAT_SKIPPED_SHARDS : SHF_STAT_SKIPPED_SAMPLES, 1);
+    stats.add_alone(SHF_STAT_SKIPS_BY_CLASS - fault.code, 1);
+    const uint64_t samples = stats.get(SHF_STAT_SKIPPED_SAMPLES);
+    const uint64_t shards = stats.get(SHF_STAT_SKIPPED_SHARDS);
+    if (samples + shards > shared_.options.max_skips) {
+        fault.cause = std::to_string(samples) + " samples and " + std::to_string(shards) +
+                      " shards were skipped, more than max_skips=" +
+                      std::to_string(shared_.options.max_skips) + "; the last one: " +
+                      shf_error_name(fault.code) + ": " + fault.cause;
+        fault.help = "mend the shards, or raise max_skips";
+        fault.code = SHF_E_LIMIT;
+        throw Error(std::move(fault));
+    }
+    log(SHF_LOG_WARNING, (whole_shard ? "skipped the rest of a shard: " : "skipped a sample: ") +
+                             std::string(shf_error_name(fault.code)) + ": " + fault.text());
+}
+
+void Engine::log(int32_t level, const std::string& message) const {
+    const Options& options = shared_.options;
+    if (options.log && level <= options.log_level) options.log(options.log_ctx, level, message.c_str());
+}
+
+// The lane in front is at the end of its epoch: it goes on to the next one, or leaves. False when a
+// whole epoch had no sample, which would go on for ever.
+bool Engine::epoch_over() {
+    const Options& options = shared_.options;
+    const Turns::Turn turn = turns_.front();
+    if (options.epochs != 0 && options.epoch_samples == 0 &&
+        turn.epoch + 1 - options.epoch >= options.epochs) {
+        turns_.leave();
+        return true;
+    }
+    lanes_[turn.lane]->begin_epoch(turn.epoch + 1);
+    turns_.next_epoch();
+    return ++empty_epochs_ <= 2 * lanes_.size();
+}
+
+Pull Engine::pull(Delivery& out) {
+    while (!at_end()) {
+        const Pull pull = lanes_[turns_.front().lane]->pull(out);
+        if (pull == Pull::sample) turns_.took();
+        if (pull != Pull::epoch_end) return pull;
+        if (!epoch_over())
+            throw Error(SHF_E_FORMAT, "no sample in a whole epoch", "check the shards");
+    }
+    return Pull::epoch_end;
+}
+
+Pull Engine::pull_block(BlockRef& out, uint64_t most) {
+    while (!at_end()) {
+        const Pull pull = lanes_[turns_.front().lane]->pull_block(out, most);
+        if (pull != Pull::epoch_end) return pull;
+        if (!epoch_over())
+            throw Error(SHF_E_FORMAT, "no sample in a whole epoch", "check the shards");
+    }
+    return Pull::epoch_end;
+}
+
+void Engine::count(uint64_t samples, uint64_t bytes) {
+    empty_epochs_ = 0;
+    remaining_ -= remaining_ == UINT64_MAX ? 0 : samples;
+    shared_.stats.add_alone(SHF_STAT_SAMPLES, samples);
+    shared_.stats.add_alone(SHF_STAT_BYTES, bytes);
+}
+
+void Engine::begin_call() {
+    shared_.cancel.check();
+    if (failure_) throw Error(*failure_);
+    if (readers_.empty() && !at_end()) start_readers();
+    shared_.pool->serve();
+    if (shared_.options.timeout != 0)
+        deadline_ = Clock::now() + std::chrono::nanoseconds(shared_.options.timeout);
+}
+
+// Runs one call; every failure but a timeout stays.
+template <typename Take>
+auto Engine::guarded(Take take) {
+    try {
+        begin_call();
+        return take();
+    } catch (...) {
+        Fault fault = describe_exception();
+        if (fault.code != SHF_E_TIMEOUT || !fault.shard.empty()) {
+            if (!failure_) failure_ = std::move(fault);
+        }
+        throw;
+    }
+}
+
+Sample* Engine::next() {
+    return guarded([this]() -> Sample* {
+        Delivery delivery = std::move(pending_);
+        patient_ = true;
+        if (!delivery.block && pull(delivery) == Pull::epoch_end) return nullptr;
+        Block* block = delivery.block.release();
+        count(1, block->payload_of(delivery.index));
+        return &block->samples[delivery.index];
+    });
+}
+
+// Adds what comes next to the builder, waiting only for the first sample. False at the end.
+bool Engine::gather(uint64_t most) {
+    std::vector<LooseField> fields;
+    while (builder_.count() < most) {
+        Delivery delivery = std::move(pending_);
+        if (!delivery.block) {
+            patient_ = builder_.count() == 0;
+            try {
+                if (pull(delivery) != Pull::sample) break;
+            } catch (const Error& error) {
+                if (builder_.count() == 0) throw;
+                failure_ = error.fault();  // the samples before it go first
+                break;
+            }
+        }
+        const Block& block = *delivery.block;
+        const uint32_t i = delivery.index;
+        fields.clear();
+        for (uint64_t row = block.first_field[i]; row < block.first_field[i + 1]; ++row)
+            fields.push_back({block.buffers[block.buffer[row]].data() + block.start[row],
+                              block.stop[row] - block.start[row],
+                              &block.storages[block.buffer[row]]});
+        if (!builder_.accepts(block.key_of(i), fields)) {
+            pending_ = std::move(delivery);
+            break;
+        }
+        builder_.add(block.key_of(i), block.offset[i], block.origins[block.origin[i]],
+                     block.schemas[block.schema[i]], fields);
+    }
+    return builder_.count() > 0;
+}
+
+BlockRef Engine::next_block(uint64_t most) {
+    if (most == 0) most = UINT64_MAX;
+    return guarded([this, most]() -> BlockRef {
+        BlockRef block;
+        patient_ = true;
+        const uint64_t bound = std::min(most, remaining_);
+        // One lane without shuffle: its readers' blocks are the sequence.
+        if (lanes_.size() == 1 && !shared_.alone && !pending_.block &&
+            pull_block(block, bound) == Pull::epoch_end)
+            return nullptr;
+        if (!block) {
+            if (!gather(bound)) return nullptr;
+            builder_.flush();
+            block = std::move(gathered_);
+            for (const StorageRef& storage : block->storages) storage.hand_out();
+        }
+        count(block->count, block->payload_bytes);
+        return block;
+    });
+}
+
+}  // namespace shf

@@ -1,0 +1,70 @@
+// The engine behind a stream: readers that run the plan ahead, and the consumer's side that takes
+// samples in the order of the plan.
+#pragma once
+
+#include "core/error.h"
+#include "order/turns.h"
+#include "stream/lane.h"
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace shf {
+
+class Engine final : private LaneClient {
+  public:
+    // Plans; opens no shard and starts no thread. Throws Error.
+    Engine(std::span<const char* const> urls, const Options& options);
+    // Stops and joins the readers. Not to be run in a forked child.
+    ~Engine() override;
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // The next sample, with a reference for the caller; NULL at the end. Throws Error.
+    Sample* next();
+    // The next samples, at most `most` (0: no bound); NULL at the end. Throws Error.
+    BlockRef next_block(uint64_t most);
+
+    // From any thread.
+    void cancel() noexcept;
+    [[nodiscard]] uint64_t stat(int32_t stat) const;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    bool wait(std::unique_lock<std::mutex>& lock, Lane& lane) override;
+    void fault(Fault fault, bool whole_shard) override;
+
+    void begin_call();
+    template <typename Take>
+    auto guarded(Take take);
+    Pull pull(Delivery& out);
+    Pull pull_block(BlockRef& out, uint64_t most);
+    bool epoch_over();
+    void count(uint64_t samples, uint64_t bytes);
+    [[nodiscard]] bool at_end() const { return turns_.empty() || remaining_ == 0; }
+    bool gather(uint64_t most);
+    void start_readers();
+    static void run_reader(Shared& shared, Lane& lane) noexcept;
+    void log(int32_t level, const std::string& message) const;
+
+    Shared shared_;
+    std::vector<std::unique_ptr<Lane>> lanes_;  // this consumer's, those that have shards
+    std::vector<std::thread> readers_;
+    Turns turns_;
+    uint64_t remaining_ = UINT64_MAX;  // samples until the end, under epoch_samples
+    uint64_t empty_epochs_ = 0;        // of lanes, since the last sample
+    std::optional<Fault> failure_;     // of the stream; repeats
+    bool patient_ = true;              // whether wait() may wait
+    Clock::time_point deadline_;
+
+    Delivery pending_;                 // taken from a lane, did not fit the last block
+    BlockBuilder builder_;
+    BlockRef gathered_;
+};
+
+}  // namespace shf

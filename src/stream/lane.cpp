@@ -1,0 +1,114 @@
+#include "stream/lane.h"
+
+#include "core/options.h"
+
+namespace shf {
+
+Lane::Lane(Shared& shared, LaneClient& client, uint32_t number)
+    : shared_(shared),
+      client_(client),
+      number_(number),
+      shards_(shared.plan.shards_of(number)),
+      most_runs_(16 + shared.options.threads),
+      given_epoch_(shared.options.epoch),
+      buffer_(shared.options.shuffle) {
+    begin_epoch(given_epoch_);
+}
+
+bool Lane::all_given() const {
+    // epoch_samples goes on through as many passes as it takes.
+    const Options& options = shared_.options;
+    return options.epochs != 0 && options.epoch_samples == 0 &&
+           given_epoch_ - options.epoch >= options.epochs;
+}
+
+std::shared_ptr<ShardRun> Lane::next_run() {
+    if (all_given() || runs_.size() >= most_runs_) return nullptr;
+    const bool last = given_turn_ + 1 == shards_;
+    runs_.push_back(std::make_shared<ShardRun>(shared_, given_epoch_, number_, given_turn_, last));
+    given_turn_ = last ? 0 : given_turn_ + 1;
+    given_epoch_ += last ? 1 : 0;
+    return runs_.back();
+}
+
+void Lane::begin_epoch(uint64_t epoch) {
+    epoch_over_ = false;
+    buffer_.begin(shared_.options.seed, epoch, number_);
+}
+
+// Makes block_ the block with the next sample.
+Pull Lane::fetch_block() {
+    while (!block_ || next_ == block_->count) {
+        block_.reset();
+        if (epoch_over_) return Pull::epoch_end;
+        std::unique_lock lock(shared_.mutex);
+        if ((!head() || !head()->has_event()) && !client_.wait(lock, *this)) return Pull::later;
+        const std::shared_ptr<ShardRun> run = runs_.front();
+        ShardRun::Event event = run->take_event();
+        if (event.end) {
+            runs_.pop_front();
+            epoch_over_ = run->last_of_epoch();
+            readers.notify_one();
+        }
+        lock.unlock();
+        if (event.block) {
+            block_ = std::move(event.block);
+            next_ = 0;
+            if (!shuffles()) hand_out(*block_);
+        } else if (event.fault) {
+            client_.fault(std::move(*event.fault), event.end);
+        } else {
+            shared_.stats.add_alone(SHF_STAT_SHARDS, 1);
+        }
+    }
+    return Pull::sample;
+}
+
+void Lane::hand_out(const Block& block) const {
+    for (const StorageRef& storage : block.storages) storage.hand_out();
+    shared_.wake_readers();
+}
+
+Pull Lane::pull_in_order(Delivery& out) {
+    const Pull pull = fetch_block();
+    if (pull != Pull::sample) return pull;
+    out.index = next_++;
+    if (next_ == block_->count) {
+        out.block = std::move(block_);
+    } else {
+        block_->ref();
+        out.block.reset(block_.get());
+    }
+    return Pull::sample;
+}
+
+Pull Lane::pull_block(BlockRef& out, uint64_t most) {
+    const Pull pull = fetch_block();
+    if (pull == Pull::sample && next_ == 0 && block_->count <= most) out = std::move(block_);
+    return pull;
+}
+
+Pull Lane::pull(Delivery& out) {
+    if (!shuffles()) return pull_in_order(out);
+    while (!buffer_.full()) {
+        const Pull pull = fetch_block();  // of one sample
+        if (pull == Pull::later) return pull;
+        if (pull == Pull::epoch_end) break;
+        const uint64_t bytes = block_->storage_bytes();
+        const uint64_t all = shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        buffer_.put(std::move(block_));
+        if (all > shared_.options.memory)
+            throw Error(SHF_E_LIMIT,
+                        "the shuffle buffers of this consumer outgrow memory=" +
+                            std::to_string(shared_.options.memory),
+                        "raise memory, or lower shuffle (it counts for each lane)");
+    }
+    if (buffer_.empty()) return Pull::epoch_end;
+    out.block = buffer_.draw();
+    out.index = 0;
+    shared_.shuffle_bytes.fetch_sub(out.block->storage_bytes(), std::memory_order_relaxed);
+    hand_out(*out.block);
+    return Pull::sample;
+}
+
+}  // namespace shf

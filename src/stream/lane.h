@@ -1,0 +1,82 @@
+// One lane as the consumer sees it: the shards that its readers have in hand, one after another, and
+// the shuffle buffer behind them.
+#pragma once
+
+#include "order/shuffle_buffer.h"
+#include "stream/shard_run.h"
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+
+namespace shf {
+
+// A sample on its way to the user. Holds a reference to its block.
+struct Delivery {
+    BlockRef block;
+    uint32_t index = 0;
+};
+
+enum class Pull : uint8_t {
+    sample,     // here it is
+    epoch_end,  // the lane has no more samples in this epoch
+    later,      // nothing yet, and the caller does not want to wait
+};
+
+class Lane;
+
+// What a lane asks of the engine when something is wrong, and when it must wait.
+class LaneClient {
+  public:
+    virtual ~LaneClient() = default;
+    // Waits until `run` has an event. shared.mutex is held through `lock`. False: not wanted to wait.
+    // Throws Error: TIMEOUT, CANCELLED.
+    virtual bool wait(std::unique_lock<std::mutex>& lock, Lane& lane) = 0;
+    // A sample or a shard is bad: throws Error, or counts and returns when it is to be skipped.
+    virtual void fault(Fault fault, bool whole_shard) = 0;
+};
+
+class Lane {
+  public:
+    Lane(Shared& shared, LaneClient& client, uint32_t number);
+
+    // ---- Readers. Several threads; shared.mutex is held. ----
+    // The next shard to read, when there is one and not too many are in hand; else NULL.
+    std::shared_ptr<ShardRun> next_run();
+    // Every shard of the run has been given to a reader.
+    [[nodiscard]] bool all_given() const;
+    std::condition_variable readers;  // readers without a shard wait here
+
+    // ---- Consumer. One thread; shared.mutex is not held. ----
+    Pull pull(Delivery& out);
+    // The next block as its reader made it, if that is what comes next and it has at most `most`
+    // samples. Only for a lane without shuffle.
+    Pull pull_block(BlockRef& out, uint64_t most);
+    void begin_epoch(uint64_t epoch);
+    [[nodiscard]] bool shuffles() const { return shared_.alone; }
+    // The shard that comes next, with shared.mutex held; NULL when no reader has it yet.
+    [[nodiscard]] ShardRun* head() const { return runs_.empty() ? nullptr : runs_.front().get(); }
+
+  private:
+    Pull fetch_block();
+    Pull pull_in_order(Delivery& out);
+    void hand_out(const Block& block) const;
+
+    Shared& shared_;
+    LaneClient& client_;
+    const uint32_t number_;
+    const uint64_t shards_;       // in each epoch
+    const uint64_t most_runs_;    // in hand at once
+
+    // Guarded by shared.mutex.
+    std::deque<std::shared_ptr<ShardRun>> runs_;
+    uint64_t given_epoch_, given_turn_ = 0;
+
+    // The consumer's.
+    BlockRef block_;
+    uint32_t next_ = 0;       // sample of block_
+    bool epoch_over_ = false;
+    ShuffleBuffer<BlockRef> buffer_;
+};
+
+}  // namespace shf

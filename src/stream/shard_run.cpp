@@ -1,0 +1,151 @@
+#include "stream/shard_run.h"
+
+#include "core/options.h"
+#include "io/source.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace shf {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+uint64_t nanoseconds_since(Clock::time_point start) {
+    return static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+constexpr uint64_t MiB = 1 << 20;
+
+}  // namespace
+
+// Running ahead is bounded on its own, below the memory option: what a reader must have for the
+// sample whose turn it is comes on top of it, and both stay under memory + 32 MiB.
+Shared::Shared(std::span<const char* const> urls, const Options& given)
+    : options(given),
+      shards(urls, options),
+      plan(options, shards.size()),
+      pool(Pool::make(options)),
+      alone(options.shuffle > 1),
+      run_ahead(std::min<uint64_t>(options.memory / 4, 32 * MiB)),
+      queue_limit(std::min<uint64_t>(run_ahead / 2, 4 * MiB)) {}
+
+Shared::~Shared() {
+    pool->close();
+    pool->drop();
+}
+
+void Shared::wake_readers() {
+    if (waiting_count.load(std::memory_order_relaxed) == 0) return;
+    const std::lock_guard lock(mutex);
+    for (ShardRun* run : waiting) run->wake_reader_if_admitted();
+}
+
+ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn, bool last_of_epoch)
+    : shared_(shared),
+      turn_(turn),
+      last_of_epoch_(last_of_epoch),
+      origin_(std::make_shared<Origin>(
+          Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane})) {}
+
+void ShardRun::read() noexcept {
+    std::optional<Fault> fault;
+    try {
+        origin_->shard = shared_.plan.shard(origin_->epoch, origin_->lane, turn_);
+        const std::string url = shared_.shards.at(origin_->shard);
+        origin_->url = redact(url);
+        const auto source = open_source(url, shared_.options, shared_.cancel);
+        SampleReader reader(*source, origin_, shared_.options, shared_.alone, *shared_.pool,
+                            shared_.cancel, shared_.stats, *this);
+        reader.read();
+    } catch (...) {
+        fault = describe_exception();
+    }
+    const std::lock_guard lock(shared_.mutex);
+    ended_ = true;
+    end_fault_ = std::move(fault);
+    wake_consumer();
+}
+
+// A reader goes on when the consumer waits for its next sample, whatever the others hold: no number of
+// lanes and no budget may end in waiting for ever. Else it may run ahead within bounds.
+bool ShardRun::admitted() const {
+    if (shared_.wanted == this && events_.empty()) return true;
+    return queued_bytes_ < shared_.queue_limit && shared_.ahead() + asked_ <= shared_.run_ahead;
+}
+
+void ShardRun::admit(size_t bytes) {
+    std::unique_lock lock(shared_.mutex);
+    shared_.cancel.check();
+    asked_ = bytes;
+    if (admitted()) return;
+    wake_consumer();  // it may have been left asleep until more had come
+    asleep_ = true;
+    shared_.waiting.push_back(this);
+    shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_relaxed);
+    const auto start = Clock::now();
+    // A waiting queue is refilled when half of it is gone, so that threads change seldom.
+    reader_.wait(lock, [&] { return !asleep_ || shared_.cancel.requested(); });
+    shared_.stats.add(SHF_STAT_READER_WAIT_NS, nanoseconds_since(start));
+    asleep_ = false;
+    std::erase(shared_.waiting, this);
+    shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_relaxed);
+    shared_.cancel.check();
+}
+
+void ShardRun::wake_reader_if_admitted() {
+    if (!asleep_ || (shared_.wanted != this && queued_bytes_ > shared_.queue_limit / 2) || !admitted())
+        return;
+    asleep_ = false;
+    reader_.notify_one();
+}
+
+void ShardRun::want() { wake_reader_if_admitted(); }
+
+void ShardRun::push(Event event) {
+    const std::lock_guard lock(shared_.mutex);
+    if (event.block) queued_bytes_ += event.block->storage_bytes();
+    events_.push_back(std::move(event));
+    // The first samples wake the consumer at once; later it sleeps until there is work for a while.
+    if (!any_event_ || queued_bytes_ >= shared_.queue_limit / 4) wake_consumer();
+    any_event_ = true;
+}
+
+void ShardRun::wake_consumer() {
+    if (shared_.consumer_waits && shared_.wanted == this && has_event()) {
+        shared_.consumer_waits = false;
+        shared_.consumer.notify_one();
+    }
+}
+
+void ShardRun::deliver(BlockRef block) {
+    push({.block = std::move(block), .fault = {}});
+}
+
+void ShardRun::about_to_wait() {
+    const std::lock_guard lock(shared_.mutex);
+    wake_consumer();
+}
+
+void ShardRun::bad_sample(Fault fault) {
+    // Only skip_sample reads on in the same shard.
+    if (shared_.options.on_error != OnError::skip_sample || !skippable(fault.code))
+        throw Error(std::move(fault));
+    fault.shard = origin_->url;
+    push({.block = {}, .fault = std::move(fault)});
+}
+
+ShardRun::Event ShardRun::take_event() {
+    if (events_.empty()) {
+        if (end_fault_) end_fault_->shard = origin_->url;
+        return {.block = {}, .fault = std::move(end_fault_), .end = true};
+    }
+    Event event = std::move(events_.front());
+    events_.pop_front();
+    if (event.block) queued_bytes_ -= event.block->storage_bytes();
+    return event;
+}
+
+}  // namespace shf

@@ -1,0 +1,109 @@
+// stream: the engine that runs a plan with threads. Readers run ahead of the consumer, each over one
+// shard; threads decide when bytes arrive, never the order.
+//
+// A ShardRun is one reading of one shard: the queue between the reader's thread and the consumer.
+#pragma once
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/stats.h"
+#include "io/urls.h"
+#include "order/plan.h"
+#include "sample/sample_reader.h"
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace shf {
+
+class ShardRun;
+
+// What all threads of one stream share.
+struct Shared {
+    Shared(std::span<const char* const> urls, const Options& options);
+    ~Shared();
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
+
+    const Options options;
+    ShardList shards;
+    Plan plan;
+    Cancel cancel;
+    Stats stats;
+    Pool* const pool;
+    const bool alone;            // blocks of one sample, for the shuffle buffers
+    const uint64_t run_ahead;    // bytes that all readers together may hold without being asked for
+    const uint64_t queue_limit;  // bytes that one reader may have waiting in its queue
+
+    std::mutex mutex;  // guards all below, and the queues of all runs
+    std::condition_variable consumer;
+    const ShardRun* wanted = nullptr;       // the run that the consumer waits for
+    bool consumer_waits = false;
+    bool out_of_memory = false;             // a reader could not even take a shard
+    std::vector<ShardRun*> waiting;         // runs whose readers wait in admit()
+    std::atomic<size_t> waiting_count{0};   // its size, to be looked at without the lock
+    std::atomic<uint64_t> shuffle_bytes{0}; // held by shuffle buffers; not part of running ahead
+
+    // Payload bytes that readers hold.
+    [[nodiscard]] uint64_t ahead() const {
+        const uint64_t held = pool->held(), kept = shuffle_bytes.load(std::memory_order_relaxed);
+        return held > kept ? held - kept : 0;
+    }
+    // Lets readers go on that may, after memory was handed out.
+    void wake_readers();
+};
+
+class ShardRun final : public SampleSink {
+  public:
+    struct Event {
+        BlockRef block;              // some samples, or
+        std::optional<Fault> fault;  // a bad sample, or why the shard ended early
+        bool end = false;            // the shard is over; the last event
+    };
+
+    // The `turn`-th shard of a lane in an epoch.
+    ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn, bool last_of_epoch);
+
+    // Reads the whole shard. On a reader's thread; never throws.
+    void read() noexcept;
+
+    // For the consumer, with shared.mutex held.
+    [[nodiscard]] bool has_event() const { return !events_.empty() || ended_; }
+    Event take_event();
+    // The consumer waits for this run: its reader gets what it needs.
+    void want();
+    [[nodiscard]] bool last_of_epoch() const { return last_of_epoch_; }
+
+    // With shared.mutex held.
+    void wake_reader_if_admitted();
+    void wake_for_cancel() { reader_.notify_one(); }
+
+  private:
+    void admit(size_t bytes) override;
+    void deliver(BlockRef block) override;
+    void about_to_wait() override;
+    void bad_sample(Fault fault) override;
+    [[nodiscard]] bool admitted() const;
+    void push(Event event);
+    void wake_consumer();
+
+    Shared& shared_;
+    const uint64_t turn_;
+    const bool last_of_epoch_;
+    // The reader's thread completes it before the first event.
+    const std::shared_ptr<Origin> origin_;
+    std::deque<Event> events_;
+    bool ended_ = false;
+    std::optional<Fault> end_fault_;
+    uint64_t queued_bytes_ = 0;
+    bool asleep_ = false;       // the reader waits in admit() ...
+    size_t asked_ = 0;          // ... for this many bytes
+    bool any_event_ = false;    // the consumer was woken for the first one
+    std::condition_variable reader_;
+};
+
+}  // namespace shf

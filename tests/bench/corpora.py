@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Generates the benchmark's tar shards, the same bytes on every machine.
+
+Tar headers are put together by hand: `tarfile` needs most of a minute for the 200,000 members of
+`tiny`. Every corpus gets a `corpus.json` that states what a complete reader must find in it, so
+that a reader that is fast because it drops something is noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import ctypes
+import ctypes.util
+import dataclasses
+import gzip
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parent / "data"
+
+# Part of corpus.json: a corpus that an older generator wrote is written anew.
+GENERATION = 1
+
+# Readers read one byte out of each 4 KiB of a field, and add these bytes up.
+PAGE = 4096
+
+Fields = list[tuple[str, bytes]]
+Maker = Callable[[random.Random, int], Fields]
+
+
+@dataclasses.dataclass
+class Corpus:
+    """What is on disk; `bytes` and `checksum` are those of the members' data alone."""
+
+    name: str
+    shards: list[str]
+    samples: int
+    fields: int
+    bytes: int
+    checksum: int
+    file_bytes: int
+    largest_member: int
+
+    @property
+    def members(self) -> int:
+        return self.samples * self.fields
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How a corpus is made. `source` names the corpus that this one is the compressed form of."""
+
+    samples: int
+    shards: int
+    make: Maker | None = None
+    source: str = ""
+    suffix: str = ".tar"
+
+
+# ---- Field contents ------------------------------------------------------------------------------
+
+
+def _segment(marker: int, payload: bytes) -> bytes:
+    return bytes([0xFF, marker]) + (len(payload) + 2).to_bytes(2, "big") + payload
+
+
+def _jpeg_head() -> bytes:
+    """What every baseline JPEG of one encoder starts with: about 600 bytes, the same in all files.
+
+    These bytes, tar headers and padding are what real image shards lose when they are compressed;
+    the entropy-coded rest does not shrink.
+    """
+    tables = random.Random("jpeg tables")
+    quantization = [bytes([n]) + tables.randbytes(64) for n in (0, 1)]
+    huffman = [
+        bytes([n]) + tables.randbytes(16 + count)
+        for n, count in ((0x00, 12), (0x10, 162), (0x01, 12), (0x11, 162))
+    ]
+    frame = bytes.fromhex("08 0100 0100 03 012200 021101 031101")
+    scan = bytes.fromhex("03 0100 0211 0311 00 3f 00")
+    return (
+        b"\xff\xd8"
+        + _segment(0xE0, bytes.fromhex("4a46494600 0101 00 0001 0001 00 00"))
+        + b"".join(_segment(0xDB, table) for table in quantization)
+        + _segment(0xC0, frame)
+        + b"".join(_segment(0xC4, table) for table in huffman)
+        + _segment(0xDA, scan)
+    )
+
+
+JPEG_HEAD = _jpeg_head()
+
+
+def jpeg(rng: random.Random, size: int) -> bytes:
+    """Bytes with the statistics of a JPEG file: a constant head, random scan data, an end mark."""
+    body = size - len(JPEG_HEAD) - 2
+    scan = rng.randbytes(body).replace(b"\xff", b"\xff\x00")[:body]
+    return JPEG_HEAD + scan + b"\xff\xd9"
+
+
+NPY_HEAD = b"\x93NUMPY\x01\x00\x76\x00" + (
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (64, 64), }".ljust(117) + b"\n"
+)
+# The second highest byte of a double from 1 to 2: the low end of the exponent and 4 random bits.
+NPY_EXPONENT = bytes(0xF0 | n >> 4 for n in range(256))
+
+
+def npy(rng: random.Random) -> bytes:
+    """A 64 x 64 array of float64 between 1 and 2: 32,896 bytes."""
+    data = bytearray(rng.randbytes(64 * 64 * 8))
+    data[7::8] = b"\x3f" * (64 * 64)
+    data[6::8] = data[6::8].translate(NPY_EXPONENT)
+    return NPY_HEAD + bytes(data)
+
+
+def label(rng: random.Random) -> bytes:
+    return b"%d" % rng.randrange(1000)
+
+
+def meta(rng: random.Random, number: int) -> bytes:
+    """A JSON object of about 100 bytes."""
+    width, height, score = rng.randrange(64, 2048), rng.randrange(64, 2048), rng.random()
+    return (
+        b'{"id": %d, "width": %d, "height": %d, "score": %.6f, "caption": "a small picture, %d"}'
+        % (number, width, height, score, number)
+    )
+
+
+def tiny_sample(rng: random.Random, number: int) -> Fields:
+    return [("cls", label(rng)), ("json", meta(rng, number))]
+
+
+def small_sample(rng: random.Random, _number: int) -> Fields:
+    return [("cls", label(rng)), ("jpg", jpeg(rng, 6_000))]
+
+
+def npy_sample(rng: random.Random, _number: int) -> Fields:
+    return [("cls", label(rng)), ("npy", npy(rng))]
+
+
+def image_sample(rng: random.Random, number: int) -> Fields:
+    return [("cls", label(rng)), ("jpg", jpeg(rng, 110_000)), ("json", meta(rng, number))]
+
+
+def large_sample(rng: random.Random, _number: int) -> Fields:
+    return [("bin", rng.randbytes(5_000_000))]
+
+
+# All of them together are 2.8 GB. The compressed corpora and the one they come from have four
+# shards, for the figures with two threads, and half as many samples as `small`.
+RECIPES = {
+    "tiny": Recipe(100_000, 1, tiny_sample),
+    "small": Recipe(60_000, 1, small_sample),
+    "npy": Recipe(15_000, 1, npy_sample),
+    "image": Recipe(4_500, 1, image_sample),
+    "large": Recipe(110, 1, large_sample),
+    "small4": Recipe(30_000, 4, small_sample),
+    "small4-gz": Recipe(30_000, 4, source="small4", suffix=".tar.gz"),
+    "small4-zst": Recipe(30_000, 4, source="small4", suffix=".tar.zst"),
+}
+
+
+# ---- Tar -----------------------------------------------------------------------------------------
+
+_TAIL = b"\0" + b"0" + bytes(100) + b"ustar\00000" + bytes(64) + b"0000000\0" * 2 + bytes(167)
+_MIDDLE = b"0000644\0" + b"0000000\0" * 2
+_MTIME = b"%011o\0" % 1_700_000_000
+# The checksum field counts as eight spaces; its last byte stays one.
+_CONSTANT_SUM = sum(_MIDDLE) + sum(_MTIME) + sum(_TAIL) + 8 * ord(" ")
+
+
+def tar_header(name: bytes, size: int) -> bytes:
+    """A ustar header of a regular file."""
+    octal = b"%011o\0" % size
+    total = _CONSTANT_SUM + sum(name) + sum(octal)
+    # "%06o" NUL space; the NUL is the first byte of _TAIL, the space is inserted after it.
+    return b"".join(
+        (name.ljust(100, b"\0"), _MIDDLE, octal, _MTIME, b"%06o" % total, b"\0 ", _TAIL[1:])
+    )
+
+
+def huge_member(path: Path, size: int) -> None:
+    """A tar with one member of zeros, written as a hole: it takes no room on most disks."""
+    temporary = path.with_suffix(".part")
+    with temporary.open("wb") as out:
+        out.write(tar_header(b"000000000.bin", size))
+        out.truncate(512 + size + -size % 512 + 1024)
+    temporary.replace(path)
+
+
+def _write_shard(path: Path, numbers: range, make: Maker) -> tuple[int, int, int, int]:
+    """Writes one shard; gives fields per sample, payload bytes, checksum and largest member."""
+    rng = random.Random(f"{path.parent.name}/{path.name}")
+    payload = checksum = largest = count = 0
+    temporary = path.with_suffix(".part")
+    with temporary.open("wb", buffering=1 << 20) as out:
+        for number in numbers:
+            fields = make(rng, number)
+            count = len(fields)
+            for suffix, data in fields:
+                size = len(data)
+                out.write(tar_header(b"%09d.%s" % (number, suffix.encode()), size))
+                out.write(data)
+                out.write(bytes(-size % 512))
+                payload += size
+                largest = max(largest, size)
+                checksum += sum(data[::PAGE])
+        out.write(bytes(1024))
+        out.flush()
+        # Write-back of what was just generated would run into the first measurements.
+        os.fsync(out.fileno())
+    temporary.replace(path)
+    return count, payload, checksum, largest
+
+
+# ---- Compression ---------------------------------------------------------------------------------
+
+
+def zstd_frame(data: bytes, level: int = 3) -> bytes:
+    """One zstd frame with content size and checksum, like the `zstd` command writes.
+
+    Through ctypes: Python before 3.14 has no zstd, and shardfeed needs libzstd anyway.
+    """
+    lib = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
+    lib.ZSTD_createCCtx.restype = ctypes.c_void_p
+    lib.ZSTD_freeCCtx.argtypes = [ctypes.c_void_p]
+    lib.ZSTD_CCtx_setParameter.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
+    lib.ZSTD_compressBound.restype = ctypes.c_size_t
+    lib.ZSTD_compressBound.argtypes = [ctypes.c_size_t]
+    lib.ZSTD_compress2.restype = ctypes.c_size_t
+    lib.ZSTD_compress2.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+    ]
+    lib.ZSTD_isError.argtypes = [ctypes.c_size_t]
+    compression_level, checksum_flag = 100, 201
+    context = lib.ZSTD_createCCtx()
+    try:
+        lib.ZSTD_CCtx_setParameter(context, compression_level, level)
+        lib.ZSTD_CCtx_setParameter(context, checksum_flag, 1)
+        out = ctypes.create_string_buffer(lib.ZSTD_compressBound(len(data)))
+        size = lib.ZSTD_compress2(context, out, len(out), data, len(data))
+        if lib.ZSTD_isError(size):
+            raise RuntimeError("ZSTD_compress2 failed")
+        return out.raw[:size]
+    finally:
+        lib.ZSTD_freeCCtx(context)
+
+
+def _compress(source: Path, target: Path) -> None:
+    data = source.read_bytes()
+    if target.name.endswith(".gz"):
+        packed = gzip.compress(data, compresslevel=6, mtime=0)
+    else:
+        packed = zstd_frame(data)
+    temporary = target.with_suffix(".part")
+    with temporary.open("wb") as out:
+        out.write(packed)
+        out.flush()
+        os.fsync(out.fileno())
+    temporary.replace(target)
+
+
+# ---- Corpora -------------------------------------------------------------------------------------
+
+
+def directory(scale: float) -> Path:
+    return DATA / ("full" if scale == 1 else f"scale-{scale:g}")
+
+
+def load(name: str, scale: float) -> Corpus | None:
+    """The corpus, if it is complete and of this generation."""
+    recipe = RECIPES[name]
+    folder = directory(scale) / name
+    try:
+        state = json.loads((folder / "corpus.json").read_text())
+        if state.pop("generation") != GENERATION:
+            return None
+        corpus = Corpus(**state)
+        present = sum(Path(shard).stat().st_size for shard in corpus.shards)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    complete = present == corpus.file_bytes and len(corpus.shards) == recipe.shards
+    # A checkout that was moved has other paths.
+    here = all(Path(shard).parent == folder for shard in corpus.shards)
+    return corpus if complete and here and corpus.samples == _scaled(recipe, scale) else None
+
+
+def _scaled(recipe: Recipe, scale: float) -> int:
+    return max(recipe.shards, round(recipe.samples * scale))
+
+
+def _parts(samples: int, shards: int) -> Iterator[range]:
+    for n in range(shards):
+        yield range(samples * n // shards, samples * (n + 1) // shards)
+
+
+def generate(name: str, scale: float = 1.0) -> Corpus:
+    """Makes the corpus unless it is there."""
+    existing = load(name, scale)
+    if existing is not None:
+        return existing
+    recipe = RECIPES[name]
+    folder = directory(scale) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    shards = [folder / f"{name}-{n:06d}{recipe.suffix}" for n in range(recipe.shards)]
+    samples = _scaled(recipe, scale)
+    if recipe.make is None:
+        source = generate(recipe.source, scale)
+        # zlib and ctypes calls leave the interpreter lock.
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(_compress, map(Path, source.shards), shards))
+        corpus = dataclasses.replace(source, name=name)
+    else:
+        corpus = Corpus(name, [], samples, 0, 0, 0, 0, 0)
+        for path, numbers in zip(shards, _parts(samples, recipe.shards), strict=True):
+            fields, payload, checksum, largest = _write_shard(path, numbers, recipe.make)
+            corpus.fields = fields
+            corpus.bytes += payload
+            corpus.checksum += checksum
+            corpus.largest_member = max(corpus.largest_member, largest)
+    corpus.shards = [str(path) for path in shards]
+    corpus.file_bytes = sum(path.stat().st_size for path in shards)
+    state = dataclasses.asdict(corpus) | {"generation": GENERATION}
+    (folder / "corpus.json").write_text(json.dumps(state, indent=1) + "\n")
+    return corpus
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="0.05 makes small ones (1)")
+    parser.add_argument("--only", default=",".join(RECIPES), help="names, with commas (all)")
+    arguments = parser.parse_args()
+    for name in arguments.only.split(","):
+        if name not in RECIPES:
+            parser.error(f"no corpus {name!r}; there are {', '.join(RECIPES)}")
+        start = time.perf_counter()
+        corpus = generate(name, arguments.scale)
+        seconds = time.perf_counter() - start
+        print(
+            f"{name:11} {corpus.samples:7,} samples  {corpus.file_bytes / 1e6:7.1f} MB"
+            f"  {len(corpus.shards)} shard(s)  {seconds:5.1f} s",
+            file=sys.stderr,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

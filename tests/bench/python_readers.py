@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Reads shards with one Python reader and prints one JSON line, like the programs in C.
+
+One reader and one pass a process: what another reader imported, allocated or left to the garbage
+collector is then not in the figures. The clock starts after the imports, whose price run.py
+measures apart, and before the reader opens its first file.
+
+All readers do the same with a field (see programs/measure.h). The few lines that do it stand in
+each loop: a call of a function would cost as much as a tiny field.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import mmap
+import os
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PAGE = 4096
+
+
+@dataclass
+class Counts:
+    """The result of one pass; 0 where a reader does not know the number."""
+
+    samples: int = 0
+    members: int = 0
+    bytes: int = 0
+    checksum: int = 0
+    first_seconds: float = 0.0
+    engine_peak_bytes: int = 0
+    start: float = field(default=0.0, repr=False)
+
+    def first(self) -> None:
+        self.first_seconds = time.perf_counter() - self.start
+
+
+Reader = Callable[[list[str], dict[str, object], Counts], None]
+
+
+def prepare_shardfeed() -> Reader:
+    import shardfeed
+
+    def read(shards: list[str], options: dict[str, object], counts: Counts) -> None:
+        samples = members = size = checksum = 0
+        with shardfeed.Stream(shards, **options) as stream:
+            for sample in stream:
+                if not samples:
+                    counts.first()
+                samples += 1
+                for view in sample.values():
+                    members += 1
+                    length = len(view)
+                    size += length
+                    checksum += view[0] if length <= PAGE else sum(bytes(view[::PAGE]))
+            counts.engine_peak_bytes = int(stream.stats().get("memory_peak", 0))
+        counts.samples, counts.members = samples, members
+        counts.bytes, counts.checksum = size, checksum
+
+    return read
+
+
+def prepare_webdataset() -> Reader:
+    import webdataset  # type: ignore[import-untyped]
+
+    def read(shards: list[str], options: dict[str, object], counts: Counts) -> None:
+        samples = members = size = checksum = 0
+        for sample in webdataset.WebDataset(shards, shardshuffle=False, **options):
+            if not samples:
+                counts.first()
+            samples += 1
+            for data in sample.values():
+                # The others are __key__, __url__ and their like.
+                if type(data) is bytes:
+                    members += 1
+                    length = len(data)
+                    size += length
+                    checksum += data[0] if length <= PAGE else sum(data[::PAGE])
+        counts.samples, counts.members = samples, members
+        counts.bytes, counts.checksum = size, checksum
+
+    return read
+
+
+def prepare_spdl() -> Reader:
+    import spdl.io  # type: ignore[import-untyped]
+
+    def read(shards: list[str], _options: dict[str, object], counts: Counts) -> None:
+        members = size = checksum = 0
+        for shard in shards:
+            with open(shard, "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+            for _name, view in spdl.io.iter_tarfile(memoryview(mapped)):
+                if not members:
+                    counts.first()
+                members += 1
+                length = len(view)
+                size += length
+                checksum += view[0] if length <= PAGE else sum(bytes(view[::PAGE]))
+        counts.members = members
+        counts.bytes, counts.checksum = size, checksum
+
+    return read
+
+
+def prepare_tarfile() -> Reader:
+    def read(shards: list[str], _options: dict[str, object], counts: Counts) -> None:
+        members = size = checksum = 0
+        for shard in shards:
+            with tarfile.open(shard, "r|*") as archive:
+                for member in archive:
+                    file = archive.extractfile(member)
+                    if file is None:
+                        continue
+                    data = file.read()
+                    if not members:
+                        counts.first()
+                    members += 1
+                    length = len(data)
+                    size += length
+                    checksum += data[0] if length <= PAGE else sum(data[::PAGE])
+                    # Without this the archive keeps every member's header.
+                    archive.members = []  # type: ignore[attr-defined]
+        counts.members = members
+        counts.bytes, counts.checksum = size, checksum
+
+    return read
+
+
+def prepare_read() -> Reader:
+    """The limit: readv into one recycled buffer of `chunk` bytes.
+
+    The buffer is an anonymous map, not a bytearray: the kernel copies about half as fast to the
+    place a few bytes past a page that a bytearray gets, and a limit must not be beatable that way.
+    """
+
+    def read(shards: list[str], options: dict[str, object], counts: Counts) -> None:
+        size = checksum = 0
+        chunk = options["chunk"]
+        assert isinstance(chunk, int)
+        view = memoryview(mmap.mmap(-1, chunk))
+        for shard in shards:
+            fd = os.open(shard, os.O_RDONLY | os.O_CLOEXEC)
+            while got := os.readv(fd, [view]):
+                if not size:
+                    counts.first()
+                size += got
+                checksum += sum(bytes(view[:got:PAGE]))
+            os.close(fd)
+        counts.bytes, counts.checksum = size, checksum
+
+    return read
+
+
+READERS: dict[str, Callable[[], Reader]] = {
+    "shardfeed": prepare_shardfeed,
+    "webdataset": prepare_webdataset,
+    "spdl": prepare_spdl,
+    "tarfile": prepare_tarfile,
+    "read": prepare_read,
+}
+
+
+def peak_rss_bytes() -> int:
+    """The peak of this program; `ru_maxrss` would also count the process that started it."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def parse_options(words: Iterable[str]) -> dict[str, object]:
+    """NAME=VALUE: whole numbers as int, true and false as bool, the rest as text."""
+    options: dict[str, object] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if value in ("true", "false"):
+            options[name] = value == "true"
+        else:
+            options[name] = int(value) if value.isdecimal() else value
+    return options
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("reader", choices=READERS)
+    parser.add_argument("shards", nargs="+")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
+    arguments = parser.parse_args()
+    options = parse_options(arguments.option)
+    read = READERS[arguments.reader]()
+    counts = Counts()
+    cpu_start = time.process_time()
+    counts.start = time.perf_counter()
+    read(arguments.shards, options, counts)
+    seconds = time.perf_counter() - counts.start
+    cpu_seconds = time.process_time() - cpu_start
+    print(
+        json.dumps(
+            {
+                "reader": arguments.reader,
+                "samples": counts.samples,
+                "members": counts.members,
+                "bytes": counts.bytes,
+                "checksum": counts.checksum,
+                "seconds": seconds,
+                "cpu_seconds": cpu_seconds,
+                "first_seconds": counts.first_seconds,
+                "peak_rss_bytes": peak_rss_bytes(),
+                "engine_peak_bytes": counts.engine_peak_bytes,
+            }
+        )
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The tables that run.py prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from corpora import Corpus
+from rows import Row
+
+# Heading and the rows that it may stand for, the most telling one first.
+PEERS = (
+    ("webds", ("webdataset",)),
+    ("spdl", ("spdl",)),
+    ("libarch", ("libarchive",)),
+    ("bare", ("bare",)),
+    ("read(2)", ("read-member", "read")),
+)
+
+HEAD = (
+    f"{'':34}{'samples/s':>12}{'data MB/s':>11}{'wall ms':>9}{'cpu ms':>9}{'proc ms':>9}"
+    f"{'peak MB':>9}{'first ms':>9} |"
+)
+
+
+def table(
+    corpus: Corpus,
+    rows: Sequence[Row],
+    best: Mapping[str, Mapping[str, float]],
+    problems: Mapping[str, str],
+) -> str:
+    peers = [
+        (heading, next(name for name in names if name in best))
+        for heading, names in PEERS
+        if any(name in best for name in names)
+    ]
+    lines = [
+        f"## {corpus.name}: {corpus.samples:,} samples of {corpus.fields} field(s),"
+        f" {corpus.file_bytes / 1e6:,.1f} MB in {len(corpus.shards)} shard(s)",
+        HEAD + "".join(f"{'/ ' + heading:>10}" for heading, _ in peers),
+    ]
+    for row in rows:
+        if row.name in problems:
+            lines.append(f"{row.label:34}{problems[row.name]}")
+            continue
+        result = best[row.name]
+        seconds = result["seconds"]
+        cells = (
+            f"{row.label:34}{corpus.samples / seconds:12,.0f}"
+            f"{corpus.bytes / seconds / 1e6:11,.0f}{seconds * 1e3:9.1f}"
+            f"{result['cpu_seconds'] * 1e3:9.1f}{result['process_cpu_seconds'] * 1e3:9.1f}"
+            f"{result['peak_rss_bytes'] / 1e6:9.1f}{result['first_seconds'] * 1e3:9.2f} |"
+        )
+        ratios = "".join(f"{best[peer]['seconds'] / seconds:10.2f}" for _, peer in peers)
+        lines.append(cells + ratios)
+    return "\n".join(lines)

@@ -1,0 +1,116 @@
+"""The figures that the project has set itself, and whether a run reached them.
+
+A missed target is printed and never fails the run: machines and their neighbours differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from rows import Row
+
+MEBI = 1 << 20
+DEFAULT_MEMORY = 256 * MEBI
+MEMORY_SLACK = 64 * MEBI
+FIRST_SAMPLE_SECONDS = 0.005
+IMPORT_SECONDS = 0.100
+PLAN_SECONDS = 1.0
+PLAN_RSS = 100_000_000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    text: str
+    wanted: str
+    got: str
+    reached: bool
+
+    def __str__(self) -> str:
+        word = "reached" if self.reached else "MISSED "
+        return f"{word}  {self.text}: {self.got} (wanted {self.wanted})"
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Row `ours` of a corpus is to be at least `least` times as fast as row `peer`."""
+
+    corpus: str
+    ours: str
+    peer: str
+    least: float
+
+
+RATIOS = (
+    Ratio("tiny", "py", "webdataset", 25),
+    Ratio("small", "py", "webdataset", 20),
+    Ratio("npy", "py", "webdataset", 12),
+    Ratio("image", "py", "webdataset", 7),
+    Ratio("tiny", "py", "spdl", 1),
+    Ratio("small", "py", "spdl", 1),
+    Ratio("npy", "py", "spdl", 1),
+    Ratio("image", "py", "spdl", 1),
+    Ratio("large", "py", "py-read", 0.85),
+    Ratio("tiny", "block", "libarchive", 3),
+    Ratio("tiny", "next", "libarchive", 2),
+    *(
+        Ratio(corpus, mode, "bare", 0.8)
+        for corpus in ("small", "npy", "image")
+        for mode in ("next", "block")
+    ),
+    Ratio("large", "next", "read-member", 0.9),
+    Ratio("large", "block", "read-member", 0.9),
+    Ratio("small4", "block-2", "block-1", 1.6),
+    Ratio("small4-gz", "block-1", "libarchive", 1.7),
+    Ratio("small4-gz", "block-2", "block-1", 1.8),
+    Ratio("small4-zst", "block-1", "libarchive", 0.95),
+    Ratio("small4-zst", "block-2", "block-1", 1.8),
+)
+
+GOAL_CORPUS, GOAL_ROW, GOAL_RATE = "tiny", "py", 600_000
+
+
+def judge(
+    corpus: str,
+    samples: int,
+    rows: Mapping[str, Row],
+    best: Mapping[str, Mapping[str, float]],
+) -> Iterator[Verdict]:
+    """The verdicts on one corpus; rows that were not run have none."""
+    rate = {name: samples / result["seconds"] for name, result in best.items()}
+    for want in RATIOS:
+        if want.corpus == corpus and want.ours in rate and want.peer in rate:
+            got = rate[want.ours] / rate[want.peer]
+            text = f"{rows[want.ours].label} / {rows[want.peer].label}"
+            yield Verdict(text, f"{want.least:g}", f"{got:.2f}", got >= want.least)
+    if corpus == GOAL_CORPUS and GOAL_ROW in rate:
+        got = rate[GOAL_ROW]
+        text = f"{rows[GOAL_ROW].label}, samples/s (goal)"
+        yield Verdict(text, f"{GOAL_RATE:,}", f"{got:,.0f}", got >= GOAL_RATE)
+    ours = [name for name in best if rows[name].ours]
+    if ours:
+        slowest = max(ours, key=lambda name: best[name]["first_seconds"])
+        yield at_most(
+            f"first sample, slowest: {rows[slowest].label}",
+            best[slowest]["first_seconds"],
+            FIRST_SAMPLE_SECONDS,
+        )
+        largest = max(ours, key=lambda name: best[name]["peak_rss_bytes"])
+        yield at_most_bytes(
+            f"peak memory, largest: {rows[largest].label}",
+            best[largest]["peak_rss_bytes"],
+            DEFAULT_MEMORY + MEMORY_SLACK,
+        )
+
+
+def at_most(text: str, seconds: float, limit: float) -> Verdict:
+    return Verdict(
+        text, f"under {limit * 1e3:,.0f} ms", f"{seconds * 1e3:,.2f} ms", seconds < limit
+    )
+
+
+def at_most_bytes(text: str, size: float, limit: float) -> Verdict:
+    return Verdict(text, f"at most {limit / 1e6:,.0f} MB", f"{size / 1e6:,.1f} MB", size <= limit)
