@@ -1,22 +1,21 @@
-#include "format/codec.h"
+#include "format/fixed_span.h"
 
 #include <bzlib.h>
-
-#include <algorithm>
 
 namespace shf {
 
 namespace {
 
-class Bzip2 final : public Codec {
+class Bzip2 final : public FixedSpanCodec {
   public:
     Bzip2() = default;
     Bzip2(const Bzip2&) = delete;
     Bzip2& operator=(const Bzip2&) = delete;
     ~Bzip2() override { close(); }
 
+  private:
     // libbz2 has no reset; its block buffers (up to 3.6 MB) come only with the first block.
-    Step begin(Bytes /*head*/) override {
+    Step reset() override {
         close();
         stream_ = {};
         if (BZ2_bzDecompressInit(&stream_, 0, 0) != BZ_OK)
@@ -25,31 +24,28 @@ class Bzip2 final : public Codec {
         return {};
     }
 
-    Step decode(Bytes in, std::span<uint8_t> out) override {
-        const size_t in_size = std::min(in.size(), longest_span);
-        const size_t out_size = std::min(out.size(), longest_span);
+    Step call(Bytes in, std::span<uint8_t> out) override {
+        in = in.first(std::min(in.size(), longest_span));
         // The C interface lacks a const; the input is not written to.
         stream_.next_in = reinterpret_cast<char*>(const_cast<uint8_t*>(in.data()));
-        stream_.avail_in = static_cast<unsigned>(in_size);
+        stream_.avail_in = static_cast<unsigned>(in.size());
         stream_.next_out = reinterpret_cast<char*>(out.data());
-        stream_.avail_out = static_cast<unsigned>(out_size);
+        stream_.avail_out = static_cast<unsigned>(out.size());
         const int result = BZ2_bzDecompress(&stream_);
-        Step step{in_size - stream_.avail_in, out_size - stream_.avail_out, Step::more};
+        Step step{in.size() - stream_.avail_in, out.size() - stream_.avail_out, Step::more};
         switch (result) {
             case BZ_OK: return step;
             case BZ_STREAM_END: step.state = Step::end; return step;
             case BZ_MEM_ERROR: return fail(step, SHF_E_NOMEM, "no memory for a block");
             case BZ_DATA_ERROR_MAGIC: return fail(step, SHF_E_FORMAT, "bad stream header");
             case BZ_DATA_ERROR:
-                // libbz2 has one code for a wrong CRC and for damage that makes decoding
-                // impossible; every block carries a CRC, so either way the check of the block
-                // failed.
+                // One code for a wrong CRC and for damage that makes decoding impossible; every
+                // block has a CRC, so either way the check of the block failed.
                 return fail(step, SHF_E_INTEGRITY, "damaged block or wrong CRC");
             default: return fail(step, SHF_E_INTERNAL, "libbz2 refused the call");
         }
     }
 
-  private:
     void close() {
         if (open_) BZ2_bzDecompressEnd(&stream_);
         open_ = false;

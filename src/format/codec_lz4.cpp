@@ -45,13 +45,18 @@ class Lz4 final : public Codec {
     }
 
     Step decode(Bytes in, std::span<uint8_t> out) override {
-        const Bytes part = walk_.part(in);
+        const Bytes part = full_ ? in.first(0) : walk_.part(in);
         size_t consumed = part.size(), produced = out.size();
         const size_t result =
             LZ4F_decompress(context_.get(), out.data(), &produced, part.data(), &consumed, nullptr);
         if (LZ4F_isError(result)) return refuse(LZ4F_getErrorName(result));
         Step step{consumed, produced, Step::more};
         walk_.advance(part.first(consumed));
+        if (full_ && produced == 0 && result != 0) {
+            full_ = false;
+            return decode(in, out);
+        }
+        full_ = produced == out.size();
         if (result == 0) step.state = Step::end;
         return step;
     }
@@ -76,6 +81,9 @@ class Lz4 final : public Codec {
 
     std::unique_ptr<LZ4F_dctx, Free> context_;
     FrameWalk walk_;
+    // The last call filled the span: the library may hold more output of the same part, which has
+    // to leave before the next part comes in.
+    bool full_ = false;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "format/codec.h"
+#include "format/fixed_span.h"
 
 #include <lzma.h>
 
@@ -9,7 +9,7 @@ namespace {
 // Size of the stream header: magic, flags and their CRC (.xz file format, 2.1.1).
 constexpr uint64_t stream_header = 12;
 
-class Xz final : public Codec {
+class Xz final : public FixedSpanCodec {
   public:
     // Twice the window holds the dictionary and what liblzma needs beside it.
     explicit Xz(uint64_t max_window) : memory_(2 * max_window) {}
@@ -17,15 +17,16 @@ class Xz final : public Codec {
     Xz& operator=(const Xz&) = delete;
     ~Xz() override { lzma_end(&stream_); }
 
+  private:
     // The single-threaded decoder, one stream at a time: LZMA_CONCATENATED would bring its own
     // rules for padding and junk. A second call uses the memory of the first.
-    Step begin(Bytes /*head*/) override {
+    Step reset() override {
         if (lzma_stream_decoder(&stream_, memory_, LZMA_TELL_UNSUPPORTED_CHECK) != LZMA_OK)
             return fail({}, SHF_E_NOMEM, "no memory for the decoder");
         return {};
     }
 
-    Step decode(Bytes in, std::span<uint8_t> out) override {
+    Step call(Bytes in, std::span<uint8_t> out) override {
         stream_.next_in = in.data();
         stream_.avail_in = in.size();
         stream_.next_out = out.data();
@@ -58,7 +59,6 @@ class Xz final : public Codec {
         }
     }
 
-  private:
     uint64_t memory_;
     lzma_stream stream_ = LZMA_STREAM_INIT;
 };

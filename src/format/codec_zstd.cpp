@@ -79,6 +79,7 @@ class Zstd final : public Codec {
                         "the frame needs a window of " + std::to_string(header.window) +
                             " bytes, max_window is " + std::to_string(max_window_),
                         "raise max_window");
+        full_ = false;
         walk_.start({header.size, 3, 0, header.trailer}, read_block);
         ZSTD_DCtx_reset(context_.get(), ZSTD_reset_session_only);
         return {};
@@ -87,13 +88,18 @@ class Zstd final : public Codec {
     Step decode(Bytes in, std::span<uint8_t> out) override {
         // The frame header alone also keeps libzstd from its one-call path, where the window limit
         // does not hold and a fault takes all output with it.
-        const Bytes part = walk_.part(in);
+        const Bytes part = full_ ? in.first(0) : walk_.part(in);
         ZSTD_inBuffer source{part.data(), part.size(), 0};
         ZSTD_outBuffer target{out.data(), out.size(), 0};
         const size_t result = ZSTD_decompressStream(context_.get(), &target, &source);
         Step step{source.pos, target.pos, Step::more};
         if (ZSTD_isError(result)) return refuse(step, result);
         walk_.advance(part.first(source.pos));
+        if (full_ && target.pos == 0 && result != 0) {
+            full_ = false;
+            return decode(in, out);
+        }
+        full_ = target.pos == out.size();
         if (result == 0) step.state = Step::end;
         return step;
     }
@@ -123,6 +129,9 @@ class Zstd final : public Codec {
     uint64_t max_window_;
     std::unique_ptr<ZSTD_DCtx, Free> context_{ZSTD_createDCtx()};
     FrameWalk walk_;
+    // The last call filled the span: the library may hold more output of the same part, which has
+    // to leave before the next part comes in.
+    bool full_ = false;
 };
 
 }  // namespace

@@ -34,23 +34,33 @@ bool is_zero(const uint8_t* block) {
     return block[0] == 0 && std::memcmp(block, block + 1, block_size - 1) == 0;
 }
 
-// Sum of the header bytes, the checksum field taken as blanks. `sign` 0 sums unsigned bytes; 256
-// sums signed ones, as old writers did (bytes from 0x80 on count 256 less).
-uint32_t header_sum(const uint8_t* block, uint32_t sign) {
-    uint32_t sum = 0;
-    if (sign == 0) {
-        for (size_t i = 0; i < block_size; ++i) sum += block[i];
-    } else {
-        for (size_t i = 0; i < block_size; ++i) sum += block[i] - (block[i] >> 7) * sign;
+// Sum of the header bytes, the checksum field taken as blanks. Eight bytes at a time, in four sums of
+// 16 bits: 64 words of two bytes each are at most 32,640.
+uint32_t header_sum(const uint8_t* block) {
+    constexpr uint64_t even = 0x00ff00ff00ff00ff;
+    uint64_t sums = 0;
+    for (size_t i = 0; i < block_size; i += sizeof(uint64_t)) {
+        uint64_t word;
+        std::memcpy(&word, block + i, sizeof word);
+        sums += (word & even) + (word >> 8 & even);
     }
-    for (size_t i = checksum_at; i < checksum_at + checksum_size; ++i)
-        sum += ' ' - (block[i] - (block[i] >> 7) * sign);
+    uint32_t sum = checksum_size * ' ';
+    for (; sums != 0; sums >>= 16) sum += static_cast<uint32_t>(sums & 0xffff);
+    for (size_t i = checksum_at; i < checksum_at + checksum_size; ++i) sum -= block[i];
+    return sum;
+}
+
+// The same over signed bytes, as old writers summed them: bytes from 0x80 on count 256 less.
+uint32_t signed_header_sum(const uint8_t* block) {
+    uint32_t sum = header_sum(block);
+    for (size_t i = 0; i < block_size; ++i)
+        if (i < checksum_at || i >= checksum_at + checksum_size) sum -= (block[i] >> 7) * 256u;
     return sum;
 }
 
 bool checksum_holds(const uint8_t* block) {
     const auto stored = parse_number(field(block, checksum_at, checksum_size));
-    return stored && (*stored == header_sum(block, 0) || *stored == header_sum(block, 256));
+    return stored && (*stored == header_sum(block) || *stored == signed_header_sum(block));
 }
 
 std::string first_bytes(std::string_view bytes) {
@@ -110,10 +120,14 @@ struct TarWalker::Pending {
 };
 
 TarWalker::TarWalker(Window& window, const Options& options, Stats& stats)
-    : window_(window), options_(options), stats_(stats) {}
+    : window_(window), options_(options), stats_(stats), pending_(std::make_unique<Pending>()) {}
+
+TarWalker::~TarWalker() = default;
 
 bool TarWalker::next(Member& member) {
-    Pending pending;
+    Pending& pending = *pending_;
+    if (pending.any()) pending = {};
+    pending.first_header = no_offset;
     for (;;) {
         const uint64_t at = window_.position();
         if (!window_.need(block_size)) {

@@ -8,6 +8,7 @@
 #include "format/window.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +54,7 @@ class TarWalker {
   public:
     // Counts what it accepts and passes over in `stats`.
     TarWalker(Window& window, const Options& options, Stats& stats);
+    ~TarWalker();
 
     // Finds the next member. False at the proven end of the archive (and of the input). The data of
     // the member before must have been passed with skip_data() or read and passed by the caller.
@@ -82,6 +84,7 @@ class TarWalker {
     const Options& options_;
     Stats& stats_;
     std::optional<uint64_t> input_size_;
+    const std::unique_ptr<Pending> pending_;
     std::string name_;  // joined or long name of the current member
     uint64_t members_ = 0;
 };

@@ -7,10 +7,15 @@
 
 namespace shf {
 
-bool KeySet::insert(std::string_view key) {
+uint64_t KeySet::prepare(std::string_view key) {
+    const uint64_t hash = std::max<uint64_t>(XXH3_64bits(key.data(), key.size()), 1);
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)], 1);
+    return hash;
+}
+
+bool KeySet::insert(uint64_t hash) {
     if (count_ == most) return true;
     if (slots_.size() < 2 * (count_ + 1)) grow();
-    const uint64_t hash = std::max<uint64_t>(XXH3_64bits(key.data(), key.size()), 1);
     const size_t mask = slots_.size() - 1;
     size_t slot = static_cast<size_t>(hash) & mask;
     while (slots_[slot] != 0) {

@@ -10,10 +10,12 @@ namespace shf {
 
 class KeySet {
   public:
-    // True when `key` is new. Keys are told apart by a 64-bit hash (XXH3); two different keys of
-    // 100,000 are taken for one with a probability of about 3e-10. After `most` keys the set is full
-    // and every key counts as new: 16 MiB are enough for any shard that is meant to be read in one go.
-    bool insert(std::string_view key);
+    // Keys are told apart by a 64-bit hash (XXH3); two different keys of 100,000 are taken for one
+    // with a probability of about 3e-10. The memory that insert() will look at is fetched meanwhile.
+    uint64_t prepare(std::string_view key);
+    // True when the key that was prepared is new. After `most` keys the set is full and every key
+    // counts as new: 16 MiB are enough for any shard that is meant to be read in one go.
+    bool insert(uint64_t prepared);
 
   private:
     static constexpr size_t most = 1 << 20;

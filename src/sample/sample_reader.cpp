@@ -92,7 +92,7 @@ void SampleReader::take_member(const Member& member) {
     if (!name.has_key || !join_sample(member, name.key)) return walker_->skip_data(member);
 
     const auto limit = [&](const char* option, uint64_t bound, uint64_t seen, const char* what) {
-        spoil(member, SHF_E_LIMIT,
+        spoil(member.name, member.header_offset, SHF_E_LIMIT,
               std::string(what) + " of " + std::to_string(seen) + " bytes is larger than " + option + "=" +
                   std::to_string(bound),
               std::string("raise ") + option);
@@ -100,9 +100,9 @@ void SampleReader::take_member(const Member& member) {
     uint64_t total = 0;
     const bool overflow = __builtin_add_overflow(sample_bytes_, member.size, &total);
     if (member.kind == MemberKind::sparse)
-        spoil(member, SHF_E_UNSUPPORTED, "a sparse member", "write the shard without --sparse");
+        spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED, "a sparse member", "write the shard without --sparse");
     else if (member.kind == MemberKind::multi_volume)
-        spoil(member, SHF_E_UNSUPPORTED, "a piece of a multi-volume member",
+        spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED, "a piece of a multi-volume member",
               "write the shard as one volume");
     else if (member.size > options_.max_member)
         limit("max_member", options_.max_member, member.size, "a member");
@@ -124,12 +124,8 @@ bool SampleReader::join_sample(const Member& member, std::string_view key) {
     in_sample_ = true;
     key_.assign(key);
     first_header_ = member.header_offset;
-    if (options_.duplicate_keys == DuplicateKeys::error && !keys_seen_.insert(key))
-        spoil(member, SHF_E_AMBIGUOUS,
-              "the key \"" + escape(key) + "\" comes again, with other samples in between",
-              "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
-              "several samples of them");
-    return !spoiled_;
+    if (options_.duplicate_keys == DuplicateKeys::error) key_hash_ = keys_seen_.prepare(key);
+    return true;
 }
 
 size_t SampleReader::find_field(std::string_view name) const {
@@ -152,7 +148,7 @@ void SampleReader::add_field(const Member& member, std::string_view suffix) {
     }
     if (same < fields_.size()) {
         const uint64_t first = fields_[same].header_offset;
-        spoil(member, SHF_E_AMBIGUOUS,
+        spoil(member.name, member.header_offset, SHF_E_AMBIGUOUS,
               "the sample has the field \"" + escape(name) + "\" twice, at byte " +
                   std::to_string(first) + " and at byte " + std::to_string(member.header_offset),
               "write the shard again with one of them");
@@ -169,16 +165,17 @@ void SampleReader::add_field(const Member& member, std::string_view suffix) {
 }
 
 // The current sample is bad: reports it once, and lets its fields go.
-void SampleReader::spoil(const Member& member, int32_t code, std::string cause, std::string help) {
+void SampleReader::spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
+                         std::string help) {
     builder_.flush();  // the samples before it come first
     spoiled_ = true;
     fields_.clear();
     left_behind_.clear();
     window_->unmark();
     sink_.bad_sample(Fault{.code = code,
-                           .offset = member.header_offset,
+                           .offset = at,
                            .shard = {},
-                           .member = escape(member.name),
+                           .member = escape(name),
                            .cause = std::move(cause),
                            .help = std::move(help)});
 }
@@ -186,6 +183,11 @@ void SampleReader::spoil(const Member& member, int32_t code, std::string cause, 
 void SampleReader::complete_sample() {
     if (!in_sample_) return;
     ++samples_;
+    if (options_.duplicate_keys == DuplicateKeys::error && !keys_seen_.insert(key_hash_) && !spoiled_)
+        spoil(key_, first_header_, SHF_E_AMBIGUOUS,
+              "this key comes again, with other samples in between",
+              "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
+              "several samples of them");
     if (!spoiled_) {
         if (!schema_ || schema_->names != names_.names)
             schema_ = std::make_shared<const Schema>(names_);

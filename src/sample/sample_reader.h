@@ -56,7 +56,8 @@ class SampleReader final : private WindowClient {
     bool join_sample(const Member& member, std::string_view key);
     void add_field(const Member& member, std::string_view suffix);
     [[nodiscard]] size_t find_field(std::string_view name) const;
-    void spoil(const Member& member, int32_t code, std::string cause, std::string help);
+    void spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
+               std::string help);
     void complete_sample();
 
     Source& source_;
@@ -74,7 +75,7 @@ class SampleReader final : private WindowClient {
     // The sample under construction.
     bool in_sample_ = false, spoiled_ = false;
     std::string key_;
-    uint64_t first_header_ = 0, sample_bytes_ = 0;
+    uint64_t key_hash_ = 0, first_header_ = 0, sample_bytes_ = 0;
     std::vector<Field> fields_;
     Schema names_;
     std::unordered_set<std::string> many_names_;  // only when there are many fields

@@ -41,16 +41,19 @@ Pull Lane::fetch_block() {
     while (!block_ || next_ == block_->count) {
         block_.reset();
         if (epoch_over_) return Pull::epoch_end;
-        std::unique_lock lock(shared_.mutex);
-        if ((!head() || !head()->has_event()) && !client_.wait(lock, *this)) return Pull::later;
-        const std::shared_ptr<ShardRun> run = runs_.front();
-        ShardRun::Event event = run->take_event();
-        if (event.end) {
-            runs_.pop_front();
-            epoch_over_ = run->last_of_epoch();
-            readers.notify_one();
+        if (events_.empty()) {
+            std::unique_lock lock(shared_.mutex);
+            if ((!head() || !head()->has_event()) && !client_.wait(lock, *this)) return Pull::later;
+            last_of_epoch_ = head()->last_of_epoch();
+            head()->take_events(events_);
+            if (events_.back().end) {
+                runs_.pop_front();
+                readers.notify_one();
+            }
         }
-        lock.unlock();
+        ShardRun::Event event = std::move(events_.front());
+        events_.pop_front();
+        if (event.end) epoch_over_ = last_of_epoch_;
         if (event.block) {
             block_ = std::move(event.block);
             next_ = 0;

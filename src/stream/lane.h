@@ -73,6 +73,8 @@ class Lane {
     uint64_t given_epoch_, given_turn_ = 0;
 
     // The consumer's.
+    std::deque<ShardRun::Event> events_;  // taken from the first run
+    bool last_of_epoch_ = false;          // that run is the last of its epoch
     BlockRef block_;
     uint32_t next_ = 0;       // sample of block_
     bool epoch_over_ = false;

@@ -137,15 +137,12 @@ void ShardRun::bad_sample(Fault fault) {
     push({.block = {}, .fault = std::move(fault)});
 }
 
-ShardRun::Event ShardRun::take_event() {
-    if (events_.empty()) {
-        if (end_fault_) end_fault_->shard = origin_->url;
-        return {.block = {}, .fault = std::move(end_fault_), .end = true};
-    }
-    Event event = std::move(events_.front());
-    events_.pop_front();
-    if (event.block) queued_bytes_ -= event.block->storage_bytes();
-    return event;
+void ShardRun::take_events(std::deque<Event>& out) {
+    out.swap(events_);
+    queued_bytes_ = 0;
+    if (!ended_) return;
+    if (end_fault_) end_fault_->shard = origin_->url;
+    out.push_back({.block = {}, .fault = std::move(end_fault_), .end = true});
 }
 
 }  // namespace shf

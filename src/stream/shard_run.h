@@ -73,7 +73,8 @@ class ShardRun final : public SampleSink {
 
     // For the consumer, with shared.mutex held.
     [[nodiscard]] bool has_event() const { return !events_.empty() || ended_; }
-    Event take_event();
+    // All events that are there, in order; at least one when has_event().
+    void take_events(std::deque<Event>& out);
     // The consumer waits for this run: its reader gets what it needs.
     void want();
     [[nodiscard]] bool last_of_epoch() const { return last_of_epoch_; }

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 PAGE = 4096
 
@@ -41,13 +42,13 @@ class Counts:
         self.first_seconds = time.perf_counter() - self.start
 
 
-Reader = Callable[[list[str], dict[str, object], Counts], None]
+Reader = Callable[[list[str], dict[str, Any], Counts], None]
 
 
 def prepare_shardfeed() -> Reader:
     import shardfeed
 
-    def read(shards: list[str], options: dict[str, object], counts: Counts) -> None:
+    def read(shards: list[str], options: dict[str, Any], counts: Counts) -> None:
         samples = members = size = checksum = 0
         with shardfeed.Stream(shards, **options) as stream:
             for sample in stream:
@@ -69,7 +70,7 @@ def prepare_shardfeed() -> Reader:
 def prepare_webdataset() -> Reader:
     import webdataset  # type: ignore[import-untyped]
 
-    def read(shards: list[str], options: dict[str, object], counts: Counts) -> None:
+    def read(shards: list[str], options: dict[str, Any], counts: Counts) -> None:
         samples = members = size = checksum = 0
         for sample in webdataset.WebDataset(shards, shardshuffle=False, **options):
             if not samples:
@@ -91,7 +92,7 @@ def prepare_webdataset() -> Reader:
 def prepare_spdl() -> Reader:
     import spdl.io  # type: ignore[import-untyped]
 
-    def read(shards: list[str], _options: dict[str, object], counts: Counts) -> None:
+    def read(shards: list[str], _options: dict[str, Any], counts: Counts) -> None:
         members = size = checksum = 0
         for shard in shards:
             with open(shard, "rb") as file:
@@ -110,7 +111,7 @@ def prepare_spdl() -> Reader:
 
 
 def prepare_tarfile() -> Reader:
-    def read(shards: list[str], _options: dict[str, object], counts: Counts) -> None:
+    def read(shards: list[str], _options: dict[str, Any], counts: Counts) -> None:
         members = size = checksum = 0
         for shard in shards:
             with tarfile.open(shard, "r|*") as archive:
@@ -140,7 +141,7 @@ def prepare_read() -> Reader:
     place a few bytes past a page that a bytearray gets, and a limit must not be beatable that way.
     """
 
-    def read(shards: list[str], options: dict[str, object], counts: Counts) -> None:
+    def read(shards: list[str], options: dict[str, Any], counts: Counts) -> None:
         size = checksum = 0
         chunk = options["chunk"]
         assert isinstance(chunk, int)
@@ -175,9 +176,9 @@ def peak_rss_bytes() -> int:
     return 0
 
 
-def parse_options(words: Iterable[str]) -> dict[str, object]:
+def parse_options(words: Iterable[str]) -> dict[str, Any]:
     """NAME=VALUE: whole numbers as int, true and false as bool, the rest as text."""
-    options: dict[str, object] = {}
+    options: dict[str, Any] = {}
     for word in words:
         name, _, value = word.partition("=")
         if value in ("true", "false"):

@@ -21,6 +21,19 @@ HEAD = (
     f"{'peak MB':>9}{'first ms':>9} |"
 )
 
+# Readers with one thread and warm files never wait, so wall and CPU time are the same.
+WITHOUT_WAITING = ("read", "bare", "libarchive", "webdataset", "tarfile")
+BUSY = 1.1
+
+
+def was_busy(best: Mapping[str, Mapping[str, float]]) -> bool:
+    """Whether other programs kept the CPU from the peers even in their best runs."""
+    return any(
+        best[name]["seconds"] > BUSY * best[name]["cpu_seconds"]
+        for name in WITHOUT_WAITING
+        if name in best
+    )
+
 
 def table(
     corpus: Corpus,

@@ -124,10 +124,10 @@ Outcome with_flip(std::string input, int position) {
 }
 
 TEST(FilterIntegrity, WrongChecksAreFoundAfterTheData) {
-    const std::string data = text(200000);
+    const std::string data = text(100000);
     const std::pair<std::string, std::vector<int>> cases[] = {
         {gzip(data), {-8, -5, -4, -1}},  // CRC-32, ISIZE
-        {bzip2(data), {-1, -2}},         // CRC of the stream
+        {bzip2(data), {-2, -3}},         // CRC of the stream
         {zstd(data), {-1, -4}},          // low half of XXH64
         {lz4(data), {-1, -4}},           // XXH32 of the content
         {lz4(data, {.block_checks = true, .content_check = false}), {-5, -8}},  // of the block
@@ -143,7 +143,7 @@ TEST(FilterIntegrity, WrongChecksAreFoundAfterTheData) {
     EXPECT_EQ(with_flip(lz4(data), -1).bytes.size(), data.size());
     // Stream flags, Index size and CRC, then padding and records, then the check of the block.
     for (int position = -1; position > -30; --position)
-        EXPECT_EQ(with_flip(xz(data), position).code, SHF_E_INTEGRITY) << position;
+        EXPECT_EQ(with_flip(xz(text(5000)), position).code, SHF_E_INTEGRITY) << position;
     EXPECT_EQ(with_flip(bzip2(data), 10).code, SHF_E_INTEGRITY);  // CRC of the first block
     EXPECT_EQ(with_flip(lz4(data), 6).code, SHF_E_INTEGRITY);     // header checksum
 }
