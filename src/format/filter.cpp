@@ -93,8 +93,13 @@ class Filter final : public Sequential {
             return count;
         }
         input_.push_front(head);
-        stage_ = magic != nullptr ? Stage::boundary : Stage::plain;
-        if (magic != nullptr) name_ = report_.codec = magic->codec;
+        if (magic == nullptr) {
+            stage_ = Stage::plain;
+            return 0;
+        }
+        input_.fill();  // or the first block would have the size of the caller's span
+        stage_ = Stage::boundary;
+        name_ = report_.codec = magic->codec;
         return 0;
     }
 

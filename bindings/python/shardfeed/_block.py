@@ -19,12 +19,14 @@ from ._native import ffi, lib
 from ._sample import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ._native import _CData
 
-_EMPTY = memoryview(b"")
 _MAX_SCHEMAS = 1024
+
+
+def _view(data: _CData, size: int) -> memoryview:
+    """Bytes where they lie, valid as long as `data` or what keeps its target."""
+    return memoryview(ffi.buffer(data, size)).toreadonly() if size else memoryview(b"")
 
 
 class Block:
@@ -37,18 +39,11 @@ class Block:
     starts: list[int] | _CData  # where it starts there,
     stops: list[int] | _CData  # and where it stops
 
-    def __init__(
-        self,
-        owner: _CData,
-        pointer: _CData,
-        tables: Sequence[_CData],
-        keys: memoryview,
-        fields: int,
-    ) -> None:
+    def __init__(self, owner: _CData, pointer: _CData, tables: _CData, fields: int) -> None:
         self._owner = owner
         self._pointer = pointer
         self._tables = tables
-        self._keys = keys
+        self._keys: memoryview | None = None
         self.views = []
         self.buffers = ffi.unpack(tables[lib.SHF_BLOCK_BUFFER], fields)
         self.starts = ffi.unpack(tables[lib.SHF_BLOCK_START], fields)
@@ -61,6 +56,10 @@ class Block:
         self.stops = self._tables[lib.SHF_BLOCK_STOP]
 
     def key(self, index: int) -> str:
+        if self._keys is None:
+            keys = ffi.new("shf_bytes *")
+            lib.shf_block_keys(self._pointer, keys)
+            self._keys = _view(keys.data, keys.size)
         bounds = self._tables[lib.SHF_BLOCK_KEY]
         key = self._keys[bounds[index] : bounds[index + 1]]
         return str(key, "utf-8", "surrogateescape")
@@ -68,16 +67,15 @@ class Block:
     def shard(self, index: int) -> str:
         url = ffi.new("shf_bytes *")
         lib.shf_block_url(self._pointer, self._tables[lib.SHF_BLOCK_URL][index], url)
-        return str(ffi.buffer(url.data, url.size), "utf-8", "surrogateescape")
+        return str(_view(url.data, url.size), "utf-8", "surrogateescape")
 
 
 class BlockReader:
     """Turns the blocks of one stream into samples; one call at a time."""
 
-    __slots__ = ("_bytes", "_counts", "_schemas", "_tables")
+    __slots__ = ("_bytes", "_counts", "_schemas")
 
     def __init__(self) -> None:
-        self._tables = ffi.new("const uint64_t *[]", lib.SHF_BLOCK_COLUMNS)
         self._counts = ffi.new("size_t[]", lib.SHF_BLOCK_COLUMNS)
         self._bytes = ffi.new("shf_bytes *")
         self._schemas: dict[bytes, dict[str, int]] = {}
@@ -85,23 +83,18 @@ class BlockReader:
     def read(self, owner: _CData, pointer: _CData) -> tuple[Block, list[Sample]]:
         """The tables of a block and its samples; `owner` keeps what `pointer` leads to."""
         counts, out = self._counts, self._bytes
-        lib.shf_block_columns(pointer, lib.SHF_BLOCK_COLUMNS, self._tables, counts)
-        tables = list(self._tables)
+        tables = ffi.new("const uint64_t *[]", lib.SHF_BLOCK_COLUMNS)
+        lib.shf_block_columns(pointer, lib.SHF_BLOCK_COLUMNS, tables, counts)
         samples = counts[lib.SHF_BLOCK_SCHEMA]
         fields = counts[lib.SHF_BLOCK_START]
-        lib.shf_block_keys(pointer, out)
-        keys = memoryview(ffi.buffer(out.data, out.size)) if out.size else _EMPTY
-        block = Block(owner, pointer, tables, keys, fields)
+        block = Block(owner, pointer, tables, fields)
 
         def keep(_data: _CData, owner: _CData = owner) -> None:
             """The destructor of the data pointers: holding the block is all that it does."""
 
         while not lib.shf_block_buffer(pointer, len(block.views), out):
-            if out.size:
-                data = ffi.gc(out.data, keep)
-                block.views.append(memoryview(ffi.buffer(data, out.size)).toreadonly())
-            else:
-                block.views.append(_EMPTY)
+            data = ffi.gc(out.data, keep) if out.size else out.data
+            block.views.append(_view(data, out.size))
 
         schemas: list[dict[str, int]] = []
         while not lib.shf_block_schema(pointer, len(schemas), out):

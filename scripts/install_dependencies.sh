@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs what the given groups need from Debian's packages, and nothing that is there already.
+#   scripts/install_dependencies.sh build         to build the library and the Python package
+#   scripts/install_dependencies.sh build test    also what tests/run.sh needs
+set -euo pipefail
+
+declare -A packages=(
+    [build]="g++ meson ninja-build pkg-config zlib1g-dev libbz2-dev liblzma-dev libzstd-dev liblz4-dev
+             libxxhash-dev libisal-dev python3-dev python3-venv"
+    [test]="libgtest-dev libarchive-dev clang clang-format libclang-rt-14-dev"
+)
+
+missing=()
+for group in "$@"; do
+    for package in ${packages[$group]}; do
+        # ISA-L exists for some architectures only; gzip goes through zlib without it.
+        if [ "$package" = libisal-dev ] && [ "$(dpkg --print-architecture)" != amd64 ] &&
+            [ "$(dpkg --print-architecture)" != arm64 ]; then
+            continue
+        fi
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+            missing+=("$package")
+    done
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+root=()
+[ "$(id -u)" -eq 0 ] || root=(sudo)
+echo "installing: ${missing[*]}"
+"${root[@]}" apt-get update -qq
+"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    "${missing[@]}" >/dev/null
