@@ -18,6 +18,18 @@ extern "Python" void python_log(void *ctx, int32_t level, const char *message);
 extern "Python" int32_t python_url(void *ctx, const char *url, size_t size);
 """
 
+# Destructors in C. One in Python could be interrupted by a signal handler, whose exception Python
+# throws away when a destructor raises it: Ctrl-C would be lost.
+DESTRUCTORS = """
+void python_close_stream(shf_stream **holder);
+void python_unref_block(shf_block **holder);
+"""
+SOURCE = """
+#include <shardfeed.h>
+static void python_close_stream(shf_stream **holder) { shf_stream_close(*holder); }
+static void python_unref_block(shf_block **holder) { shf_block_unref(*holder); }
+"""
+
 
 def declarations(header: str) -> str:
     """The declarations of the header, without preprocessor lines and C++ blocks."""
@@ -32,7 +44,8 @@ def main() -> None:
     ffi = cffi.FFI()
     ffi.cdef(declarations(header))
     ffi.cdef(CALLBACKS)
-    ffi.set_source("shardfeed._native", "#include <shardfeed.h>")
+    ffi.cdef(DESTRUCTORS)
+    ffi.set_source("shardfeed._native", SOURCE)
     ffi.emit_c_code(output_path)
 
 

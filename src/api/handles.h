@@ -42,8 +42,12 @@ inline std::span<const char* const> checked_urls(const char* const* urls, size_t
 inline const Sample* sample_of(const shf_sample* sample) {
     return reinterpret_cast<const Sample*>(sample);
 }
-inline shf_sample* handle_of(Sample* sample) { return reinterpret_cast<shf_sample*>(sample); }
-inline Block* block_of(shf_block* block) { return reinterpret_cast<Block*>(block); }
+inline shf_sample* handle_of(Sample* sample) {
+    return reinterpret_cast<shf_sample*>(sample);
+}
+inline Block* block_of(shf_block* block) {
+    return reinterpret_cast<Block*>(block);
+}
 inline const Block* block_of(const shf_block* block) {
     return reinterpret_cast<const Block*>(block);
 }

@@ -8,7 +8,6 @@
 
 namespace {
 
-
 struct CodeText {
     int32_t code;
     const char* name;
@@ -56,7 +55,9 @@ uint32_t shf_version(void) {
     return SHF_VERSION_MAJOR * 65536 + SHF_VERSION_MINOR * 256 + SHF_VERSION_PATCH;
 }
 
-const char* shf_version_string(void) { return SHF_VERSION_STRING; }
+const char* shf_version_string(void) {
+    return SHF_VERSION_STRING;
+}
 
 const char* shf_feature(const char* name) {
     if (name == nullptr) return nullptr;
@@ -73,5 +74,4 @@ const char* shf_error_name(int32_t code) {
     const CodeText* row = find_code(code);
     return row ? row->name : "UNKNOWN";
 }
-
 }

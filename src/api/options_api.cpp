@@ -17,12 +17,15 @@ shf_options* shf_options_new(void) {
     }
 }
 
-void shf_options_free(shf_options* options) { delete options; }
+void shf_options_free(shf_options* options) {
+    delete options;
+}
 
 int32_t shf_options_set(shf_options* options, const char* name, const char* value,
                         shf_error* error) {
     return guard(error, [&] {
-        if (!options || !name || !value) throw Error(SHF_E_USAGE, "shf_options_set: a NULL argument");
+        if (!options || !name || !value)
+            throw Error(SHF_E_USAGE, "shf_options_set: a NULL argument");
         options->values.set(name, value);
         return SHF_OK;
     });
@@ -62,5 +65,4 @@ int32_t shf_expand_urls(const char* const* urls, size_t url_count, const shf_opt
         return SHF_OK;
     });
 }
-
 }

@@ -38,8 +38,7 @@ size_t shf_sample_count(const shf_sample* sample) {
     return static_cast<size_t>(block->first_field[i + 1] - block->first_field[i]);
 }
 
-int32_t shf_sample_field(const shf_sample* sample, size_t index, shf_bytes* name,
-                         shf_bytes* data) {
+int32_t shf_sample_field(const shf_sample* sample, size_t index, shf_bytes* name, shf_bytes* data) {
     if (name) *name = {};
     if (data) *data = {};
     if (index >= shf_sample_count(sample)) return SHF_E_NOT_FOUND;
@@ -88,7 +87,9 @@ void shf_block_unref(shf_block* block) {
     if (block) block_of(block)->unref();
 }
 
-size_t shf_block_count(const shf_block* block) { return block ? block_of(block)->count : 0; }
+size_t shf_block_count(const shf_block* block) {
+    return block ? block_of(block)->count : 0;
+}
 
 shf_sample* shf_block_sample(const shf_block* block, size_t index) {
     if (index >= shf_block_count(block)) return nullptr;
@@ -104,8 +105,9 @@ void shf_block_columns(const shf_block* block, size_t column_count, const uint64
     const struct {
         const uint64_t* table;
         size_t count;
-    } all[SHF_BLOCK_COLUMNS] = {{b.first_field, n + 1}, {b.schema, n}, {b.key, n + 1}, {b.origin, n},
-                                {b.buffer, m},          {b.start, m},  {b.stop, m}};
+    } all[SHF_BLOCK_COLUMNS] = {
+        {b.first_field, n + 1}, {b.schema, n}, {b.key, n + 1}, {b.origin, n},
+        {b.buffer, m},          {b.start, m},  {b.stop, m}};
     for (size_t k = 0; k < std::min<size_t>(column_count, SHF_BLOCK_COLUMNS); ++k) {
         columns[k] = all[k].table;
         if (counts) counts[k] = all[k].count;
@@ -137,5 +139,4 @@ int32_t shf_block_url(const shf_block* block, size_t index, shf_bytes* out) {
     if (out) *out = bytes_of(block_of(block)->origins[index]->url);
     return SHF_OK;
 }
-
 }

@@ -65,8 +65,8 @@ int32_t shf_stream_next_block(shf_stream* stream, size_t max_samples, shf_block*
     return guard(error, [&]() -> int32_t {
         if (!out) throw Error(SHF_E_USAGE, "shf_stream_next_block: out is NULL");
         const Entry entry(stream);
-        return deliver(out, reinterpret_cast<shf_block*>(
-                                stream->engine->next_block(max_samples).release()));
+        return deliver(
+            out, reinterpret_cast<shf_block*>(stream->engine->next_block(max_samples).release()));
     });
 }
 
@@ -78,7 +78,9 @@ int32_t shf_stream_stat(const shf_stream* stream, int32_t stat, uint64_t* value)
     return SHF_OK;
 }
 
-const char* shf_stat_name(int32_t stat) { return shf::stat_name(stat); }
+const char* shf_stat_name(int32_t stat) {
+    return shf::stat_name(stat);
+}
 
 void shf_stream_cancel(shf_stream* stream) {
     if (stream && !stream->forked()) stream->engine->cancel();
@@ -91,5 +93,4 @@ void shf_stream_close(shf_stream* stream) {
     if (stream->forked()) (void)stream->engine.release();
     delete stream;
 }
-
 }

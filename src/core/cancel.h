@@ -19,8 +19,8 @@ class Cancel {
     }
     // Throws Error(SHF_E_CANCELLED) when a cancel was requested.
     void check() const;
-    // Readable once a cancel was requested; -1 when the system has no descriptor left. Opened at the
-    // first call, so that streams over files hold none.
+    // Readable once a cancel was requested; -1 when the system has no descriptor left. Opened at
+    // the first call, so that streams over files hold none.
     [[nodiscard]] int fd() const;
 
   private:

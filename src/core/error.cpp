@@ -90,8 +90,7 @@ Error Error::system(std::string_view doing, int number) {
                        .os_error = number,
                        .shard = {},
                        .member = {},
-                       .cause = std::string(doing) + ": " +
-                                std::generic_category().message(number),
+                       .cause = std::string(doing) + ": " + std::generic_category().message(number),
                        .help = {}});
 }
 

@@ -52,8 +52,8 @@ class Error : public std::exception {
 // (the table of error classes: not AUTH, TLS, NOSPACE, NOMEM, CANCELLED, USAGE, FORKED, INTERNAL).
 bool skippable(int32_t code) noexcept;
 
-// What the exception being handled says; to be called inside a catch block. Never throws: when memory
-// is short the texts are left out.
+// What the exception being handled says; to be called inside a catch block. Never throws: when
+// memory is short the texts are left out.
 Fault describe_exception() noexcept;
 
 // Fills the caller's error; `out` may be NULL. Never throws; a long message is cut at a character

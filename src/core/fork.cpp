@@ -10,7 +10,9 @@ namespace {
 
 std::atomic<uint64_t> generation{0};
 
-void count_fork() { generation.fetch_add(1, std::memory_order_relaxed); }
+void count_fork() {
+    generation.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace
 

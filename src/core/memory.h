@@ -50,7 +50,8 @@ class StorageRef {
     Storage* operator->() const { return storage_; }
     bool operator==(const StorageRef&) const = default;
 
-    // The piece now belongs to the user: it no longer counts as held. Any thread, any number of times.
+    // The piece now belongs to the user: it no longer counts as held. Any thread, any number of
+    // times.
     void hand_out() const;
 
   private:
@@ -64,8 +65,8 @@ class Pool {
     static Pool* make(const Options& options);  // one owner; release with drop()
     void drop() noexcept;
 
-    // A piece of at least `size` bytes, page-aligned when it is large, with undefined contents. With
-    // a custom allocator this may wait for serve() in another thread; `cancel` ends the wait.
+    // A piece of at least `size` bytes, page-aligned when it is large, with undefined contents.
+    // With a custom allocator this may wait for serve() in another thread; `cancel` ends the wait.
     // Throws std::bad_alloc or Error(CANCELLED).
     StorageRef acquire(size_t size, const Cancel& cancel);
 
@@ -81,7 +82,8 @@ class Pool {
     // Bytes of pieces in use that were not handed out, now and at most.
     [[nodiscard]] uint64_t held() const { return held_.load(std::memory_order_relaxed); }
     [[nodiscard]] uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
-    // Frees the recycled pieces that wait for use, and keeps none from now on: the stream is closed.
+    // Frees the recycled pieces that wait for use, and keeps none from now on: the stream is
+    // closed.
     void close() noexcept;
 
   private:

@@ -106,15 +106,28 @@ struct Unit {
 };
 
 constexpr Unit byte_units[] = {
-    {"", 1},           {"B", 1},          {"KiB", 1ULL << 10}, {"MiB", 1ULL << 20},
-    {"GiB", 1ULL << 30}, {"TiB", 1ULL << 40}, {"PiB", 1ULL << 50}, {"EiB", 1ULL << 60},
-    {"k", 1000},       {"kB", 1000},      {"KB", 1000},        {"MB", 1000000},
-    {"GB", 1000000000}, {"TB", 1000000000000ULL},
+    {"", 1},
+    {"B", 1},
+    {"KiB", 1ULL << 10},
+    {"MiB", 1ULL << 20},
+    {"GiB", 1ULL << 30},
+    {"TiB", 1ULL << 40},
+    {"PiB", 1ULL << 50},
+    {"EiB", 1ULL << 60},
+    {"k", 1000},
+    {"kB", 1000},
+    {"KB", 1000},
+    {"MB", 1000000},
+    {"GB", 1000000000},
+    {"TB", 1000000000000ULL},
 };
 constexpr Unit duration_units[] = {
-    {"", 1000000000ULL},    {"ns", 1},
-    {"us", 1000},           {"ms", 1000000},
-    {"s", 1000000000ULL},   {"min", 60000000000ULL},
+    {"", 1000000000ULL},
+    {"ns", 1},
+    {"us", 1000},
+    {"ms", 1000000},
+    {"s", 1000000000ULL},
+    {"min", 60000000000ULL},
     {"h", 3600000000000ULL},
 };
 constexpr Unit count_units[] = {{"", 1}};
@@ -148,13 +161,13 @@ bool parse_number(std::string_view text, std::span<const Unit> units, uint64_t& 
         if (scale == 1) return false;
     }
     while (units.size() > 1 && !rest.empty() && rest[0] == ' ') rest.remove_prefix(1);
-    const auto unit = std::find_if(units.begin(), units.end(),
-                                   [&](const Unit& u) { return u.name == rest; });
+    const auto unit =
+        std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == rest; });
     if (unit == units.end()) return false;
     uint64_t value = 0;
     if (__builtin_mul_overflow(whole, unit->factor, &value)) return false;
-    const auto decimals = static_cast<uint64_t>(static_cast<unsigned __int128>(part) *
-                                                unit->factor / scale);
+    const auto decimals =
+        static_cast<uint64_t>(static_cast<unsigned __int128>(part) * unit->factor / scale);
     return !__builtin_add_overflow(value, decimals, &out);
 }
 
@@ -202,8 +215,8 @@ size_t distance(std::string_view a, std::string_view b) {
 const Row& find_row(std::string_view name) {
     for (const Row& row : rows)
         if (name == row.name) return row;
-    const Row* nearest = std::min_element(
-        std::begin(rows), std::end(rows), [&](const Row& a, const Row& b) {
+    const Row* nearest =
+        std::min_element(std::begin(rows), std::end(rows), [&](const Row& a, const Row& b) {
             return distance(name.substr(0, 64), a.name) < distance(name.substr(0, 64), b.name);
         });
     throw Error(SHF_E_USAGE, "unknown option \"" + escape(name) + "\"",
@@ -235,8 +248,7 @@ void store(Options& options, const Row& row, std::string_view value) {
         std::visit(
             [&](auto member) {
                 using Value = std::remove_reference_t<decltype(options.*member)>;
-                if constexpr (std::is_enum_v<Value>)
-                    options.*member = static_cast<Value>(number);
+                if constexpr (std::is_enum_v<Value>) options.*member = static_cast<Value>(number);
             },
             row.member);
     } else {

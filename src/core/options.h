@@ -16,16 +16,16 @@ enum class DuplicateKeys : uint8_t { error, accept };
 
 // The value of every option, in the units of the comments. Plain data: copy it to keep it.
 struct Options {
-    uint64_t threads;        // shards read at once, 0: chosen from the machine
-    uint64_t memory;         // bytes
+    uint64_t threads;  // shards read at once, 0: chosen from the machine
+    uint64_t memory;   // bytes
     bool shuffle_shards;
-    uint64_t shuffle;        // samples a lane's shuffle buffer holds
+    uint64_t shuffle;  // samples a lane's shuffle buffer holds
     uint64_t seed;
     uint64_t epoch;          // number of the first epoch
     uint64_t epochs;         // 0: for ever
     uint64_t epoch_samples;  // 0: an epoch is one pass over the shards
     bool resample;
-    uint64_t lanes;          // 0: one per consumer
+    uint64_t lanes;  // 0: one per consumer
     uint64_t rank;
     uint64_t world_size;
     uint64_t worker;
@@ -37,15 +37,15 @@ struct Options {
     Trailing trailing;
     bool allow_empty;
     DuplicateKeys duplicate_keys;
-    uint64_t max_member;     // bytes
-    uint64_t max_sample;     // bytes
-    uint64_t max_name;       // bytes
-    uint64_t max_meta;       // bytes of pax and GNU long-name headers before one member
-    uint64_t max_ratio;      // output : input of bzip2, xz, zstd and lz4 after 64 MiB
-    uint64_t max_window;     // bytes of history a zstd or xz decoder may ask for
-    uint64_t max_shards;     // after expansion
-    uint64_t timeout;        // nanoseconds, 0: none
-    uint64_t pipe_timeout;   // nanoseconds without data from a child, 0: none
+    uint64_t max_member;    // bytes
+    uint64_t max_sample;    // bytes
+    uint64_t max_name;      // bytes
+    uint64_t max_meta;      // bytes of pax and GNU long-name headers before one member
+    uint64_t max_ratio;     // output : input of bzip2, xz, zstd and lz4 after 64 MiB
+    uint64_t max_window;    // bytes of history a zstd or xz decoder may ask for
+    uint64_t max_shards;    // after expansion
+    uint64_t timeout;       // nanoseconds, 0: none
+    uint64_t pipe_timeout;  // nanoseconds without data from a child, 0: none
     bool expand;
     bool secure;
 

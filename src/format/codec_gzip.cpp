@@ -53,11 +53,13 @@ class Isal final : public Gzip {
         }
         if (!in_header_) result = isal_inflate(&state);
 
-        Step step{in_size - state.avail_in, out_size - state.avail_out, Step::more};
+        // The counters beside these pointers are wrong after some faults: avail_in may be below 0.
+        Step step{0, static_cast<size_t>(state.next_out - out.data()), Step::more};
         if (result < 0) {
             broken_ = result;
             return drain(step, out.subspan(step.produced));
         }
+        step.consumed = static_cast<size_t>(state.next_in - in.data());
         if (!in_header_ && state.block_state == ISAL_BLOCK_FINISH) step.state = Step::end;
         return step;
     }

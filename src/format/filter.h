@@ -29,6 +29,8 @@ struct FilterReport {
 // TRUNCATED, INTEGRITY, FORMAT, LIMIT or UNSUPPORTED with the offset in the *compressed* input in the
 // cause's words and in Fault::offset the offset in the output. It returns 0 only when the compressed
 // data's own trailer was checked and the input is at its end. finish() is passed on to `input`.
+// Compressed input is read in blocks of 128 KiB, so that no cut of its reads can show; a read() may
+// wait for the rest of a block, also after ready().
 // `report` and `options` must outlive the result; `report` is written by read() and finish().
 std::unique_ptr<Sequential> open_filter(std::unique_ptr<Sequential> input, const Options& options,
                                         FilterReport& report);

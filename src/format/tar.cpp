@@ -4,8 +4,12 @@
 #include "format/filter.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace shf {
 
@@ -34,18 +38,20 @@ bool is_zero(const uint8_t* block) {
     return block[0] == 0 && std::memcmp(block, block + 1, block_size - 1) == 0;
 }
 
-// Sum of the header bytes, the checksum field taken as blanks. Eight bytes at a time, in four sums of
-// 16 bits: 64 words of two bytes each are at most 32,640.
+// Sum of the header bytes, the checksum field taken as blanks.
 uint32_t header_sum(const uint8_t* block) {
-    constexpr uint64_t even = 0x00ff00ff00ff00ff;
-    uint64_t sums = 0;
-    for (size_t i = 0; i < block_size; i += sizeof(uint64_t)) {
-        uint64_t word;
-        std::memcpy(&word, block + i, sizeof word);
-        sums += (word & even) + (word >> 8 & even);
-    }
     uint32_t sum = checksum_size * ' ';
-    for (; sums != 0; sums >>= 16) sum += static_cast<uint32_t>(sums & 0xffff);
+#ifdef __SSE2__
+    // Every header of every shard passes here: 16 bytes a step, summed by the instruction for it.
+    __m128i sums = _mm_setzero_si128();
+    for (size_t i = 0; i < block_size; i += sizeof sums) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + i));
+        sums = _mm_add_epi64(sums, _mm_sad_epu8(bytes, _mm_setzero_si128()));
+    }
+    sum += static_cast<uint32_t>(_mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4));
+#else
+    for (size_t i = 0; i < block_size; ++i) sum += block[i];
+#endif
     for (size_t i = checksum_at; i < checksum_at + checksum_size; ++i) sum -= block[i];
     return sum;
 }
@@ -99,8 +105,20 @@ std::optional<uint64_t> parse_number(std::string_view text) {
         return value;
     }
     size_t i = 0;
-    while (i < text.size() && text[i] == ' ') ++i;
     uint64_t value = 0;
+    if (uint64_t eight; std::endian::native == std::endian::little && text.size() >= sizeof eight) {
+        // Writers fill the field with digits: eight of them at once, joined two by two.
+        std::memcpy(&eight, text.data(), sizeof eight);
+        if ((eight & 0xf8f8f8f8f8f8f8f8) == 0x3030303030303030) {
+            eight &= 0x0707070707070707;
+            eight = (eight << 3 | eight >> 8) & 0x003f003f003f003f;
+            eight = (eight << 6 | eight >> 16) & 0x00000fff00000fff;
+            value = (eight << 12 | eight >> 32) & 0xffffff;
+            i = sizeof eight;
+        }
+    }
+    if (i == 0)
+        while (i < text.size() && text[i] == ' ') ++i;
     for (; i < text.size() && text[i] >= '0' && text[i] <= '7'; ++i)
         value = value << 3 | static_cast<uint64_t>(text[i] - '0');  // 12 digits at most: fits
     for (; i < text.size(); ++i)

@@ -1,6 +1,7 @@
 // The tar walker: v7, ustar, GNU and pax headers over a window. Strict: whatever conforming readers
 // could understand in two ways is an error (rules T1 to T25). The rules' sources are POSIX.1-2017
-// "pax Interchange Format" and "ustar Interchange Format", and the GNU tar manual, "Basic Tar Format".
+// "pax Interchange Format" and "ustar Interchange Format", and the GNU tar manual, "Basic Tar
+// Format".
 #pragma once
 
 #include "core/error.h"
@@ -29,10 +30,10 @@ enum class MemberKind : uint8_t {
 // One member. The walker stands at the first byte of its data.
 struct Member {
     MemberKind kind;
-    std::string_view name;    // exact bytes; valid until the walker moves
-    uint64_t header_offset;   // of the first header that belongs to it, pax and GNU names included
+    std::string_view name;   // exact bytes; valid until the walker moves
+    uint64_t header_offset;  // of the first header that belongs to it, pax and GNU names included
     uint64_t data_offset;
-    uint64_t size;            // of the data as stored, without padding
+    uint64_t size;  // of the data as stored, without padding
 };
 
 // A pax header's records that matter here.

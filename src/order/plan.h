@@ -3,7 +3,8 @@
 //   1. Epoch e permutes the S shards with a generator keyed by (seed, e), or keeps the list order.
 //   2. Shard j of the permuted list belongs to lane j mod L. A lane reads its shards in turn.
 //   3. Each lane shuffles its samples on its own, keyed by (seed, e, lane).
-//   4. The global sequence takes one sample from each lane in turn. Consumer c of C owns the lanes l
+//   4. The global sequence takes one sample from each lane in turn. Consumer c of C owns the lanes
+//   l
 //      with l mod C = c, and sees the elements t of the global sequence with t mod C = c.
 #pragma once
 

@@ -1,6 +1,6 @@
-// order: which sample comes when. Pure: no I/O, no threads, no clock, so that it can be tested with a
-// million shards and no bytes. Everything random is keyed: the same numbers give the same order on
-// every machine, and a draw is told by its key and its count alone.
+// order: which sample comes when. Pure: no I/O, no threads, no clock, so that it can be tested with
+// a million shards and no bytes. Everything random is keyed: the same numbers give the same order
+// on every machine, and a draw is told by its key and its count alone.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace shf {
 
-// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014): the
-// n-th output is a hash of key + n * gamma, so the state is two numbers.
+// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014):
+// the n-th output is a hash of key + n * gamma, so the state is two numbers.
 class Random {
   public:
     // Different purposes and keys give independent sequences.
@@ -28,7 +28,8 @@ class Random {
         for (;;) {
             const unsigned __int128 product = static_cast<unsigned __int128>(next()) * bound;
             const auto low = static_cast<uint64_t>(product);
-            if (low >= bound || low >= (0 - bound) % bound) return static_cast<uint64_t>(product >> 64);
+            if (low >= bound || low >= (0 - bound) % bound)
+                return static_cast<uint64_t>(product >> 64);
         }
     }
 

@@ -1,6 +1,6 @@
-// Whose turn it is: the lane with the smallest (epoch, samples taken from it in that epoch, lane). In
-// a plain run that is one sample from each lane in turn; it stays well defined when lanes stand in
-// different rounds or epochs, and no consumer ever waits for another.
+// Whose turn it is: the lane with the smallest (epoch, samples taken from it in that epoch, lane).
+// In a plain run that is one sample from each lane in turn; it stays well defined when lanes stand
+// in different rounds or epochs, and no consumer ever waits for another.
 #pragma once
 
 #include <compare>

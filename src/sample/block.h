@@ -1,6 +1,6 @@
-// A block: some samples that follow one another, with flat tables over few pieces of payload memory.
-// Blocks carry samples from readers to the consumer and on to the user; a sample handle is a block
-// and a number, so that delivering one allocates nothing.
+// A block: some samples that follow one another, with flat tables over few pieces of payload
+// memory. Blocks carry samples from readers to the consumer and on to the user; a sample handle is
+// a block and a number, so that delivering one allocates nothing.
 #pragma once
 
 #include "core/memory.h"
@@ -59,7 +59,7 @@ struct Block {
     std::unique_ptr<uint64_t[]> tables;
     std::string keys;
     std::vector<Sample> samples;
-    std::vector<StorageRef> storages;                     // buffers lie in these
+    std::vector<StorageRef> storages;  // buffers lie in these
     std::vector<std::span<const uint8_t>> buffers;
     std::vector<std::shared_ptr<const Schema>> schemas;
     std::vector<std::shared_ptr<const Origin>> origins;

@@ -19,6 +19,8 @@ constexpr size_t arena_size = 24 * 1024;
 constexpr uint64_t sample_row = 6 * sizeof(uint64_t) + sizeof(Sample) + 32;
 constexpr uint64_t field_row = 3 * sizeof(uint64_t);
 constexpr uint64_t block_overhead = 512;
+// With so much payload in a block its price does not count any more, and the consumer may have it.
+constexpr uint64_t enough = 256 * 1024;
 
 }  // namespace
 
@@ -45,12 +47,12 @@ BlockBuilder::Placement BlockBuilder::place(size_t key_size,
     if (offset_.empty()) return {payload, copied, true};
     const bool in_arena = copied && arena_ && payload <= arena_->capacity - arena_used_;
     if (copied) new_bytes = in_arena ? 0 : std::max<uint64_t>(payload, arena_size);
-    const uint64_t tables = own_tables + offset_.size() * sample_row + start_.size() * field_row +
-                            keys_.size();
+    const uint64_t tables =
+        own_tables + offset_.size() * sample_row + start_.size() * field_row + keys_.size();
     // One arena to a block: bindings are fastest over a single buffer.
-    const bool joins = !alone_ && !(copied && arena_ && !in_arena) &&
-                       storage_bytes_ + new_bytes + tables <=
-                           allowance + times * std::min(smallest_, payload);
+    const bool joins =
+        !alone_ && !(copied && arena_ && !in_arena) &&
+        storage_bytes_ + new_bytes + tables <= allowance + times * std::min(smallest_, payload);
     return {payload, copied, joins};
 }
 
@@ -84,7 +86,7 @@ void BlockBuilder::add(std::string_view key, uint64_t offset, std::shared_ptr<co
     schema_.push_back(schemas_.size() - 1);
     origin_.push_back(origins_.size() - 1);
     offset_.push_back(offset);
-    if (alone_) flush();
+    if (alone_ || payload_bytes_ >= enough) flush();
 }
 
 uint64_t BlockBuilder::buffer_for(const StorageRef& storage) {
@@ -149,7 +151,8 @@ void BlockBuilder::flush() {
     // Bindings make one view per buffer, so a buffer is as short as the fields in it allow.
     block->buffers.reserve(storages_.size());
     for (const StorageRef& storage : storages_)
-        block->buffers.emplace_back(storage->data, storage == arena_ ? arena_used_ : storage->capacity);
+        block->buffers.emplace_back(storage->data,
+                                    storage == arena_ ? arena_used_ : storage->capacity);
     block->storages = std::exchange(storages_, {});
     block->schemas = std::exchange(schemas_, {});
     block->origins = std::exchange(origins_, {});

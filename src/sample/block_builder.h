@@ -17,8 +17,8 @@ struct LooseField {
 
 class BlockBuilder {
   public:
-    // Full blocks go to `full`. `alone`: one sample per block, copied out of its slab unless it fills
-    // half of it, so that a shuffle buffer can keep it for long.
+    // Full blocks go to `full`. `alone`: one sample per block, copied out of its slab unless it
+    // fills half of it, so that a shuffle buffer can keep it for long.
     BlockBuilder(Pool& pool, const Cancel& cancel, bool alone, std::function<void(BlockRef)> full);
 
     void add(std::string_view key, uint64_t offset, std::shared_ptr<const Origin> origin,
@@ -38,8 +38,8 @@ class BlockBuilder {
     // How a sample would be placed.
     struct Placement {
         uint64_t payload;
-        bool copied;   // next to the others, or left where it is
-        bool joins;    // the block under construction takes it
+        bool copied;  // next to the others, or left where it is
+        bool joins;   // the block under construction takes it
     };
     [[nodiscard]] Placement place(size_t key_size, std::span<const LooseField> fields) const;
     uint64_t buffer_for(const StorageRef& storage);

@@ -1,5 +1,5 @@
-// The keys a shard has had so far, to find one that comes again: a shard whose members are sorted by
-// suffix instead of by key would otherwise fall apart into partial samples, silently.
+// The keys a shard has had so far, to find one that comes again: a shard whose members are sorted
+// by suffix instead of by key would otherwise fall apart into partial samples, silently.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace shf {
 class KeySet {
   public:
     // Keys are told apart by a 64-bit hash (XXH3); two different keys of 100,000 are taken for one
-    // with a probability of about 3e-10. The memory that insert() will look at is fetched meanwhile.
+    // with a probability of about 3e-10. The memory that insert() will look at is fetched
+    // meanwhile.
     uint64_t prepare(std::string_view key);
     // True when the key that was prepared is new. After `most` keys the set is full and every key
     // counts as new: 16 MiB are enough for any shard that is meant to be read in one go.

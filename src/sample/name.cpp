@@ -3,8 +3,10 @@
 namespace shf {
 
 MemberName split_name(std::string_view name) {
-    const std::string_view first = name.substr(0, name.find('/'));
-    if (first.size() >= 4 && first.starts_with("__") && first.ends_with("__")) return {};
+    if (name.starts_with("__")) {
+        const std::string_view first = name.substr(0, name.find('/'));
+        if (first.size() >= 4 && first.ends_with("__")) return {};
+    }
     const size_t slash = name.rfind('/');
     const size_t base = slash == name.npos ? 0 : slash + 1;
     const size_t dot = name.find('.', base);

@@ -93,17 +93,18 @@ void SampleReader::take_member(const Member& member) {
 
     const auto limit = [&](const char* option, uint64_t bound, uint64_t seen, const char* what) {
         spoil(member.name, member.header_offset, SHF_E_LIMIT,
-              std::string(what) + " of " + std::to_string(seen) + " bytes is larger than " + option + "=" +
-                  std::to_string(bound),
+              std::string(what) + " of " + std::to_string(seen) + " bytes is larger than " +
+                  option + "=" + std::to_string(bound),
               std::string("raise ") + option);
     };
     uint64_t total = 0;
     const bool overflow = __builtin_add_overflow(sample_bytes_, member.size, &total);
     if (member.kind == MemberKind::sparse)
-        spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED, "a sparse member", "write the shard without --sparse");
+        spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED, "a sparse member",
+              "write the shard without --sparse");
     else if (member.kind == MemberKind::multi_volume)
-        spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED, "a piece of a multi-volume member",
-              "write the shard as one volume");
+        spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED,
+              "a piece of a multi-volume member", "write the shard as one volume");
     else if (member.size > options_.max_member)
         limit("max_member", options_.max_member, member.size, "a member");
     else if (member.size > options_.memory)
@@ -117,7 +118,8 @@ void SampleReader::take_member(const Member& member) {
     walker_->skip_data(member);
 }
 
-// Makes the sample with `key` the current one. False when it is spoiled: its members are passed over.
+// Makes the sample with `key` the current one. False when it is spoiled: its members are passed
+// over.
 bool SampleReader::join_sample(const Member& member, std::string_view key) {
     if (in_sample_ && key == key_) return !spoiled_;
     complete_sample();
@@ -129,34 +131,53 @@ bool SampleReader::join_sample(const Member& member, std::string_view key) {
 }
 
 size_t SampleReader::find_field(std::string_view name) const {
-    for (size_t i = 0; i < fields_.size(); ++i)
+    for (size_t i = 0; i < names_.ends.size(); ++i)
         if (names_.name(i) == name) return i;
-    return fields_.size();
+    return names_.ends.size();
 }
 
+// As a rule a sample has the fields of the one before it, in the same order.
 void SampleReader::add_field(const Member& member, std::string_view suffix) {
-    const size_t names_before = names_.names.size();
+    if (matched_ == fields_.size() && schema_ && matched_ < schema_->ends.size() &&
+        schema_->name(matched_) == suffix) {
+        ++matched_;
+        return store_field(member);
+    }
+    if (matched_ == fields_.size()) {
+        for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
+        matched_ = SIZE_MAX;
+    }
+    if (add_name(suffix)) return store_field(member);
+    const std::string_view name =
+        std::string_view(names_.names).substr(names_.ends.empty() ? 0 : names_.ends.back() + 1);
+    const uint64_t first = fields_[find_field(name)].header_offset;
+    spoil(member.name, member.header_offset, SHF_E_AMBIGUOUS,
+          "the sample has the field \"" + escape(name) + "\" twice, at byte " +
+              std::to_string(first) + " and at byte " + std::to_string(member.header_offset),
+          "write the shard again with one of them");
+    walker_->skip_data(member);
+}
+
+// Adds a name to names_, lower-cased. When it is there already, it is added without its end, and
+// the result is false.
+bool SampleReader::add_name(std::string_view suffix) {
+    const size_t before = names_.names.size();
     append_lower(names_.names, suffix);
-    const std::string_view name = std::string_view(names_.names).substr(names_before);
-    size_t same = fields_.size();
-    if (same < many) {
-        same = find_field(name);
+    const std::string_view name = std::string_view(names_.names).substr(before);
+    const size_t count = names_.ends.size();
+    if (count < many) {
+        if (find_field(name) < count) return false;
     } else {
         if (many_names_.empty())
-            for (size_t i = 0; i < fields_.size(); ++i) many_names_.emplace(names_.name(i));
-        if (!many_names_.emplace(name).second) same = find_field(name);
-    }
-    if (same < fields_.size()) {
-        const uint64_t first = fields_[same].header_offset;
-        spoil(member.name, member.header_offset, SHF_E_AMBIGUOUS,
-              "the sample has the field \"" + escape(name) + "\" twice, at byte " +
-                  std::to_string(first) + " and at byte " + std::to_string(member.header_offset),
-              "write the shard again with one of them");
-        walker_->skip_data(member);
-        return;
+            for (size_t i = 0; i < count; ++i) many_names_.emplace(names_.name(i));
+        if (!many_names_.emplace(name).second) return false;
     }
     names_.ends.push_back(static_cast<uint32_t>(names_.names.size()));
     names_.names += '/';
+    return true;
+}
+
+void SampleReader::store_field(const Member& member) {
     if (fields_.empty()) window_->mark();
     walker_->take_data(member);
     fields_.push_back({member.data_offset, member.size, member.header_offset, nullptr, 0});
@@ -183,14 +204,17 @@ void SampleReader::spoil(std::string_view name, uint64_t at, int32_t code, std::
 void SampleReader::complete_sample() {
     if (!in_sample_) return;
     ++samples_;
-    if (options_.duplicate_keys == DuplicateKeys::error && !keys_seen_.insert(key_hash_) && !spoiled_)
-        spoil(key_, first_header_, SHF_E_AMBIGUOUS,
-              "this key comes again, with other samples in between",
-              "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
-              "several samples of them");
+    if (options_.duplicate_keys == DuplicateKeys::error && !keys_seen_.insert(key_hash_) &&
+        !spoiled_)
+        spoil(
+            key_, first_header_, SHF_E_AMBIGUOUS,
+            "this key comes again, with other samples in between",
+            "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
+            "several samples of them");
     if (!spoiled_) {
-        if (!schema_ || schema_->names != names_.names)
-            schema_ = std::make_shared<const Schema>(names_);
+        if (matched_ == fields_.size() && matched_ < schema_->ends.size())
+            for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
+        if (!names_.ends.empty()) schema_ = std::make_shared<const Schema>(names_);
         loose_.clear();
         for (const Field& field : fields_)
             loose_.push_back({field.data ? field.data : window_->at(field.offset), field.size,
@@ -201,6 +225,7 @@ void SampleReader::complete_sample() {
     in_sample_ = spoiled_ = false;
     sample_bytes_ = 0;
     fields_.clear();
+    matched_ = 0;
     names_.names.clear();
     names_.ends.clear();
     many_names_.clear();
@@ -228,10 +253,13 @@ size_t SampleReader::slab_size() {
     if (alone_) {
         size = copied_slab;
     } else if (smallest > 0 || average > 0) {
-        // Small samples are copied out, so their slab may be any size. Samples that stay in the slab
-        // bound its size, because a kept sample keeps it: less than 64 KiB + 8 times the smallest.
-        size = average <= 2048 ? copied_slab
-                               : static_cast<size_t>(std::min<uint64_t>(first_slab + 7 * smallest, largest_slab));
+        // Small samples are copied out, so their slab may be any size. Samples that stay in the
+        // slab bound its size, because a kept sample keeps it: less than 64 KiB + 8 times the
+        // smallest.
+        size =
+            average <= 2048
+                ? copied_slab
+                : static_cast<size_t>(std::min<uint64_t>(first_slab + 7 * smallest, largest_slab));
     }
     size = std::min(size, std::max<size_t>(first_slab, static_cast<size_t>(options_.memory / 16)));
     size -= size % (std::bit_floor(size) / 8);  // a size that the pool does not round up

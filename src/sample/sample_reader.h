@@ -55,6 +55,8 @@ class SampleReader final : private WindowClient {
     void take_member(const Member& member);
     bool join_sample(const Member& member, std::string_view key);
     void add_field(const Member& member, std::string_view suffix);
+    void store_field(const Member& member);
+    bool add_name(std::string_view suffix);
     [[nodiscard]] size_t find_field(std::string_view name) const;
     void spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
                std::string help);
@@ -77,6 +79,9 @@ class SampleReader final : private WindowClient {
     std::string key_;
     uint64_t key_hash_ = 0, first_header_ = 0, sample_bytes_ = 0;
     std::vector<Field> fields_;
+    // The names of the fields are the first ones of schema_ as long as matched_ == fields_.size();
+    // else they are in names_.
+    size_t matched_ = 0;
     Schema names_;
     std::unordered_set<std::string> many_names_;  // only when there are many fields
     std::vector<StorageRef> left_behind_;

@@ -66,7 +66,8 @@ uint64_t Engine::stat(int32_t stat) const {
     return shared_.stats.get(stat);
 }
 
-// ---- Readers -------------------------------------------------------------------------------------
+// ---- Readers
+// -------------------------------------------------------------------------------------
 
 void Engine::start_readers() {
     // A lane's shards are read in turn, some of them at once; every lane has readers of its own, so
@@ -103,7 +104,8 @@ void Engine::run_reader(Shared& shared, Lane& lane) noexcept {
     }
 }
 
-// ---- Consumer ------------------------------------------------------------------------------------
+// ---- Consumer
+// ------------------------------------------------------------------------------------
 
 bool Engine::wait(std::unique_lock<std::mutex>& lock, Lane& lane) {
     if (!patient_) return false;
@@ -153,8 +155,8 @@ void Engine::fault(Fault fault, bool whole_shard) {
     if (samples + shards > shared_.options.max_skips) {
         fault.cause = std::to_string(samples) + " samples and " + std::to_string(shards) +
                       " shards were skipped, more than max_skips=" +
-                      std::to_string(shared_.options.max_skips) + "; the last one: " +
-                      shf_error_name(fault.code) + ": " + fault.cause;
+                      std::to_string(shared_.options.max_skips) +
+                      "; the last one: " + shf_error_name(fault.code) + ": " + fault.cause;
         fault.help = "mend the shards, or raise max_skips";
         fault.code = SHF_E_LIMIT;
         throw Error(std::move(fault));
@@ -165,7 +167,8 @@ void Engine::fault(Fault fault, bool whole_shard) {
 
 void Engine::log(int32_t level, const std::string& message) const {
     const Options& options = shared_.options;
-    if (options.log && level <= options.log_level) options.log(options.log_ctx, level, message.c_str());
+    if (options.log && level <= options.log_level)
+        options.log(options.log_ctx, level, message.c_str());
 }
 
 // The lane in front is at the end of its epoch: it goes on to the next one, or leaves. False when a

@@ -62,7 +62,7 @@ class Engine final : private LaneClient {
     bool patient_ = true;              // whether wait() may wait
     Clock::time_point deadline_;
 
-    Delivery pending_;                 // taken from a lane, did not fit the last block
+    Delivery pending_;  // taken from a lane, did not fit the last block
     BlockBuilder builder_;
     BlockRef gathered_;
 };

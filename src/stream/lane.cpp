@@ -98,7 +98,8 @@ Pull Lane::pull(Delivery& out) {
         if (pull == Pull::later) return pull;
         if (pull == Pull::epoch_end) break;
         const uint64_t bytes = block_->storage_bytes();
-        const uint64_t all = shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        const uint64_t all =
+            shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
         buffer_.put(std::move(block_));
         if (all > shared_.options.memory)
             throw Error(SHF_E_LIMIT,

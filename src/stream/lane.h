@@ -1,5 +1,5 @@
-// One lane as the consumer sees it: the shards that its readers have in hand, one after another, and
-// the shuffle buffer behind them.
+// One lane as the consumer sees it: the shards that its readers have in hand, one after another,
+// and the shuffle buffer behind them.
 #pragma once
 
 #include "order/shuffle_buffer.h"
@@ -29,8 +29,8 @@ class Lane;
 class LaneClient {
   public:
     virtual ~LaneClient() = default;
-    // Waits until `run` has an event. shared.mutex is held through `lock`. False: not wanted to wait.
-    // Throws Error: TIMEOUT, CANCELLED.
+    // Waits until `run` has an event. shared.mutex is held through `lock`. False: not wanted to
+    // wait. Throws Error: TIMEOUT, CANCELLED.
     virtual bool wait(std::unique_lock<std::mutex>& lock, Lane& lane) = 0;
     // A sample or a shard is bad: throws Error, or counts and returns when it is to be skipped.
     virtual void fault(Fault fault, bool whole_shard) = 0;
@@ -65,8 +65,8 @@ class Lane {
     Shared& shared_;
     LaneClient& client_;
     const uint32_t number_;
-    const uint64_t shards_;       // in each epoch
-    const uint64_t most_runs_;    // in hand at once
+    const uint64_t shards_;     // in each epoch
+    const uint64_t most_runs_;  // in hand at once
 
     // Guarded by shared.mutex.
     std::deque<std::shared_ptr<ShardRun>> runs_;
@@ -76,7 +76,7 @@ class Lane {
     std::deque<ShardRun::Event> events_;  // taken from the first run
     bool last_of_epoch_ = false;          // that run is the last of its epoch
     BlockRef block_;
-    uint32_t next_ = 0;       // sample of block_
+    uint32_t next_ = 0;  // sample of block_
     bool epoch_over_ = false;
     ShuffleBuffer<BlockRef> buffer_;
 };

@@ -47,8 +47,8 @@ ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn,
     : shared_(shared),
       turn_(turn),
       last_of_epoch_(last_of_epoch),
-      origin_(std::make_shared<Origin>(
-          Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane})) {}
+      origin_(
+          std::make_shared<Origin>(Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane})) {}
 
 void ShardRun::read() noexcept {
     std::optional<Fault> fault;
@@ -69,8 +69,8 @@ void ShardRun::read() noexcept {
     wake_consumer();
 }
 
-// A reader goes on when the consumer waits for its next sample, whatever the others hold: no number of
-// lanes and no budget may end in waiting for ever. Else it may run ahead within bounds.
+// A reader goes on when the consumer waits for its next sample, whatever the others hold: no number
+// of lanes and no budget may end in waiting for ever. Else it may run ahead within bounds.
 bool ShardRun::admitted() const {
     if (shared_.wanted == this && events_.empty()) return true;
     return queued_bytes_ < shared_.queue_limit && shared_.ahead() + asked_ <= shared_.run_ahead;
@@ -96,13 +96,16 @@ void ShardRun::admit(size_t bytes) {
 }
 
 void ShardRun::wake_reader_if_admitted() {
-    if (!asleep_ || (shared_.wanted != this && queued_bytes_ > shared_.queue_limit / 2) || !admitted())
+    if (!asleep_ || (shared_.wanted != this && queued_bytes_ > shared_.queue_limit / 2) ||
+        !admitted())
         return;
     asleep_ = false;
     reader_.notify_one();
 }
 
-void ShardRun::want() { wake_reader_if_admitted(); }
+void ShardRun::want() {
+    wake_reader_if_admitted();
+}
 
 void ShardRun::push(Event event) {
     const std::lock_guard lock(shared_.mutex);

@@ -1,5 +1,5 @@
-// stream: the engine that runs a plan with threads. Readers run ahead of the consumer, each over one
-// shard; threads decide when bytes arrive, never the order.
+// stream: the engine that runs a plan with threads. Readers run ahead of the consumer, each over
+// one shard; threads decide when bytes arrive, never the order.
 //
 // A ShardRun is one reading of one shard: the queue between the reader's thread and the consumer.
 #pragma once
@@ -41,12 +41,12 @@ struct Shared {
 
     std::mutex mutex;  // guards all below, and the queues of all runs
     std::condition_variable consumer;
-    const ShardRun* wanted = nullptr;       // the run that the consumer waits for
+    const ShardRun* wanted = nullptr;  // the run that the consumer waits for
     bool consumer_waits = false;
-    bool out_of_memory = false;             // a reader could not even take a shard
-    std::vector<ShardRun*> waiting;         // runs whose readers wait in admit()
-    std::atomic<size_t> waiting_count{0};   // its size, to be looked at without the lock
-    std::atomic<uint64_t> shuffle_bytes{0}; // held by shuffle buffers; not part of running ahead
+    bool out_of_memory = false;              // a reader could not even take a shard
+    std::vector<ShardRun*> waiting;          // runs whose readers wait in admit()
+    std::atomic<size_t> waiting_count{0};    // its size, to be looked at without the lock
+    std::atomic<uint64_t> shuffle_bytes{0};  // held by shuffle buffers; not part of running ahead
 
     // Payload bytes that readers hold.
     [[nodiscard]] uint64_t ahead() const {
@@ -101,9 +101,9 @@ class ShardRun final : public SampleSink {
     bool ended_ = false;
     std::optional<Fault> end_fault_;
     uint64_t queued_bytes_ = 0;
-    bool asleep_ = false;       // the reader waits in admit() ...
-    size_t asked_ = 0;          // ... for this many bytes
-    bool any_event_ = false;    // the consumer was woken for the first one
+    bool asleep_ = false;     // the reader waits in admit() ...
+    size_t asked_ = 0;        // ... for this many bytes
+    bool any_event_ = false;  // the consumer was woken for the first one
     std::condition_variable reader_;
 };
 

@@ -261,7 +261,7 @@ TEST_F(Pipes, SilenceTimesOut) {
 
 TEST_F(Pipes, AnEarlyCloseEndsTheWholeGroup) {
     for (const char* command : {"echo $$; yes", "echo $$; sleep 1000", "echo $$; yes | cat",
-                                "(sleep 1000 & echo $!; wait)", "kill -STOP $$ & echo $$; yes"}) {
+                                "(sleep 1000 & echo $!; wait)", "echo $$; kill -STOP $$; yes"}) {
         auto reader = open(command);
         std::vector<uint8_t> buffer(1000);
         const size_t size = reader->read(buffer);
@@ -320,6 +320,7 @@ TEST_F(Pipes, TheChildHasAPlainStart) {
 }
 
 TEST_F(Pipes, WorkWithClosedStandardDescriptors) {
+    (void)cancel.fd();
     const pid_t child = ::fork();
     if (child == 0) {
         for (int fd = 0; fd < 3; ++fd) ::close(fd);

@@ -89,9 +89,9 @@ class BlockReader:
         fields = counts[lib.SHF_BLOCK_START]
         block = Block(owner, pointer, tables, fields)
 
-        def keep(_data: _CData, owner: _CData = owner) -> None:
-            """The destructor of the data pointers: holding the block is all that it does."""
-
+        # The destructor of the data pointers has nothing to do but to hold the block until it runs,
+        # and a function in Python could swallow Ctrl-C. A bound method of the owner does that.
+        keep = owner.__eq__
         while not lib.shf_block_buffer(pointer, len(block.views), out):
             data = ffi.gc(out.data, keep) if out.size else out.data
             block.views.append(_view(data, out.size))

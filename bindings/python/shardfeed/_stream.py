@@ -99,14 +99,6 @@ def python_log(ctx: _CData, level: int, message: _CData) -> None:
 # ---- One open stream of the library -------------------------------------------------------------
 
 
-def _close_stream(holder: _CData, close: Callable[[_CData], None] = lib.shf_stream_close) -> None:
-    close(holder[0])
-
-
-def _unref_block(holder: _CData, unref: Callable[[_CData], None] = lib.shf_block_unref) -> None:
-    unref(holder[0])
-
-
 class _OpenStream:
     """A shf_stream and what has to live as long as it.
 
@@ -158,7 +150,7 @@ class _OpenStream:
         if log is not None:
             lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, self._handle)
         array, keep = native_urls(urls)
-        self._stream: _CData | None = ffi.gc(ffi.new("shf_stream **"), _close_stream)
+        self._stream: _CData | None = ffi.gc(ffi.new("shf_stream **"), lib.python_close_stream)
         if lib.shf_stream_open(self._stream, array, len(keep), native, self._error):
             raise error_from(self._error)
         self.epoch_samples = self._stat(self._stream[0], lib.SHF_STAT_EPOCH_SAMPLES)
@@ -169,7 +161,7 @@ class _OpenStream:
             return True
         give_up = monotonic() + self._timeout if self._timeout else 0.0
         if self._received is None:
-            self._received = ffi.gc(ffi.new("shf_block **"), _unref_block)
+            self._received = ffi.gc(ffi.new("shf_block **"), lib.python_unref_block)
         received = self._received
         while not received[0]:
             if self._stream is None:
@@ -230,7 +222,7 @@ class _OpenStream:
                     self._final_stats = self.stats()
                     stream, self._stream = self._stream, None
                 if stream is not None:
-                    ffi.release(stream)  # runs _close_stream; no view leads to this pointer
+                    ffi.release(stream)  # closes it; no view leads to this pointer
             finally:
                 self.caller = 0
 

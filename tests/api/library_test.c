@@ -1,0 +1,284 @@
+/* Versions, error texts, features, options and URL lists. */
+#include "harness.h"
+
+#include "tar_shards.h"
+
+#include <stdarg.h>
+
+static void test_version(void) {
+    char text[32];
+    CHECK(shf_version() ==
+          SHF_VERSION_MAJOR * 65536 + SHF_VERSION_MINOR * 256 + SHF_VERSION_PATCH);
+    snprintf(text, sizeof text, "%d.%d.%d", SHF_VERSION_MAJOR, SHF_VERSION_MINOR,
+             SHF_VERSION_PATCH);
+    CHECK(strcmp(shf_version_string(), text) == 0);
+}
+
+static void test_error_texts(void) {
+    static const struct {
+        int32_t code;
+        const char *name;
+    } codes[] = {{SHF_OK, "OK"},
+                 {SHF_END, "END"},
+                 {SHF_E_FORMAT, "FORMAT"},
+                 {SHF_E_TRUNCATED, "TRUNCATED"},
+                 {SHF_E_INTEGRITY, "INTEGRITY"},
+                 {SHF_E_LIMIT, "LIMIT"},
+                 {SHF_E_UNSUPPORTED, "UNSUPPORTED"},
+                 {SHF_E_AMBIGUOUS, "AMBIGUOUS"},
+                 {SHF_E_CHANGED, "CHANGED"},
+                 {SHF_E_NET_TRANSIENT, "NET_TRANSIENT"},
+                 {SHF_E_NET_PERMANENT, "NET_PERMANENT"},
+                 {SHF_E_THROTTLED, "THROTTLED"},
+                 {SHF_E_AUTH, "AUTH"},
+                 {SHF_E_TLS, "TLS"},
+                 {SHF_E_IO, "IO"},
+                 {SHF_E_NOSPACE, "NOSPACE"},
+                 {SHF_E_NOMEM, "NOMEM"},
+                 {SHF_E_CANCELLED, "CANCELLED"},
+                 {SHF_E_TIMEOUT, "TIMEOUT"},
+                 {SHF_E_CHILD, "CHILD"},
+                 {SHF_E_USAGE, "USAGE"},
+                 {SHF_E_FORKED, "FORKED"},
+                 {SHF_E_NOT_FOUND, "NOT_FOUND"},
+                 {SHF_E_INTERNAL, "INTERNAL"}};
+    const size_t count = sizeof codes / sizeof codes[0];
+    for (size_t i = 0; i < count; ++i) {
+        CHECK(strcmp(shf_error_name(codes[i].code), codes[i].name) == 0);
+        CHECK(strlen(shf_strerror(codes[i].code)) > 0);
+        for (size_t j = 0; j < i; ++j) {
+            CHECK(codes[i].code != codes[j].code);
+            CHECK(strcmp(shf_strerror(codes[i].code), shf_strerror(codes[j].code)) != 0);
+        }
+    }
+    CHECK(strcmp(shf_strerror(SHF_E_TRUNCATED), "input ended before its end was proven") == 0);
+    static const int32_t unknown[] = {2, -23, 4711, INT32_MIN, INT32_MAX};
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; ++i) {
+        CHECK(strcmp(shf_error_name(unknown[i]), "UNKNOWN") == 0);
+        CHECK(strlen(shf_strerror(unknown[i])) > 0);
+    }
+}
+
+static void test_error_layout(void) {
+    CHECK(sizeof(shf_error) == 1024);
+    CHECK(offsetof(shf_error, code) == 0);
+    CHECK(offsetof(shf_error, os_error) == 4);
+    CHECK(offsetof(shf_error, offset) == 8);
+    CHECK(offsetof(shf_error, message) == 16);
+    CHECK(sizeof(shf_bytes) == 2 * sizeof(void *));
+    CHECK(offsetof(shf_bytes, size) == sizeof(void *));
+}
+
+static void test_features(void) {
+    static const char *const names[] = {"gzip", "bzip2", "xz", "zstd", "lz4", "pipe"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        const char *version = shf_feature(names[i]);
+        CHECK(version != NULL && strlen(version) > 0);
+    }
+    CHECK(shf_feature("telepathy") == NULL);
+    CHECK(shf_feature("") == NULL);
+    CHECK(shf_feature("GZIP") == NULL);
+    CHECK(shf_feature(NULL) == NULL);
+}
+
+static void test_described_options(void) {
+    static const char *const types[] = {"bool", "count", "bytes", "duration", "choice"};
+    shf_options *options = shf_options_new();
+    shf_error error;
+    size_t count = 0;
+    CHECK(options != NULL);
+    for (; shf_option_describe(count, SHF_OPTION_NAME) != NULL; ++count) {
+        const char *name = shf_option_describe(count, SHF_OPTION_NAME);
+        const char *type = shf_option_describe(count, SHF_OPTION_TYPE);
+        const char *fallback = shf_option_describe(count, SHF_OPTION_DEFAULT);
+        const char *range = shf_option_describe(count, SHF_OPTION_RANGE);
+        bool known = false;
+        CHECK(strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name));
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i)
+            known = known || strcmp(type, types[i]) == 0;
+        CHECK(known);
+        CHECK(strstr(range, strcmp(type, "bool") == 0 || strcmp(type, "choice") == 0 ? "|" : "..") !=
+              NULL);
+        CHECK_TEXT(shf_option_describe(count, SHF_OPTION_OPENERS), "stream");
+        const char *help = shf_option_describe(count, SHF_OPTION_HELP);
+        CHECK(strlen(help) > 0 && strchr(help, '\n') == NULL);
+        CHECK_OK(shf_options_set(options, name, fallback, &error), &error);
+        /* Whatever the type, these are not values of it. */
+        static const char *const bad[] = {"", "nonsense", "-1", "1e3", " 1", "1 ", "0x10", "\x1b[31m"};
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+            CHECK_CODE(shf_options_set(options, name, bad[i], &error), SHF_E_USAGE, &error);
+            CHECK_TEXT(error.message, name);
+            CHECK_TEXT(error.message, "help: give ");
+            CHECK(strchr(error.message, '\x1b') == NULL);
+        }
+        for (size_t i = 0; i < count; ++i)
+            CHECK(strcmp(name, shf_option_describe(i, SHF_OPTION_NAME)) != 0);
+        CHECK(shf_option_describe(count, -1) == NULL);
+        CHECK(shf_option_describe(count, SHF_OPTION_HELP + 1) == NULL);
+    }
+    CHECK(count > 20);
+    CHECK(shf_option_describe(count, SHF_OPTION_HELP) == NULL);
+    CHECK(shf_option_describe(SIZE_MAX, SHF_OPTION_NAME) == NULL);
+    shf_options_free(options);
+}
+
+static void test_option_values(void) {
+    static const struct {
+        const char *name, *value;
+        int32_t code;
+    } cases[] = {{"threads", "4096", SHF_OK},        {"threads", "4097", SHF_E_USAGE},
+                 {"memory", "1MiB", SHF_OK},         {"memory", "1048575", SHF_E_USAGE},
+                 {"memory", "1.5 GiB", SHF_OK},      {"memory", "17TiB", SHF_E_USAGE},
+                 {"memory", "1mib", SHF_E_USAGE},    {"max_member", "1EiB", SHF_OK},
+                 {"max_member", "16EiB", SHF_E_USAGE},
+                 {"seed", "18446744073709551615", SHF_OK},
+                 {"seed", "18446744073709551616", SHF_E_USAGE},
+                 {"seed", "1.5", SHF_E_USAGE},       {"shuffle_shards", "yes", SHF_OK},
+                 {"shuffle_shards", "0", SHF_OK},    {"shuffle_shards", "True", SHF_E_USAGE},
+                 {"timeout", "200ms", SHF_OK},       {"timeout", "2min", SHF_OK},
+                 {"timeout", "1000001s", SHF_E_USAGE},
+                 {"timeout", "200 parsecs", SHF_E_USAGE},
+                 {"on_error", "skip_shard", SHF_OK}, {"on_error", "skip", SHF_E_USAGE},
+                 {"on_error", "raise|skip_sample", SHF_E_USAGE}};
+    shf_options *options = shf_options_new();
+    shf_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        memset(&error, 0x55, sizeof error);
+        const int32_t code = shf_options_set(options, cases[i].name, cases[i].value, &error);
+        if (code != cases[i].code) fail_check(__FILE__, __LINE__, cases[i].name, cases[i].value);
+        if (code == SHF_OK) CHECK(error.code == 0x55555555); /* written only on failure */
+    }
+    CHECK_CODE(shf_options_set(options, "memory", "lots", NULL), SHF_E_USAGE, NULL);
+    CHECK_CODE(shf_options_set(options, "memory", "12", &error), SHF_E_USAGE, &error);
+    CHECK_TEXT(error.message, "memory");
+    CHECK_TEXT(error.message, "\"12\"");
+    CHECK_TEXT(error.message, "1MiB..16TiB");
+    CHECK(error.os_error == 0 && error.offset == UINT64_MAX);
+    shf_options_free(options);
+}
+
+static void test_nearest_option(void) {
+    static const char *const pairs[][2] = {{"shufle", "\"shuffle\""}, {"seeds", "\"seed\""},
+                                           {"max-skips", "\"max_skips\""}, {"timout", "\"timeout\""},
+                                           {"wordl_size", "\"world_size\""}};
+    shf_options *options = shf_options_new();
+    shf_error error;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; ++i) {
+        CHECK_CODE(shf_options_set(options, pairs[i][0], "1", &error), SHF_E_USAGE, &error);
+        CHECK_TEXT(error.message, pairs[i][0]);
+        CHECK_TEXT(error.message, pairs[i][1]);
+    }
+    char *name = malloc(100001);
+    memset(name, 'x', 100000);
+    name[100000] = '\0';
+    CHECK_CODE(shf_options_set(options, name, "1", &error), SHF_E_USAGE, &error);
+    CHECK(memchr(error.message, '\0', sizeof error.message) != NULL);
+    free(name);
+    shf_options_free(options);
+}
+
+/* What options hold is seen through what a stream does: 4 consumers need 4 shards, 3 do not. */
+static void test_failed_set_changes_nothing(void) {
+    const char *url = "{0..2}.tar";
+    shf_options *options = OPTIONS("world_size", "3");
+    shf_stream *stream = NULL;
+    shf_error error;
+    CHECK_CODE(shf_options_set(options, "world_size", "0", &error), SHF_E_USAGE, &error);
+    CHECK_CODE(shf_options_set(options, "world_size", "4x", &error), SHF_E_USAGE, &error);
+    CHECK_OK(shf_stream_open(&stream, &url, 1, options, &error), &error);
+    shf_stream_close(stream);
+    CHECK_OK(shf_options_set(options, "world_size", "4", &error), &error);
+    CHECK_CODE(shf_stream_open(&stream, &url, 1, options, &error), SHF_E_USAGE, &error);
+    CHECK(stream == NULL);
+    CHECK_TEXT(error.message, "3 shards for 4 consumers");
+    CHECK_TEXT(error.message, "help: ");
+    shf_options_free(options);
+}
+
+struct urls {
+    char text[4096];
+    size_t count, stop_after;
+};
+
+static int32_t take_url(void *ctx, const char *url, size_t size) {
+    struct urls *urls = ctx;
+    CHECK(strlen(url) == size);
+    strncat(urls->text, url, sizeof urls->text - strlen(urls->text) - 1);
+    strncat(urls->text, " ", sizeof urls->text - strlen(urls->text) - 1);
+    return ++urls->count == urls->stop_after ? -7 : 0;
+}
+
+static void test_expand_urls(void) {
+    static const char *const given[] = {"a-{08..10}.tar::b.tar", "{x,y}{0..1}"};
+    struct urls urls = {.count = 0};
+    shf_error error;
+    CHECK_OK(shf_expand_urls(given, 2, NULL, take_url, &urls, &error), &error);
+    CHECK(strcmp(urls.text, "a-08.tar a-09.tar a-10.tar b.tar x0 x1 y0 y1 ") == 0);
+
+    struct urls some = {.stop_after = 3};
+    CHECK_CODE(shf_expand_urls(given, 2, NULL, take_url, &some, &error), SHF_E_CANCELLED, &error);
+    CHECK(some.count == 3);
+
+    struct urls raw = {.count = 0};
+    shf_options *options = OPTIONS("expand", "false");
+    CHECK_OK(shf_expand_urls(given, 2, options, take_url, &raw, &error), &error);
+    CHECK(strcmp(raw.text, "a-{08..10}.tar::b.tar {x,y}{0..1} ") == 0);
+    shf_options_free(options);
+
+    /* Stopping early does not build what comes after: a hundred million URLs take no time. */
+    const char *many = "{00000000..99999999}";
+    struct urls first = {.stop_after = 2};
+    const double start = seconds();
+    CHECK_CODE(shf_expand_urls(&many, 1, NULL, take_url, &first, &error), SHF_E_CANCELLED, &error);
+    CHECK(seconds() - start < 1 * SLOWNESS);
+    CHECK(strcmp(first.text, "00000000 00000001 ") == 0);
+
+    const char *bad = "a-{1..2";
+    struct urls none = {.count = 0};
+    CHECK_CODE(shf_expand_urls(&bad, 1, NULL, take_url, &none, &error), SHF_E_USAGE, &error);
+    const char *absent = "@/nonexistent/list";
+    CHECK_CODE(shf_expand_urls(&absent, 1, NULL, take_url, &none, &error), SHF_E_IO, &error);
+    options = OPTIONS("max_shards", "5");
+    CHECK_CODE(shf_expand_urls(given, 2, options, take_url, &none, &error), SHF_E_LIMIT, &error);
+    CHECK_TEXT(error.message, "max_shards");
+    shf_options_free(options);
+    CHECK_CODE(shf_expand_urls(given, 2, NULL, NULL, NULL, &error), SHF_E_USAGE, &error);
+    CHECK_CODE(shf_expand_urls(NULL, 2, NULL, take_url, &none, &error), SHF_E_USAGE, &error);
+    const char *const hole[] = {"a", NULL};
+    CHECK_CODE(shf_expand_urls(hole, 2, NULL, take_url, &none, &error), SHF_E_USAGE, &error);
+    CHECK(none.count == 0);
+    CHECK_OK(shf_expand_urls(NULL, 0, NULL, take_url, &none, NULL), NULL);
+}
+
+static void test_stat_names(void) {
+    CHECK(strcmp(shf_stat_name(SHF_STAT_SAMPLES), "samples") == 0);
+    CHECK(strcmp(shf_stat_name(SHF_STAT_EPOCH_SAMPLES), "epoch_samples") == 0);
+    CHECK(strcmp(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS - SHF_E_TRUNCATED), "skips_truncated") == 0);
+    CHECK(strcmp(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS - SHF_E_CHILD), "skips_child") == 0);
+    CHECK(shf_stat_name(-1) == NULL);
+    CHECK(shf_stat_name(SHF_STAT_EPOCH_SAMPLES + 1) == NULL);
+    CHECK(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS) == NULL);
+    CHECK(shf_stat_name(INT32_MAX) == NULL && shf_stat_name(INT32_MIN) == NULL);
+    /* Every error class that a stream may skip has its counter under its own name. */
+    for (int32_t code = SHF_E_FORMAT; code >= SHF_E_CHILD; --code) {
+        char name[64] = "skips_";
+        strcat(name, shf_error_name(code));
+        for (char *c = name; *c != '\0'; ++c)
+            if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
+        CHECK(strcmp(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS - code), name) == 0);
+    }
+}
+
+int main(void) {
+    RUN(test_version);
+    RUN(test_error_texts);
+    RUN(test_error_layout);
+    RUN(test_features);
+    RUN(test_described_options);
+    RUN(test_option_values);
+    RUN(test_nearest_option);
+    RUN(test_failed_set_changes_nothing);
+    RUN(test_expand_urls);
+    RUN(test_stat_names);
+    return finish();
+}

@@ -1,0 +1,49 @@
+"""Real shards for the tests: written with tarfile, read with shardfeed."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+Members = Iterable[tuple[str, bytes]]
+
+
+def write_tar(path: Path, members: Members, **options: object) -> Path:
+    """A tar file of these members. Names may hold surrogate escapes."""
+    mode = options.pop("mode", "w")
+    with tarfile.open(path, mode, **options) as tar:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return path
+
+
+def numbered(first: int, count: int, size: int = 10) -> list[tuple[str, bytes]]:
+    """Members of `count` samples with the fields txt and cls; the number is in both."""
+    members = []
+    for number in range(first, first + count):
+        members.append((f"{number:06d}.txt", f"{number}".encode().ljust(size, b".")))
+        members.append((f"{number:06d}.cls", f"{number % 10}".encode()))
+    return members
+
+
+def tar_of(number_of_samples: int, path: Path) -> Path:
+    return write_tar(path, numbered(0, number_of_samples))
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Callable[..., str]:
+    """shards(4, 100): the URL of four shards with 100 samples each, numbered through."""
+
+    def make(count: int, samples: int, size: int = 10, name: str = "s") -> str:
+        for number in range(count):
+            path = tmp_path / f"{name}-{number:03d}.tar"
+            write_tar(path, numbered(number * samples, samples, size))
+        return str(tmp_path / f"{name}-{{000..{count - 1:03d}}}.tar")
+
+    return make

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+import shardfeed
+from conftest import tar_of
+
+STUB = Path(shardfeed.__file__).with_name("_native.pyi")
+
+
+def stub_keywords() -> dict[str, str]:
+    """Name -> annotation, as type checkers and editors see the keywords of Stream."""
+    tree = ast.parse(STUB.read_text())
+    (options,) = (
+        node
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name == "StreamOptions"
+    )
+    return {node.target.id: ast.unparse(node.annotation) for node in options.body}
+
+
+def test_stub_keywords_are_the_options_of_the_library():
+    described = {
+        option["name"]: option
+        for option in shardfeed.options()
+        if "stream" in option["openers"] and option["name"] != "timeout"
+    }
+    stubs = stub_keywords()
+    assert list(stubs) == list(described)
+    types = {
+        "bool": "bool | str",
+        "count": "int | str",
+        "bytes": "int | str",
+        "duration": "float | str",
+    }
+    for name, option in described.items():
+        choices = ", ".join(map(repr, option["range"].split("|")))
+        assert stubs[name] == types.get(option["type"], f"Literal[{choices}]"), name
+
+
+def test_options_describe_themselves():
+    for option in shardfeed.options():
+        assert set(option) == {"name", "type", "default", "range", "openers", "help"}
+        assert option["help"]
+        assert "\n" not in option["help"]
+
+
+def test_every_default_is_accepted(tmp_path):
+    path = tar_of(3, tmp_path / "t.tar")
+    defaults = {option["name"]: option["default"] for option in shardfeed.options()}
+    assert len(list(shardfeed.Stream(path, **defaults))) == 3
+
+
+def test_values(tmp_path):
+    path = tar_of(3, tmp_path / "t.tar")
+
+    class Index:
+        def __index__(self) -> int:
+            return 7
+
+    stream = shardfeed.Stream(
+        path,
+        resample=False,
+        concat="yes",
+        shuffle=Index(),
+        memory=64e6,
+        max_member="1.5GiB",
+        pipe_timeout=0.5,
+        seed=2**64 - 1,
+    )
+    assert stream.options == {
+        "resample": "false",
+        "concat": "yes",
+        "shuffle": "7",
+        "memory": "64000000",
+        "max_member": "1.5GiB",
+        "pipe_timeout": "0.500000000",
+        "seed": "18446744073709551615",
+    }
+    assert len(list(stream)) == 3
+
+
+def test_unknown_keyword_is_a_type_error_with_the_nearest_name():
+    with pytest.raises(TypeError, match=r'shufle.*"shuffle"'):
+        shardfeed.Stream("x.tar", shufle=1)
+    with pytest.raises(TypeError, match=r'expnd.*"expand"'):
+        shardfeed.expand_urls("x.tar", expnd=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shuffle": -1},
+        {"shuffle": "many"},
+        {"shuffle": 1.5},
+        {"shuffle": ""},
+        {"resample": 2},
+        {"on_error": "ignore"},
+        {"memory": "12 parsecs"},
+        {"seed": 2**64},
+        {"world_size": 0},
+        {"pipe_timeout": float("nan")},
+        {"pipe_timeout": float("inf")},
+        {"timeout": -1},
+        {"timeout": "soon"},
+        {"seed": "1\0"},
+    ],
+)
+def test_bad_value_is_a_usage_error_that_names_the_option(options):
+    (name,) = options
+    with pytest.raises(ValueError, match=name) as caught:
+        shardfeed.Stream("x.tar", **options)
+    assert isinstance(caught.value, shardfeed.UsageError)
+
+
+@pytest.mark.parametrize("value", [None, [1], b"1", object()])
+def test_value_of_the_wrong_kind_is_a_type_error(value):
+    with pytest.raises(TypeError, match="shuffle"):
+        shardfeed.Stream("x.tar", shuffle=value)
+
+
+def test_features():
+    features = shardfeed.features()
+    assert set(features) == {"gzip", "bzip2", "xz", "zstd", "lz4", "pipe"}
+    assert features["gzip"]
+
+
+def test_version():
+    assert shardfeed.__version__ == "0.1.0"

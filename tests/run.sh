@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# Installs what the tests need, builds, and passes every test. The last line is "N passed, N failed".
+#   tests/run.sh          everything
+#   tests/run.sh --fast   without the slow suites and the sanitizer builds
+set -uo pipefail
+cd "$(dirname "$0")/.."
+fast=false
+[ "${1:-}" = --fast ] && fast=true
+
+passed=0 failed=0
+build=$PWD/build-tests
+mkdir -p "$build"
+export CCACHE_DISABLE=${CCACHE_DISABLE:-}
+
+# check NAME COMMAND...: one test; its output is shown when it fails.
+check() {
+    local name=$1 start=$SECONDS
+    shift
+    if "$@" >"$build/output" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok     $name ($((SECONDS - start)) s)"
+    else
+        failed=$((failed + 1))
+        echo "FAILED $name ($((SECONDS - start)) s)"
+        tail -n 100 "$build/output" | sed 's/^/    /'
+    fi
+}
+
+# need NAME COMMAND...: without it nothing below makes sense.
+need() {
+    check "$@"
+    [ "$failed" -eq 0 ] || finish
+}
+
+finish() {
+    echo "$passed passed, $failed failed"
+    exit $((failed > 0))
+}
+
+# meson_tests NAME FOLDER SUITE...: runs suites and adds up what they count.
+meson_tests() {
+    local name=$1 folder=$2 start=$SECONDS
+    shift 2
+    local suites=()
+    for suite in "$@"; do suites+=(--suite "$suite"); done
+    meson test -C "$folder" --no-rebuild --print-errorlogs --timeout-multiplier 4 "${suites[@]}" \
+        >"$build/output" 2>&1
+    local status=$?
+    local ok bad
+    ok=$(sed -n 's/^Ok: *\([0-9]*\).*/\1/p' "$build/output" | tail -n 1)
+    bad=$(sed -n -e 's/^Fail: *\([0-9]*\).*/\1/p' -e 's/^Timeout: *\([0-9]*\).*/\1/p' \
+        -e 's/^Unexpected Pass: *\([0-9]*\).*/\1/p' "$build/output" | awk '{n += $1} END {print n + 0}')
+    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi # it did not even run
+    if [ "$status" -eq 0 ] && [ "${ok:-0}" -eq 0 ]; then bad=1; fi # or ran nothing
+    passed=$((passed + ${ok:-0}))
+    failed=$((failed + bad))
+    echo "$name: ${ok:-0} ok, $bad failed ($((SECONDS - start)) s)"
+    [ "$bad" -eq 0 ] || grep -v '^ *[0-9]*/[0-9]* .* OK ' "$build/output" | tail -n 200 | sed 's/^/    /'
+}
+
+# pytests NAME ARGUMENTS...: the same for pytest.
+pytests() {
+    local name=$1 start=$SECONDS
+    shift
+    "$python" -m pytest -q -p no:cacheprovider --junit-xml "$build/pytest.xml" "$@" \
+        >"$build/output" 2>&1
+    local status=$?
+    read -r ok bad < <("$python" - "$build/pytest.xml" <<'PY'
+import sys
+import xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot()[0]
+bad = int(suite.get("failures")) + int(suite.get("errors"))
+print(int(suite.get("tests")) - bad - int(suite.get("skipped")), bad)
+PY
+    ) || { ok=0 bad=1; }
+    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
+    passed=$((passed + ok))
+    failed=$((failed + bad))
+    echo "$name: $ok ok, $bad failed ($((SECONDS - start)) s)"
+    [ "$bad" -eq 0 ] || tail -n 150 "$build/output" | sed 's/^/    /'
+}
+
+configure() { # FOLDER MESON-OPTION...
+    local folder=$1
+    shift
+    if [ -f "$folder/build.ninja" ]; then meson setup --reconfigure "$folder" "$@"; else meson setup "$folder" "$@"; fi
+}
+compile() { ninja -C "$1"; }
+
+# ---- The library --------------------------------------------------------------------------------
+
+need "install packages" scripts/install_dependencies.sh build test
+plain=$build/plain
+need "configure" configure "$plain" -Dwerror=true --prefix "$build/installed" --libdir lib
+need "build" compile "$plain"
+meson_tests "library tests" "$plain" unit api fuzz-replay
+$fast || meson_tests "slow library tests" "$plain" slow
+
+check "install" meson install -C "$plain" --quiet
+export PKG_CONFIG_PATH=$build/installed/lib/pkgconfig
+readme_example() {
+    # The C example of the README builds with one command and reads a shard.
+    sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$build/first.c" || return 1
+    # shellcheck disable=SC2046
+    cc "$build/first.c" $(pkg-config --cflags --libs shardfeed) -o "$build/first" || return 1
+    mkdir -p "$build/example" && printf 'x' >"$build/example/a.jpg" || return 1
+    tar -C "$build/example" -cf "$build/example.tar" a.jpg || return 1
+    LD_LIBRARY_PATH=$build/installed/lib "$build/first" "$build/example.tar" |
+        grep -x 'a: 1 bytes of jpg'
+}
+check "the C example of the README" readme_example
+
+# ---- Other builds -------------------------------------------------------------------------------
+
+if ! $fast; then
+    clang_build() {
+        CC=clang CXX=clang++ configure "$build/clang" -Dwerror=true -Dbuildtype=debugoptimized &&
+            compile "$build/clang"
+    }
+    check "build with Clang, no warnings" clang_build
+
+    sanitized() { # NAME SANITIZERS
+        check "build with $2" configure "$build/$1" -Db_sanitize="$2" -Db_lundef=false \
+            -Dbuildtype=debugoptimized
+        check "compile $1" compile "$build/$1"
+        meson_tests "library tests under $2" "$build/$1" unit api fuzz-replay
+    }
+    export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+    export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+    sanitized asan address,undefined
+    sanitized tsan thread
+fi
+
+# ---- The Python package -------------------------------------------------------------------------
+
+environment=$build/venv
+python=$environment/bin/python
+make_environment() {
+    [ -x "$python" ] || python3 -m venv "$environment" || return 1
+    "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt
+}
+need "Python environment" make_environment
+need "pip install ." "$environment/bin/pip" install --quiet --disable-pip-version-check \
+    --force-reinstall --no-deps .
+if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"; fi
+
+# ---- The sources --------------------------------------------------------------------------------
+
+tracked() { git ls-files -- "$@"; }
+formatted() { tracked '*.cpp' 'src/*.h' 'tests/*.h' | xargs clang-format --dry-run --Werror; }
+check "clang-format" formatted
+check "ruff" "$environment/bin/ruff" check .
+check "ruff format" "$environment/bin/ruff" format --check .
+check "mypy" "$environment/bin/mypy" bindings/python/shardfeed
+bench_smoke() {
+    "$python" tests/bench/run.py --build "$plain" --scale 0.01 --repeat 1 --python "$python" \
+        --json "$build/bench.json"
+}
+$fast || check "benchmark, small" bench_smoke
+
+finish
