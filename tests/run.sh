@@ -150,6 +150,7 @@ if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"
 tracked() { git ls-files -- "$@"; }
 formatted() { tracked '*.cpp' 'src/*.h' 'tests/*.h' | xargs clang-format --dry-run --Werror; }
 check "clang-format" formatted
+check "options in the README" "$python" scripts/option_table.py
 check "ruff" "$environment/bin/ruff" check .
 check "ruff format" "$environment/bin/ruff" format --check .
 check "mypy" "$environment/bin/mypy" bindings/python/shardfeed

@@ -99,6 +99,9 @@ shf_sample* shf_block_sample(const shf_block* block, size_t index) {
 
 void shf_block_columns(const shf_block* block, size_t column_count, const uint64_t** columns,
                        size_t* counts) {
+    const size_t asked = std::min<size_t>(column_count, SHF_BLOCK_COLUMNS);
+    if (columns) std::fill_n(columns, asked, nullptr);
+    if (counts) std::fill_n(counts, asked, size_t{0});
     if (!block || !columns) return;
     const shf::Block& b = *block_of(block);
     const size_t n = b.count, m = b.field_count;
@@ -108,7 +111,7 @@ void shf_block_columns(const shf_block* block, size_t column_count, const uint64
     } all[SHF_BLOCK_COLUMNS] = {
         {b.first_field, n + 1}, {b.schema, n}, {b.key, n + 1}, {b.origin, n},
         {b.buffer, m},          {b.start, m},  {b.stop, m}};
-    for (size_t k = 0; k < std::min<size_t>(column_count, SHF_BLOCK_COLUMNS); ++k) {
+    for (size_t k = 0; k < asked; ++k) {
         columns[k] = all[k].table;
         if (counts) counts[k] = all[k].count;
     }

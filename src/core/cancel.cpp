@@ -2,8 +2,11 @@
 
 #include "core/error.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include <utility>
 
 namespace shf {
 
@@ -26,7 +29,12 @@ void Cancel::check() const {
 
 int Cancel::fd() const {
     if (const int fd = fd_.load(std::memory_order_acquire); fd >= 0) return fd;
-    const int made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (made >= 0 && made <= STDERR_FILENO) {
+        // The program closed a standard stream; whatever is printed there must not end up here.
+        const int low = std::exchange(made, ::fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+        ::close(low);
+    }
     if (made < 0) return -1;
     int none = -1;
     if (!fd_.compare_exchange_strong(none, made, std::memory_order_seq_cst)) {

@@ -10,6 +10,8 @@ namespace shf {
 
 namespace {
 
+constexpr size_t longest_shard = 400;  // bytes of a URL in a message
+
 // Length of the valid UTF-8 sequence at the start of `bytes`, 0 when there is none (RFC 3629).
 size_t utf8_length(std::string_view bytes) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
@@ -67,7 +69,13 @@ std::string escape(std::string_view bytes) {
 
 std::string Fault::text() const {
     std::string text;
-    if (!shard.empty()) text += shard + ": ";
+    if (shard.size() > longest_shard) {
+        // Both ends tell: where it comes from, and which one it is. The cause must still fit.
+        text += shard.substr(0, longest_shard / 2) + "..." +
+                shard.substr(shard.size() - longest_shard / 2) + ": ";
+    } else if (!shard.empty()) {
+        text += shard + ": ";
+    }
     if (!member.empty()) text += "member \"" + member + "\": ";
     if (offset != no_offset) text += "at byte " + std::to_string(offset) + ": ";
     text += cause.empty() ? shf_strerror(code) : cause;

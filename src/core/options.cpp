@@ -160,7 +160,7 @@ bool parse_number(std::string_view text, std::span<const Unit> units, uint64_t& 
         }
         if (scale == 1) return false;
     }
-    while (units.size() > 1 && !rest.empty() && rest[0] == ' ') rest.remove_prefix(1);
+    if (units.size() > 1 && rest.size() > 1 && rest[0] == ' ') rest.remove_prefix(1);
     const auto unit =
         std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == rest; });
     if (unit == units.end()) return false;

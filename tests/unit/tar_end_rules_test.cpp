@@ -135,7 +135,6 @@ TEST(T20AfterTheEnd, ConcatStillWantsEveryEnd) {
               both);
 }
 
-// A sample does not go on in the next archive: each archive's end was proven.
 TEST(T20AfterTheEnd, ManyArchives) {
     std::string shard, expected;
     for (int i = 0; i < 50; ++i) {
