@@ -9,8 +9,16 @@
 #include <shardfeed.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <span>
+
+// Frozen for ever (shardfeed.h): bindings have these layouts compiled in.
+static_assert(sizeof(shf_error) == 1024 && offsetof(shf_error, code) == 0 &&
+              offsetof(shf_error, os_error) == 4 && offsetof(shf_error, offset) == 8 &&
+              offsetof(shf_error, message) == 16);
+static_assert(sizeof(shf_bytes) == 2 * sizeof(void*) && offsetof(shf_bytes, data) == 0 &&
+              offsetof(shf_bytes, size) == sizeof(void*));
 
 struct shf_options {
     shf::Options values;

@@ -40,7 +40,7 @@ struct Member {
 struct PaxRecords {
     std::optional<std::string> path, linkpath;
     std::optional<uint64_t> size;
-    bool sparse = false;
+    bool sparse = false, sparse_name = false;
 };
 
 // Parses the body of a pax extended header that stands at `offset` of the shard. `global` is a
@@ -78,7 +78,8 @@ class TarWalker {
     void read_meta(char type, uint64_t size, uint64_t at, Pending& pending);
     bool read_end();
     void finish_trailing(uint64_t at);
-    void check_remaining(const Member& member) const;
+    [[nodiscard]] bool in_input(uint64_t size) const;
+    bool need_declared(uint64_t size);
     [[noreturn]] void not_a_tar(std::string_view seen, uint64_t at) const;
 
     Window& window_;

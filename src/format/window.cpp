@@ -35,8 +35,7 @@ void Window::move_to_new_slab(size_t size) {
     size_t keep = mark_ == none ? next_ : mark_;
     if (next_ - keep > longest_carry) {
         client_.leave_behind(slab_);
-        keep = next_;
-        mark_ = none;
+        keep = mark_ = next_;
     }
     const size_t carry = stop_ - keep;
     // Reads go to an address that has the same place in its page as the bytes have in the shard:

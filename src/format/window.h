@@ -23,7 +23,7 @@ class WindowClient {
     // Called before a read that will wait for another process or host.
     virtual void about_to_wait() = 0;
     // Called when the bytes from the mark on are too many to be carried along: they stay in `slab`,
-    // which the client keeps alive as long as it needs them. The mark is then gone.
+    // which the client keeps alive as long as it needs them. The mark moves to position().
     virtual void leave_behind(const StorageRef& slab) = 0;
     // The size that the next slab should have, in bytes.
     virtual size_t slab_size() = 0;

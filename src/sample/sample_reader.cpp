@@ -238,10 +238,11 @@ void SampleReader::about_to_wait() {
 }
 
 void SampleReader::leave_behind(const StorageRef& slab) {
-    for (Field& field : fields_) {
-        if (field.data) continue;
-        field.data = window_->at(field.offset);
-        field.slab = left_behind_.size();
+    // Fields that were left before come first. None is new when a member was passed over meanwhile.
+    if (fields_.empty() || fields_.back().data) return;
+    for (size_t i = fields_.size(); i-- > 0 && !fields_[i].data;) {
+        fields_[i].data = window_->at(fields_[i].offset);
+        fields_[i].slab = left_behind_.size();
     }
     left_behind_.push_back(slab);
 }

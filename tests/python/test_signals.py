@@ -62,6 +62,7 @@ def test_ctrl_c_in_a_program(silent_fifo):
     assert b"KeyboardInterrupt" in complaints
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="signals come between any two bytecodes")
 def test_interrupts_lose_no_sample_and_repeat_none(shards):
     url = shards(4, 5000)
     iterator = iter(shardfeed.Stream(url))

@@ -102,10 +102,10 @@ def python_log(ctx: _CData, level: int, message: _CData) -> None:
 class _OpenStream:
     """A shf_stream and what has to live as long as it.
 
-    Python may raise KeyboardInterrupt (or what another signal handler raises) after any call of any
-    function. What a call of the library delivers is therefore received by a holder that has its
-    destructor before the call, and is kept in an attribute until it is stored elsewhere by one
-    statement without a call in it: no sample is lost or delivered twice.
+    Python raises KeyboardInterrupt (or what another signal handler raises) after any call of any
+    function, before 3.11 even after any bytecode. What a call of the library delivers is therefore
+    received by a holder that has its destructor before the call, and is kept in an attribute until
+    it is stored elsewhere by one statement without a call in it: no sample is lost or comes twice.
     """
 
     __slots__ = (
