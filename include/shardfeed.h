@@ -195,7 +195,8 @@ typedef void (*shf_free_fn)(void *ctx, void *pointer, size_t size);
 /* Sets where payload bytes live, pinned memory for example. Both functions or none (NULL, NULL).
  * `ctx` and the functions must live until the stream is closed and its last sample is released.
  * Threads: `alloc` is called inside shf_stream_next and shf_stream_next_block, `release` inside
- * the release of a sample or block, or shf_stream_close. Neither may call back into this library.
+ * those, the release of a sample or block, and shf_stream_close; each stream calls them one at a
+ * time until it is closed. Neither may call back into this library.
  * Errors: a NULL from `alloc` becomes NOMEM. Since: 0.1 */
 void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_free_fn release,
                                void *ctx);

@@ -115,7 +115,6 @@ bool skippable(int32_t code) noexcept {
         case SHF_E_NET_PERMANENT:
         case SHF_E_THROTTLED:
         case SHF_E_IO:
-        case SHF_E_TIMEOUT:
         case SHF_E_CHILD: return true;
         default: return false;
     }

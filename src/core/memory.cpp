@@ -92,7 +92,10 @@ StorageRef Pool::acquire(size_t size, const Cancel& cancel) {
                 Storage* idle = recycled_[i].back();
                 recycled_[i].pop_back();
                 recycled_bytes_ -= idle->capacity;
-                destroy(idle);
+                if (release_)
+                    retire(idle);
+                else
+                    destroy(idle);
             }
         }
         fresh = std::make_unique<Storage>();
@@ -121,6 +124,12 @@ StorageRef Pool::acquire(size_t size, const Cancel& cancel) {
 }
 
 uint8_t* Pool::request(size_t capacity, std::unique_lock<std::mutex>& lock, const Cancel& cancel) {
+    if (may_call_back()) {  // the consumer itself, which nobody else could serve
+        free_retired();
+        auto* data = static_cast<uint8_t*>(alloc_(alloc_ctx_, capacity, page));
+        if (!data) throw std::bad_alloc();
+        return data;
+    }
     Request wish{.capacity = capacity};
     requests_.push_back(&wish);
     wanted_.store(true, std::memory_order_release);
@@ -139,6 +148,7 @@ uint8_t* Pool::request(size_t capacity, std::unique_lock<std::mutex>& lock, cons
 void Pool::serve() {
     if (!wants_service()) return;
     std::unique_lock lock(mutex_);
+    free_retired();
     while (!requests_.empty()) {
         // The callback runs under the lock: it must not call back into the library, and the other
         // threads have nothing to do here without memory.
@@ -163,6 +173,17 @@ void Pool::free_memory(uint8_t* data, size_t capacity) noexcept {
         ::munmap(data, capacity);
     else
         std::free(data);
+}
+
+// Keeps a piece until a thread comes by that may call the custom allocator. With the lock held.
+void Pool::retire(Storage* storage) noexcept {
+    storage->next = retired_;
+    retired_ = storage;
+    wanted_.store(true, std::memory_order_release);
+}
+
+void Pool::free_retired() noexcept {
+    while (retired_) destroy(std::exchange(retired_, retired_->next));
 }
 
 void Pool::destroy(Storage* storage) noexcept {
@@ -199,6 +220,7 @@ void Pool::put_back(Storage* storage) noexcept {
             } catch (const std::bad_alloc&) {  // then it is freed below
             }
         }
+        if (release_ && !closed_ && !may_call_back()) return retire(storage);
     }
     free_memory(storage->data, storage->capacity);
     delete storage;
@@ -208,6 +230,7 @@ void Pool::put_back(Storage* storage) noexcept {
 void Pool::close() noexcept {
     const std::lock_guard lock(mutex_);
     closed_ = true;
+    free_retired();
     for (auto& list : recycled_) {
         for (Storage* storage : list) destroy(storage);
         list.clear();

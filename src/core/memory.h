@@ -16,6 +16,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct Storage {
     Pool* pool;
     uint8_t* data;
     size_t capacity;
+    Storage* next = nullptr;  // while it waits to be freed
 };
 
 class StorageRef {
@@ -61,7 +63,8 @@ class StorageRef {
 // The payload memory of one stream. Lives until the stream and all its pieces are gone. Any thread.
 class Pool {
   public:
-    // With an allocator in `options`, memory comes from it, and it is called only by serve().
+    // With an allocator in `options`, memory comes from it, and it is called only by the thread that
+    // is inside a call, and by close() and after it.
     static Pool* make(const Options& options);  // one owner; release with drop()
     void drop() noexcept;
 
@@ -70,8 +73,11 @@ class Pool {
     // Throws std::bad_alloc or Error(CANCELLED).
     StorageRef acquire(size_t size, const Cancel& cancel);
 
-    // Calls the custom allocator for the threads that wait in acquire(). The caller is the thread
-    // that may run callbacks. Nothing to do without a custom allocator.
+    // The calling thread is inside a call of the library, and may run callbacks, until leave().
+    void enter() noexcept { caller_.store(std::this_thread::get_id(), std::memory_order_relaxed); }
+    void leave() noexcept { caller_.store({}, std::memory_order_relaxed); }
+    // Calls the custom allocator for the threads that wait in acquire(), and for what others let go.
+    // Between enter() and leave(). Nothing to do without a custom allocator.
     void serve();
     [[nodiscard]] bool wants_service() const { return wanted_.load(std::memory_order_acquire); }
     // Called, without locks, when a thread begins to wait for serve(). Set before threads start.
@@ -101,6 +107,11 @@ class Pool {
     void free_memory(uint8_t* data, size_t capacity) noexcept;
     void destroy(Storage* storage) noexcept;
     void add_held(uint64_t bytes);
+    void retire(Storage* storage) noexcept;
+    void free_retired() noexcept;
+    [[nodiscard]] bool may_call_back() const {
+        return caller_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    }
     uint8_t* request(size_t capacity, std::unique_lock<std::mutex>& lock, const Cancel& cancel);
 
     const uint64_t budget_;
@@ -111,12 +122,14 @@ class Pool {
     std::atomic<uint64_t> owners_{1};  // the stream, and every piece that exists
     std::atomic<uint64_t> held_{0}, peak_{0};
     std::atomic<bool> wanted_{false};
+    std::atomic<std::thread::id> caller_{};
 
     std::mutex mutex_;  // below
     std::array<std::vector<Storage*>, classes> recycled_;
     uint64_t recycled_bytes_ = 0;
     bool closed_ = false;
     std::deque<Request*> requests_;
+    Storage* retired_ = nullptr;  // to be given to the custom allocator by serve()
     std::condition_variable served_;
 };
 

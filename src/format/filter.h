@@ -1,10 +1,10 @@
-// Decompression of whole shards: gzip, bzip2, xz, zstd and lz4, found by their magic bytes and never
-// by the suffix. One layer only.
+// Decompression of whole shards: gzip, bzip2, xz, zstd and lz4, found by their magic bytes and
+// never by the suffix. One layer only.
 //
-// The codec libraries are called directly. libarchive's filters were tried and cannot keep the rules:
-// version 3.6.2 ignores the CRC of a gzip member and junk after a compressed stream, takes a bzip2
-// stream whose first block is damaged for plain data, ignores unknown xz checks, and fixes the
-// memory limit of xz at 1 GiB. It stays the oracle of the differential tests.
+// The codec libraries are called directly. libarchive's filters were tried and cannot keep the
+// rules: version 3.6.2 ignores the CRC of a gzip member and junk after a compressed stream, takes a
+// bzip2 stream whose first block is damaged for plain data, ignores unknown xz checks, and fixes
+// the memory limit of xz at 1 GiB. It stays the oracle of the differential tests.
 #pragma once
 
 #include "io/source.h"
@@ -24,14 +24,14 @@ struct FilterReport {
     bool trailing = false;        // junk after the compressed data, accepted under trailing=ignore
 };
 
-// Returns a reader of the decompressed bytes of `input`, or of its bytes as they are when they start
-// with no magic of a codec. Looks at the first bytes at the first read(), not before. read() throws
-// TRUNCATED, INTEGRITY, FORMAT, LIMIT or UNSUPPORTED with the offset in the *compressed* input in the
-// cause's words and in Fault::offset the offset in the output. It returns 0 only when the compressed
-// data's own trailer was checked and the input is at its end. finish() is passed on to `input`.
-// Compressed input is read in blocks of 128 KiB, so that no cut of its reads can show; a read() may
-// wait for the rest of a block, also after ready().
-// `report` and `options` must outlive the result; `report` is written by read() and finish().
+// Returns a reader of the decompressed bytes of `input`, or of its bytes as they are when they
+// start with no magic of a codec. Looks at the first bytes at the first read(), not before. read()
+// throws TRUNCATED, INTEGRITY, FORMAT, LIMIT or UNSUPPORTED with the offset in the *compressed*
+// input in the cause's words and in Fault::offset the offset in the output. It returns 0 only when
+// the compressed data's own trailer was checked and the input is at its end. finish() is passed on
+// to `input`. Compressed input is read in blocks of 128 KiB, so that no cut of its reads can show;
+// a read() may wait for the rest of a block, also after ready(). `report` and `options` must
+// outlive the result; `report` is written by read() and finish().
 std::unique_ptr<Sequential> open_filter(std::unique_ptr<Sequential> input, const Options& options,
                                         FilterReport& report);
 

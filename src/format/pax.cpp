@@ -52,12 +52,12 @@ void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& 
             broken(offset, "a NUL in the value of \"" + escape(key) + "\"");
         if (value.empty() && !unused(key))
             broken(offset, "an empty value of \"" + escape(key) + "\"");
-        const bool names = key == "path" || key == "linkpath" || key == "size";
-        if (global && names)
+        const bool sparse = key.starts_with("GNU.sparse.");
+        if (global && (sparse || key == "path" || key == "linkpath" || key == "size"))
             broken(offset,
                    "a global header that sets \"" + std::string(key) + "\" for every later member");
         // A key that is repeated in one header: the last one holds.
-        if (key == "path") records.path = value;
+        if (key == "path" && !records.sparse_name) records.path = value;
         if (key == "linkpath") records.linkpath = value;
         if (key == "size") {
             uint64_t size = 0;
@@ -67,10 +67,13 @@ void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& 
                 broken(offset, "size \"" + escape(value) + "\" is not a decimal number");
             records.size = size;
         }
-        if (key.starts_with("GNU.sparse.")) {
+        if (sparse) {
             records.sparse = true;
-            // Versions 0.1 and 1.0 keep the real name here; the header has a made-up one.
-            if (key == "GNU.sparse.name") records.path = value;
+            // Versions 0.1 and 1.0 keep the real name here; header and "path" have a made-up one.
+            if (key == "GNU.sparse.name") {
+                records.sparse_name = true;
+                records.path = value;
+            }
         }
     }
 }

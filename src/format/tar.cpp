@@ -43,11 +43,16 @@ uint32_t header_sum(const uint8_t* block) {
     uint32_t sum = checksum_size * ' ';
 #ifdef __SSE2__
     // Every header of every shard passes here: 16 bytes a step, summed by the instruction for it.
-    __m128i sums = _mm_setzero_si128();
-    for (size_t i = 0; i < block_size; i += sizeof sums) {
-        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + i));
-        sums = _mm_add_epi64(sums, _mm_sad_epu8(bytes, _mm_setzero_si128()));
+    const __m128i zero = _mm_setzero_si128();
+    const auto sums_at = [&](size_t i) {
+        return _mm_sad_epu8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + i)), zero);
+    };
+    __m128i sums = zero, more = zero;
+    for (size_t i = 0; i < block_size; i += 4 * sizeof sums) {
+        sums = _mm_add_epi64(sums, _mm_add_epi64(sums_at(i), sums_at(i + 16)));
+        more = _mm_add_epi64(more, _mm_add_epi64(sums_at(i + 32), sums_at(i + 48)));
     }
+    sums = _mm_add_epi64(sums, more);
     sum += static_cast<uint32_t>(_mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4));
 #else
     for (size_t i = 0; i < block_size; ++i) sum += block[i];
@@ -104,7 +109,7 @@ std::optional<uint64_t> parse_number(std::string_view text) {
         }
         return value;
     }
-    size_t i = 0;
+    size_t i = 0, digits = 0;
     uint64_t value = 0;
     if (uint64_t eight; std::endian::native == std::endian::little && text.size() >= sizeof eight) {
         // Writers fill the field with digits: eight of them at once, joined two by two.
@@ -114,15 +119,18 @@ std::optional<uint64_t> parse_number(std::string_view text) {
             eight = (eight << 3 | eight >> 8) & 0x003f003f003f003f;
             eight = (eight << 6 | eight >> 16) & 0x00000fff00000fff;
             value = (eight << 12 | eight >> 32) & 0xffffff;
-            i = sizeof eight;
+            i = digits = sizeof eight;
         }
     }
     if (i == 0)
         while (i < text.size() && text[i] == ' ') ++i;
-    for (; i < text.size() && text[i] >= '0' && text[i] <= '7'; ++i)
+    const bool all_blank = i == text.size();
+    for (; i < text.size() && text[i] >= '0' && text[i] <= '7'; ++i, ++digits)
         value = value << 3 | static_cast<uint64_t>(text[i] - '0');  // 12 digits at most: fits
+    // Without a digit the whole field must be blanks, or NULs.
+    if (digits == 0 && i > 0) return all_blank ? std::optional(value) : std::nullopt;
     for (; i < text.size(); ++i)
-        if (text[i] != '\0' && text[i] != ' ') return std::nullopt;
+        if (text[i] != '\0' && (text[i] != ' ' || digits == 0)) return std::nullopt;
     return value;
 }
 
@@ -146,6 +154,7 @@ bool TarWalker::next(Member& member) {
     Pending& pending = *pending_;
     if (pending.any()) pending = {};
     pending.first_header = no_offset;
+    pending.meta_bytes = 0;
     for (;;) {
         const uint64_t at = window_.position();
         if (!window_.need(block_size)) {
@@ -154,7 +163,9 @@ bool TarWalker::next(Member& member) {
             if (at == 0 && left.empty())
                 throw Error(SHF_E_TRUNCATED, "the shard has no bytes at all",
                             "check how it was written or copied", 0);
-            if (at == 0) not_a_tar(left, at);
+            // Shorter than a header: it is a tar if enough is there to show the magic (T24).
+            if (at == 0 && !left.substr(std::min(magic_at, left.size())).starts_with("ustar"))
+                not_a_tar(left, at);
             if (!left.empty())
                 throw Error(SHF_E_TRUNCATED,
                             "the shard ends inside a tar header, " + std::to_string(left.size()) +
@@ -225,13 +236,13 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
     Magic magic = Magic::v7;
     if (magic_field == std::string_view("ustar  \0", 8)) {
         magic = Magic::gnu;
-    } else if (magic_field.starts_with(std::string_view("ustar\0", 6))) {
-        if (!magic_field.ends_with("00"))
-            throw Error(SHF_E_AMBIGUOUS,
-                        "a header with ustar magic and version \"" + escape(magic_field.substr(6)) +
-                            "\", which readers take for different formats",
-                        "write the shard again with ustar, GNU or pax headers", at);
+    } else if (magic_field == std::string_view("ustar\00000", 8)) {
         magic = Magic::ustar;
+    } else if (magic_field.starts_with("ustar")) {
+        throw Error(SHF_E_AMBIGUOUS,
+                    "a header with magic \"" + escape(magic_field) +
+                        "\", which readers take for different formats",
+                    "write the shard again with ustar, GNU or pax headers", at);
     }
     const auto header_size = parse_number(field(block, size_at, size_size));
     if (!header_size || *header_size > largest_size)
@@ -253,7 +264,7 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
     if (pending.pax.size) {
         // pax holds for the body, the advance and the reported size alike (CVE-2025-62518).
         if (*pending.pax.size > largest_size) throw bad("a pax size above 2^60");
-        if (*pending.pax.size != size && size != 0) stats_.add(SHF_STAT_SIZE_DISAGREEMENTS);
+        if (*pending.pax.size != size) stats_.add(SHF_STAT_SIZE_DISAGREEMENTS);
         size = *pending.pax.size;
     }
 
@@ -299,7 +310,11 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
         case '4':
         case '6': kind = without_data(MemberKind::special, "a device or FIFO"); break;
         case '5': kind = without_data(MemberKind::directory, "a directory"); break;
-        case 'S': kind = MemberKind::sparse; break;
+        case 'S':
+            // Its map lies where ustar has the prefix.
+            if (magic != Magic::gnu) throw bad("an old sparse member under other than GNU magic");
+            kind = MemberKind::sparse;
+            break;
         case 'M': kind = MemberKind::multi_volume; break;
         case 'V':
         case 'D':
@@ -327,7 +342,6 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
               .header_offset = pending.first_header,
               .data_offset = window_.position(),
               .size = size};
-    check_remaining(member);
     ready = true;
 }
 
@@ -350,7 +364,7 @@ void TarWalker::read_meta(char type, uint64_t size, uint64_t at, Pending& pendin
                     "raise max_meta if the shard is sound", at);
     pending.meta_bytes += size;
     const auto bytes = static_cast<size_t>(size);
-    if (!window_.need(bytes + static_cast<size_t>(padding(size))))
+    if (!need_declared(size + padding(size)))
         throw Error(SHF_E_TRUNCATED, "the shard ends inside a long-name or pax header",
                     "copy it again, or use on_error=skip_shard", at);
     const std::string_view body(reinterpret_cast<const char*>(window_.seen().data()), bytes);
@@ -424,10 +438,21 @@ void TarWalker::finish_trailing(uint64_t at) {
     while (window_.need(1)) window_.advance(window_.seen().size());
 }
 
-void TarWalker::check_remaining(const Member& member) const {
-    if (input_size_ &&
-        (member.size > *input_size_ || member.data_offset > *input_size_ - member.size))
-        throw cut_short(member);
+// False when it is known that the input ends before `size` more bytes.
+bool TarWalker::in_input(uint64_t size) const {
+    return !input_size_ || (size <= *input_size_ && window_.position() <= *input_size_ - size);
+}
+
+// Makes the next `size` bytes contiguous; false when the input ends before. A size in a header is a
+// claim (T4): where the length of the input does not prove it, no more than 16 times the bytes that
+// have arrived is taken ahead.
+bool TarWalker::need_declared(uint64_t size) {
+    constexpr uint64_t first_step = 1 << 20, growth = 16;
+    if (!in_input(size)) return false;
+    if (!input_size_)
+        for (uint64_t step = first_step; step < size; step *= growth)
+            if (!window_.need(static_cast<size_t>(step))) return false;
+    return window_.need(static_cast<size_t>(size));
 }
 
 void TarWalker::pass_padding(const Member& member) {
@@ -437,13 +462,12 @@ void TarWalker::pass_padding(const Member& member) {
 }
 
 void TarWalker::take_data(const Member& member) {
-    const auto size = static_cast<size_t>(member.size);
-    if (!window_.need(size)) throw cut_short(member);
-    window_.advance(size);
+    if (!need_declared(member.size)) throw cut_short(member);
+    window_.advance(static_cast<size_t>(member.size));
 }
 
 void TarWalker::skip_data(const Member& member) {
-    if (!window_.skip(member.size)) throw cut_short(member);
+    if (!in_input(member.size) || !window_.skip(member.size)) throw cut_short(member);
     pass_padding(member);
 }
 

@@ -4,6 +4,7 @@
 #include "io/descriptor.h"
 
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <fcntl.h>
@@ -35,16 +36,30 @@ class File {
     // Reads some bytes; 0 at the end only. Any thread.
     size_t read_some(uint64_t offset, std::span<uint8_t> out) const {
         if (offset >= size() || out.empty()) return 0;
-        const auto most = static_cast<size_t>(std::min<uint64_t>(out.size(), size() - offset));
+        const std::span<uint8_t> wanted = within(offset, out);
         ssize_t got = 0;
         do {
-            got = ::pread(descriptor_.get(), out.data(), most, static_cast<off_t>(offset));
+            got = ::pread(descriptor_.get(), wanted.data(), wanted.size(),
+                          static_cast<off_t>(offset));
         } while (got < 0 && errno == EINTR);
         if (got < 0) throw system_error("read at byte " + std::to_string(offset), errno);
         // After the read, not before: the kernel sets the modification time before it changes the
         // first byte, so bytes that were read under an unchanged time are the old ones.
         check_unchanged();
         if (got == 0) truncated(offset);
+        return static_cast<size_t>(got);
+    }
+
+    // The same from the kernel's cache alone, without waiting for a disk; 0 also when nothing is
+    // there, or when the file system cannot tell.
+    size_t read_cached(uint64_t offset, std::span<uint8_t> out) const {
+        if (offset >= size() || out.empty()) return 0;
+        const std::span<uint8_t> wanted = within(offset, out);
+        const iovec part = {wanted.data(), wanted.size()};
+        const ssize_t got =
+            ::preadv2(descriptor_.get(), &part, 1, static_cast<off_t>(offset), RWF_NOWAIT);
+        if (got <= 0) return 0;
+        check_unchanged();
         return static_cast<size_t>(got);
     }
 
@@ -80,6 +95,11 @@ class File {
     }
 
   private:
+    // The part of `out` that the file fills from `offset` on.
+    [[nodiscard]] std::span<uint8_t> within(uint64_t offset, std::span<uint8_t> out) const {
+        return out.first(static_cast<size_t>(std::min<uint64_t>(out.size(), size() - offset)));
+    }
+
     [[nodiscard]] struct stat state() const {
         struct stat now = {};
         if (::fstat(descriptor_.get(), &now) != 0) throw system_error("fstat", errno);
@@ -112,14 +132,18 @@ class FileReader : public Sequential {
 
     size_t read(std::span<uint8_t> out) override {
         cancel_.check();
-        // The kernel's own read-ahead is too short for disks and file systems on the network. The
-        // window moves in large steps, since each costs a walk through the page cache.
-        if (offset_ + window / 2 >= expected_ && expected_ < file_->size()) {
-            const uint64_t start = std::max(expected_, offset_);
-            file_->expect(start, offset_ + window - start);
-            expected_ = offset_ + window;
+        size_t size = file_->read_cached(offset_, out);
+        if (size == 0) {
+            // The kernel's own read-ahead is too short for disks and file systems on the network.
+            // It is told more only when bytes are missing, since that costs a walk through its
+            // cache.
+            if (offset_ + window / 2 >= expected_ && expected_ < file_->size()) {
+                const uint64_t start = std::max(expected_, offset_);
+                file_->expect(start, offset_ + window - start);
+                expected_ = offset_ + window;
+            }
+            size = file_->read_some(offset_, out);
         }
-        const size_t size = file_->read_some(offset_, out);
         offset_ += size;
         return size;
     }

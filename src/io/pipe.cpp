@@ -204,7 +204,8 @@ class PipeReader : public Sequential {
     }
 
     [[nodiscard]] Error silence() const {
-        return Error(SHF_E_TIMEOUT,
+        // Not TIMEOUT: that one means "call again".
+        return Error(SHF_E_CHILD,
                      "the command gave no data for " + std::to_string(timeout_ / 1'000'000) +
                          " ms" + excerpt(),
                      "raise the option pipe_timeout, 0 for no limit");

@@ -20,7 +20,7 @@ constexpr uint64_t sample_row = 6 * sizeof(uint64_t) + sizeof(Sample) + 32;
 constexpr uint64_t field_row = 3 * sizeof(uint64_t);
 constexpr uint64_t block_overhead = 512;
 // With so much payload in a block its price does not count any more, and the consumer may have it.
-constexpr uint64_t enough = 256 * 1024;
+constexpr uint64_t enough = 512 * 1024;
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "sample/name.h"
 
+#include <cstring>
+
 namespace shf {
 
 MemberName split_name(std::string_view name) {
@@ -7,8 +9,10 @@ MemberName split_name(std::string_view name) {
         const std::string_view first = name.substr(0, name.find('/'));
         if (first.size() >= 4 && first.ends_with("__")) return {};
     }
-    const size_t slash = name.rfind('/');
-    const size_t base = slash == name.npos ? 0 : slash + 1;
+    // memrchr looks at many bytes at once; rfind does not.
+    const void* slash = name.empty() ? nullptr : ::memrchr(name.data(), '/', name.size());
+    const size_t base =
+        slash ? static_cast<size_t>(static_cast<const char*>(slash) - name.data()) + 1 : 0;
     const size_t dot = name.find('.', base);
     if (dot == name.npos || dot == base) return {};
     return {.key = name.substr(0, dot), .field = name.substr(dot + 1), .has_key = true};

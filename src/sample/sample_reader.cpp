@@ -214,7 +214,9 @@ void SampleReader::complete_sample() {
     if (!spoiled_) {
         if (matched_ == fields_.size() && matched_ < schema_->ends.size())
             for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
-        if (!names_.ends.empty()) schema_ = std::make_shared<const Schema>(names_);
+        // Upper-case names never match above, and are the same sample for sample all the same.
+        if (!names_.ends.empty() && (!schema_ || schema_->names != names_.names))
+            schema_ = std::make_shared<const Schema>(names_);
         loose_.clear();
         for (const Field& field : fields_)
             loose_.push_back({field.data ? field.data : window_->at(field.offset), field.size,

@@ -16,6 +16,18 @@ uint64_t machine_threads() {
     return std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 4);
 }
 
+// Callbacks may run on this thread while one of these lives.
+class InsideCall {
+  public:
+    explicit InsideCall(Pool& pool) : pool_(pool) { pool_.enter(); }
+    ~InsideCall() { pool_.leave(); }
+    InsideCall(const InsideCall&) = delete;
+    InsideCall& operator=(const InsideCall&) = delete;
+
+  private:
+    Pool& pool_;
+};
+
 Options with_threads(Options options) {
     if (options.threads == 0) options.threads = machine_threads();
     return options;
@@ -226,14 +238,13 @@ void Engine::begin_call() {
 // Runs one call; every failure but a timeout stays.
 template <typename Take>
 auto Engine::guarded(Take take) {
+    const InsideCall inside(*shared_.pool);
     try {
         begin_call();
         return take();
     } catch (...) {
         Fault fault = describe_exception();
-        if (fault.code != SHF_E_TIMEOUT || !fault.shard.empty()) {
-            if (!failure_) failure_ = std::move(fault);
-        }
+        if (fault.code != SHF_E_TIMEOUT && !failure_) failure_ = std::move(fault);
         throw;
     }
 }

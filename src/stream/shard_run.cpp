@@ -30,7 +30,7 @@ Shared::Shared(std::span<const char* const> urls, const Options& given)
       pool(Pool::make(options)),
       alone(options.shuffle > 1),
       run_ahead(std::min<uint64_t>(options.memory / 4, 32 * MiB)),
-      queue_limit(std::min<uint64_t>(run_ahead / 2, 4 * MiB)) {}
+      queue_limit(std::min<uint64_t>(run_ahead / 2, 2 * MiB)) {}
 
 Shared::~Shared() {
     pool->close();

@@ -170,6 +170,13 @@ def test_failed_child(tmp_path):
     assert "3" in str(caught.value)
 
 
+def test_silent_child_is_an_error_and_no_endless_wait():
+    iterator = iter(shardfeed.Stream(["pipe:sleep 20"], pipe_timeout=0.2, timeout=5))
+    for _ in range(2):
+        with pytest.raises(shardfeed.ChildError, match=r"pipe_timeout"):
+            next(iterator)
+
+
 def test_limit_names_the_option(tmp_path):
     path = write_tar(tmp_path / "t.tar", [("1.bin", bytes(5000))])
     with pytest.raises(shardfeed.LimitError, match="max_member"):

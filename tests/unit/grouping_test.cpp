@@ -1,6 +1,6 @@
-// Samples of all shapes come out byte for byte, however they lie in the reader's memory, and a block
-// that is kept does not keep much more than its samples.
-#include "shard_driver.h"
+// Samples of all shapes come out byte for byte, however they lie in the reader's memory, and a
+// block that is kept does not keep much more than its samples.
+#include "shard_expect.h"
 #include "tar_builder.h"
 
 #include <random>
@@ -28,7 +28,7 @@ struct Shard {
     void add(const std::string& key, const std::vector<size_t>& sizes) {
         SeenSample sample{.key = key, .fields = {}, .offset = bytes.size()};
         for (const size_t size : sizes) {
-            std::string name = "f" + std::to_string(sample.fields.size());
+            std::string name = numbered("f", sample.fields.size());
             sample.fields.emplace_back(name, payload(size, bytes.size()));
             bytes += member(key + "." + name, sample.fields.back().second);
         }
@@ -67,20 +67,20 @@ TEST(Grouping, EveryMixOfThreeSizes) {
     for (const size_t first : sizes)
         for (const size_t second : sizes)
             for (const size_t third : sizes)
-                shard.add("s" + std::to_string(number++), {first, second, third});
+                shard.add(numbered("s", number++), {first, second, third});
     expect_samples(shard);
 }
 
 TEST(Grouping, RandomShapes) {
     for (uint32_t seed = 1; seed <= 12; ++seed) {
-        SCOPED_TRACE("seed " + std::to_string(seed));
+        SCOPED_TRACE(numbered("seed ", seed));
         std::mt19937 random(seed);
         Shard shard;
         const auto largest = 6 + random() % 14;
         while (shard.bytes.size() < (4 << 20)) {
             std::vector<size_t> sizes(1 + random() % 6);
             for (size_t& size : sizes) size = random() % (size_t{1} << (1 + random() % largest));
-            shard.add("s" + std::to_string(shard.samples.size()), sizes);
+            shard.add(numbered("s", shard.samples.size()), sizes);
         }
         expect_samples(shard);
         expect_samples(shard, options_with({{"memory", "3MiB"}}));
@@ -93,7 +93,7 @@ TEST(Grouping, MembersPassedOverInsideASample) {
     for (const size_t ignored : {100U, 70000U, 3000000U}) {
         shard.bytes += member("README", payload(ignored, 1));
         auto& fields = shard.samples[0].fields;
-        fields.emplace_back("g" + std::to_string(ignored), payload(500, ignored));
+        fields.emplace_back(numbered("g", ignored), payload(500, ignored));
         shard.bytes += member("s." + fields.back().first, fields.back().second);
     }
     shard.add("t", {5});
@@ -116,8 +116,9 @@ TEST(Grouping, KeptBlocksHoldLittle) {
             const auto largest = 4 + random() % 16;
             while (shard.bytes.size() < (3 << 20)) {
                 std::vector<size_t> sizes(1 + random() % 4);
-                for (size_t& size : sizes) size = random() % (size_t{1} << (1 + random() % largest));
-                shard.add("s" + std::to_string(shard.samples.size()), sizes);
+                for (size_t& size : sizes)
+                    size = random() % (size_t{1} << (1 + random() % largest));
+                shard.add(numbered("s", shard.samples.size()), sizes);
             }
             shard.bytes += end_marker();
             const Options options;

@@ -2,7 +2,7 @@
 // reference, but hidden files belong to no sample), for all bytes that a name can have.
 #include "sample/name.h"
 
-#include "shard_driver.h"
+#include "shard_expect.h"
 #include "tar_builder.h"
 
 #include <random>
@@ -102,14 +102,14 @@ TEST(FieldName, MayBeEmptyOrOdd) {
 
 // Appendix B of the webdataset reference; of "a.txt" twice in a row of samples ours is an error.
 TEST(Grouping, ExampleOfTheReference) {
-    const std::string shard =
-        header({.name = "adir/", .type = '5'}) + member("a.txt", "1") +
-        header({.name = "ln.txt", .type = '2', .link = "a.txt"}) +
-        header({.name = "hl.txt", .type = '1', .link = "a.txt"}) +
-        member({.name = "ct.txt", .type = '7'}, "2") + member("a.CLS", "3") +
-        member("README", "4") + member("__index__", "5") + member("__meta__.json", "6") +
-        member("__m__/x.txt", "7") + member("sub/__m__/x.txt", "8") + member("__x.txt", "9") +
-        member("__x__y.txt", "10") + member("b.txt", "");
+    const std::string shard = header({.name = "adir/", .type = '5'}) + member("a.txt", "1") +
+                              header({.name = "ln.txt", .type = '2', .link = "a.txt"}) +
+                              header({.name = "hl.txt", .type = '1', .link = "a.txt"}) +
+                              member({.name = "ct.txt", .type = '7'}, "2") + member("a.CLS", "3") +
+                              member("README", "4") + member("__index__", "5") +
+                              member("__meta__.json", "6") + member("__m__/x.txt", "7") +
+                              member("sub/__m__/x.txt", "8") + member("__x.txt", "9") +
+                              member("__x__y.txt", "10") + member("b.txt", "");
     const char* samples =
         "a{txt=1} ct{txt=2} a{cls=3} __meta__{json=6} sub/__m__/x{txt=8} __x{txt=9} "
         "__x__y{txt=10} b{txt=}";

@@ -241,13 +241,13 @@ TEST_F(Pipes, AHangAfterTheEndOfDataEndsWithACancel) {
     canceller.join();
 }
 
-TEST_F(Pipes, SilenceTimesOut) {
+TEST_F(Pipes, SilenceFailsTheChild) {
     options.set("pipe_timeout", "100ms");
     EXPECT_EQ(run("for i in 1 2 3 4 5; do sleep 0.05; printf x; done"), "xxxxx");
     for (const char* command : {"echo x; sleep 1000", "echo x; exec >&- 2>&-; sleep 1000"}) {
         const auto start = Clock::now();
         const shf::Fault end = fault(command);
-        EXPECT_EQ(end.code, SHF_E_TIMEOUT);
+        EXPECT_EQ(end.code, SHF_E_CHILD);
         EXPECT_NE(end.help.find("pipe_timeout"), std::string::npos);
         EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
     }
@@ -256,7 +256,7 @@ TEST_F(Pipes, SilenceTimesOut) {
     std::this_thread::sleep_for(milliseconds(120));
     EXPECT_TRUE(reader->ready());
     std::vector<uint8_t> buffer(10);
-    EXPECT_EQ(fault_of([&] { reader->read(buffer); }).code, SHF_E_TIMEOUT);
+    EXPECT_EQ(fault_of([&] { reader->read(buffer); }).code, SHF_E_CHILD);
 }
 
 TEST_F(Pipes, AnEarlyCloseEndsTheWholeGroup) {

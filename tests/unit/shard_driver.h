@@ -8,8 +8,6 @@
 #include "io/source.h"
 #include "sample/sample_reader.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
@@ -97,7 +95,7 @@ class CollectingSink final : public SampleSink {
         blocks_.push_back(std::move(block));
     }
     void bad_sample(Fault fault) override {
-        if (options_.on_error != OnError::skip_sample || !skippable(fault.code))
+        if (options_.on_error != OnError::skip_sample || !shf::skippable(fault.code))
             throw Error(std::move(fault));
         bad_.push_back(seen(fault));
     }
@@ -160,39 +158,6 @@ inline ShardResult read_shard(std::string_view bytes, const Options& options = {
     result.bad_samples = std::move(sink.bad());
     for (int32_t i = 0; i < shard_stats; ++i) result.stats.push_back(stats.get(i));
     result.memory_peak = pool->peak();
-    return result;
-}
-
-// The one result of all ways to feed the reader.
-inline ShardResult read_every_way(std::string_view bytes, const Options& options = {}) {
-    const ShardResult first = read_shard(bytes, options);
-    for (const size_t chunk : {0U, 1U, 7U, 511U, 512U, 513U, 65536U})
-        for (const bool size_known : {true, false})
-            for (const bool alone : {true, false}) {
-                const ShardResult other = read_shard(bytes, options, {chunk, size_known, alone});
-                const bool same = first.same_as(other);
-                EXPECT_TRUE(same) << "chunk " << chunk << ", size known " << size_known
-                                  << ", alone " << alone << ": "
-                                  << testing::PrintToString(other) << "\ninstead of "
-                                  << testing::PrintToString(first);
-                if (!same) return other;
-            }
-    return first;
-}
-
-// Expects the same fault every way.
-inline ShardResult expect_fault(std::string_view bytes, int32_t code, uint64_t offset,
-                                const Options& options = {}) {
-    ShardResult result = read_every_way(bytes, options);
-    EXPECT_STREQ(shf_error_name(result.end.code), shf_error_name(code)) << result.end.text;
-    EXPECT_EQ(result.end.offset, offset) << result.end.text;
-    return result;
-}
-
-// Expects the proven end every way.
-inline ShardResult expect_read(std::string_view bytes, const Options& options = {}) {
-    ShardResult result = read_every_way(bytes, options);
-    EXPECT_EQ(result.end.code, SHF_OK) << result.end.text;
     return result;
 }
 

@@ -16,14 +16,19 @@ namespace shf::test {
 using namespace std::string_literals;
 
 // Positions in a header block.
-inline constexpr size_t size_field = 124, checksum_field = 148, type_field = 156,
-                        link_field = 157, magic_field = 257, version_field = 263,
-                        prefix_field = 345, gnu_extended_field = 482;
+inline constexpr size_t size_field = 124, checksum_field = 148, type_field = 156, link_field = 157,
+                        magic_field = 257, version_field = 263, prefix_field = 345,
+                        gnu_extended_field = 482;
 
 enum class Carrier : uint8_t { v7, ustar, gnu };
 
 inline std::string zeros(size_t size) {
     return std::string(size, '\0');
+}
+
+// "s" and 12 make "s12".
+inline std::string numbered(std::string_view before, size_t number) {
+    return std::string(before).append(std::to_string(number));
 }
 
 // `width` bytes: octal digits and a NUL, as most writers make them.
@@ -121,7 +126,7 @@ inline std::string gnu_name(std::string_view name) {
 
 // A pax record; its length counts itself.
 inline std::string record(std::string_view key, std::string_view value) {
-    const std::string rest = " " + std::string(key) + "=" + std::string(value) + "\n";
+    const std::string rest = std::string(" ").append(key).append("=").append(value) + "\n";
     size_t length = rest.size() + 1;
     while (std::to_string(length).size() + rest.size() != length) ++length;
     return std::to_string(length) + rest;
@@ -152,34 +157,41 @@ inline std::string end_marker() {
 // The four ways in which GNU tar stores a file of 20480 bytes with "data" at 0 and at 16384.
 inline std::string sparse_old_gnu(std::string_view name, size_t extension_blocks = 0) {
     const std::string stored = padded("data") + padded("data");
-    std::string block =
-        header({.name = std::string(name), .type = 'S', .size = stored.size(),
-                .carrier = Carrier::gnu});
+    std::string block = header(
+        {.name = std::string(name), .type = 'S', .size = stored.size(), .carrier = Carrier::gnu});
     overwrite(block, 386, octal(0) + octal(512) + octal(16384) + octal(512));
     overwrite(block, 483, octal(20480));
     if (extension_blocks > 0) block[gnu_extended_field] = 1;
     reseal(block);
     for (size_t i = 1; i <= extension_blocks; ++i) {
         std::string map = zeros(512);
-        for (size_t entry = 0; entry < 21; ++entry) overwrite(map, entry * 24, octal(20480) + octal(0));
+        for (size_t entry = 0; entry < 21; ++entry)
+            overwrite(map, entry * 24, octal(20480) + octal(0));
         map[504] = i < extension_blocks ? 1 : 0;
         block += map;
     }
     return block + stored;
 }
 inline std::string sparse_pax_0_0(std::string_view name) {
-    return pax({{"GNU.sparse.size", "20480"}, {"GNU.sparse.numblocks", "2"},
-                {"GNU.sparse.offset", "0"}, {"GNU.sparse.numbytes", "512"},
-                {"GNU.sparse.offset", "16384"}, {"GNU.sparse.numbytes", "512"}}) +
+    return pax({{"GNU.sparse.size", "20480"},
+                {"GNU.sparse.numblocks", "2"},
+                {"GNU.sparse.offset", "0"},
+                {"GNU.sparse.numbytes", "512"},
+                {"GNU.sparse.offset", "16384"},
+                {"GNU.sparse.numbytes", "512"}}) +
            member(name, padded("data") + padded("data"));
 }
 inline std::string sparse_pax_0_1(std::string_view name) {
-    return pax({{"GNU.sparse.size", "20480"}, {"GNU.sparse.numblocks", "2"},
-                {"GNU.sparse.map", "0,512,16384,512"}, {"GNU.sparse.name", name}}) +
+    return pax({{"GNU.sparse.size", "20480"},
+                {"GNU.sparse.numblocks", "2"},
+                {"GNU.sparse.map", "0,512,16384,512"},
+                {"GNU.sparse.name", name}}) +
            member("GNUSparseFile.1/made.up", padded("data") + padded("data"));
 }
 inline std::string sparse_pax_1_0(std::string_view name) {
-    return pax({{"GNU.sparse.major", "1"}, {"GNU.sparse.minor", "0"}, {"GNU.sparse.name", name},
+    return pax({{"GNU.sparse.major", "1"},
+                {"GNU.sparse.minor", "0"},
+                {"GNU.sparse.name", name},
                 {"GNU.sparse.realsize", "20480"}}) +
            member("GNUSparseFile.1/made.up",
                   padded("2\n0\n512\n16384\n512\n") + padded("data") + padded("data"));

@@ -1,6 +1,6 @@
-// Rules T19 to T22: fields and keys that come twice, the end of the archive and what follows it; and
-// the switches that soften them, each of which softens nothing else.
-#include "shard_driver.h"
+// Rules T19 to T22: fields and keys that come twice, the end of the archive and what follows it;
+// and the switches that soften them, each of which softens nothing else.
+#include "shard_expect.h"
 #include "tar_builder.h"
 
 namespace shf::test {
@@ -53,15 +53,15 @@ TEST(T19Duplicate, AmongManyFields) {
     for (const int count : {30, 31, 32, 33, 34, 200})
         for (const int twin : {0, 1, 17, count - 1}) {
             std::string shard = a;
-            for (int i = 0; i < count; ++i) shard += member("s.f" + std::to_string(i), "");
+            for (int i = 0; i < count; ++i) shard += member(numbered("s.f", i), "");
             const uint64_t at = shard.size();
             const std::string good = shard + b + end_marker();
-            shard += member("s.F" + std::to_string(twin), "");
+            shard += member(numbered("s.F", twin), "");
             const ShardResult result = read_shard(shard + b + end_marker());
             EXPECT_EQ(result.end.code, SHF_E_AMBIGUOUS);
             EXPECT_EQ(result.end.offset, at);
-            EXPECT_NE(result.end.text.find("at byte " + std::to_string(1024 + 512 * twin) +
-                                           " and at byte " + std::to_string(at)),
+            EXPECT_NE(result.end.text.find(numbered("at byte ", 1024 + 512 * twin) +
+                                           numbered(" and at byte ", at)),
                       std::string::npos)
                 << result.end.text;
             const ShardResult whole = read_shard(good);
@@ -71,8 +71,8 @@ TEST(T19Duplicate, AmongManyFields) {
 }
 
 TEST(T19Duplicate, KeyThatComesAgain) {
-    const std::string shard = member("s.jpg", "1") + a + member("s.cls", "2") +
-                              member("s.txt", "3") + b + end_marker();
+    const std::string shard =
+        member("s.jpg", "1") + a + member("s.cls", "2") + member("s.txt", "3") + b + end_marker();
     expect_fault(shard, SHF_E_AMBIGUOUS, 2048);
     const ShardResult skipped = expect_read(shard, skipping);
     EXPECT_EQ(listing(skipped), "s{jpg=1} " + both);
@@ -130,15 +130,15 @@ TEST(T20AfterTheEnd, ConcatStillWantsEveryEnd) {
     expect_fault(a + end_marker() + padded("junk"), SHF_E_FORMAT, 2048, concat);
     EXPECT_EQ(expect_read(a + end_marker() + padded("junk"), concat_ignore).stat(SHF_STAT_TRAILING),
               1U);
-    EXPECT_EQ(listing(expect_read(a + end_marker() + b, options_with({{"concat", "true"},
-                                                                      {"end_marker", "optional"}}))),
+    EXPECT_EQ(listing(expect_read(a + end_marker() + b,
+                                  options_with({{"concat", "true"}, {"end_marker", "optional"}}))),
               both);
 }
 
 TEST(T20AfterTheEnd, ManyArchives) {
     std::string shard, expected;
     for (int i = 0; i < 50; ++i) {
-        const std::string key = "k" + std::to_string(i);
+        const std::string key = numbered("k", i);
         shard += member(key + ".txt", key) + end_marker() + zeros(512 * static_cast<size_t>(i % 3));
         expected += (i > 0 ? " " : "") + key + "{txt=" + key + "}";
     }
@@ -214,16 +214,15 @@ TEST(AllowEmpty, SoftensNothingElse) {
     expect_fault("<html>", SHF_E_FORMAT, 0, empty);
     expect_fault(a, SHF_E_TRUNCATED, 1024, empty);
     expect_fault(padded("junk"), SHF_E_FORMAT, 0, empty);
-    EXPECT_EQ(expect_read(member("README", "r"), options_with({{"allow_empty", "true"},
-                                                               {"end_marker", "optional"}}))
+    EXPECT_EQ(expect_read(member("README", "r"),
+                          options_with({{"allow_empty", "true"}, {"end_marker", "optional"}}))
                   .stat(SHF_STAT_EMPTY_SHARDS),
               1U);
 }
 
 // A shard whose samples were all bad is not empty: they were counted.
 TEST(AllowEmpty, BadSamplesAreSamples) {
-    const ShardResult result = expect_read(
-        sparse_old_gnu("s.bin") + end_marker(), skipping);
+    const ShardResult result = expect_read(sparse_old_gnu("s.bin") + end_marker(), skipping);
     EXPECT_EQ(result.bad_samples.size(), 1U);
     EXPECT_EQ(result.stat(SHF_STAT_EMPTY_SHARDS), 0U);
 }

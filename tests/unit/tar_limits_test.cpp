@@ -1,5 +1,6 @@
-// Limits, each at its bound and one above, and the counters, which must equal what was in the shard.
-#include "shard_driver.h"
+// Limits, each at its bound and one above, and the counters, which must equal what was in the
+// shard.
+#include "shard_expect.h"
 #include "tar_builder.h"
 
 namespace shf::test {
@@ -104,24 +105,28 @@ TEST(Counters, EqualWhatWasInTheShard) {
         a + header({.name = "d.d/", .type = '5'}) + header({.name = "e/", .type = '5'}) +
         header({.name = "l1.txt", .type = '1', .link = "a.txt"}) +
         header({.name = "l2.txt", .type = '2', .link = "a.txt"}) +
-        header({.name = "l3", .type = '2', .link = "a.txt"}) +
-        header({.name = "c", .type = '3'}) + header({.name = "f", .type = '6'}) +
-        header({.name = "label", .type = 'V', .carrier = Carrier::gnu}) +
-        member("README", "r") + member("__index__", "i") + member(".hidden", "h") +
-        member("__m__/x.txt", "m") + member("dir/.x.txt", "h") + member({.name = "u", .type = 'u'}, "u") +
-        member({.name = "v", .type = 'v'}, "v") + sparse_pax_1_0("nokey") +
-        pax({{"size", "5"}}) + header({.name = "p.txt", .size = 4}) + padded("five!") +
-        pax({{"size", "4"}}) + member("q.txt", "four") + z;
-    const ShardResult result = expect_read(
-        shard + end_marker() + "junk",
-        options_with({{"trailing", "ignore"}}));
+        header({.name = "l3", .type = '2', .link = "a.txt"}) + header({.name = "c", .type = '3'}) +
+        header({.name = "f", .type = '6'}) +
+        header({.name = "label", .type = 'V', .carrier = Carrier::gnu}) + member("README", "r") +
+        member("__index__", "i") + member(".hidden", "h") + member("__m__/x.txt", "m") +
+        member("dir/.x.txt", "h") + member({.name = "u", .type = 'u'}, "u") +
+        member({.name = "v", .type = 'v'}, "v") + sparse_pax_1_0("nokey") + pax({{"size", "5"}}) +
+        header({.name = "p.txt", .size = 4}) + padded("five!") + pax({{"size", "4"}}) +
+        member("q.txt", "four") + z;
+    const ShardResult result =
+        expect_read(shard + end_marker() + "junk", options_with({{"trailing", "ignore"}}));
     EXPECT_EQ(listing(result), "a{txt=1} p{txt=five!} q{txt=four} z{txt=9}");
     const std::pair<int32_t, uint64_t> expected[] = {
-        {SHF_STAT_DIRECTORIES, 2},         {SHF_STAT_LINKS, 3},
-        {SHF_STAT_SPECIALS, 3},            {SHF_STAT_IGNORED_MEMBERS, 6},
-        {SHF_STAT_UNKNOWN_TYPES, 2},       {SHF_STAT_SPARSE, 1},
-        {SHF_STAT_SIZE_DISAGREEMENTS, 1},  {SHF_STAT_TRAILING, 1},
-        {SHF_STAT_MISSING_END_MARKERS, 0}, {SHF_STAT_SUFFIX_MISMATCHES, 0},
+        {SHF_STAT_DIRECTORIES, 2},
+        {SHF_STAT_LINKS, 3},
+        {SHF_STAT_SPECIALS, 3},
+        {SHF_STAT_IGNORED_MEMBERS, 6},
+        {SHF_STAT_UNKNOWN_TYPES, 2},
+        {SHF_STAT_SPARSE, 1},
+        {SHF_STAT_SIZE_DISAGREEMENTS, 1},
+        {SHF_STAT_TRAILING, 1},
+        {SHF_STAT_MISSING_END_MARKERS, 0},
+        {SHF_STAT_SUFFIX_MISMATCHES, 0},
         {SHF_STAT_EMPTY_SHARDS, 0},
     };
     for (const auto& [stat, count] : expected) EXPECT_EQ(result.stat(stat), count) << stat;
@@ -140,10 +145,10 @@ TEST(Counters, SuffixMismatch) {
 }
 
 TEST(Offsets, AreThoseOfTheFirstHeader) {
-    const std::string shard = member("a.x", "1") + member("a.y", "2") + pax({{"comment", "c"}}, 'g') +
-                              pax({{"path", "b.x"}}) + member("b", "3") + gnu_name("c.x") +
-                              member("c", "4", Carrier::gnu) + member("README", "") +
-                              member("d.x", "5") + end_marker();
+    const std::string shard = member("a.x", "1") + member("a.y", "2") +
+                              pax({{"comment", "c"}}, 'g') + pax({{"path", "b.x"}}) +
+                              member("b", "3") + gnu_name("c.x") + member("c", "4", Carrier::gnu) +
+                              member("README", "") + member("d.x", "5") + end_marker();
     const ShardResult result = expect_read(shard);
     ASSERT_EQ(result.samples.size(), 4U);
     const uint64_t expected[] = {0, 2048, 2048 + 3072, 2048 + 3072 + 2048 + 512};

@@ -1,7 +1,7 @@
 // Rules T1 to T6, T14 to T18 and T23 to T25: what a header says. Each rule has an input that breaks
-// it and the nearest one that does not. All are read every way: class and offset never depend on how
-// bytes arrive.
-#include "shard_driver.h"
+// it and the nearest one that does not. All are read every way: class and offset never depend on
+// how bytes arrive.
+#include "shard_expect.h"
 #include "tar_builder.h"
 
 namespace shf::test {
@@ -38,7 +38,8 @@ TEST(T1Checksum, AnyFlippedHeaderBitIsFormat) {
         bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
         const ShardResult result = read_shard(between(bad));
         // The checksum does not cover itself: a NUL for a blank makes the same number.
-        if (bit / 8 >= checksum_field && bit / 8 < checksum_field + 8 && result.end.code == SHF_OK) {
+        if (bit / 8 >= checksum_field && bit / 8 < checksum_field + 8 &&
+            result.end.code == SHF_OK) {
             ASSERT_EQ(listing(result), "a{txt=first} b{txt=data} z{txt=last}") << "bit " << bit;
             continue;
         }
@@ -78,10 +79,11 @@ TEST(T1Checksum, FormsOfTheField) {
         return out;
     };
     const std::string digits = octal(sum, 7).substr(0, 6);
-    for (const std::string& field : {digits + "\0 "s, digits + " \0"s, "  " + digits, "00" + digits})
+    for (const std::string& field :
+         {digits + "\0 "s, digits + " \0"s, "  " + digits, "00" + digits})
         expect_good(sealed(field), "b{txt=data}");
-    for (const std::string& field : {digits + "\0x"s, digits + "x "s, "x" + digits + " ",
-                                     zeros(8), std::string(8, ' ')})
+    for (const std::string& field :
+         {digits + "\0x"s, digits + "x "s, "x" + digits + " ", zeros(8), std::string(8, ' ')})
         expect_bad(sealed(field), SHF_E_FORMAT);
 }
 
@@ -134,11 +136,12 @@ TEST(T4HugeSize, AboveTheFixedBoundIsFormat) {
     expect_bad(sized(base256((uint64_t{1} << 60) + 1)), SHF_E_FORMAT);
     expect_bad(sized(base256(UINT64_MAX)), SHF_E_FORMAT);
     expect_bad(sized(base256(INT64_MAX)), SHF_E_FORMAT);
-    const Options huge = options_with(
-        {{"max_member", "1EiB"}, {"max_sample", "1EiB"}, {"memory", "16TiB"}});
+    const Options huge =
+        options_with({{"max_member", "1EiB"}, {"max_sample", "1EiB"}, {"memory", "16TiB"}});
     // 2^60 is a size like others: more than there is, or than may be held.
     expect_bad(sized(base256(uint64_t{1} << 60)), SHF_E_LIMIT, huge);
-    expect_bad(pax({{"size", "1152921504606846977"}}) + member("b.txt", "data"), SHF_E_FORMAT);
+    expect_fault(between(pax({{"size", "1152921504606846977"}}) + member("b.txt", "data")),
+                 SHF_E_FORMAT, here + 1024);
 }
 
 TEST(T4HugeSize, MoreThanThereIsTakesNoMemory) {
@@ -156,8 +159,7 @@ TEST(T4HugeSize, LargeMemberOfUnknownSource) {
     std::string data(40 << 20, '\0');
     for (size_t i = 0; i < data.size(); i += 97) data[i] = static_cast<char>(i >> 8);
     const std::string shard = member("b.txt", data) + member("b.cls", "7") + end_marker();
-    const ShardResult whole =
-        read_shard(shard, {}, {.chunk = 65536, .size_known = false});
+    const ShardResult whole = read_shard(shard, {}, {.chunk = 65536, .size_known = false});
     ASSERT_EQ(whole.end.code, SHF_OK) << whole.end.text;
     ASSERT_EQ(whole.samples.size(), 1U);
     EXPECT_TRUE(whole.samples[0].fields[0].second == data);
@@ -176,7 +178,8 @@ TEST(T5Numbers, OctalForms) {
     for (const std::string& field :
          {"0000000000x\0"s, "00000000008\0"s, "\0000000000004"s, "4\0004\0\0\0\0\0\0\0\0\0"s,
           "+4         \0"s, "-4         \0"s, "0x4        \0"s, "4,         \0"s,
-          "  \0\0\0\0\0\0\0\0\0\0"s, "\t4         \0"s})
+          "  \0\0\0\0\0\0\0\0\0\0"s, "           \0"s, "        \0\0\0\0"s,
+          "\0\0\0\0\0\0\0\0\0\0\0 "s, "\t4         \0"s})
         expect_bad(sized(field.substr(0, 12)), SHF_E_FORMAT);
 }
 
@@ -203,14 +206,19 @@ TEST(T5Numbers, Base256) {
 // The fields behind each other: a number that fills its field ends there.
 TEST(T5Numbers, NeverReadPastTheField) {
     std::string block = header({.name = "b.txt", .size = 4});
-    overwrite(block, size_field, "000000000004" "77777777777\0"s);  // size and mtime
+    overwrite(block, size_field,
+              "000000000004"
+              "77777777777\0"s);  // size and mtime
     reseal(block);
     expect_good(block + padded("data"), "b{txt=data}");
 }
 
 TEST(T5Numbers, FieldsThatNobodyUsesAreNotValidated) {
     std::string block = header({.name = "b.txt", .size = 4});
-    overwrite(block, 100, "xxxxxxxx" "\xff\xff\xff\xff\xff\xff\xff\xff" "-1      ");
+    overwrite(block, 100,
+              "xxxxxxxx"
+              "\xff\xff\xff\xff\xff\xff\xff\xff"
+              "-1      ");
     overwrite(block, 136, "yesterday   ");
     overwrite(block, 265, std::string(80, '\xfe'));  // user and group names, device numbers
     reseal(block);
@@ -218,7 +226,7 @@ TEST(T5Numbers, FieldsThatNobodyUsesAreNotValidated) {
 }
 
 TEST(T6NegativeSize, IsFormat) {
-    expect_bad(sized(std::string(12, '\xff')), SHF_E_FORMAT);            // -1
+    expect_bad(sized(std::string(12, '\xff')), SHF_E_FORMAT);  // -1
     expect_bad(sized("\xff" + std::string(10, '\xff') + "\xfc"), SHF_E_FORMAT);
     expect_bad(sized("\xc0" + zeros(11)), SHF_E_FORMAT);
     expect_bad(pax({{"size", "-1"}}) + member("b.txt", "data"), SHF_E_FORMAT);
@@ -260,17 +268,16 @@ TEST(T16Special, DirectoryIsSkippedAndCounted) {
         const ShardResult result =
             expect_good(header({.name = "b.d/", .type = '5', .carrier = carrier}), "");
         EXPECT_EQ(result.stat(SHF_STAT_DIRECTORIES), 1U);
-        expect_bad(member({.name = "b.d/", .type = '5', .carrier = carrier}, "data"),
-                   SHF_E_FORMAT);
+        expect_bad(member({.name = "b.d/", .type = '5', .carrier = carrier}, "data"), SHF_E_FORMAT);
     }
 }
 
 // Links and devices inside a sample do not end it.
 TEST(T16Special, DoesNotBreakASample) {
-    const ShardResult result = expect_good(
-        member("b.x", "1") + header({.name = "b.l", .type = '2', .link = "b.x"}) +
-            header({.name = "dir.d/", .type = '5'}) + member("b.y", "2"),
-        "b{x=1 y=2}");
+    const ShardResult result =
+        expect_good(member("b.x", "1") + header({.name = "b.l", .type = '2', .link = "b.x"}) +
+                        header({.name = "dir.d/", .type = '5'}) + member("b.y", "2"),
+                    "b{x=1 y=2}");
     EXPECT_EQ(result.stat(SHF_STAT_LINKS), 1U);
     EXPECT_EQ(result.stat(SHF_STAT_DIRECTORIES), 1U);
 }
@@ -284,8 +291,8 @@ TEST(T17Names, AreKeysAndNotPaths) {
 }
 
 TEST(T18NameBytes, AllButNulAreLegal) {
-    for (const char* key : {"b\n", "\x1b[2J", "b\x7f", "\xff\xfe", "\xc3", "\xed\xa0\x80", "\"b\"",
-                            "\xc2\x9b"}) {
+    for (const char* key :
+         {"b\n", "\x1b[2J", "b\x7f", "\xff\xfe", "\xc3", "\xed\xa0\x80", "\"b\"", "\xc2\x9b"}) {
         const std::string name = std::string(key) + ".txt";
         const std::string sample = std::string(key) + "{txt=data}";
         expect_good(member(name, "data"), sample);
@@ -327,10 +334,18 @@ TEST(T23Carrier, AllThreeAreRead) {
 
 TEST(T23Carrier, UnknownMagicIsAmbiguous) {
     const std::string good = header({.name = "b.txt", .size = 4});
-    for (const std::string& magic : {"ustar\0\0\0"s, "ustar\0  "s, "ustar\0" "01"s, "ustar\0" "0\0"s,
-                                     "ustar   "s, "ustar 00"s, "ustar\0" " \0"s})
+    for (const std::string& magic : {"ustar\0\0\0"s, "ustar\0  "s,
+                                     "ustar\0"
+                                     "01"s,
+                                     "ustar\0"
+                                     "0\0"s,
+                                     "ustar   "s, "ustar 00"s,
+                                     "ustar\0"
+                                     " \0"s})
         expect_bad(with(good, magic_field, magic) + padded("data"), SHF_E_AMBIGUOUS);
-    for (const std::string& magic : {"ustar\0" "00"s, "ustar  \0"s, zeros(8)})
+    for (const std::string& magic : {"ustar\0"
+                                     "00"s,
+                                     "ustar  \0"s, zeros(8)})
         expect_good(with(good, magic_field, magic) + padded("data"), "b{txt=data}");
 }
 
@@ -396,7 +411,8 @@ TEST(T24NotATar, SaysWhatItLooksLike) {
     };
     const Case cases[] = {
         {"<!DOCTYPE html><html>login</html>", "an HTML or XML page"},
-        {"\n <?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", "an HTML or XML page"},
+        {"\n <?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>",
+         "an HTML or XML page"},
         {"{\"error\": \"no such bucket\"}", "JSON"},
         {"PK\x03\x04 and the rest of an archive", "a ZIP archive"},
         {"PK\x05\x06" + zeros(18), "a ZIP archive"},
@@ -473,8 +489,8 @@ TEST(T25Specialities, LabelAndDumpAreSkipped) {
 }
 
 TEST(T25Specialities, MultiVolumeIsUnsupported) {
-    const std::string piece = member(
-        {.name = "b.bin", .type = 'M', .carrier = Carrier::gnu}, std::string(600, 'm'));
+    const std::string piece =
+        member({.name = "b.bin", .type = 'M', .carrier = Carrier::gnu}, std::string(600, 'm'));
     expect_bad(piece, SHF_E_UNSUPPORTED);
     const ShardResult result = expect_good(piece, "", skipping);
     ASSERT_EQ(result.bad_samples.size(), 1U);

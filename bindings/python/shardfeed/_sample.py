@@ -58,8 +58,13 @@ class Sample(Mapping[str, memoryview]):
     def __len__(self) -> int:
         return len(self._schema)
 
-    def _fields(self) -> dict[str, memoryview]:
-        # The inner loop of most programs; faster than any comprehension, zip or map (measured).
+    def keys(self) -> KeysView[str]:
+        return self._schema.keys()
+
+    # The inner loops of most programs, and therefore written out twice: a plain loop is faster than
+    # any comprehension, zip or map, and each call saved is a tenth of the time (measured).
+
+    def values(self) -> ValuesView[memoryview]:
         block = self._block
         views, buffers, starts, stops = block.views, block.buffers, block.starts, block.stops
         at = self._field
@@ -67,16 +72,17 @@ class Sample(Mapping[str, memoryview]):
         for name in self._schema:
             fields[name] = views[buffers[at]][starts[at] : stops[at]]
             at += 1
-        return fields
-
-    def keys(self) -> KeysView[str]:
-        return self._schema.keys()
-
-    def values(self) -> ValuesView[memoryview]:
-        return self._fields().values()
+        return fields.values()
 
     def items(self) -> ItemsView[str, memoryview]:
-        return self._fields().items()
+        block = self._block
+        views, buffers, starts, stops = block.views, block.buffers, block.starts, block.stops
+        at = self._field
+        fields = {}
+        for name in self._schema:
+            fields[name] = views[buffers[at]][starts[at] : stops[at]]
+            at += 1
+        return fields.items()
 
     @overload
     def get(self, name: str) -> memoryview | None: ...

@@ -137,13 +137,13 @@ class _OpenStream:
         self.closing = False
         self.fetched: tuple[Block, list[Sample]] | None = None
         self._timeout = timeout
+        wait = min(_WAIT, timeout or _WAIT)
         self._received: _CData | None = None
         self._reader = BlockReader()
         self._pointer_lock = RLock()  # held for calls that any thread may make
         self._final_stats: dict[str, int] = {}
         self._error = ffi.new("shf_error *")
 
-        wait = min(_WAIT, timeout or _WAIT)
         native = native_options({**texts, "timeout": f"{max(round(wait * 1e9), 1)}ns"})
         self._log = None if log is None else _LogTarget(log)
         self._handle = ffi.new_handle(self._log)
@@ -159,7 +159,7 @@ class _OpenStream:
         """Makes `fetched` the next block, unless it still is one. False at the end."""
         if self.fetched is not None:
             return True
-        give_up = monotonic() + self._timeout if self._timeout else 0.0
+        start = monotonic()
         if self._received is None:
             self._received = ffi.gc(ffi.new("shf_block **"), lib.python_unref_block)
         received = self._received
@@ -170,7 +170,7 @@ class _OpenStream:
             if self._log is not None:
                 self._log.raise_exception()
             if result == lib.SHF_E_TIMEOUT:
-                if give_up and monotonic() >= give_up:
+                if self._timeout and monotonic() - start >= self._timeout:
                     raise TimeoutError(
                         f"no sample came within {self._timeout:g} s; help: call next() again to "
                         "wait on, or raise timeout"

@@ -1,0 +1,177 @@
+// The option table and its parser, value by value; the calls over it are tested in tests/api.
+#include "core/error.h"
+#include "core/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace {
+
+using shf::Options;
+
+uint64_t bytes(std::string_view text) {
+    Options options;
+    options.set("max_member", text);
+    return options.max_member;
+}
+
+uint64_t nanoseconds(std::string_view text) {
+    Options options;
+    options.set("timeout", text);
+    return options.timeout;
+}
+
+bool accepts(std::string_view name, std::string_view value) {
+    Options options;
+    try {
+        options.set(name, value);
+        return true;
+    } catch (const shf::Error& error) {
+        EXPECT_EQ(error.code(), SHF_E_USAGE);
+        return false;
+    }
+}
+
+TEST(Options, sizes) {
+    EXPECT_EQ(bytes("0"), 0U);
+    EXPECT_EQ(bytes("1000"), 1000U);
+    EXPECT_EQ(bytes("12B"), 12U);
+    EXPECT_EQ(bytes("3KiB"), 3072U);
+    EXPECT_EQ(bytes("1.5MiB"), 1572864U);
+    EXPECT_EQ(bytes("0.5 GiB"), uint64_t{1} << 29);
+    EXPECT_EQ(bytes("2TiB"), uint64_t{1} << 41);
+    EXPECT_EQ(bytes("1PiB"), uint64_t{1} << 50);
+    EXPECT_EQ(bytes("1EiB"), uint64_t{1} << 60);
+    EXPECT_EQ(bytes("5kB"), 5000U);
+    EXPECT_EQ(bytes("5KB"), 5000U);
+    EXPECT_EQ(bytes("5k"), 5000U);
+    EXPECT_EQ(bytes("7MB"), 7000000U);
+    EXPECT_EQ(bytes("7GB"), 7000000000U);
+    EXPECT_EQ(bytes("1TB"), 1000000000000U);
+}
+
+TEST(Options, durations) {
+    EXPECT_EQ(nanoseconds("0"), 0U);
+    EXPECT_EQ(nanoseconds("2"), 2000000000U);
+    EXPECT_EQ(nanoseconds("1.5s"), 1500000000U);
+    EXPECT_EQ(nanoseconds("200ms"), 200000000U);
+    EXPECT_EQ(nanoseconds("3us"), 3000U);
+    EXPECT_EQ(nanoseconds("4ns"), 4U);
+    EXPECT_EQ(nanoseconds("2min"), 120000000000U);
+    EXPECT_EQ(nanoseconds("0.25h"), 900000000000U);
+    EXPECT_EQ(nanoseconds("1000000s"), 1000000000000000U);
+}
+
+TEST(Options, what_is_no_number) {
+    for (const char* text : {"", " ", "B", "MiB", "1 MiB ", "1  MiB", " 1MiB", "1.MiB", ".5MiB", "1,5MiB",
+                             "1.5.5MiB", "+1", "-1", "0x10", "1e6", "1mib", "1Mib", "1MiBs", "1 2",
+                             "18446744073709551616", "16EiB", "99999999999999999999999"})
+        EXPECT_FALSE(accepts("max_member", text)) << text;
+    for (const char* text : {"1.5", "1k", "1 000", "1_000", "1.0"})
+        EXPECT_FALSE(accepts("shuffle", text)) << text;
+    EXPECT_FALSE(accepts("shuffle", std::string_view("1\0", 2)));
+}
+
+TEST(Options, both_ends_of_a_range) {
+    EXPECT_TRUE(accepts("world_size", "1"));
+    EXPECT_FALSE(accepts("world_size", "0"));
+    EXPECT_TRUE(accepts("world_size", "16777216"));
+    EXPECT_FALSE(accepts("world_size", "16777217"));
+    EXPECT_TRUE(accepts("memory", "1048576"));
+    EXPECT_FALSE(accepts("memory", "1048575"));
+    EXPECT_TRUE(accepts("memory", "16TiB"));
+    EXPECT_FALSE(accepts("memory", "17592186044417"));
+    EXPECT_TRUE(accepts("timeout", "1000000"));
+    EXPECT_FALSE(accepts("timeout", "1000000.000000001"));
+}
+
+TEST(Options, truth) {
+    Options options;
+    for (const char* text : {"true", "1", "yes", "on"}) {
+        options.resample = false;
+        options.set("resample", text);
+        EXPECT_TRUE(options.resample) << text;
+    }
+    for (const char* text : {"false", "0", "no", "off"}) {
+        options.resample = true;
+        options.set("resample", text);
+        EXPECT_FALSE(options.resample) << text;
+    }
+    for (const char* text : {"", "2", "True", "YES", "true|false", "t"})
+        EXPECT_FALSE(accepts("resample", text)) << text;
+}
+
+TEST(Options, choices) {
+    Options options;
+    EXPECT_EQ(options.on_error, shf::OnError::raise);
+    options.set("on_error", "skip_shard");
+    EXPECT_EQ(options.on_error, shf::OnError::skip_shard);
+    options.set("on_error", "skip_sample");
+    EXPECT_EQ(options.on_error, shf::OnError::skip_sample);
+    options.set("end_marker", "optional");
+    EXPECT_EQ(options.end_marker, shf::EndMarker::optional);
+    options.set("trailing", "ignore");
+    EXPECT_EQ(options.trailing, shf::Trailing::ignore);
+    options.set("duplicate_keys", "accept");
+    EXPECT_EQ(options.duplicate_keys, shf::DuplicateKeys::accept);
+    for (const char* text : {"", "skip", "raise|skip_sample", "Raise", "0"})
+        EXPECT_FALSE(accepts("on_error", text)) << text;
+}
+
+// What the rows say is what the struct holds; later changes of a default are seen here.
+TEST(Options, defaults) {
+    const Options options;
+    EXPECT_EQ(options.threads, 0U);
+    EXPECT_EQ(options.memory, uint64_t{256} << 20);
+    EXPECT_EQ(options.shuffle, 0U);
+    EXPECT_FALSE(options.shuffle_shards);
+    EXPECT_EQ(options.epochs, 1U);
+    EXPECT_EQ(options.world_size, 1U);
+    EXPECT_EQ(options.num_workers, 1U);
+    EXPECT_EQ(options.max_skips, 1000U);
+    EXPECT_EQ(options.end_marker, shf::EndMarker::required);
+    EXPECT_EQ(options.trailing, shf::Trailing::refuse);
+    EXPECT_EQ(options.timeout, 0U);
+    EXPECT_EQ(options.pipe_timeout, 600000000000U);
+    EXPECT_TRUE(options.expand);
+    EXPECT_FALSE(options.secure);
+}
+
+// Every row stores into a place of its own: a setting changes one value only.
+TEST(Options, no_two_rows_share_a_value) {
+    for (size_t i = 0; shf::describe_option(i, SHF_OPTION_NAME); ++i) {
+        const std::string name = shf::describe_option(i, SHF_OPTION_NAME);
+        const std::string range = shf::describe_option(i, SHF_OPTION_RANGE);
+        const std::string fallback = shf::describe_option(i, SHF_OPTION_DEFAULT);
+        // Some value other than the default.
+        std::string value = range.substr(range.find("..") + 2);
+        if (const size_t bar = range.find('|'); bar != range.npos)
+            value = range.substr(0, bar) == fallback ? range.substr(bar + 1, range.find('|', bar + 1) - bar - 1)
+                                                     : range.substr(0, bar);
+        Options changed;
+        const Options untouched;
+        changed.set(name, value);
+        int differences = 0;
+        const auto compare = [&](auto member) { differences += changed.*member != untouched.*member; };
+        for (auto member :
+             {&Options::threads, &Options::memory, &Options::shuffle, &Options::seed, &Options::epoch,
+              &Options::epochs, &Options::epoch_samples, &Options::lanes, &Options::rank,
+              &Options::world_size, &Options::worker, &Options::num_workers, &Options::max_skips,
+              &Options::max_member, &Options::max_sample, &Options::max_name, &Options::max_meta,
+              &Options::max_ratio, &Options::max_window, &Options::max_shards, &Options::timeout,
+              &Options::pipe_timeout})
+            compare(member);
+        for (auto member : {&Options::shuffle_shards, &Options::resample, &Options::concat,
+                            &Options::allow_empty, &Options::expand, &Options::secure})
+            compare(member);
+        compare(&Options::on_error);
+        compare(&Options::end_marker);
+        compare(&Options::trailing);
+        compare(&Options::duplicate_keys);
+        EXPECT_EQ(differences, 1) << name << "=" << value;
+    }
+}
+
+}  // namespace
