@@ -47,23 +47,38 @@ struct FieldView {
     size_t size;
 };
 
-// Immutable once made. References are counted by hand because samples share the block's count.
+// What a block is made of. The tables are those of shardfeed.h, SHF_BLOCK_*; `offset` is that of each
+// sample's first header in its shard.
+struct BlockParts {
+    std::span<const uint64_t> first_field, schema, key, origin;  // n + 1, n, n + 1, n
+    std::span<const uint64_t> buffer, start, stop;               // m each
+    std::span<const uint64_t> offset;                            // n
+    std::string_view keys;
+    std::span<StorageRef> storages;  // buffer k lies in storage k; moved from, as the next two
+    std::span<std::shared_ptr<const Schema>> schemas;
+    std::span<std::shared_ptr<const Origin>> origins;
+    std::span<const std::span<const uint8_t>> buffers;
+    uint64_t payload_bytes;
+};
+
+// Immutable once made, and one piece of memory with all that the members below point to. References
+// are counted by hand because samples share the block's count.
 struct Block {
     std::atomic<uint64_t> references{1};
     uint32_t count = 0;        // samples, n
     uint32_t field_count = 0;  // fields of all samples, m
-    // The tables of shardfeed.h, SHF_BLOCK_*: slices of `tables`.
-    const uint64_t *first_field, *schema, *key, *origin;  // n + 1, n, n + 1, n
-    const uint64_t *buffer, *start, *stop;                // m each
-    const uint64_t* offset;                               // n: of the first header in the shard
-    std::unique_ptr<uint64_t[]> tables;
-    std::string keys;
-    std::vector<Sample> samples;
-    std::vector<StorageRef> storages;  // buffers lie in these
-    std::vector<std::span<const uint8_t>> buffers;
-    std::vector<std::shared_ptr<const Schema>> schemas;
-    std::vector<std::shared_ptr<const Origin>> origins;
+    const uint64_t *first_field = nullptr, *schema = nullptr, *key = nullptr, *origin = nullptr;
+    const uint64_t *buffer = nullptr, *start = nullptr, *stop = nullptr, *offset = nullptr;
+    std::string_view keys;
+    std::span<Sample> samples;
+    std::span<StorageRef> storages;
+    std::span<std::shared_ptr<const Schema>> schemas;
+    std::span<std::shared_ptr<const Origin>> origins;
+    std::span<std::span<const uint8_t>> buffers;
     uint64_t payload_bytes = 0;
+
+    // Owns: the reference is the caller's. Throws std::bad_alloc; the parts are then untouched.
+    static Block* make(const BlockParts& parts);
 
     [[nodiscard]] std::string_view key_of(uint32_t i) const {
         return std::string_view(keys).substr(key[i], key[i + 1] - key[i]);
@@ -87,8 +102,11 @@ struct Block {
     }
     void ref() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void unref() noexcept {
-        if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+        if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
     }
+
+  private:
+    void destroy() noexcept;
 };
 
 // An owned reference to a block.

@@ -125,38 +125,30 @@ void BlockBuilder::refer(std::span<const LooseField> fields) {
 
 void BlockBuilder::flush() {
     if (offset_.empty()) return;
-    const size_t n = offset_.size(), m = start_.size();
-    BlockRef block(new Block);
-    block->count = static_cast<uint32_t>(n);
-    block->field_count = static_cast<uint32_t>(m);
-    block->tables = std::make_unique_for_overwrite<uint64_t[]>(5 * n + 2 + 3 * m);
-    uint64_t* out = block->tables.get();
-    const auto place = [&](const uint64_t*& table, std::vector<uint64_t>& from) {
-        table = out;
-        out = std::copy(from.begin(), from.end(), out);
-        from.clear();
-    };
-    place(block->first_field, first_field_);
-    place(block->schema, schema_);
-    place(block->key, key_);
-    place(block->origin, origin_);
-    place(block->buffer, buffer_);
-    place(block->start, start_);
-    place(block->stop, stop_);
-    place(block->offset, offset_);
-    block->keys = keys_;
-    keys_.clear();
-    block->samples.resize(n);
-    for (size_t i = 0; i < n; ++i) block->samples[i] = {block.get(), static_cast<uint32_t>(i)};
     // Bindings make one view per buffer, so a buffer is as short as the fields in it allow.
-    block->buffers.reserve(storages_.size());
+    buffers_.clear();
     for (const StorageRef& storage : storages_)
-        block->buffers.emplace_back(storage->data,
-                                    storage == arena_ ? arena_used_ : storage->capacity);
-    block->storages = std::exchange(storages_, {});
-    block->schemas = std::exchange(schemas_, {});
-    block->origins = std::exchange(origins_, {});
-    block->payload_bytes = payload_bytes_;
+        buffers_.emplace_back(storage->data, storage == arena_ ? arena_used_ : storage->capacity);
+    BlockRef block(Block::make({.first_field = first_field_,
+                                .schema = schema_,
+                                .key = key_,
+                                .origin = origin_,
+                                .buffer = buffer_,
+                                .start = start_,
+                                .stop = stop_,
+                                .offset = offset_,
+                                .keys = keys_,
+                                .storages = storages_,
+                                .schemas = schemas_,
+                                .origins = origins_,
+                                .buffers = buffers_,
+                                .payload_bytes = payload_bytes_}));
+    for (auto* table : {&first_field_, &schema_, &key_, &origin_, &buffer_, &start_, &stop_, &offset_})
+        table->clear();
+    keys_.clear();
+    storages_.clear();
+    schemas_.clear();
+    origins_.clear();
     arena_ = {};
     arena_used_ = 0;
     storage_bytes_ = payload_bytes_ = 0;

@@ -55,6 +55,7 @@ class BlockBuilder {
     std::vector<uint64_t> first_field_, schema_, key_, origin_, offset_, buffer_, start_, stop_;
     std::string keys_;
     std::vector<StorageRef> storages_;
+    std::vector<std::span<const uint8_t>> buffers_;  // only while a block is made
     std::vector<std::shared_ptr<const Schema>> schemas_;
     std::vector<std::shared_ptr<const Origin>> origins_;
     StorageRef arena_;  // the storage that copies go to, in storages_ too

@@ -10,7 +10,7 @@
 
 enum { SHARDS = 4, PER_SHARD = 300 };
 
-extern char **environ;
+extern char** environ;
 
 /* The child's exit status; a child that hangs is ended by its own alarm. */
 static int wait_for(pid_t child) {
@@ -22,15 +22,17 @@ static int wait_for(pid_t child) {
 
 /* What a child does with what it inherited; its exit status is the number of the first thing that
  * was wrong. */
-static int use_in_child(shf_stream *stream, shf_sample *sample, shf_block *block) {
-    shf_sample *next = (shf_sample *)stream;
-    shf_block *next_block = (shf_block *)stream;
+static int use_in_child(shf_stream* stream, shf_sample* sample, shf_block* block) {
+    shf_sample* next = (shf_sample*)stream;
+    shf_block* next_block = (shf_block*)stream;
     shf_error error;
     uint64_t value = 1;
     alarm(60);
     if (shf_stream_next(stream, &next, &error) != SHF_E_FORKED) return 1;
-    if (next != NULL || error.code != SHF_E_FORKED || strstr(error.message, "parent") == NULL) return 2;
-    if (shf_stream_next_block(stream, 0, &next_block, &error) != SHF_E_FORKED || next_block) return 3;
+    if (next != NULL || error.code != SHF_E_FORKED || strstr(error.message, "parent") == NULL)
+        return 2;
+    if (shf_stream_next_block(stream, 0, &next_block, &error) != SHF_E_FORKED || next_block)
+        return 3;
     if (shf_stream_stat(stream, SHF_STAT_SAMPLES, &value) != SHF_E_FORKED || value != 0) return 4;
     shf_stream_cancel(stream); /* of a stream that is not ours: nothing */
     if (!is_whole(sample)) return 5;
@@ -45,16 +47,16 @@ static int use_in_child(shf_stream *stream, shf_sample *sample, shf_block *block
 }
 
 static void test_child_of_a_fork(void) {
-    static const char *const shuffles[] = {"0", "50"};
+    static const char* const shuffles[] = {"0", "50"};
     for (int s = 0; s < 2; ++s)
         for (int started = 0; started < 2; ++started) {
-            shf_stream *other = open_stream("s0.tar", NULL);
-            shf_stream *stream =
+            shf_stream* other = open_stream("s0.tar", NULL);
+            shf_stream* stream =
                 open_stream("s{0..3}.tar", OPTIONS("threads", "3", "shuffle", shuffles[s]));
-            shf_sample *sample;
-            shf_block *block;
+            shf_sample* sample;
+            shf_block* block;
             shf_error error;
-            shf_stream *used = started ? stream : other;
+            shf_stream* used = started ? stream : other;
             CHECK_OK(shf_stream_next(stream, &sample, &error), &error);
             CHECK_OK(shf_stream_next_block(stream, 0, &block, &error), &error);
             size_t count = 1 + shf_block_count(block);
@@ -84,8 +86,8 @@ static void test_child_of_a_fork(void) {
 /* A child may open streams of its own, and its child again. */
 static int read_all(int depth) {
     alarm(60);
-    shf_stream *stream = open_stream("s{0..3}.tar", OPTIONS("threads", "2"));
-    shf_sample *sample;
+    shf_stream* stream = open_stream("s{0..3}.tar", OPTIONS("threads", "2"));
+    shf_sample* sample;
     size_t count = 0;
     if (stream == NULL) return 1;
     if (shf_stream_next(stream, &sample, NULL) != SHF_OK) return 2;
@@ -122,11 +124,12 @@ static void test_child_opens_its_own(void) {
 /* The end of a child does not end the parent's pipe command. */
 static void test_pipe_survives_a_child(void) {
     char url[800];
-    snprintf(url, sizeof url, "pipe:cat %s; sleep 0.3; cat %s", path_of("s0.tar"), path_of("s1.tar"));
-    const char *given = url;
-    shf_options *options = OPTIONS("concat", "true");
-    shf_stream *stream;
-    shf_sample *sample;
+    snprintf(url, sizeof url, "pipe:cat %s; sleep 0.3; cat %s", path_of("s0.tar"),
+             path_of("s1.tar"));
+    const char* given = url;
+    shf_options* options = OPTIONS("concat", "true");
+    shf_stream* stream;
+    shf_sample* sample;
     shf_error error;
     int32_t rc;
     size_t count = 1;
@@ -148,11 +151,11 @@ static void test_pipe_survives_a_child(void) {
 static void test_many_forks_and_spawns(void) {
     enum { RUNS = 500 };
     static char program[] = "/bin/true";
-    char *const words[] = {program, NULL};
-    shf_stream *stream = open_stream("s{0..3}.tar", OPTIONS("threads", "4", "epochs", "0", "lanes",
-                                                            "2", "memory", "2MiB"));
-    shf_sample *sample = NULL;
-    shf_block *block;
+    char* const words[] = {program, NULL};
+    shf_stream* stream = open_stream(
+        "s{0..3}.tar", OPTIONS("threads", "4", "epochs", "0", "lanes", "2", "memory", "2MiB"));
+    shf_sample* sample = NULL;
+    shf_block* block;
     shf_error error;
     size_t count = 0;
     fflush(NULL);

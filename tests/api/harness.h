@@ -18,22 +18,21 @@
 
 static int failed_checks = 0;
 
-#define CHECK(condition) \
-    ((condition) ? (void)0 : fail_check(__FILE__, __LINE__, #condition, NULL))
+#define CHECK(condition) ((condition) ? (void)0 : fail_check(__FILE__, __LINE__, #condition, NULL))
 /* A call that should give `code`; the error's message is printed when it does not. */
 #define CHECK_CODE(call, code, error) check_code(__FILE__, __LINE__, #call, (call), (code), (error))
 #define CHECK_OK(call, error) CHECK_CODE(call, SHF_OK, error)
 #define CHECK_TEXT(text, part) check_text(__FILE__, __LINE__, (text), (part))
 #define RUN(test) run_test(#test, test)
 
-static inline void fail_check(const char *file, int line, const char *what, const char *detail) {
+static inline void fail_check(const char* file, int line, const char* what, const char* detail) {
     ++failed_checks;
     fprintf(stderr, "%s:%d: failed: %s%s%s\n", file, line, what, detail ? ": " : "",
             detail ? detail : "");
 }
 
-static inline void check_code(const char *file, int line, const char *what, int32_t got,
-                              int32_t wanted, const shf_error *error) {
+static inline void check_code(const char* file, int line, const char* what, int32_t got,
+                              int32_t wanted, const shf_error* error) {
     char detail[1200];
     if (got == wanted && (got >= 0 || error == NULL || error->code == got)) return;
     snprintf(detail, sizeof detail, "%s, not %s (%s)", shf_error_name(got), shf_error_name(wanted),
@@ -42,11 +41,11 @@ static inline void check_code(const char *file, int line, const char *what, int3
 }
 
 /* `text` contains `part`. */
-static inline void check_text(const char *file, int line, const char *text, const char *part) {
+static inline void check_text(const char* file, int line, const char* text, const char* part) {
     if (text == NULL || strstr(text, part) == NULL) fail_check(file, line, part, text);
 }
 
-static inline void run_test(const char *name, void (*test)(void)) {
+static inline void run_test(const char* name, void (*test)(void)) {
     const int before = failed_checks;
     alarm(120); /* SIGALRM ends the program: no test may wait for ever */
     test();
@@ -79,9 +78,9 @@ enum { SLOWNESS = 1, SANITIZED = 0 };
 #endif
 
 /* Entries of /proc/self/fd or /proc/self/task. */
-static inline int count_entries(const char *path) {
+static inline int count_entries(const char* path) {
     int count = 0;
-    DIR *directory = opendir(path);
+    DIR* directory = opendir(path);
     if (directory == NULL) return -1;
     while (readdir(directory) != NULL) ++count;
     closedir(directory);

@@ -7,8 +7,7 @@
 
 static void test_version(void) {
     char text[32];
-    CHECK(shf_version() ==
-          SHF_VERSION_MAJOR * 65536 + SHF_VERSION_MINOR * 256 + SHF_VERSION_PATCH);
+    CHECK(shf_version() == SHF_VERSION_MAJOR * 65536 + SHF_VERSION_MINOR * 256 + SHF_VERSION_PATCH);
     snprintf(text, sizeof text, "%d.%d.%d", SHF_VERSION_MAJOR, SHF_VERSION_MINOR,
              SHF_VERSION_PATCH);
     CHECK(strcmp(shf_version_string(), text) == 0);
@@ -17,7 +16,7 @@ static void test_version(void) {
 static void test_error_texts(void) {
     static const struct {
         int32_t code;
-        const char *name;
+        const char* name;
     } codes[] = {{SHF_OK, "OK"},
                  {SHF_END, "END"},
                  {SHF_E_FORMAT, "FORMAT"},
@@ -65,14 +64,14 @@ static void test_error_layout(void) {
     CHECK(offsetof(shf_error, os_error) == 4);
     CHECK(offsetof(shf_error, offset) == 8);
     CHECK(offsetof(shf_error, message) == 16);
-    CHECK(sizeof(shf_bytes) == 2 * sizeof(void *));
-    CHECK(offsetof(shf_bytes, size) == sizeof(void *));
+    CHECK(sizeof(shf_bytes) == 2 * sizeof(void*));
+    CHECK(offsetof(shf_bytes, size) == sizeof(void*));
 }
 
 static void test_features(void) {
-    static const char *const names[] = {"gzip", "bzip2", "xz", "zstd", "lz4", "pipe"};
+    static const char* const names[] = {"gzip", "bzip2", "xz", "zstd", "lz4", "pipe"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
-        const char *version = shf_feature(names[i]);
+        const char* version = shf_feature(names[i]);
         CHECK(version != NULL && strlen(version) > 0);
     }
     CHECK(shf_feature("telepathy") == NULL);
@@ -82,29 +81,31 @@ static void test_features(void) {
 }
 
 static void test_described_options(void) {
-    static const char *const types[] = {"bool", "count", "bytes", "duration", "choice"};
-    shf_options *options = shf_options_new();
+    static const char* const types[] = {"bool", "count", "bytes", "duration", "choice"};
+    shf_options* options = shf_options_new();
     shf_error error;
     size_t count = 0;
     CHECK(options != NULL);
     for (; shf_option_describe(count, SHF_OPTION_NAME) != NULL; ++count) {
-        const char *name = shf_option_describe(count, SHF_OPTION_NAME);
-        const char *type = shf_option_describe(count, SHF_OPTION_TYPE);
-        const char *fallback = shf_option_describe(count, SHF_OPTION_DEFAULT);
-        const char *range = shf_option_describe(count, SHF_OPTION_RANGE);
+        const char* name = shf_option_describe(count, SHF_OPTION_NAME);
+        const char* type = shf_option_describe(count, SHF_OPTION_TYPE);
+        const char* fallback = shf_option_describe(count, SHF_OPTION_DEFAULT);
+        const char* range = shf_option_describe(count, SHF_OPTION_RANGE);
         bool known = false;
         CHECK(strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name));
         for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i)
             known = known || strcmp(type, types[i]) == 0;
         CHECK(known);
-        CHECK(strstr(range, strcmp(type, "bool") == 0 || strcmp(type, "choice") == 0 ? "|" : "..") !=
-              NULL);
+        CHECK(
+            strstr(range, strcmp(type, "bool") == 0 || strcmp(type, "choice") == 0 ? "|" : "..") !=
+            NULL);
         CHECK_TEXT(shf_option_describe(count, SHF_OPTION_OPENERS), "stream");
-        const char *help = shf_option_describe(count, SHF_OPTION_HELP);
+        const char* help = shf_option_describe(count, SHF_OPTION_HELP);
         CHECK(strlen(help) > 0 && strchr(help, '\n') == NULL);
         CHECK_OK(shf_options_set(options, name, fallback, &error), &error);
         /* Whatever the type, these are not values of it. */
-        static const char *const bad[] = {"", "nonsense", "-1", "1e3", " 1", "1 ", "0x10", "\x1b[31m"};
+        static const char* const bad[] = {"",   "nonsense", "-1",   "1e3",
+                                          " 1", "1 ",       "0x10", "\x1b[31m"};
         for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
             CHECK_CODE(shf_options_set(options, name, bad[i], &error), SHF_E_USAGE, &error);
             CHECK_TEXT(error.message, name);
@@ -126,21 +127,29 @@ static void test_option_values(void) {
     static const struct {
         const char *name, *value;
         int32_t code;
-    } cases[] = {{"threads", "4096", SHF_OK},        {"threads", "4097", SHF_E_USAGE},
-                 {"memory", "1MiB", SHF_OK},         {"memory", "1048575", SHF_E_USAGE},
-                 {"memory", "1.5 GiB", SHF_OK},      {"memory", "17TiB", SHF_E_USAGE},
-                 {"memory", "1mib", SHF_E_USAGE},    {"max_member", "1EiB", SHF_OK},
+    } cases[] = {{"threads", "4096", SHF_OK},
+                 {"threads", "4097", SHF_E_USAGE},
+                 {"memory", "1MiB", SHF_OK},
+                 {"memory", "1048575", SHF_E_USAGE},
+                 {"memory", "1.5 GiB", SHF_OK},
+                 {"memory", "17TiB", SHF_E_USAGE},
+                 {"memory", "1mib", SHF_E_USAGE},
+                 {"max_member", "1EiB", SHF_OK},
                  {"max_member", "16EiB", SHF_E_USAGE},
                  {"seed", "18446744073709551615", SHF_OK},
                  {"seed", "18446744073709551616", SHF_E_USAGE},
-                 {"seed", "1.5", SHF_E_USAGE},       {"shuffle_shards", "yes", SHF_OK},
-                 {"shuffle_shards", "0", SHF_OK},    {"shuffle_shards", "True", SHF_E_USAGE},
-                 {"timeout", "200ms", SHF_OK},       {"timeout", "2min", SHF_OK},
+                 {"seed", "1.5", SHF_E_USAGE},
+                 {"shuffle_shards", "yes", SHF_OK},
+                 {"shuffle_shards", "0", SHF_OK},
+                 {"shuffle_shards", "True", SHF_E_USAGE},
+                 {"timeout", "200ms", SHF_OK},
+                 {"timeout", "2min", SHF_OK},
                  {"timeout", "1000001s", SHF_E_USAGE},
                  {"timeout", "200 parsecs", SHF_E_USAGE},
-                 {"on_error", "skip_shard", SHF_OK}, {"on_error", "skip", SHF_E_USAGE},
+                 {"on_error", "skip_shard", SHF_OK},
+                 {"on_error", "skip", SHF_E_USAGE},
                  {"on_error", "raise|skip_sample", SHF_E_USAGE}};
-    shf_options *options = shf_options_new();
+    shf_options* options = shf_options_new();
     shf_error error;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         memset(&error, 0x55, sizeof error);
@@ -158,17 +167,19 @@ static void test_option_values(void) {
 }
 
 static void test_nearest_option(void) {
-    static const char *const pairs[][2] = {{"shufle", "\"shuffle\""}, {"seeds", "\"seed\""},
-                                           {"max-skips", "\"max_skips\""}, {"timout", "\"timeout\""},
+    static const char* const pairs[][2] = {{"shufle", "\"shuffle\""},
+                                           {"seeds", "\"seed\""},
+                                           {"max-skips", "\"max_skips\""},
+                                           {"timout", "\"timeout\""},
                                            {"wordl_size", "\"world_size\""}};
-    shf_options *options = shf_options_new();
+    shf_options* options = shf_options_new();
     shf_error error;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; ++i) {
         CHECK_CODE(shf_options_set(options, pairs[i][0], "1", &error), SHF_E_USAGE, &error);
         CHECK_TEXT(error.message, pairs[i][0]);
         CHECK_TEXT(error.message, pairs[i][1]);
     }
-    char *name = malloc(100001);
+    char* name = malloc(100001);
     memset(name, 'x', 100000);
     name[100000] = '\0';
     CHECK_CODE(shf_options_set(options, name, "1", &error), SHF_E_USAGE, &error);
@@ -179,9 +190,9 @@ static void test_nearest_option(void) {
 
 /* What options hold is seen through what a stream does: 4 consumers need 4 shards, 3 do not. */
 static void test_failed_set_changes_nothing(void) {
-    const char *url = "{0..2}.tar";
-    shf_options *options = OPTIONS("world_size", "3");
-    shf_stream *stream = NULL;
+    const char* url = "{0..2}.tar";
+    shf_options* options = OPTIONS("world_size", "3");
+    shf_stream* stream = NULL;
     shf_error error;
     CHECK_CODE(shf_options_set(options, "world_size", "0", &error), SHF_E_USAGE, &error);
     CHECK_CODE(shf_options_set(options, "world_size", "4x", &error), SHF_E_USAGE, &error);
@@ -200,8 +211,8 @@ struct urls {
     size_t count, stop_after;
 };
 
-static int32_t take_url(void *ctx, const char *url, size_t size) {
-    struct urls *urls = ctx;
+static int32_t take_url(void* ctx, const char* url, size_t size) {
+    struct urls* urls = ctx;
     CHECK(strlen(url) == size);
     strncat(urls->text, url, sizeof urls->text - strlen(urls->text) - 1);
     strncat(urls->text, " ", sizeof urls->text - strlen(urls->text) - 1);
@@ -209,7 +220,7 @@ static int32_t take_url(void *ctx, const char *url, size_t size) {
 }
 
 static void test_expand_urls(void) {
-    static const char *const given[] = {"a-{08..10}.tar::b.tar", "{x,y}{0..1}"};
+    static const char* const given[] = {"a-{08..10}.tar::b.tar", "{x,y}{0..1}"};
     struct urls urls = {.count = 0};
     shf_error error;
     CHECK_OK(shf_expand_urls(given, 2, NULL, take_url, &urls, &error), &error);
@@ -220,23 +231,23 @@ static void test_expand_urls(void) {
     CHECK(some.count == 3);
 
     struct urls raw = {.count = 0};
-    shf_options *options = OPTIONS("expand", "false");
+    shf_options* options = OPTIONS("expand", "false");
     CHECK_OK(shf_expand_urls(given, 2, options, take_url, &raw, &error), &error);
     CHECK(strcmp(raw.text, "a-{08..10}.tar::b.tar {x,y}{0..1} ") == 0);
     shf_options_free(options);
 
     /* Stopping early does not build what comes after: a hundred million URLs take no time. */
-    const char *many = "{00000000..99999999}";
+    const char* many = "{00000000..99999999}";
     struct urls first = {.stop_after = 2};
     const double start = seconds();
     CHECK_CODE(shf_expand_urls(&many, 1, NULL, take_url, &first, &error), SHF_E_CANCELLED, &error);
     CHECK(seconds() - start < 1 * SLOWNESS);
     CHECK(strcmp(first.text, "00000000 00000001 ") == 0);
 
-    const char *bad = "a-{1..2";
+    const char* bad = "a-{1..2";
     struct urls none = {.count = 0};
     CHECK_CODE(shf_expand_urls(&bad, 1, NULL, take_url, &none, &error), SHF_E_USAGE, &error);
-    const char *absent = "@/nonexistent/list";
+    const char* absent = "@/nonexistent/list";
     CHECK_CODE(shf_expand_urls(&absent, 1, NULL, take_url, &none, &error), SHF_E_IO, &error);
     options = OPTIONS("max_shards", "5");
     CHECK_CODE(shf_expand_urls(given, 2, options, take_url, &none, &error), SHF_E_LIMIT, &error);
@@ -244,7 +255,7 @@ static void test_expand_urls(void) {
     shf_options_free(options);
     CHECK_CODE(shf_expand_urls(given, 2, NULL, NULL, NULL, &error), SHF_E_USAGE, &error);
     CHECK_CODE(shf_expand_urls(NULL, 2, NULL, take_url, &none, &error), SHF_E_USAGE, &error);
-    const char *const hole[] = {"a", NULL};
+    const char* const hole[] = {"a", NULL};
     CHECK_CODE(shf_expand_urls(hole, 2, NULL, take_url, &none, &error), SHF_E_USAGE, &error);
     CHECK(none.count == 0);
     CHECK_OK(shf_expand_urls(NULL, 0, NULL, take_url, &none, NULL), NULL);
@@ -263,7 +274,7 @@ static void test_stat_names(void) {
     for (int32_t code = SHF_E_FORMAT; code >= SHF_E_CHILD; --code) {
         char name[64] = "skips_";
         strcat(name, shf_error_name(code));
-        for (char *c = name; *c != '\0'; ++c)
+        for (char* c = name; *c != '\0'; ++c)
             if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
         CHECK(strcmp(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS - code), name) == 0);
     }

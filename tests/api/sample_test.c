@@ -6,8 +6,8 @@
 enum { SHARDS = 4, PER_SHARD = 150, ALL = SHARDS * PER_SHARD };
 
 static void test_next(void) {
-    shf_stream *stream = open_stream("s{0..3}.tar", NULL);
-    shf_sample *sample = NULL;
+    shf_stream* stream = open_stream("s{0..3}.tar", NULL);
+    shf_sample* sample = NULL;
     shf_error error;
     int32_t rc;
     uint64_t value, bytes = 0, count = 0;
@@ -17,13 +17,13 @@ static void test_next(void) {
         shf_sample_key(sample, &key);
         shf_sample_url(sample, &url);
         CHECK(url.data[url.size] == '\0');
-        CHECK(strlen((const char *)url.data) == url.size);
+        CHECK(strlen((const char*)url.data) == url.size);
         char expected[700];
         const int shard = (int)(count / PER_SHARD), number = (int)(count % PER_SHARD);
         snprintf(expected, sizeof expected, "s%d/%06d", shard, number);
         CHECK(key.size == strlen(expected) && memcmp(key.data, expected, key.size) == 0);
         snprintf(expected, sizeof expected, "%s/s%d.tar", shard_directory, shard);
-        CHECK(strcmp((const char *)url.data, expected) == 0);
+        CHECK(strcmp((const char*)url.data, expected) == 0);
         CHECK(shf_sample_position(sample, SHF_POSITION_EPOCH) == 0);
         CHECK(shf_sample_position(sample, SHF_POSITION_LANE) == 0);
         CHECK(shf_sample_position(sample, SHF_POSITION_SHARD) == (uint64_t)shard);
@@ -59,14 +59,14 @@ static void test_next(void) {
     CHECK(shf_stream_stat(stream, SHF_STAT_MEMORY_PEAK, &value) == SHF_OK && value > 0);
     for (int i = 0; i < 3; ++i) /* the end repeats */
         CHECK_CODE(shf_stream_next(stream, &sample, &error), SHF_END, &error);
-    shf_block *block = NULL;
+    shf_block* block = NULL;
     CHECK_CODE(shf_stream_next_block(stream, 0, &block, &error), SHF_END, &error);
     shf_stream_close(stream);
 }
 
 /* The tables say the same as the sample functions. */
-static void check_tables(const shf_block *block) {
-    const uint64_t *column[SHF_BLOCK_COLUMNS + 1];
+static void check_tables(const shf_block* block) {
+    const uint64_t* column[SHF_BLOCK_COLUMNS + 1];
     size_t length[SHF_BLOCK_COLUMNS + 1];
     const size_t n = shf_block_count(block);
     shf_bytes keys, bytes, name, data;
@@ -74,7 +74,7 @@ static void check_tables(const shf_block *block) {
     length[SHF_BLOCK_COLUMNS] = 4711;
     shf_block_columns(block, SHF_BLOCK_COLUMNS + 1, column, length);
     CHECK(column[SHF_BLOCK_COLUMNS] == NULL && length[SHF_BLOCK_COLUMNS] == 4711);
-    const uint64_t *first_field = column[SHF_BLOCK_FIRST_FIELD];
+    const uint64_t* first_field = column[SHF_BLOCK_FIRST_FIELD];
     const size_t m = (size_t)first_field[n];
     CHECK(n >= 1 && m == 2 * n && first_field[0] == 0);
     CHECK(length[SHF_BLOCK_FIRST_FIELD] == n + 1 && length[SHF_BLOCK_KEY] == n + 1);
@@ -84,7 +84,7 @@ static void check_tables(const shf_block *block) {
     shf_block_keys(block, &keys);
     CHECK(column[SHF_BLOCK_KEY][0] == 0 && column[SHF_BLOCK_KEY][n] == keys.size);
     for (size_t i = 0; i < n; ++i) {
-        const shf_sample *sample = shf_block_sample(block, i);
+        const shf_sample* sample = shf_block_sample(block, i);
         CHECK(is_whole(sample));
         shf_sample_key(sample, &bytes);
         CHECK(bytes.data == keys.data + column[SHF_BLOCK_KEY][i]);
@@ -112,20 +112,20 @@ static void check_tables(const shf_block *block) {
     CHECK(shf_block_schema(block, SIZE_MAX, &bytes) == SHF_E_NOT_FOUND && bytes.size == 0);
     CHECK(shf_block_url(block, SIZE_MAX, &bytes) == SHF_E_NOT_FOUND);
     CHECK(shf_block_buffer(block, 0, NULL) == SHF_OK);
-    const uint64_t *two[2] = {NULL, NULL};
+    const uint64_t* two[2] = {NULL, NULL};
     shf_block_columns(block, 2, two, NULL);
     CHECK(two[0] == column[0] && two[1] == column[1]);
 }
 
 static void test_blocks(void) {
-    static const char *const shuffles[] = {"0", "20"};
-    static const char *const lanes[] = {"1", "4"};
+    static const char* const shuffles[] = {"0", "20"};
+    static const char* const lanes[] = {"1", "4"};
     for (int s = 0; s < 2; ++s)
         for (int l = 0; l < 2; ++l)
             for (size_t most = 0; most < 40; most += 13) {
-                shf_options *options = OPTIONS("shuffle", shuffles[s], "lanes", lanes[l]);
-                shf_stream *stream = open_stream("s{0..3}.tar", options);
-                shf_block *block;
+                shf_options* options = OPTIONS("shuffle", shuffles[s], "lanes", lanes[l]);
+                shf_stream* stream = open_stream("s{0..3}.tar", options);
+                shf_block* block;
                 shf_error error;
                 size_t all = 0;
                 int32_t rc;
@@ -143,7 +143,7 @@ static void test_blocks(void) {
 }
 
 /* Appends the sample's key to a list that is as long as all keys together. */
-static void note(char *list, const shf_sample *sample) {
+static void note(char* list, const shf_sample* sample) {
     shf_bytes key;
     shf_sample_key(sample, &key);
     const size_t used = strlen(list);
@@ -152,24 +152,24 @@ static void note(char *list, const shf_sample *sample) {
 }
 
 static void test_mixed_calls(void) {
-    static const char *const shuffles[] = {"0", "20"};
-    static const char *const lanes[] = {"1", "2", "4"};
+    static const char* const shuffles[] = {"0", "20"};
+    static const char* const lanes[] = {"1", "2", "4"};
     static char alone[ALL * 16], mixed[ALL * 16];
     for (int s = 0; s < 2; ++s)
         for (int l = 0; l < 3; ++l) {
             alone[0] = mixed[0] = '\0';
-            shf_sample *sample;
-            shf_block *block;
+            shf_sample* sample;
+            shf_block* block;
             shf_error error;
-            shf_stream *stream = open_stream(
+            shf_stream* stream = open_stream(
                 "s{0..3}.tar", OPTIONS("shuffle", shuffles[s], "lanes", lanes[l], "seed", "5"));
             while (shf_stream_next(stream, &sample, &error) == SHF_OK) {
                 note(alone, sample);
                 shf_sample_unref(sample);
             }
             shf_stream_close(stream);
-            stream = open_stream("s{0..3}.tar", OPTIONS("shuffle", shuffles[s], "lanes", lanes[l],
-                                                        "seed", "5"));
+            stream = open_stream("s{0..3}.tar",
+                                 OPTIONS("shuffle", shuffles[s], "lanes", lanes[l], "seed", "5"));
             int32_t rc = SHF_OK;
             for (unsigned turn = 0; rc == SHF_OK; ++turn) {
                 if (turn % 3 != 0) {
@@ -191,18 +191,18 @@ static void test_mixed_calls(void) {
 }
 
 static void test_lifetimes(void) {
-    shf_sample *kept[ALL];
+    shf_sample* kept[ALL];
     shf_block *block, *held;
     shf_error error;
     size_t count = 0;
-    shf_stream *stream = open_stream("s{0..3}.tar", NULL);
+    shf_stream* stream = open_stream("s{0..3}.tar", NULL);
     CHECK_OK(shf_stream_next_block(stream, 0, &block, &error), &error);
     held = shf_block_ref(block);
     CHECK(held == block);
     kept[count++] = shf_sample_ref(shf_block_sample(block, 0));
     kept[count++] = shf_sample_ref(shf_block_sample(block, shf_block_count(block) - 1));
     CHECK(kept[0] == shf_block_sample(block, 0));
-    for (shf_sample *sample; shf_stream_next(stream, &sample, &error) == SHF_OK;) {
+    for (shf_sample* sample; shf_stream_next(stream, &sample, &error) == SHF_OK;) {
         if (count < 200)
             kept[count++] = sample;
         else
@@ -225,11 +225,11 @@ static void test_lifetimes(void) {
 
 static void test_null(void) {
     shf_error error;
-    shf_bytes bytes = {(const uint8_t *)"x", 1};
-    shf_sample *sample = (shf_sample *)&error;
-    shf_block *block = (shf_block *)&error;
-    shf_stream *stream = (shf_stream *)&error;
-    const char *url = path_of("s0.tar");
+    shf_bytes bytes = {(const uint8_t*)"x", 1};
+    shf_sample* sample = (shf_sample*)&error;
+    shf_block* block = (shf_block*)&error;
+    shf_stream* stream = (shf_stream*)&error;
+    const char* url = path_of("s0.tar");
     uint64_t value = 1;
 
     shf_options_free(NULL);
@@ -241,7 +241,7 @@ static void test_null(void) {
     shf_block_unref(NULL);
     CHECK(shf_sample_ref(NULL) == NULL);
     CHECK(shf_block_ref(NULL) == NULL);
-    shf_options *options = shf_options_new();
+    shf_options* options = shf_options_new();
     CHECK_CODE(shf_options_set(NULL, "seed", "1", &error), SHF_E_USAGE, &error);
     CHECK_CODE(shf_options_set(options, NULL, "1", &error), SHF_E_USAGE, &error);
     CHECK_CODE(shf_options_set(options, "seed", NULL, &error), SHF_E_USAGE, &error);
@@ -251,10 +251,10 @@ static void test_null(void) {
     CHECK_CODE(shf_stream_open(NULL, &url, 1, NULL, &error), SHF_E_USAGE, &error);
     CHECK_CODE(shf_stream_open(&stream, NULL, 1, NULL, &error), SHF_E_USAGE, &error);
     CHECK(stream == NULL);
-    stream = (shf_stream *)&error;
+    stream = (shf_stream*)&error;
     CHECK_CODE(shf_stream_open(&stream, NULL, 0, NULL, &error), SHF_E_USAGE, &error);
     CHECK(stream == NULL);
-    const char *const hole[] = {url, NULL};
+    const char* const hole[] = {url, NULL};
     CHECK_CODE(shf_stream_open(&stream, hole, 2, NULL, &error), SHF_E_USAGE, &error);
     CHECK_CODE(shf_stream_open(&stream, hole, 2, NULL, NULL), SHF_E_USAGE, NULL);
 
@@ -281,7 +281,7 @@ static void test_null(void) {
     shf_sample_unref(sample);
     shf_stream_close(stream);
 
-    bytes = (shf_bytes){(const uint8_t *)"x", 1};
+    bytes = (shf_bytes){(const uint8_t*)"x", 1};
     shf_sample_key(NULL, &bytes);
     CHECK(bytes.data == NULL && bytes.size == 0);
     shf_sample_url(NULL, &bytes);
@@ -292,7 +292,7 @@ static void test_null(void) {
     CHECK(shf_block_count(NULL) == 0);
     CHECK(shf_block_sample(NULL, 0) == NULL);
     shf_block_columns(NULL, 7, NULL, NULL);
-    bytes = (shf_bytes){(const uint8_t *)"x", 1};
+    bytes = (shf_bytes){(const uint8_t*)"x", 1};
     shf_block_keys(NULL, &bytes);
     CHECK(bytes.data == NULL && bytes.size == 0);
     shf_block_keys(NULL, NULL);
@@ -305,7 +305,7 @@ static void test_null(void) {
  * for its tables: "on failure every output is NULL or 0". */
 static void test_null_block_columns(void) {
     const uint64_t one = 1;
-    const uint64_t *columns[2] = {&one, &one};
+    const uint64_t* columns[2] = {&one, &one};
     size_t counts[2] = {1, 1};
     shf_block_columns(NULL, 2, columns, counts);
     CHECK(columns[0] == NULL && columns[1] == NULL);
@@ -313,15 +313,15 @@ static void test_null_block_columns(void) {
 }
 
 static void test_field_names(void) {
-    FILE *file = fopen(path_of("names.tar"), "wb");
+    FILE* file = fopen(path_of("names.tar"), "wb");
     put_member(file, "Dir.v1/Key.JPG", "a", 1);
     put_member(file, "Dir.v1/Key.Seg.PNG", "bc", 2);
     put_member(file, "Dir.v1/Key.", "", 0);
     put_member(file, "next.cls", "7", 1);
     put_end(file);
     fclose(file);
-    shf_stream *stream = open_stream("names.tar", NULL);
-    shf_sample *sample;
+    shf_stream* stream = open_stream("names.tar", NULL);
+    shf_sample* sample;
     shf_bytes bytes;
     shf_error error;
     CHECK_OK(shf_stream_next(stream, &sample, &error), &error);

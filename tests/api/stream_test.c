@@ -1,4 +1,5 @@
-/* A stream as several threads see it, its waits, its callbacks, and what is left when it is closed. */
+/* A stream as several threads see it, its waits, its callbacks, and what is left when it is closed.
+ */
 #include "harness.h"
 
 #include "tar_shards.h"
@@ -26,17 +27,18 @@ static void check_nothing_is_left(void) {
 }
 
 static void test_close_leaves_nothing(void) {
-    static const char *const urls[] = {"s{0..3}.tar", "pipe"};
+    static const char* const urls[] = {"s{0..3}.tar", "pipe"};
     char pipe_url[800];
     snprintf(pipe_url, sizeof pipe_url, "pipe:cat %s; sleep 100", path_of("s0.tar"));
     note_what_is_open();
     for (int where = 0; where < 4; ++where)
         for (int u = 0; u < 2; ++u) {
-            const char *url = u == 0 ? path_of(urls[0]) : pipe_url;
-            shf_stream *stream;
-            shf_sample *sample;
+            const char* url = u == 0 ? path_of(urls[0]) : pipe_url;
+            shf_stream* stream;
+            shf_sample* sample;
             shf_error error;
-            shf_options *options = OPTIONS("threads", "3", "epochs", "0", "lanes", u == 0 ? "2" : "1");
+            shf_options* options =
+                OPTIONS("threads", "3", "epochs", "0", "lanes", u == 0 ? "2" : "1");
             CHECK_OK(shf_stream_open(&stream, &url, 1, options, &error), &error);
             shf_options_free(options);
             /* Nothing starts before the first call. */
@@ -62,9 +64,9 @@ static void test_end_leaves_nothing(void) {
     note_what_is_open();
     for (int i = 0; i < 20; ++i) {
         snprintf(url, sizeof url, "pipe:cat %s", path_of("s0.tar"));
-        const char *given = url;
-        shf_stream *stream;
-        shf_sample *sample;
+        const char* given = url;
+        shf_stream* stream;
+        shf_sample* sample;
         shf_error error;
         int32_t rc;
         CHECK_OK(shf_stream_open(&stream, &given, 1, NULL, &error), &error);
@@ -79,7 +81,7 @@ static void test_end_leaves_nothing(void) {
 /* ---- Blocked calls --------------------------------------------------------------------------- */
 
 /* A FIFO that has a writer, which is us: readers wait for bytes that never come. */
-static int make_fifo(const char *name) {
+static int make_fifo(const char* name) {
     CHECK(mkfifo(path_of(name), 0600) == 0);
     const int fd = open(path_of(name), O_RDWR);
     CHECK(fd >= 0);
@@ -87,17 +89,17 @@ static int make_fifo(const char *name) {
 }
 
 struct call {
-    shf_stream *stream;
+    shf_stream* stream;
     bool block;
     int32_t rc;
     double began, ended;
     shf_error error;
 };
 
-static void *run_call(void *ctx) {
-    struct call *call = ctx;
-    shf_sample *sample = NULL;
-    shf_block *block = NULL;
+static void* run_call(void* ctx) {
+    struct call* call = ctx;
+    shf_sample* sample = NULL;
+    shf_block* block = NULL;
     call->began = seconds();
     call->rc = call->block ? shf_stream_next_block(call->stream, 0, &block, &call->error)
                            : shf_stream_next(call->stream, &sample, &call->error);
@@ -107,11 +109,11 @@ static void *run_call(void *ctx) {
     return NULL;
 }
 
-static void check_cancel(const char *url, bool block, const char *lanes) {
-    shf_stream *stream;
+static void check_cancel(const char* url, bool block, const char* lanes) {
+    shf_stream* stream;
     shf_error error;
-    shf_sample *sample;
-    shf_options *options = OPTIONS("lanes", lanes);
+    shf_sample* sample;
+    shf_options* options = OPTIONS("lanes", lanes);
     CHECK_OK(shf_stream_open(&stream, &url, 1, options, &error), &error);
     shf_options_free(options);
     struct call call = {.stream = stream, .block = block};
@@ -124,7 +126,7 @@ static void check_cancel(const char *url, bool block, const char *lanes) {
     CHECK_CODE(call.rc, SHF_E_CANCELLED, &call.error);
     CHECK(call.ended - start < 0.1 * SLOWNESS);
     /* It repeats, for both calls and without a wait. */
-    shf_block *none;
+    shf_block* none;
     CHECK_CODE(shf_stream_next(stream, &sample, &error), SHF_E_CANCELLED, &error);
     CHECK_CODE(shf_stream_next_block(stream, 0, &none, &error), SHF_E_CANCELLED, &error);
     CHECK(sample == NULL && none == NULL);
@@ -153,8 +155,8 @@ static void test_cancel_while_blocked(void) {
 }
 
 static void test_cancel_before_the_first_call(void) {
-    shf_stream *stream = open_stream("s0.tar", NULL);
-    shf_sample *sample;
+    shf_stream* stream = open_stream("s0.tar", NULL);
+    shf_sample* sample;
     shf_error error;
     shf_stream_cancel(stream);
     CHECK_CODE(shf_stream_next(stream, &sample, &error), SHF_E_CANCELLED, &error);
@@ -162,9 +164,9 @@ static void test_cancel_before_the_first_call(void) {
     shf_stream_close(stream);
 }
 
-static void write_all(int fd, const char *name, size_t from, size_t to) {
-    char *bytes = malloc(to - from);
-    FILE *file = fopen(path_of(name), "rb");
+static void write_all(int fd, const char* name, size_t from, size_t to) {
+    char* bytes = malloc(to - from);
+    FILE* file = fopen(path_of(name), "rb");
     fseek(file, (long)from, SEEK_SET);
     const size_t got = fread(bytes, 1, to - from, file);
     fclose(file);
@@ -177,7 +179,7 @@ static void write_all(int fd, const char *name, size_t from, size_t to) {
     free(bytes);
 }
 
-static size_t size_of(const char *name) {
+static size_t size_of(const char* name) {
     struct stat state;
     CHECK(stat(path_of(name), &state) == 0);
     return (size_t)state.st_size;
@@ -187,7 +189,7 @@ static size_t size_of(const char *name) {
 static void test_timeout(void) {
     for (int block = 0; block < 2; ++block) {
         const int fd = make_fifo("slow.fifo");
-        shf_stream *stream = open_stream("slow.fifo", OPTIONS("timeout", "100ms"));
+        shf_stream* stream = open_stream("slow.fifo", OPTIONS("timeout", "100ms"));
         shf_error error;
         for (int i = 0; i < 2; ++i) {
             struct call call = {.stream = stream, .block = block};
@@ -200,7 +202,7 @@ static void test_timeout(void) {
         /* The first two samples and half of the third: two come at once, without more bytes. */
         const size_t size = size_of("tiny.tar");
         write_all(fd, "tiny.tar", 0, 2 * 2048 + 700);
-        shf_sample *sample;
+        shf_sample* sample;
         size_t count = 0;
         int timeouts = 0;
         for (; count < 2 && timeouts < 20 * SLOWNESS;) {
@@ -232,11 +234,11 @@ static void test_timeout(void) {
 /* Whoever is second inside a call is told so, and the first one is not disturbed. */
 static void test_two_threads(void) {
     const int fd = make_fifo("shared.fifo");
-    shf_stream *stream = open_stream("shared.fifo", NULL);
+    shf_stream* stream = open_stream("shared.fifo", NULL);
     struct call call = {.stream = stream};
     pthread_t thread;
-    shf_sample *sample;
-    shf_block *block;
+    shf_sample* sample;
+    shf_block* block;
     shf_error error;
     uint64_t value = 1;
     pthread_create(&thread, NULL, run_call, &call);
@@ -265,13 +267,13 @@ static void test_two_threads(void) {
 }
 
 struct crowd {
-    shf_stream *stream;
+    shf_stream* stream;
     size_t taken, refused, broken;
 };
 
-static void *take_in_crowd(void *ctx) {
-    struct crowd *crowd = ctx;
-    shf_sample *sample;
+static void* take_in_crowd(void* ctx) {
+    struct crowd* crowd = ctx;
+    shf_sample* sample;
     int32_t rc;
     while ((rc = shf_stream_next(crowd->stream, &sample, NULL)) != SHF_END) {
         if (rc == SHF_OK) {
@@ -289,8 +291,9 @@ static void *take_in_crowd(void *ctx) {
 }
 
 static void test_crowd(void) {
-    shf_stream *stream = open_stream("s{0..3}.tar", OPTIONS("lanes", "2", "threads", "2"));
-    struct crowd crowds[4] = {{stream, 0, 0, 0}, {stream, 0, 0, 0}, {stream, 0, 0, 0}, {stream, 0, 0, 0}};
+    shf_stream* stream = open_stream("s{0..3}.tar", OPTIONS("lanes", "2", "threads", "2"));
+    struct crowd crowds[4] = {
+        {stream, 0, 0, 0}, {stream, 0, 0, 0}, {stream, 0, 0, 0}, {stream, 0, 0, 0}};
     pthread_t threads[4];
     size_t taken = 0;
     for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, take_in_crowd, &crowds[i]);
@@ -305,12 +308,12 @@ static void test_crowd(void) {
 
 /* Samples are read and released by many threads while the stream goes on. */
 struct handed {
-    shf_sample *samples[ALL];
+    shf_sample* samples[ALL];
     size_t count, broken;
 };
 
-static void *read_handed(void *ctx) {
-    struct handed *handed = ctx;
+static void* read_handed(void* ctx) {
+    struct handed* handed = ctx;
     for (size_t i = 0; i < handed->count; ++i) {
         handed->broken += !is_whole(handed->samples[i]);
         shf_sample_unref(handed->samples[i]);
@@ -320,8 +323,8 @@ static void *read_handed(void *ctx) {
 
 static void test_samples_of_many_threads(void) {
     static struct handed handed[3];
-    shf_stream *stream = open_stream("s{0..3}.tar", OPTIONS("epochs", "2"));
-    shf_sample *sample;
+    shf_stream* stream = open_stream("s{0..3}.tar", OPTIONS("epochs", "2"));
+    shf_sample* sample;
     pthread_t threads[3];
     for (size_t i = 0; i < ALL; ++i) {
         CHECK_OK(shf_stream_next(stream, &sample, NULL), NULL);
@@ -349,8 +352,8 @@ struct log {
     char last[2048];
 };
 
-static void take_message(void *ctx, int32_t level, const char *message) {
-    struct log *log = ctx;
+static void take_message(void* ctx, int32_t level, const char* message) {
+    struct log* log = ctx;
     ++log->count;
     log->strangers += !pthread_equal(pthread_self(), log->caller);
     if (level < log->worst) log->worst = level;
@@ -362,11 +365,11 @@ static void test_log(void) {
     static const int32_t levels[] = {SHF_LOG_ERROR, SHF_LOG_WARNING, SHF_LOG_INFO};
     for (int i = 0; i < 4; ++i) {
         struct log log = {.caller = pthread_self(), .worst = 99};
-        shf_options *options = OPTIONS("on_error", "skip_sample", "threads", "3");
+        shf_options* options = OPTIONS("on_error", "skip_sample", "threads", "3");
         shf_options_set_log(options, i < 3 ? levels[i] : SHF_LOG_INFO, take_message, &log);
         if (i == 3) shf_options_set_log(options, SHF_LOG_INFO, NULL, &log);
-        shf_stream *stream = open_stream("{s0,cut,s1}.tar", options);
-        shf_sample *sample;
+        shf_stream* stream = open_stream("{s0,cut,s1}.tar", options);
+        shf_sample* sample;
         shf_error error;
         int32_t rc;
         size_t count = 0;
@@ -400,14 +403,14 @@ struct heap {
     bool watch_callers;
     size_t strangers, wrong, live, live_bytes, calls, fail_after;
     struct {
-        unsigned char *data;
+        unsigned char* data;
         size_t size;
     } pieces[4096];
 };
 
-static void *heap_alloc(void *ctx, size_t size, size_t alignment) {
-    struct heap *heap = ctx;
-    void *data = NULL;
+static void* heap_alloc(void* ctx, size_t size, size_t alignment) {
+    struct heap* heap = ctx;
+    void* data = NULL;
     pthread_mutex_lock(&heap->mutex);
     heap->strangers += heap->watch_callers && !pthread_equal(pthread_self(), heap->caller);
     heap->wrong += alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > 4096;
@@ -421,8 +424,8 @@ static void *heap_alloc(void *ctx, size_t size, size_t alignment) {
     return data;
 }
 
-static void heap_free(void *ctx, void *pointer, size_t size) {
-    struct heap *heap = ctx;
+static void heap_free(void* ctx, void* pointer, size_t size) {
+    struct heap* heap = ctx;
     pthread_mutex_lock(&heap->mutex);
     heap->strangers += heap->watch_callers && !pthread_equal(pthread_self(), heap->caller);
     size_t i = 0;
@@ -438,7 +441,7 @@ static void heap_free(void *ctx, void *pointer, size_t size) {
     pthread_mutex_unlock(&heap->mutex);
 }
 
-static bool heap_has(struct heap *heap, shf_bytes bytes) {
+static bool heap_has(struct heap* heap, shf_bytes bytes) {
     if (bytes.size == 0) return true;
     bool found = false;
     pthread_mutex_lock(&heap->mutex);
@@ -449,7 +452,7 @@ static bool heap_has(struct heap *heap, shf_bytes bytes) {
     return found;
 }
 
-static bool all_in_heap(struct heap *heap, const shf_sample *sample) {
+static bool all_in_heap(struct heap* heap, const shf_sample* sample) {
     for (size_t i = 0; i < shf_sample_count(sample); ++i) {
         shf_bytes data;
         shf_sample_field(sample, i, NULL, &data);
@@ -458,8 +461,8 @@ static bool all_in_heap(struct heap *heap, const shf_sample *sample) {
     return true;
 }
 
-static struct heap *new_heap(void) {
-    struct heap *heap = calloc(1, sizeof *heap);
+static struct heap* new_heap(void) {
+    struct heap* heap = calloc(1, sizeof *heap);
     pthread_mutex_init(&heap->mutex, NULL);
     heap->caller = pthread_self();
     heap->watch_callers = true;
@@ -467,16 +470,16 @@ static struct heap *new_heap(void) {
     return heap;
 }
 
-static void check_allocator(const char *url, shf_options *options, bool blocks) {
-    struct heap *heap = new_heap();
-    shf_sample *kept[64];
+static void check_allocator(const char* url, shf_options* options, bool blocks) {
+    struct heap* heap = new_heap();
+    shf_sample* kept[64];
     size_t count = 0, kept_count = 0;
-    shf_sample *sample;
-    shf_block *block;
+    shf_sample* sample;
+    shf_block* block;
     shf_error error;
     int32_t rc = SHF_OK;
     shf_options_set_allocator(options, heap_alloc, heap_free, heap);
-    shf_stream *stream = open_stream(url, options);
+    shf_stream* stream = open_stream(url, options);
     CHECK(heap->calls == 0);
     while (rc == SHF_OK) {
         size_t n = 1;
@@ -512,8 +515,8 @@ static void check_allocator(const char *url, shf_options *options, bool blocks) 
 }
 
 static void test_allocator(void) {
-    static const char *const threads[] = {"1", "3"};
-    static const char *const memories[] = {"1MiB", "256MiB"};
+    static const char* const threads[] = {"1", "3"};
+    static const char* const memories[] = {"1MiB", "256MiB"};
     for (int t = 0; t < 2; ++t)
         for (int m = 0; m < 2; ++m)
             for (int blocks = 0; blocks < 2; ++blocks) {
@@ -532,11 +535,11 @@ static void test_allocator(void) {
 /* Pieces must also come back from the readers' side only inside our calls: many sizes, a small
  * budget and pauses of the consumer let readers give back memory while nobody is inside a call. */
 static void test_allocator_and_pauses(void) {
-    struct heap *heap = new_heap();
-    shf_options *options = OPTIONS("threads", "4", "memory", "1MiB", "epochs", "2");
+    struct heap* heap = new_heap();
+    shf_options* options = OPTIONS("threads", "4", "memory", "1MiB", "epochs", "2");
     shf_options_set_allocator(options, heap_alloc, heap_free, heap);
-    shf_stream *stream = open_stream("{big,s0,s1}.tar", options);
-    shf_sample *sample;
+    shf_stream* stream = open_stream("{big,s0,s1}.tar", options);
+    shf_sample* sample;
     shf_error error;
     int32_t rc;
     size_t count = 0;
@@ -554,15 +557,15 @@ static void test_allocator_and_pauses(void) {
 
 static void test_allocator_fails(void) {
     for (size_t good = 0; good < 12; ++good) {
-        struct heap *heap = new_heap();
+        struct heap* heap = new_heap();
         shf_sample *kept[ALL], *sample;
         size_t count = 0;
         shf_error error;
         int32_t rc;
         heap->fail_after = good;
-        shf_options *options = OPTIONS("threads", "2", "lanes", "2");
+        shf_options* options = OPTIONS("threads", "2", "lanes", "2");
         shf_options_set_allocator(options, heap_alloc, heap_free, heap);
-        shf_stream *stream = open_stream("s{0..3}.tar", options);
+        shf_stream* stream = open_stream("s{0..3}.tar", options);
         while ((rc = shf_stream_next(stream, &sample, &error)) == SHF_OK) kept[count++] = sample;
         CHECK_CODE(rc, SHF_E_NOMEM, &error);
         CHECK_CODE(shf_stream_next(stream, &sample, &error), SHF_E_NOMEM, &error);
@@ -578,11 +581,11 @@ static void test_allocator_fails(void) {
 }
 
 static void test_half_an_allocator(void) {
-    struct heap *heap = new_heap();
-    shf_options *options = OPTIONS("threads", "2");
+    struct heap* heap = new_heap();
+    shf_options* options = OPTIONS("threads", "2");
     shf_options_set_allocator(options, heap_alloc, NULL, heap);
-    shf_stream *stream = open_stream("s0.tar", options);
-    shf_sample *sample;
+    shf_stream* stream = open_stream("s0.tar", options);
+    shf_sample* sample;
     CHECK_OK(shf_stream_next(stream, &sample, NULL), NULL);
     CHECK(is_whole(sample));
     shf_sample_unref(sample);
@@ -594,11 +597,11 @@ static void test_half_an_allocator(void) {
 /* A stream that waits for memory from the allocator can be cancelled and closed. */
 static void test_close_while_readers_want_memory(void) {
     for (int i = 0; i < 50; ++i) {
-        struct heap *heap = new_heap();
-        shf_options *options = OPTIONS("threads", "4", "lanes", "4");
+        struct heap* heap = new_heap();
+        shf_options* options = OPTIONS("threads", "4", "lanes", "4");
         shf_options_set_allocator(options, heap_alloc, heap_free, heap);
-        shf_stream *stream = open_stream("s{0..3}.tar", options);
-        shf_sample *sample;
+        shf_stream* stream = open_stream("s{0..3}.tar", options);
+        shf_sample* sample;
         CHECK_OK(shf_stream_next(stream, &sample, NULL), NULL);
         if (i % 2 == 0) sleep_ms(1);
         shf_stream_close(stream);
@@ -610,7 +613,7 @@ static void test_close_while_readers_want_memory(void) {
 }
 
 static void write_more_shards(void) {
-    FILE *file = fopen(path_of("tiny.tar"), "wb");
+    FILE* file = fopen(path_of("tiny.tar"), "wb");
     for (int i = 0; i < 5; ++i) {
         char name[32];
         snprintf(name, sizeof name, "t%d.a", i);
@@ -626,7 +629,7 @@ static void write_more_shards(void) {
     fclose(file); /* without an end marker */
 
     file = fopen(path_of("big.tar"), "wb");
-    unsigned char *data = calloc(1, 400000);
+    unsigned char* data = calloc(1, 400000);
     for (int i = 0; i < 40; ++i) {
         char name[32];
         snprintf(name, sizeof name, "b%02d.bin", i);

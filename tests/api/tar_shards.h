@@ -11,7 +11,7 @@
 static char shard_directory[256];
 
 static inline void make_shard_directory(void) {
-    const char *parent = getenv("TMPDIR");
+    const char* parent = getenv("TMPDIR");
     snprintf(shard_directory, sizeof shard_directory, "%s/shardfeed-api-XXXXXX",
              parent != NULL ? parent : "/tmp");
     if (mkdtemp(shard_directory) == NULL) {
@@ -22,9 +22,9 @@ static inline void make_shard_directory(void) {
 
 static inline void remove_shard_directory(void) {
     char path[600];
-    DIR *directory = opendir(shard_directory);
+    DIR* directory = opendir(shard_directory);
     if (directory == NULL) return;
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+    for (struct dirent* entry; (entry = readdir(directory)) != NULL;) {
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof path, "%s/%s", shard_directory, entry->d_name);
         unlink(path);
@@ -34,15 +34,15 @@ static inline void remove_shard_directory(void) {
 }
 
 /* The path of a file in the directory, in one of a few static buffers that are used in turn. */
-static inline const char *path_of(const char *name) {
+static inline const char* path_of(const char* name) {
     static char paths[8][600];
     static int next = 0;
-    char *path = paths[next++ % 8];
+    char* path = paths[next++ % 8];
     snprintf(path, sizeof paths[0], "%s/%s", shard_directory, name);
     return path;
 }
 
-static inline void put_member(FILE *file, const char *name, const void *data, size_t size) {
+static inline void put_member(FILE* file, const char* name, const void* data, size_t size) {
     char header[512] = {0};
     unsigned checksum = 0;
     snprintf(header, 100, "%s", name);
@@ -60,7 +60,7 @@ static inline void put_member(FILE *file, const char *name, const void *data, si
     fwrite(zeros, 1, (512 - size % 512) % 512, file);
 }
 
-static inline void put_end(FILE *file) {
+static inline void put_end(FILE* file) {
     static const char zeros[1024];
     fwrite(zeros, 1, sizeof zeros, file);
 }
@@ -74,7 +74,7 @@ static inline unsigned char bin_byte(int shard, int sample, size_t i) {
     return (unsigned char)((size_t)(shard * 7 + sample * 3) + i);
 }
 
-static inline void put_sample(FILE *file, int shard, int sample) {
+static inline void put_sample(FILE* file, int shard, int sample) {
     char name[100], text[100];
     unsigned char bin[MOST_BIN];
     const size_t size = bin_size(shard, sample);
@@ -90,7 +90,7 @@ static inline void put_sample(FILE *file, int shard, int sample) {
 static inline void write_shard(int shard, int samples) {
     char name[64];
     snprintf(name, sizeof name, "s%d.tar", shard);
-    FILE *file = fopen(path_of(name), "wb");
+    FILE* file = fopen(path_of(name), "wb");
     if (file == NULL) {
         perror(name);
         exit(EXIT_FAILURE);
@@ -101,7 +101,7 @@ static inline void write_shard(int shard, int samples) {
 }
 
 /* The sample is whole: its key agrees with its contents. */
-static inline bool is_whole(const shf_sample *sample) {
+static inline bool is_whole(const shf_sample* sample) {
     shf_bytes key, text, bin;
     char copy[64];
     int shard = -1, number = -1;
@@ -122,19 +122,19 @@ static inline bool is_whole(const shf_sample *sample) {
 }
 
 /* Options from a list of names and values that ends with NULL. */
-static inline shf_options *options_of(const char *const *settings) {
-    shf_options *options = shf_options_new();
+static inline shf_options* options_of(const char* const* settings) {
+    shf_options* options = shf_options_new();
     shf_error error;
     for (; settings[0] != NULL; settings += 2)
         CHECK_OK(shf_options_set(options, settings[0], settings[1], &error), &error);
     return options;
 }
-#define OPTIONS(...) options_of((const char *const[]){__VA_ARGS__, NULL})
+#define OPTIONS(...) options_of((const char* const[]){__VA_ARGS__, NULL})
 
 /* A stream over one URL of the directory; the options are freed. NULL after a failed check. */
-static inline shf_stream *open_stream(const char *name, shf_options *options) {
-    const char *url = path_of(name);
-    shf_stream *stream = NULL;
+static inline shf_stream* open_stream(const char* name, shf_options* options) {
+    const char* url = path_of(name);
+    shf_stream* stream = NULL;
     shf_error error;
     CHECK_OK(shf_stream_open(&stream, &url, 1, options, &error), &error);
     shf_options_free(options);

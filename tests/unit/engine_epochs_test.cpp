@@ -52,15 +52,17 @@ TEST_F(EngineEpochs, epoch_is_the_number_of_the_first) {
     ASSERT_EQ(three.size(), 300U);
     for (size_t epoch = 0; epoch < 3; ++epoch) {
         const auto one = keys(shuffled + Settings{{"epoch", std::to_string(epoch)}});
-        EXPECT_TRUE(std::equal(one.begin(), one.end(), three.begin() + static_cast<ptrdiff_t>(epoch * 100)));
+        EXPECT_TRUE(std::equal(one.begin(), one.end(),
+                               three.begin() + static_cast<ptrdiff_t>(epoch * 100)));
     }
     EXPECT_EQ(keys(shuffled + Settings{{"epoch", "4294967295"}, {"epochs", "2"}}).size(), 200U);
 }
 
 // epoch_samples cuts the same endless sequence anywhere: it goes on where it stopped.
 TEST_F(EngineEpochs, epoch_samples_go_on) {
-    for (const Settings& order : {Settings{}, Settings{{"shuffle_shards", "true"}, {"shuffle", "15"}},
-                                  Settings{{"lanes", "2"}, {"shuffle", "15"}}}) {
+    for (const Settings& order :
+         {Settings{}, Settings{{"shuffle_shards", "true"}, {"shuffle", "15"}},
+          Settings{{"lanes", "2"}, {"shuffle", "15"}}}) {
         const auto endless = keys(order + Settings{{"epochs", "0"}}, 700);
         for (const size_t length : {1, 33, 100, 250}) {
             const size_t epochs = length == 250 ? 2 : 3;
@@ -95,7 +97,8 @@ TEST_F(EngineEpochs, epoch_samples_of_several_consumers) {
 }
 
 TEST_F(EngineEpochs, resample_draws_with_replacement) {
-    Client client(directory / "{000..003}.tar", {{"resample", "true"}, {"epochs", "200"}, {"seed", "1"}});
+    Client client(directory / "{000..003}.tar",
+                  {{"resample", "true"}, {"epochs", "200"}, {"seed", "1"}});
     std::map<uint64_t, uint64_t> drawn;  // times that each shard was read
     uint64_t shards = 0;
     while (const SampleHandle sample = client.next()) {
@@ -106,7 +109,8 @@ TEST_F(EngineEpochs, resample_draws_with_replacement) {
     EXPECT_EQ(client.code, SHF_END);
     EXPECT_EQ(shards, 800U);
     ASSERT_EQ(drawn.size(), 4U);
-    for (const auto& [shard, times] : drawn) EXPECT_NEAR(static_cast<double>(times), 200, 62);  // 5 sigma
+    for (const auto& [shard, times] : drawn)
+        EXPECT_NEAR(static_cast<double>(times), 200, 62);  // 5 sigma
     EXPECT_EQ(client.stat(SHF_STAT_SHARDS), 800U);
     // Some epoch repeats a shard: it is no permutation.
     EXPECT_NE(keys({{"resample", "true"}, {"epochs", "4"}}).size(), 400U);

@@ -54,7 +54,9 @@ class EngineFaults : public testing::Test {
         to.insert(to.end(), keys.begin(), keys.end());
     }
     [[nodiscard]] std::function<void(shf_options*)> logging() {
-        return [this](shf_options* options) { shf_options_set_log(options, SHF_LOG_INFO, note_message, &log); };
+        return [this](shf_options* options) {
+            shf_options_set_log(options, SHF_LOG_INFO, note_message, &log);
+        };
     }
 
     const Watchdog watchdog{300};
@@ -125,7 +127,8 @@ TEST_F(EngineFaults, skip_sample) {
     for (const char* threads : {"1", "3"})
         for (const bool blocks : {false, true}) {
             log = {};
-            Client client({directory / "{a,b,c}.tar"}, {{"threads", threads}, {"on_error", "skip_sample"}}, logging());
+            Client client({directory / "{a,b,c}.tar"},
+                          {{"threads", threads}, {"on_error", "skip_sample"}}, logging());
             EXPECT_EQ(blocks ? client.block_keys() : client.keys(), expected);
             EXPECT_EQ(client.code, SHF_END) << client.message();
             EXPECT_EQ(client.stat(SHF_STAT_SAMPLES), expected.size());
@@ -138,7 +141,8 @@ TEST_F(EngineFaults, skip_sample) {
             ASSERT_EQ(log.texts.size(), 2U);
             EXPECT_EQ(log.levels, (std::vector<int32_t>{SHF_LOG_WARNING, SHF_LOG_WARNING}));
             EXPECT_NE(log.texts[0].find("a.tar"), std::string::npos) << log.texts[0];
-            EXPECT_NE(log.texts[0].find(sample_key(0, 5) + ".txt"), std::string::npos) << log.texts[0];
+            EXPECT_NE(log.texts[0].find(sample_key(0, 5) + ".txt"), std::string::npos)
+                << log.texts[0];
             EXPECT_NE(log.texts[0].find("AMBIGUOUS"), std::string::npos) << log.texts[0];
             EXPECT_NE(log.texts[1].find("b.tar"), std::string::npos) << log.texts[1];
             EXPECT_NE(log.texts[1].find("TRUNCATED"), std::string::npos) << log.texts[1];
@@ -153,7 +157,8 @@ TEST_F(EngineFaults, skip_shard) {
     auto expected = first(0, 5);
     append(expected, first(1, 7));
     append(expected, first(2, 20));
-    Client client({directory / "{a,b,c,d,e}.tar"}, {{"on_error", "skip_shard"}}, logging());  // d is absent
+    Client client({directory / "{a,b,c,d,e}.tar"}, {{"on_error", "skip_shard"}},
+                  logging());  // d is absent
     EXPECT_EQ(client.keys(), expected);
     EXPECT_EQ(client.code, SHF_END) << client.message();
     EXPECT_EQ(client.stat(SHF_STAT_SKIPPED_SAMPLES), 0U);
@@ -183,8 +188,10 @@ TEST_F(EngineFaults, delivered_and_skipped_are_all) {
     }
     for (const char* shuffle : {"0", "25"})
         for (const char* lanes : {"1", "4"}) {
-            Client client(directory / "{0..11}.tar",
-                          {{"on_error", "skip_sample"}, {"lanes", lanes}, {"shuffle", shuffle}, {"threads", "4"}});
+            Client client(directory / "{0..11}.tar", {{"on_error", "skip_sample"},
+                                                      {"lanes", lanes},
+                                                      {"shuffle", shuffle},
+                                                      {"threads", "4"}});
             const auto keys = client.keys();
             EXPECT_EQ(client.code, SHF_END) << client.message();
             EXPECT_EQ(client.stat(SHF_STAT_SKIPPED_SAMPLES), bad);
@@ -196,9 +203,11 @@ TEST_F(EngineFaults, delivered_and_skipped_are_all) {
 
 TEST_F(EngineFaults, max_skips) {
     for (uint64_t s = 0; s < 6; ++s)
-        directory.write(std::to_string(s) + ".tar", s % 2 == 0 ? doubled(s, 3) : broken_header(s, 4));
+        directory.write(std::to_string(s) + ".tar",
+                        s % 2 == 0 ? doubled(s, 3) : broken_header(s, 4));
     for (uint64_t most = 0; most <= 7; ++most) {
-        Client client(directory / "{0..5}.tar", {{"on_error", "skip_sample"}, {"max_skips", std::to_string(most)}});
+        Client client(directory / "{0..5}.tar",
+                      {{"on_error", "skip_sample"}, {"max_skips", std::to_string(most)}});
         const auto keys = client.keys();
         if (most >= 6) {
             EXPECT_EQ(client.code, SHF_END) << client.message();
@@ -213,7 +222,8 @@ TEST_F(EngineFaults, max_skips) {
         EXPECT_EQ(keys.size(), expected) << most;
         const std::string message = client.message();
         EXPECT_NE(message.find("max_skips=" + std::to_string(most)), std::string::npos) << message;
-        EXPECT_NE(message.find(most % 2 == 0 ? "AMBIGUOUS" : "FORMAT"), std::string::npos) << message;
+        EXPECT_NE(message.find(most % 2 == 0 ? "AMBIGUOUS" : "FORMAT"), std::string::npos)
+            << message;
         EXPECT_NE(message.find(std::to_string(most) + ".tar"), std::string::npos) << message;
         EXPECT_EQ(client.keys().size(), 0U);
         EXPECT_EQ(client.message(), message);  // it repeats
@@ -247,7 +257,8 @@ TEST_F(EngineFaults, only_empty_shards) {
     directory.write("b.tar", end_marker());
     for (const char* epochs : {"1", "3"})
         for (const char* lanes : {"1", "2"}) {
-            Client client(directory / "{a,b}.tar", {{"allow_empty", "true"}, {"epochs", epochs}, {"lanes", lanes}});
+            Client client(directory / "{a,b}.tar",
+                          {{"allow_empty", "true"}, {"epochs", epochs}, {"lanes", lanes}});
             EXPECT_EQ(client.keys().size(), 0U);
             EXPECT_EQ(client.code, SHF_END) << epochs << " epochs: " << client.message();
         }
@@ -255,7 +266,8 @@ TEST_F(EngineFaults, only_empty_shards) {
     EXPECT_EQ(endless.keys().size(), 0U);
     EXPECT_EQ(endless.code, SHF_E_FORMAT);
     directory.write("cut.tar", cut(0, 0));
-    Client damaged(directory / "cut.tar", {{"on_error", "skip_shard"}, {"epochs", "0"}, {"max_skips", "1000000"}});
+    Client damaged(directory / "cut.tar",
+                   {{"on_error", "skip_shard"}, {"epochs", "0"}, {"max_skips", "1000000"}});
     EXPECT_EQ(damaged.keys().size(), 0U);
     EXPECT_NE(damaged.code, SHF_END);
 }
@@ -264,7 +276,8 @@ TEST_F(EngineFaults, only_empty_shards) {
 TEST_F(EngineFaults, an_empty_lane_in_an_endless_run) {
     directory.write("a.tar", end_marker());
     directory.write("b.tar", whole(1));
-    Client client(directory / "{a,b}.tar", {{"allow_empty", "true"}, {"epochs", "0"}, {"lanes", "2"}});
+    Client client(directory / "{a,b}.tar",
+                  {{"allow_empty", "true"}, {"epochs", "0"}, {"lanes", "2"}});
     EXPECT_EQ(client.keys(1000).size(), 1000U);
     EXPECT_EQ(client.code, SHF_OK);
 }
@@ -278,7 +291,8 @@ TEST_F(EngineFaults, absent_file) {
     EXPECT_NE(client.message().find("b.tar"), std::string::npos);
 }
 
-// ---- Pipes ----------------------------------------------------------------------------------------
+// ---- Pipes
+// ----------------------------------------------------------------------------------------
 
 // Whatever the child's status: the samples come, and the end only with status 0.
 TEST_F(EngineFaults, every_exit_status) {
@@ -294,7 +308,8 @@ TEST_F(EngineFaults, every_exit_status) {
         EXPECT_EQ(client.keys(), expected) << status;
         EXPECT_EQ(client.code, status == 0 ? SHF_END : SHF_E_CHILD) << status << client.message();
         if (status == 0) continue;
-        EXPECT_NE(client.message().find("status " + std::to_string(status)), std::string::npos) << client.message();
+        EXPECT_NE(client.message().find("status " + std::to_string(status)), std::string::npos)
+            << client.message();
         Client skipping({command, after}, {{"on_error", "skip_shard"}, {"expand", "false"}});
         append(expected, first(1, 20));
         EXPECT_EQ(skipping.keys(), expected);

@@ -21,7 +21,8 @@ void write_large_shard(const std::string& path) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ASSERT_GE(fd, 0);
     const auto put = [&](const std::string& bytes, uint64_t at) {
-        ASSERT_EQ(::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at)), static_cast<ssize_t>(bytes.size()));
+        ASSERT_EQ(::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at)),
+                  static_cast<ssize_t>(bytes.size()));
     };
     const std::string before = sample_members(0, 0) + header({.name = "large.bin", .size = GiB});
     put(before, 0);
@@ -45,7 +46,8 @@ int read_large_shard(const std::string& url, const char* memory, uint64_t peak_b
         for (size_t i = 4096; i < GiB; i += 4096)
             if (bytes[i] != '\0') return 4;
     }
-    if (client.code == SHF_E_LIMIT && client.message().find("raise memory") != std::string::npos) return 10;
+    if (client.code == SHF_E_LIMIT && client.message().find("raise memory") != std::string::npos)
+        return 10;
     if (client.code != SHF_END || count != 3) return 5;
     rusage usage = {};
     ::getrusage(RUSAGE_SELF, &usage);
@@ -57,8 +59,8 @@ int read_large_shard(const std::string& url, const char* memory, uint64_t peak_b
     return 0;
 }
 
-// A fresh process image would be cleaner still, but the child starts with what the parent holds, and
-// the parent holds next to nothing.
+// A fresh process image would be cleaner still, but the child starts with what the parent holds,
+// and the parent holds next to nothing.
 int in_child(const std::string& url, const char* memory, uint64_t peak_bound) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(read_large_shard(url, memory, peak_bound));

@@ -64,25 +64,30 @@ class EngineMemory : public testing::Test {
 // Trap 1, to the byte: after the stream is closed, what is alive is what the kept samples hold.
 TEST_F(EngineMemory, a_kept_sample_holds_no_more_than_promised) {
     for (const size_t size : {1, 100, 1000, 2047, 2049, 5000, 20000, 65000, 300000}) {
-        // Neighbours of very different sizes, because a sample must not pin a large neighbour either.
+        // Neighbours of very different sizes, because a sample must not pin a large neighbour
+        // either.
         std::string shard;
         for (uint64_t i = 0; i < 60; ++i) shard += sample_members(0, i, i % 4 == 3 ? 200000 : size);
         directory.write("a.tar", shard + end_marker());
-        for (const Settings& order : {Settings{}, Settings{{"lanes", "2"}}, Settings{{"shuffle", "20"}}})
+        for (const Settings& order :
+             {Settings{}, Settings{{"lanes", "2"}}, Settings{{"shuffle", "20"}}})
             for (const bool blocks : {false, true})
                 for (const size_t step : {1, 7, 59}) {
                     Ledger ledger;
                     std::vector<SampleHandle> kept;
                     {
-                        Client client({directory / "a.tar", directory / "a.tar"}, order, counting(ledger));
+                        Client client({directory / "a.tar", directory / "a.tar"}, order,
+                                      counting(ledger));
                         size_t count = 0;
                         const auto keep = [&](shf_sample* sample) {
                             if (count++ % step == 0) kept.emplace_back(shf_sample_ref(sample));
                         };
                         if (blocks) {
                             shf_block* block = nullptr;
-                            while (shf_stream_next_block(client.stream, 0, &block, &client.error) == SHF_OK) {
-                                for (size_t i = 0; i < shf_block_count(block); ++i) keep(shf_block_sample(block, i));
+                            while (shf_stream_next_block(client.stream, 0, &block, &client.error) ==
+                                   SHF_OK) {
+                                for (size_t i = 0; i < shf_block_count(block); ++i)
+                                    keep(shf_block_sample(block, i));
                                 shf_block_unref(block);
                             }
                         } else {
@@ -91,12 +96,14 @@ TEST_F(EngineMemory, a_kept_sample_holds_no_more_than_promised) {
                         ASSERT_EQ(count, 120U);
                     }
                     uint64_t bound = 0;
-                    for (const SampleHandle& sample : kept) bound += allowance + 8 * payload_of(sample.get());
+                    for (const SampleHandle& sample : kept)
+                        bound += allowance + 8 * payload_of(sample.get());
                     EXPECT_LE(ledger.live, bound) << size << " bytes, every " << step;
                     // One alone, whichever it is.
                     while (!kept.empty()) {
-                        if (kept.size() == 1)
+                        if (kept.size() == 1) {
                             EXPECT_LE(ledger.live, allowance + 8 * payload_of(kept[0].get()));
+                        }
                         kept.pop_back();
                     }
                     EXPECT_EQ(ledger.live, 0U);
@@ -109,7 +116,8 @@ TEST_F(EngineMemory, every_thousandth_tiny_sample_of_two_gigabytes) {
     std::string shard;
     for (int i = 0; i < 5000; ++i) {
         const std::string key = sample_key(0, static_cast<uint64_t>(i));
-        shard += member(key + ".cls", "7") + member(key + ".json", "{\"label\": 7, \"id\": \"" + key + "\"}");
+        shard += member(key + ".cls", "7") +
+                 member(key + ".json", "{\"label\": 7, \"id\": \"" + key + "\"}");
     }
     directory.write("a.tar", shard + end_marker());
     const uint64_t epochs = (uint64_t{2} << 30) / shard.size() + 1;
@@ -117,13 +125,15 @@ TEST_F(EngineMemory, every_thousandth_tiny_sample_of_two_gigabytes) {
         if (sanitized && blocks) break;  // slow, and their own memory hides ours
         std::vector<SampleHandle> kept;
         const uint64_t before = resident_bytes();
-        Client client(directory / "a.tar", {{"epochs", std::to_string(sanitized ? 20 : epochs)}, {"memory", "32MiB"}});
+        Client client(directory / "a.tar",
+                      {{"epochs", std::to_string(sanitized ? 20 : epochs)}, {"memory", "32MiB"}});
         uint64_t count = 0;
         if (blocks) {
             shf_block* block = nullptr;
             while (shf_stream_next_block(client.stream, 0, &block, &client.error) == SHF_OK) {
                 for (size_t i = 0; i < shf_block_count(block); ++i)
-                    if (count++ % 1000 == 0) kept.emplace_back(shf_sample_ref(shf_block_sample(block, i)));
+                    if (count++ % 1000 == 0)
+                        kept.emplace_back(shf_sample_ref(shf_block_sample(block, i)));
                 shf_block_unref(block);
             }
         } else {
@@ -131,7 +141,9 @@ TEST_F(EngineMemory, every_thousandth_tiny_sample_of_two_gigabytes) {
                 if (count++ % 1000 == 0) kept.push_back(std::move(sample));
         }
         EXPECT_EQ(count, (sanitized ? 20 : epochs) * 5000);
-        if (!sanitized) EXPECT_LE(resident_bytes() - before, kept.size() * (allowance + 8 * 60) + 32 * MiB);
+        if (!sanitized) {
+            EXPECT_LE(resident_bytes() - before, kept.size() * (allowance + 8 * 60) + 32 * MiB);
+        }
         EXPECT_LE(client.stat(SHF_STAT_MEMORY_PEAK), 32 * MiB);
         for (const SampleHandle& sample : kept) EXPECT_EQ(shf_sample_count(sample.get()), 2U);
     }
@@ -142,8 +154,9 @@ TEST_F(EngineMemory, everything_is_kept_with_a_tenth_as_budget) {
     for (const size_t size : {50, 3000, 100000, 900000}) {
         const uint64_t samples = 40 * MiB / (size + 1024);
         write_shards(directory, {samples / 4, samples / 4, samples / 4, samples / 4}, size);
-        for (const Settings& order : {Settings{}, Settings{{"lanes", "4"}}, Settings{{"threads", "4"}},
-                                      Settings{{"shuffle", size > 50000 ? "2" : "8"}}}) {
+        for (const Settings& order :
+             {Settings{}, Settings{{"lanes", "4"}}, Settings{{"threads", "4"}},
+              Settings{{"shuffle", size > 50000 ? "2" : "8"}}}) {
             Client client(directory / "{000..003}.tar", order + Settings{{"memory", "4MiB"}});
             std::vector<SampleHandle> kept;
             while (SampleHandle sample = client.next()) kept.push_back(std::move(sample));
@@ -156,7 +169,8 @@ TEST_F(EngineMemory, everything_is_kept_with_a_tenth_as_budget) {
         std::vector<shf_block*> kept;
         Client client(directory / "{000..003}.tar", {{"memory", "4MiB"}});
         uint64_t count = 0;
-        for (shf_block* block; shf_stream_next_block(client.stream, 0, &block, nullptr) == SHF_OK;) {
+        for (shf_block* block;
+             shf_stream_next_block(client.stream, 0, &block, nullptr) == SHF_OK;) {
             kept.push_back(block);
             count += shf_block_count(block);
         }
@@ -165,8 +179,9 @@ TEST_F(EngineMemory, everything_is_kept_with_a_tenth_as_budget) {
     }
 }
 
-// Trap 2: whatever the budget, the number of lanes and the shuffle, the run ends: with every sample,
-// or with a LIMIT that names the option. It never waits for ever; the watchdog would see it.
+// Trap 2: whatever the budget, the number of lanes and the shuffle, the run ends: with every
+// sample, or with a LIMIT that names the option. It never waits for ever; the watchdog would see
+// it.
 TEST_F(EngineMemory, no_budget_ends_in_waiting_for_ever) {
     std::vector<uint64_t> samples(64);
     uint64_t total = 0;
@@ -180,15 +195,16 @@ TEST_F(EngineMemory, no_budget_ends_in_waiting_for_ever) {
             for (const char* shuffle : {"0", "2", "10000"})
                 for (const char* threads : {"1", "8"}) {
                     Client client(directory / "{000..063}.tar", {{"lanes", lanes},
-                                                                  {"shuffle", shuffle},
-                                                                  {"threads", threads},
-                                                                  {"memory", "1MiB"}});
+                                                                 {"shuffle", shuffle},
+                                                                 {"threads", threads},
+                                                                 {"memory", "1MiB"}});
                     const auto keys = client.keys();
                     if (client.code == SHF_END) {
                         EXPECT_EQ(keys.size(), total);
                     } else {
                         EXPECT_EQ(client.code, SHF_E_LIMIT) << client.message();
-                        EXPECT_NE(client.message().find("raise memory"), std::string::npos) << client.message();
+                        EXPECT_NE(client.message().find("raise memory"), std::string::npos)
+                            << client.message();
                         EXPECT_STRNE(shuffle, "0") << client.message();
                     }
                 }
@@ -199,8 +215,9 @@ TEST_F(EngineMemory, no_budget_ends_in_waiting_for_ever) {
 TEST_F(EngineMemory, many_lanes_and_a_large_shuffle_that_fit) {
     write_shards(directory, std::vector<uint64_t>(64, 30));
     for (const char* threads : {"1", "4"}) {
-        Client client(directory / "{000..063}.tar",
-                      {{"lanes", "64"}, {"shuffle", "10000"}, {"memory", "2MiB"}, {"threads", threads}});
+        Client client(
+            directory / "{000..063}.tar",
+            {{"lanes", "64"}, {"shuffle", "10000"}, {"memory", "2MiB"}, {"threads", threads}});
         auto keys = client.keys();
         EXPECT_EQ(client.code, SHF_END) << client.message();
         std::sort(keys.begin(), keys.end());
@@ -217,7 +234,8 @@ TEST_F(EngineMemory, no_budget_ends_in_waiting_for_the_allocator) {
                 Ledger ledger;
                 {
                     Client client({directory / "{000..031}.tar"},
-                                  {{"lanes", lanes}, {"shuffle", shuffle}, {"memory", "1MiB"}}, counting(ledger));
+                                  {{"lanes", lanes}, {"shuffle", shuffle}, {"memory", "1MiB"}},
+                                  counting(ledger));
                     const auto keys = blocks ? client.block_keys() : client.keys();
                     if (client.code == SHF_END)
                         EXPECT_EQ(keys.size(), 640U);
@@ -251,8 +269,8 @@ TEST_F(EngineMemory, memory_is_recycled) {
     uint64_t peak[2] = {};
     for (const int run : {0, 1}) {
         Ledger ledger;
-        Client client({directory / "{000..001}.tar"}, {{"epochs", run == 0 ? "2" : "20"}, {"threads", "2"}},
-                      counting(ledger));
+        Client client({directory / "{000..001}.tar"},
+                      {{"epochs", run == 0 ? "2" : "20"}, {"threads", "2"}}, counting(ledger));
         while (client.next()) {
         }
         EXPECT_EQ(client.code, SHF_END);

@@ -1,6 +1,6 @@
 // Every allocation of a run fails once, in turn: the run then ends with NOMEM or, where the library
-// can do without, as if nothing had been; it neither crashes nor hangs nor leaks (the last is seen by
-// the sanitizer build), and never delivers fewer samples as if they were all.
+// can do without, as if nothing had been; it neither crashes nor hangs nor leaks (the last is seen
+// by the sanitizer build), and never delivers fewer samples as if they were all.
 #include "temp_shards.h"
 
 #include <gtest/gtest.h>
@@ -30,20 +30,36 @@ void* allocate(size_t size) {
 
 }  // namespace
 
-void* operator new(size_t size) { return allocate(size); }
-void* operator new[](size_t size) { return allocate(size); }
+void* operator new(size_t size) {
+    return allocate(size);
+}
+void* operator new[](size_t size) {
+    return allocate(size);
+}
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
     return fails_now() ? nullptr : std::malloc(size > 0 ? size : 1);
 }
 void* operator new[](size_t size, const std::nothrow_t&) noexcept {
     return fails_now() ? nullptr : std::malloc(size > 0 ? size : 1);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+    std::free(memory);
+}
+void operator delete[](void* memory, size_t) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+    std::free(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+    std::free(memory);
+}
 
 namespace {
 
@@ -62,7 +78,8 @@ Outcome run(const char* url, const Settings& settings, bool blocks, int64_t n) {
     Outcome outcome;
     shf_stream* stream = nullptr;
     shf_options* options = shf_options_new();
-    for (const auto& [name, value] : settings) shf_options_set(options, name.c_str(), value.c_str(), nullptr);
+    for (const auto& [name, value] : settings)
+        shf_options_set(options, name.c_str(), value.c_str(), nullptr);
     until_failure = n;
     outcome.code = shf_stream_open(&stream, &url, 1, options, &error);
     if (outcome.code != SHF_OK && stream) outcome.whole = false;
@@ -94,11 +111,12 @@ Outcome run(const char* url, const Settings& settings, bool blocks, int64_t n) {
     return outcome;
 }
 
-void fail_each_allocation(const std::string& url, const Settings& settings, bool blocks, size_t samples,
-                          int64_t step) {
+void fail_each_allocation(const std::string& url, const Settings& settings, bool blocks,
+                          size_t samples, int64_t step) {
     ASSERT_EQ(run(url.c_str(), settings, blocks, -1).code, SHF_END);
     int64_t n = 0, failures = 0, untouched = 0;
-    // Until some runs in a row were never touched; threads make the count of allocations vary a bit.
+    // Until some runs in a row were never touched; threads make the count of allocations vary a
+    // bit.
     for (; untouched < 5 && n < 20000; n += step) {
         const Outcome outcome = run(url.c_str(), settings, blocks, n);
         EXPECT_TRUE(outcome.whole) << n;
@@ -127,10 +145,16 @@ class EngineNomem : public testing::Test {
     const TempDirectory directory;
 };
 
-TEST_F(EngineNomem, samples) { fail_each_allocation(url(), {{"threads", "1"}}, false, 120, 1); }
-TEST_F(EngineNomem, blocks) { fail_each_allocation(url(), {{"threads", "2"}}, true, 120, 1); }
+TEST_F(EngineNomem, samples) {
+    fail_each_allocation(url(), {{"threads", "1"}}, false, 120, 1);
+}
+TEST_F(EngineNomem, blocks) {
+    fail_each_allocation(url(), {{"threads", "2"}}, true, 120, 1);
+}
 TEST_F(EngineNomem, lanes_and_shuffle) {
-    fail_each_allocation(url(), {{"threads", "2"}, {"lanes", "2"}, {"shuffle", "10"}, {"shuffle_shards", "true"}}, true, 120, 3);
+    fail_each_allocation(
+        url(), {{"threads", "2"}, {"lanes", "2"}, {"shuffle", "10"}, {"shuffle_shards", "true"}},
+        true, 120, 3);
 }
 TEST_F(EngineNomem, pipe) {
     fail_each_allocation("pipe:cat " + (directory / "000.tar"), {{"threads", "1"}}, false, 30, 3);

@@ -56,13 +56,15 @@ TEST_F(EngineOrder, lanes_interleave_their_shards) {
     std::vector<std::string> expected;
     for (uint64_t turn = 0; turn < 4; ++turn)
         for (uint64_t i = 0; i < 40; ++i)
-            for (uint64_t lane = 0; lane < 4; ++lane) expected.push_back(sample_key(turn * 4 + lane, i));
+            for (uint64_t lane = 0; lane < 4; ++lane)
+                expected.push_back(sample_key(turn * 4 + lane, i));
     EXPECT_EQ(order, expected);
 }
 
 // Fixed for ever: the first samples of a shuffled run.
 TEST_F(EngineOrder, fixed_shuffled_order) {
-    Client client(url(), {{"lanes", "2"}, {"shuffle", "50"}, {"shuffle_shards", "true"}, {"seed", "1"}});
+    Client client(url(),
+                  {{"lanes", "2"}, {"shuffle", "50"}, {"shuffle_shards", "true"}, {"seed", "1"}});
     EXPECT_EQ(client.keys(8), (std::vector<std::string>{"@"}));
 }
 
@@ -131,11 +133,15 @@ TEST_F(EngineOrder, ranks_and_workers_together) {
     const auto global = keys({{"lanes", "8"}, {"shuffle", "20"}});
     for (size_t rank = 0; rank < 2; ++rank)
         for (size_t worker = 0; worker < 4; ++worker) {
-            const auto part = keys({{"lanes", "8"}, {"shuffle", "20"}, {"world_size", "2"},
-                                    {"num_workers", "4"}, {"rank", std::to_string(rank)},
+            const auto part = keys({{"lanes", "8"},
+                                    {"shuffle", "20"},
+                                    {"world_size", "2"},
+                                    {"num_workers", "4"},
+                                    {"rank", std::to_string(rank)},
                                     {"worker", std::to_string(worker)}});
             ASSERT_EQ(part.size(), 80U);
-            for (size_t i = 0; i < part.size(); ++i) EXPECT_EQ(part[i], global[i * 8 + rank * 4 + worker]);
+            for (size_t i = 0; i < part.size(); ++i)
+                EXPECT_EQ(part[i], global[i * 8 + rank * 4 + worker]);
         }
 }
 
@@ -170,12 +176,15 @@ TEST_F(EngineOrder, uneven_shards_lose_nothing) {
             std::vector<std::string> dealt;
             for (const char* rank : {"0", "1"}) {
                 if (std::string_view(lanes) == "1") continue;
-                Client part(uneven / "{000..006}.tar",
-                            {{"lanes", lanes}, {"shuffle", shuffle}, {"world_size", "2"}, {"rank", rank}});
+                Client part(
+                    uneven / "{000..006}.tar",
+                    {{"lanes", lanes}, {"shuffle", shuffle}, {"world_size", "2"}, {"rank", rank}});
                 const auto keys = part.block_keys();
                 dealt.insert(dealt.end(), keys.begin(), keys.end());
             }
-            if (std::string_view(lanes) != "1") EXPECT_EQ(sorted(dealt), all);
+            if (std::string_view(lanes) != "1") {
+                EXPECT_EQ(sorted(dealt), all);
+            }
         }
 }
 
@@ -189,7 +198,8 @@ TEST_F(EngineOrder, positions_tell_lane_shard_and_offset) {
         EXPECT_EQ(at(SHF_POSITION_EPOCH), 6 + t / 640);
         EXPECT_EQ(at(SHF_POSITION_LANE), t % 4);
         EXPECT_EQ(at(SHF_POSITION_OFFSET), t / 4 % 40 * 1024);
-        EXPECT_EQ(sample_key(at(SHF_POSITION_SHARD), at(SHF_POSITION_OFFSET) / 1024), key_of(sample.get()));
+        EXPECT_EQ(sample_key(at(SHF_POSITION_SHARD), at(SHF_POSITION_OFFSET) / 1024),
+                  key_of(sample.get()));
         positions.insert({at(SHF_POSITION_EPOCH), at(SHF_POSITION_SHARD), at(SHF_POSITION_OFFSET)});
     }
     EXPECT_EQ(positions.size(), 1280U);
@@ -200,9 +210,11 @@ TEST_F(EngineOrder, fewer_shards_than_consumers) {
     Client client(url("{000..002}.tar"), {{"world_size", "2"}, {"num_workers", "2"}});
     EXPECT_EQ(client.stream, nullptr);
     EXPECT_EQ(client.code, SHF_E_USAGE);
-    EXPECT_NE(client.message().find("3 shards for 4 consumers"), std::string::npos) << client.message();
+    EXPECT_NE(client.message().find("3 shards for 4 consumers"), std::string::npos)
+        << client.message();
     EXPECT_NE(client.message().find("help: "), std::string::npos);
-    Client resampled(url("{000..002}.tar"), {{"world_size", "4"}, {"rank", "3"}, {"resample", "true"}});
+    Client resampled(url("{000..002}.tar"),
+                     {{"world_size", "4"}, {"rank", "3"}, {"resample", "true"}});
     EXPECT_EQ(resampled.keys().size(), 40U);
 }
 

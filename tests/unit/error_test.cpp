@@ -16,6 +16,14 @@ using shf::Error;
 using shf::escape;
 using shf::Fault;
 
+// A fault with a code and a cause.
+Fault fault_of(int32_t code, std::string cause = {}) {
+    Fault fault;
+    fault.code = code;
+    fault.cause = std::move(cause);
+    return fault;
+}
+
 TEST(Escape, harmless_names_stay) {
     for (const char* name : {"", "a/b.jpg", "with blank", "ümlaut/日本/😀.png", "it's", "100%"})
         EXPECT_EQ(escape(name), name);
@@ -24,19 +32,21 @@ TEST(Escape, harmless_names_stay) {
 TEST(Escape, nothing_reaches_the_terminal) {
     EXPECT_EQ(escape("a\x1b[31mb"), "a\\x1b[31mb");
     EXPECT_EQ(escape("\0\n\r\t\x7f"s), "\\x00\\x0a\\x0d\\x09\\x7f");
-    EXPECT_EQ(escape("\xc2\x9b" "31m"), "\\xc2\\x9b31m");  // CSI as U+009B
-    EXPECT_EQ(escape("\xc2\xa0"), "\xc2\xa0");             // U+00A0 is no control
+    EXPECT_EQ(escape("\xc2\x9b"
+                     "31m"),
+              "\\xc2\\x9b31m");                 // CSI as U+009B
+    EXPECT_EQ(escape("\xc2\xa0"), "\xc2\xa0");  // U+00A0 is no control
     EXPECT_EQ(escape("a\\b\"c"), "a\\x5cb\\x22c");
 }
 
 TEST(Escape, invalid_utf8) {
     EXPECT_EQ(escape("\xff"), "\\xff");
     EXPECT_EQ(escape("\x80x"), "\\x80x");
-    EXPECT_EQ(escape("\xc0\xaf"), "\\xc0\\xaf");              // overlong
-    EXPECT_EQ(escape("\xe0\x80\x80"), "\\xe0\\x80\\x80");     // overlong
-    EXPECT_EQ(escape("\xed\xa0\x80"), "\\xed\\xa0\\x80");     // surrogate
+    EXPECT_EQ(escape("\xc0\xaf"), "\\xc0\\xaf");                    // overlong
+    EXPECT_EQ(escape("\xe0\x80\x80"), "\\xe0\\x80\\x80");           // overlong
+    EXPECT_EQ(escape("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // surrogate
     EXPECT_EQ(escape("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // past U+10FFFF
-    EXPECT_EQ(escape("\xe2\x82"), "\\xe2\\x82");              // cut
+    EXPECT_EQ(escape("\xe2\x82"), "\\xe2\\x82");                    // cut
     EXPECT_EQ(escape("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80");
 }
 
@@ -58,9 +68,10 @@ TEST(Fault, text_names_shard_first_and_help_last) {
                       .member = "a.jpg",
                       .cause = "the checksum is wrong",
                       .help = "write it again"};
-    EXPECT_EQ(fault.text(),
-              "train.tar: member \"a.jpg\": at byte 512: the checksum is wrong; help: write it again");
-    EXPECT_EQ(Fault{.code = SHF_E_NOMEM}.text(), shf_strerror(SHF_E_NOMEM));
+    EXPECT_EQ(
+        fault.text(),
+        "train.tar: member \"a.jpg\": at byte 512: the checksum is wrong; help: write it again");
+    EXPECT_EQ(fault_of(SHF_E_NOMEM).text(), shf_strerror(SHF_E_NOMEM));
     EXPECT_STREQ(Error(SHF_E_USAGE, "no", "yes").what(), "no; help: yes");
 }
 
@@ -74,9 +85,9 @@ TEST(Error, system_errors_carry_errno) {
 
 TEST(Error, classes_that_may_be_skipped) {
     for (int32_t code = SHF_E_INTERNAL; code <= SHF_END; ++code) {
-        const bool run = code == SHF_OK || code == SHF_END || code == SHF_E_AUTH || code == SHF_E_TLS ||
-                         code == SHF_E_NOSPACE || code == SHF_E_NOMEM || code == SHF_E_CANCELLED ||
-                         code <= SHF_E_USAGE;
+        const bool run = code == SHF_OK || code == SHF_END || code == SHF_E_AUTH ||
+                         code == SHF_E_TLS || code == SHF_E_NOSPACE || code == SHF_E_NOMEM ||
+                         code == SHF_E_CANCELLED || code <= SHF_E_USAGE;
         EXPECT_EQ(shf::skippable(code), !run) << shf_error_name(code);
     }
 }
@@ -105,26 +116,29 @@ TEST(Error, any_exception_is_described) {
 TEST(WriteError, fills_everything) {
     shf_error error;
     std::memset(&error, 0x55, sizeof error);
-    shf::write_error(&error, Fault{.code = SHF_E_IO, .os_error = 5, .offset = 77, .cause = "broken"});
+    Fault fault = fault_of(SHF_E_IO, "broken");
+    fault.os_error = 5;
+    fault.offset = 77;
+    shf::write_error(&error, fault);
     EXPECT_EQ(error.code, SHF_E_IO);
     EXPECT_EQ(error.os_error, 5);
     EXPECT_EQ(error.offset, 77U);
     EXPECT_STREQ(error.message, "at byte 77: broken");
     EXPECT_EQ(error.message[sizeof error.message - 1], '\0');
     EXPECT_EQ(error.message[100], '\0');  // no old bytes behind the text
-    shf::write_error(nullptr, Fault{.code = SHF_E_IO});
+    shf::write_error(nullptr, fault);
 }
 
 // 1,008 bytes with the NUL; one byte less than full, full, one more, and a cut inside a character.
 TEST(WriteError, cuts_at_a_character) {
     shf_error error;
     for (const size_t size : {1006, 1007, 1008, 5000}) {
-        shf::write_error(&error, Fault{.cause = std::string(size, 'x')});
+        shf::write_error(&error, fault_of(SHF_E_IO, std::string(size, 'x')));
         EXPECT_EQ(std::strlen(error.message), std::min<size_t>(size, 1007));
     }
     for (const size_t before : {1004, 1005, 1006}) {
         const std::string text = std::string(before, 'x') + "\xe2\x82\xac";  // euro sign, 3 bytes
-        shf::write_error(&error, Fault{.cause = text});
+        shf::write_error(&error, fault_of(SHF_E_IO, text));
         EXPECT_EQ(error.message, before == 1004 ? text : std::string(before, 'x'));
     }
 }

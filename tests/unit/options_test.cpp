@@ -1,6 +1,6 @@
 // The option table and its parser, value by value; the calls over it are tested in tests/api.
-#include "core/error.h"
 #include "core/options.h"
+#include "core/error.h"
 
 #include <gtest/gtest.h>
 
@@ -65,9 +65,17 @@ TEST(Options, durations) {
 }
 
 TEST(Options, what_is_no_number) {
-    for (const char* text : {"", " ", "B", "MiB", "1 MiB ", "1  MiB", " 1MiB", "1.MiB", ".5MiB", "1,5MiB",
-                             "1.5.5MiB", "+1", "-1", "0x10", "1e6", "1mib", "1Mib", "1MiBs", "1 2",
-                             "18446744073709551616", "16EiB", "99999999999999999999999"})
+    for (const char* text : {"",         " ",
+                             "B",        "MiB",
+                             "1 MiB ",   "1  MiB",
+                             " 1MiB",    "1.MiB",
+                             ".5MiB",    "1,5MiB",
+                             "1.5.5MiB", "+1",
+                             "-1",       "0x10",
+                             "1e6",      "1mib",
+                             "1Mib",     "1MiBs",
+                             "1 2",      "18446744073709551616",
+                             "16EiB",    "99999999999999999999999"})
         EXPECT_FALSE(accepts("max_member", text)) << text;
     for (const char* text : {"1.5", "1k", "1 000", "1_000", "1.0"})
         EXPECT_FALSE(accepts("shuffle", text)) << text;
@@ -148,20 +156,24 @@ TEST(Options, no_two_rows_share_a_value) {
         // Some value other than the default.
         std::string value = range.substr(range.find("..") + 2);
         if (const size_t bar = range.find('|'); bar != range.npos)
-            value = range.substr(0, bar) == fallback ? range.substr(bar + 1, range.find('|', bar + 1) - bar - 1)
-                                                     : range.substr(0, bar);
+            value = range.substr(0, bar) == fallback
+                        ? range.substr(bar + 1, range.find('|', bar + 1) - bar - 1)
+                        : range.substr(0, bar);
         Options changed;
         const Options untouched;
         changed.set(name, value);
         int differences = 0;
-        const auto compare = [&](auto member) { differences += changed.*member != untouched.*member; };
-        for (auto member :
-             {&Options::threads, &Options::memory, &Options::shuffle, &Options::seed, &Options::epoch,
-              &Options::epochs, &Options::epoch_samples, &Options::lanes, &Options::rank,
-              &Options::world_size, &Options::worker, &Options::num_workers, &Options::max_skips,
-              &Options::max_member, &Options::max_sample, &Options::max_name, &Options::max_meta,
-              &Options::max_ratio, &Options::max_window, &Options::max_shards, &Options::timeout,
-              &Options::pipe_timeout})
+        const auto compare = [&](auto member) {
+            differences += changed.*member != untouched.*member;
+        };
+        for (auto member : {&Options::threads,       &Options::memory,     &Options::shuffle,
+                            &Options::seed,          &Options::epoch,      &Options::epochs,
+                            &Options::epoch_samples, &Options::lanes,      &Options::rank,
+                            &Options::world_size,    &Options::worker,     &Options::num_workers,
+                            &Options::max_skips,     &Options::max_member, &Options::max_sample,
+                            &Options::max_name,      &Options::max_meta,   &Options::max_ratio,
+                            &Options::max_window,    &Options::max_shards, &Options::timeout,
+                            &Options::pipe_timeout})
             compare(member);
         for (auto member : {&Options::shuffle_shards, &Options::resample, &Options::concat,
                             &Options::allow_empty, &Options::expand, &Options::secure})

@@ -1,6 +1,6 @@
 // Which consumer reads which shard when.
-#include "core/error.h"
 #include "order/plan.h"
+#include "core/error.h"
 
 #include <gtest/gtest.h>
 
@@ -60,7 +60,8 @@ TEST(Plan, fixed_resampling) {
 TEST(Plan, list_order_without_shuffle) {
     for (const char* lanes : {"1", "3", "8"}) {
         Plan plan(options({{"lanes", lanes}, {"seed", "7"}}), 20);
-        for (const uint64_t epoch : {0, 1, 99}) EXPECT_EQ(shard_order(plan, epoch, 20), numbers(20));
+        for (const uint64_t epoch : {0, 1, 99})
+            EXPECT_EQ(shard_order(plan, epoch, 20), numbers(20));
     }
 }
 
@@ -70,11 +71,13 @@ TEST(Plan, epochs_are_different_permutations) {
     for (uint64_t epoch = 0; epoch < 20; ++epoch) {
         orders.push_back(shard_order(plan, epoch, 100));
         EXPECT_EQ(sorted(orders.back()), numbers(100));
-        for (uint64_t before = 0; before < epoch; ++before) EXPECT_NE(orders[before], orders.back());
+        for (uint64_t before = 0; before < epoch; ++before)
+            EXPECT_NE(orders[before], orders.back());
     }
     // In any order of asking, and from another object.
     Plan again(options({{"shuffle_shards", "true"}, {"seed", "3"}, {"lanes", "4"}}), 100);
-    for (const uint64_t epoch : {19, 0, 7, 8, 7, 0}) EXPECT_EQ(shard_order(again, epoch, 100), orders[epoch]);
+    for (const uint64_t epoch : {19, 0, 7, 8, 7, 0})
+        EXPECT_EQ(shard_order(again, epoch, 100), orders[epoch]);
     Plan other(options({{"shuffle_shards", "true"}, {"seed", "4"}, {"lanes", "4"}}), 100);
     EXPECT_NE(shard_order(other, 0, 100), orders[0]);
 }
@@ -118,7 +121,8 @@ TEST(Plan, consumers_share_the_lanes) {
 }
 
 TEST(Plan, lanes_default_to_the_consumers) {
-    Plan plan(options({{"world_size", "3"}, {"num_workers", "2"}, {"rank", "2"}, {"worker", "1"}}), 6);
+    Plan plan(options({{"world_size", "3"}, {"num_workers", "2"}, {"rank", "2"}, {"worker", "1"}}),
+              6);
     EXPECT_EQ(plan.lanes(), 6U);
     EXPECT_EQ(plan.own_lanes(), std::vector<uint32_t>{5});
     EXPECT_EQ(plan.shard(0, 5, 0), 5U);
@@ -139,7 +143,8 @@ TEST(Plan, resampling_draws_equally_much_for_every_lane) {
         for (uint64_t epoch = 0; epoch < 1000; ++epoch)
             for (uint64_t turn = 0; turn < 3; ++turn) ++seen.at(plan.shard(epoch, lane, turn));
     }
-    for (const uint64_t times : seen) EXPECT_NEAR(static_cast<double>(times), 1200, 165);  // 5 sigma
+    for (const uint64_t times : seen)
+        EXPECT_NEAR(static_cast<double>(times), 1200, 165);  // 5 sigma
     EXPECT_NE(plan.shard(0, 0, 0) * 1000 + plan.shard(0, 0, 1) * 100 + plan.shard(0, 0, 2) * 10 +
                   plan.shard(1, 0, 0),
               plan.shard(0, 1, 0) * 1000 + plan.shard(0, 1, 1) * 100 + plan.shard(0, 1, 2) * 10 +
@@ -171,10 +176,16 @@ TEST(Plan, errors_say_what_to_do) {
         uint64_t shards;
         std::vector<const char*> texts;
     } cases[] = {
-        {{{"rank", "2"}, {"world_size", "2"}}, 9, {"rank=2", "world_size=2", "from 0 to world_size - 1"}},
+        {{{"rank", "2"}, {"world_size", "2"}},
+         9,
+         {"rank=2", "world_size=2", "from 0 to world_size - 1"}},
         {{{"worker", "1"}}, 9, {"worker=1", "num_workers=1", "help: "}},
-        {{{"lanes", "9"}, {"world_size", "2"}}, 9, {"lanes=9", "2 consumers", "make lanes a multiple"}},
-        {{{"world_size", "2"}, {"num_workers", "2"}}, 3, {"3 shards for 4 consumers", "more and smaller shards", "resample=true"}},
+        {{{"lanes", "9"}, {"world_size", "2"}},
+         9,
+         {"lanes=9", "2 consumers", "make lanes a multiple"}},
+        {{{"world_size", "2"}, {"num_workers", "2"}},
+         3,
+         {"3 shards for 4 consumers", "more and smaller shards", "resample=true"}},
         {{}, 0, {"no shards", "at least one URL"}},
         {{{"resample", "true"}}, 0, {"no shards"}},
     };
@@ -184,10 +195,12 @@ TEST(Plan, errors_say_what_to_do) {
             ADD_FAILURE() << "accepted: " << texts[0];
         } catch (const shf::Error& error) {
             EXPECT_EQ(error.code(), SHF_E_USAGE);
-            for (const char* text : texts) EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+            for (const char* text : texts)
+                EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
         }
     }
-    Plan(options({{"resample", "true"}, {"world_size", "64"}}), 1);  // the neighbour that is accepted
+    Plan(options({{"resample", "true"}, {"world_size", "64"}}),
+         1);  // the neighbour that is accepted
     Plan(options({{"world_size", "4"}}), 4);
 }
 
@@ -210,7 +223,8 @@ TEST(Plan, a_million_shards_in_a_second) {
     Plan plan(options({{"shuffle_shards", "true"}, {"lanes", "64"}}), 1000000);
     uint64_t sum = 0;
     for (uint32_t lane = 0; lane < 64; ++lane)
-        for (uint64_t turn = 0; turn < plan.shards_of(lane); ++turn) sum += plan.shard(0, lane, turn);
+        for (uint64_t turn = 0; turn < plan.shards_of(lane); ++turn)
+            sum += plan.shard(0, lane, turn);
     EXPECT_EQ(sum, uint64_t{1000000} * 999999 / 2);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));

@@ -36,14 +36,17 @@ PoolHandle make_pool(const char* memory = "256MiB") {
 TEST(Pool, pieces_are_large_enough_and_not_wasteful) {
     const PoolHandle pool = make_pool();
     const Cancel cancel;
-    std::vector<size_t> sizes = {1, 255, 256, 257, 4095, 4096, 32767, 32768, 32769, 1 << 20, (1 << 20) + 1};
+    std::vector<size_t> sizes = {1,     255,   256,   257,     4095,         4096,
+                                 32767, 32768, 32769, 1 << 20, (1 << 20) + 1};
     for (size_t size = 3; size < 40000000; size = size * 5 / 3) sizes.push_back(size);
     for (const size_t size : sizes) {
         const StorageRef piece = pool->acquire(size, cancel);
         EXPECT_GE(piece->capacity, size);
         EXPECT_LE(piece->capacity, std::max<size_t>(size + size / 8 + 1, size < 256 ? 256 : 0) +
                                        (size > 32768 ? 4096 : 0));
-        if (size >= 32768) EXPECT_EQ(reinterpret_cast<uintptr_t>(piece->data) % 4096, 0U) << size;
+        if (size >= 32768) {
+            EXPECT_EQ(reinterpret_cast<uintptr_t>(piece->data) % 4096, 0U) << size;
+        }
         std::memset(piece->data, 0xff, piece->capacity);
         EXPECT_EQ(pool->held(), piece->capacity);
     }
@@ -89,7 +92,8 @@ TEST(Pool, pieces_outlive_the_stream) {
     std::thread([piece = std::move(large)]() mutable { piece = {}; }).join();
 }
 
-// ---- Custom allocator -----------------------------------------------------------------------------
+// ---- Custom allocator
+// -----------------------------------------------------------------------------
 
 struct Heap {
     std::set<void*> live;

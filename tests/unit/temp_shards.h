@@ -24,7 +24,8 @@ namespace shf::test {
 class TempDirectory {
   public:
     TempDirectory() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "shardfeed-XXXXXX").string();
+        std::string pattern =
+            (std::filesystem::temp_directory_path() / "shardfeed-XXXXXX").string();
         if (!::mkdtemp(pattern.data())) throw std::filesystem::filesystem_error(pattern, {});
         path_ = pattern;
     }
@@ -35,7 +36,9 @@ class TempDirectory {
     TempDirectory(const TempDirectory&) = delete;
     TempDirectory& operator=(const TempDirectory&) = delete;
 
-    [[nodiscard]] std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
+    [[nodiscard]] std::string operator/(std::string_view name) const {
+        return path_ + "/" + std::string(name);
+    }
     void write(std::string_view name, std::string_view bytes) const {
         std::ofstream file(*this / name, std::ios::binary);
         file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
