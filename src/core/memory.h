@@ -63,8 +63,8 @@ class StorageRef {
 // The payload memory of one stream. Lives until the stream and all its pieces are gone. Any thread.
 class Pool {
   public:
-    // With an allocator in `options`, memory comes from it, and it is called only by the thread that
-    // is inside a call, and by close() and after it.
+    // With an allocator in `options`, memory comes from it, and it is called only by the thread
+    // that is inside a call, and by close() and after it.
     static Pool* make(const Options& options);  // one owner; release with drop()
     void drop() noexcept;
 
@@ -76,8 +76,8 @@ class Pool {
     // The calling thread is inside a call of the library, and may run callbacks, until leave().
     void enter() noexcept { caller_.store(std::this_thread::get_id(), std::memory_order_relaxed); }
     void leave() noexcept { caller_.store({}, std::memory_order_relaxed); }
-    // Calls the custom allocator for the threads that wait in acquire(), and for what others let go.
-    // Between enter() and leave(). Nothing to do without a custom allocator.
+    // Calls the custom allocator for the threads that wait in acquire(), and for what others let
+    // go. Between enter() and leave(). Nothing to do without a custom allocator.
     void serve();
     [[nodiscard]] bool wants_service() const { return wanted_.load(std::memory_order_acquire); }
     // Called, without locks, when a thread begins to wait for serve(). Set before threads start.

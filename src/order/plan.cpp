@@ -24,6 +24,10 @@ Plan::Plan(const Options& options, uint64_t shards)
     below("rank", options.rank, "world_size", options.world_size);
     below("worker", options.worker, "num_workers", options.num_workers);
     consumers_ = options.world_size * options.num_workers;  // both bounded: no overflow
+    if (consumers_ > UINT32_MAX)                            // lanes are numbered with 32 bits
+        throw Error(SHF_E_USAGE,
+                    std::to_string(consumers_) + " consumers (world_size x num_workers)",
+                    "at most 4294967295 can share the shards");
     consumer_ = options.rank * options.num_workers + options.worker;
     lanes_ = options.lanes == 0 ? consumers_ : options.lanes;
     if (lanes_ % consumers_ != 0)

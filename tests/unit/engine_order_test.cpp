@@ -65,7 +65,9 @@ TEST_F(EngineOrder, lanes_interleave_their_shards) {
 TEST_F(EngineOrder, fixed_shuffled_order) {
     Client client(url(),
                   {{"lanes", "2"}, {"shuffle", "50"}, {"shuffle_shards", "true"}, {"seed", "1"}});
-    EXPECT_EQ(client.keys(8), (std::vector<std::string>{"@"}));
+    EXPECT_EQ(client.keys(8),
+              (std::vector<std::string>{"s013-00004", "s000-00017", "s002-00013", "s000-00013",
+                                        "s002-00034", "s004-00007", "s002-00006", "s004-00004"}));
 }
 
 TEST_F(EngineOrder, threads_and_calls_do_not_matter) {

@@ -87,7 +87,7 @@ TEST(Error, classes_that_may_be_skipped) {
     for (int32_t code = SHF_E_INTERNAL; code <= SHF_END; ++code) {
         const bool run = code == SHF_OK || code == SHF_END || code == SHF_E_AUTH ||
                          code == SHF_E_TLS || code == SHF_E_NOSPACE || code == SHF_E_NOMEM ||
-                         code == SHF_E_CANCELLED || code <= SHF_E_USAGE;
+                         code == SHF_E_CANCELLED || code == SHF_E_TIMEOUT || code <= SHF_E_USAGE;
         EXPECT_EQ(shf::skippable(code), !run) << shf_error_name(code);
     }
 }
