@@ -78,8 +78,7 @@ uint64_t Engine::stat(int32_t stat) const {
     return shared_.stats.get(stat);
 }
 
-// ---- Readers
-// -------------------------------------------------------------------------------------
+// ---- Readers ------------------------------------------------------------------------------------
 
 void Engine::start_readers() {
     // A lane's shards are read in turn, some of them at once; every lane has readers of its own, so
@@ -116,8 +115,7 @@ void Engine::run_reader(Shared& shared, Lane& lane) noexcept {
     }
 }
 
-// ---- Consumer
-// ------------------------------------------------------------------------------------
+// ---- Consumer -----------------------------------------------------------------------------------
 
 bool Engine::wait(std::unique_lock<std::mutex>& lock, Lane& lane) {
     if (!patient_) return false;
@@ -183,28 +181,28 @@ void Engine::log(int32_t level, const std::string& message) const {
         options.log(options.log_ctx, level, message.c_str());
 }
 
-// The lane in front is at the end of its epoch: it goes on to the next one, or leaves. False when a
-// whole epoch had no sample, which would go on for ever.
-bool Engine::epoch_over() {
+// The lane in front is at the end of its epoch: it goes on to the next one, or leaves.
+void Engine::end_epoch() {
     const Options& options = shared_.options;
     const Turns::Turn turn = turns_.front();
-    if (options.epochs != 0 && options.epoch_samples == 0 &&
-        turn.epoch + 1 - options.epoch >= options.epochs) {
-        turns_.leave();
-        return true;
-    }
+    const bool endless = options.epochs == 0 || options.epoch_samples != 0;
+    if (!endless && turn.epoch + 1 - options.epoch >= options.epochs) return turns_.leave();
     lanes_[turn.lane]->begin_epoch(turn.epoch + 1);
     turns_.next_epoch();
-    return ++empty_epochs_ <= 2 * lanes_.size();
+    // Every lane has been through a whole epoch since the last sample: that would go on for ever.
+    if (endless && ++empty_epochs_ > 2 * lanes_.size())
+        throw Error(SHF_E_FORMAT, "no sample in a whole epoch", "check the shards");
 }
 
 Pull Engine::pull(Delivery& out) {
     while (!at_end()) {
         const Pull pull = lanes_[turns_.front().lane]->pull(out);
-        if (pull == Pull::sample) turns_.took();
+        if (pull == Pull::sample) {
+            turns_.took();
+            empty_epochs_ = 0;
+        }
         if (pull != Pull::epoch_end) return pull;
-        if (!epoch_over())
-            throw Error(SHF_E_FORMAT, "no sample in a whole epoch", "check the shards");
+        end_epoch();
     }
     return Pull::epoch_end;
 }
@@ -212,15 +210,14 @@ Pull Engine::pull(Delivery& out) {
 Pull Engine::pull_block(BlockRef& out, uint64_t most) {
     while (!at_end()) {
         const Pull pull = lanes_[turns_.front().lane]->pull_block(out, most);
+        if (pull == Pull::sample) empty_epochs_ = 0;
         if (pull != Pull::epoch_end) return pull;
-        if (!epoch_over())
-            throw Error(SHF_E_FORMAT, "no sample in a whole epoch", "check the shards");
+        end_epoch();
     }
     return Pull::epoch_end;
 }
 
 void Engine::count(uint64_t samples, uint64_t bytes) {
-    empty_epochs_ = 0;
     remaining_ -= remaining_ == UINT64_MAX ? 0 : samples;
     shared_.stats.add_alone(SHF_STAT_SAMPLES, samples);
     shared_.stats.add_alone(SHF_STAT_BYTES, bytes);
@@ -260,10 +257,11 @@ Sample* Engine::next() {
     });
 }
 
-// Adds what comes next to the builder, waiting only for the first sample. False at the end.
+// Adds what comes next to the builder, waiting only for the first sample, until the builder has
+// passed on a block by itself or holds what shall be one. False at the end.
 bool Engine::gather(uint64_t most) {
     std::vector<LooseField> fields;
-    while (builder_.count() < most) {
+    while (!gathered_ && builder_.count() < most) {
         Delivery delivery = std::move(pending_);
         if (!delivery.block) {
             patient_ = builder_.count() == 0;
@@ -289,7 +287,7 @@ bool Engine::gather(uint64_t most) {
         builder_.add(block.key_of(i), block.offset[i], block.origins[block.origin[i]],
                      block.schemas[block.schema[i]], fields);
     }
-    return builder_.count() > 0;
+    return gathered_ || builder_.count() > 0;
 }
 
 BlockRef Engine::next_block(uint64_t most) {
@@ -304,7 +302,7 @@ BlockRef Engine::next_block(uint64_t most) {
             return nullptr;
         if (!block) {
             if (!gather(bound)) return nullptr;
-            builder_.flush();
+            if (!gathered_) builder_.flush();
             block = std::move(gathered_);
             for (const StorageRef& storage : block->storages) storage.hand_out();
         }

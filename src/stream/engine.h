@@ -44,7 +44,7 @@ class Engine final : private LaneClient {
     auto guarded(Take take);
     Pull pull(Delivery& out);
     Pull pull_block(BlockRef& out, uint64_t most);
-    bool epoch_over();
+    void end_epoch();
     void count(uint64_t samples, uint64_t bytes);
     [[nodiscard]] bool at_end() const { return turns_.empty() || remaining_ == 0; }
     bool gather(uint64_t most);

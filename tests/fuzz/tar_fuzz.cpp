@@ -25,8 +25,8 @@ Options options_of(unsigned choice) {
     options.duplicate_keys =
         (choice & 32) != 0 ? shf::DuplicateKeys::accept : shf::DuplicateKeys::error;
     options.memory = 1 << 20;
-    options.max_member = 64 << 10;
-    options.max_sample = 96 << 10;
+    options.max_member = 8 << 10;
+    options.max_sample = 12 << 10;
     options.max_name = 4 << 10;
     options.max_meta = 16 << 10;
     options.max_window = 1 << 20;

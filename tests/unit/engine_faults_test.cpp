@@ -291,8 +291,7 @@ TEST_F(EngineFaults, absent_file) {
     EXPECT_NE(client.message().find("b.tar"), std::string::npos);
 }
 
-// ---- Pipes
-// ----------------------------------------------------------------------------------------
+// ---- Pipes --------------------------------------------------------------------------------------
 
 // Whatever the child's status: the samples come, and the end only with status 0.
 TEST_F(EngineFaults, every_exit_status) {

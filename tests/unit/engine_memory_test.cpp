@@ -93,7 +93,7 @@ TEST_F(EngineMemory, a_kept_sample_holds_no_more_than_promised) {
                         } else {
                             while (const SampleHandle sample = client.next()) keep(sample.get());
                         }
-                        ASSERT_EQ(count, 120U);
+                        ASSERT_EQ(count, 120U) << size << " bytes: " << client.message();
                     }
                     uint64_t bound = 0;
                     for (const SampleHandle& sample : kept)

@@ -90,6 +90,32 @@ TEST_F(EngineOrder, threads_and_calls_do_not_matter) {
     }
 }
 
+// Small samples are copied into blocks, large ones stay where they are, and very large ones end
+// their block; whatever comes after what, none is lost on the way.
+TEST_F(EngineOrder, blocks_of_small_and_large_samples) {
+    const TempDirectory mixed;
+    for (uint64_t s = 0; s < 4; ++s) {
+        std::string bytes;
+        for (uint64_t i = 0; i < 60; ++i) {
+            const size_t sizes[] = {0, 100, 3000, 0, 40000, 0, 200000, 0, 0, 700000, 2048, 2049};
+            bytes += sample_members(s, i, sizes[(s * 5 + i * 7) % 12]);
+        }
+        mixed.write(std::to_string(s) + ".tar", bytes + end_marker());
+    }
+    for (const char* lanes : {"1", "2", "4"})
+        for (const char* shuffle : {"0", "20"}) {
+            const Settings settings = {{"lanes", lanes}, {"shuffle", shuffle}, {"threads", "2"}};
+            Client one_by_one(mixed / "{0..3}.tar", settings);
+            const auto reference = one_by_one.keys();
+            EXPECT_EQ(reference.size(), 240U);
+            for (const size_t at_once : {0, 1, 2, 5}) {
+                Client client(mixed / "{0..3}.tar", settings);
+                EXPECT_EQ(client.block_keys(at_once), reference);
+                EXPECT_EQ(client.code, SHF_END) << client.message();
+            }
+        }
+}
+
 TEST_F(EngineOrder, seed_and_epoch_matter) {
     const Settings shuffled = {{"shuffle", "50"}, {"shuffle_shards", "true"}};
     const auto reference = keys(shuffled + Settings{{"seed", "1"}});

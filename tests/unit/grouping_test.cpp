@@ -63,7 +63,7 @@ TEST(Grouping, SmallFieldBetweenLargeOnes) {
 TEST(Grouping, EveryMixOfThreeSizes) {
     Shard shard;
     const size_t sizes[] = {0, 1, 511, 512, 5000, 66000, 300000};
-    int number = 0;
+    size_t number = 0;
     for (const size_t first : sizes)
         for (const size_t second : sizes)
             for (const size_t third : sizes)

@@ -92,8 +92,7 @@ TEST(Pool, pieces_outlive_the_stream) {
     std::thread([piece = std::move(large)]() mutable { piece = {}; }).join();
 }
 
-// ---- Custom allocator
-// -----------------------------------------------------------------------------
+// ---- Custom allocator ---------------------------------------------------------------------------
 
 struct Heap {
     std::set<void*> live;

@@ -50,10 +50,10 @@ TEST(T19Duplicate, LowerCasingCanMakeThem) {
 
 // From some number of fields on they are looked up another way.
 TEST(T19Duplicate, AmongManyFields) {
-    for (const int count : {30, 31, 32, 33, 34, 200})
-        for (const int twin : {0, 1, 17, count - 1}) {
+    for (const size_t count : {30U, 31U, 32U, 33U, 34U, 200U})
+        for (const size_t twin : {size_t{0}, size_t{1}, size_t{17}, count - 1}) {
             std::string shard = a;
-            for (int i = 0; i < count; ++i) shard += member(numbered("s.f", i), "");
+            for (size_t i = 0; i < count; ++i) shard += member(numbered("s.f", i), "");
             const uint64_t at = shard.size();
             const std::string good = shard + b + end_marker();
             shard += member(numbered("s.F", twin), "");
@@ -66,8 +66,25 @@ TEST(T19Duplicate, AmongManyFields) {
                 << result.end.text;
             const ShardResult whole = read_shard(good);
             ASSERT_EQ(whole.samples.size(), 3U);
-            EXPECT_EQ(whole.samples[1].fields.size(), static_cast<size_t>(count));
+            EXPECT_EQ(whole.samples[1].fields.size(), count);
         }
+}
+
+// Names that are those of the sample before are not looked up at all.
+TEST(T19Duplicate, AfterASampleWithTheSameFields) {
+    const std::string before = member("r.x", "1") + member("r.y", "2") + member("r.z", "3");
+    const std::string x = member("s.x", "4"), y = member("s.y", "5"), z = member("s.z", "6");
+    for (const std::string& twice :
+         {x + x, x + y + x, x + y + y, x + y + z + x, x + y + z + z, x + z + x, y + x + y})
+        expect_fault(before + twice + end_marker(), SHF_E_AMBIGUOUS,
+                     before.size() + twice.size() - 1024);
+    for (const auto& [fields, listed] :
+         {std::pair{x + y + z, "s{x=4 y=5 z=6}"}, std::pair{x, "s{x=4}"},
+          std::pair{x + y, "s{x=4 y=5}"}, std::pair{x + z + y, "s{x=4 z=6 y=5}"},
+          std::pair{z + y + x, "s{z=6 y=5 x=4}"},
+          std::pair{x + y + z + member("s.w", "7"), "s{x=4 y=5 z=6 w=7}"}})
+        EXPECT_EQ(listing(expect_read(before + fields + b + end_marker())),
+                  "r{x=1 y=2 z=3} " + std::string(listed) + " b{txt=2}");
 }
 
 TEST(T19Duplicate, KeyThatComesAgain) {
@@ -137,9 +154,9 @@ TEST(T20AfterTheEnd, ConcatStillWantsEveryEnd) {
 
 TEST(T20AfterTheEnd, ManyArchives) {
     std::string shard, expected;
-    for (int i = 0; i < 50; ++i) {
+    for (size_t i = 0; i < 50; ++i) {
         const std::string key = numbered("k", i);
-        shard += member(key + ".txt", key) + end_marker() + zeros(512 * static_cast<size_t>(i % 3));
+        shard += member(key + ".txt", key) + end_marker() + zeros(512 * (i % 3));
         expected += (i > 0 ? " " : "") + key + "{txt=" + key + "}";
     }
     EXPECT_EQ(listing(expect_read(shard, concat)), expected);

@@ -51,7 +51,7 @@ class TempDirectory {
 
 // "s003-00042": the key of a sample tells its shard and its number there.
 inline std::string sample_key(uint64_t shard, uint64_t number) {
-    char text[40];
+    char text[64];
     std::snprintf(text, sizeof text, "s%03llu-%05llu", static_cast<unsigned long long>(shard),
                   static_cast<unsigned long long>(number));
     return text;

@@ -88,7 +88,7 @@ std::vector<Archive> archives() {
             .add(member({.name = "d.x", .type = '7'}, text(511)))
             .end("other_numbers_and_names", 4096));
     Maker tiny;
-    for (int i = 0; i < 8; ++i) {
+    for (size_t i = 0; i < 8; ++i) {
         tiny.add(member(numbered("k", i) + ".cls", std::to_string(i)));
         tiny.add(member(numbered("k", i) + ".json", "{}"));
     }
