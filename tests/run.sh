@@ -134,7 +134,9 @@ environment=$build/venv
 python=$environment/bin/python
 make_environment() {
     [ -x "$python" ] || python3 -m venv "$environment" || return 1
-    "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt
+    "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt || return 1
+    # The peers of the benchmark.
+    $fast || "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/bench/requirements.txt
 }
 need "Python environment" make_environment
 need "pip install ." "$environment/bin/pip" install --quiet --disable-pip-version-check \

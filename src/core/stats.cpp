@@ -42,7 +42,8 @@ const char* stat_name(int32_t stat) noexcept {
     };
     static_assert(std::size(names) == SHF_STAT_EPOCH_SAMPLES + 1);
     static_assert(std::size(skips) == -SHF_E_CHILD);
-    if (stat >= 0 && stat < static_cast<int32_t>(std::size(names))) return names[stat];
+    if (stat < 0) return nullptr;
+    if (stat < static_cast<int32_t>(std::size(names))) return names[stat];
     const int32_t skip = stat - SHF_STAT_SKIPS_BY_CLASS - 1;
     if (skip >= 0 && skip < static_cast<int32_t>(std::size(skips))) return skips[skip];
     return nullptr;
