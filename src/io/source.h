@@ -29,7 +29,8 @@ class Sequential {
     virtual void finish() {}
 };
 
-// What tells two versions of a shard apart: empty when nothing is known. Equal strings, equal bytes.
+// What tells two versions of a shard apart: empty when nothing is known. Equal strings, equal
+// bytes.
 using Version = std::string;
 
 // One shard, opened. Sources that can seek serve any number of threads through read().

@@ -47,8 +47,8 @@ struct FieldView {
     size_t size;
 };
 
-// What a block is made of. The tables are those of shardfeed.h, SHF_BLOCK_*; `offset` is that of each
-// sample's first header in its shard.
+// What a block is made of. The tables are those of shardfeed.h, SHF_BLOCK_*; `offset` is that of
+// each sample's first header in its shard.
 struct BlockParts {
     std::span<const uint64_t> first_field, schema, key, origin;  // n + 1, n, n + 1, n
     std::span<const uint64_t> buffer, start, stop;               // m each

@@ -143,7 +143,8 @@ void BlockBuilder::flush() {
                                 .origins = origins_,
                                 .buffers = buffers_,
                                 .payload_bytes = payload_bytes_}));
-    for (auto* table : {&first_field_, &schema_, &key_, &origin_, &buffer_, &start_, &stop_, &offset_})
+    for (auto* table :
+         {&first_field_, &schema_, &key_, &origin_, &buffer_, &start_, &stop_, &offset_})
         table->clear();
     keys_.clear();
     storages_.clear();

@@ -186,7 +186,7 @@ static void test_many_forks_and_spawns(void) {
 int main(void) {
     make_shard_directory();
     for (int shard = 0; shard < SHARDS; ++shard) write_shard(shard, PER_SHARD);
-    const int threads = count_entries("/proc/self/task");
+    const int threads = count_own_threads();
     const int descriptors = count_entries("/proc/self/fd");
     RUN(test_child_of_a_fork);
 #if !defined(__SANITIZE_THREAD__)

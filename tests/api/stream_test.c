@@ -16,7 +16,7 @@ enum { SHARDS = 4, PER_SHARD = 300, ALL = SHARDS * PER_SHARD };
 static int threads_before, descriptors_before;
 
 static void note_what_is_open(void) {
-    threads_before = count_entries("/proc/self/task");
+    threads_before = count_own_threads();
     descriptors_before = count_entries("/proc/self/fd");
 }
 
