@@ -142,6 +142,7 @@ need "Python environment" make_environment
 need "pip install ." "$environment/bin/pip" install --quiet --disable-pip-version-check \
     --force-reinstall --no-deps .
 if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"; fi
+check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
 
 # ---- The sources --------------------------------------------------------------------------------
 

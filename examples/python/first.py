@@ -1,4 +1,7 @@
-"""Streams shards and prints each sample's key and fields: python first.py 'train-{000..003}.tar'."""
+"""Streams shards and prints each sample's key and fields.
+
+python first.py 'train-{000..003}.tar'
+"""
 
 import sys
 

@@ -1,6 +1,7 @@
 """Checks the public header as a manual: usage check_header.py HEADER VERSION. Every function has a
 comment that says since when it exists, the version enumerators are those of the build, and the
-rules for generated bindings hold (no macros on declarations, no enum types, no struct by value)."""
+rules for generated bindings hold (no macros on declarations, no enum types, no struct by value).
+"""
 
 import re
 import sys
@@ -22,7 +23,8 @@ def main() -> int:
     functions = 0
     for comment, declaration in re.findall(
         r"(/\*(?:[^*]|\*(?!/))*\*/\n)?^((?!typedef|static|#|\s|/|\*)[\w ]+[ *]shf_\w+\([^;{]*\);)",
-        text, flags=re.MULTILINE,
+        text,
+        flags=re.MULTILINE,
     ):
         functions += 1
         name = re.search(r"(shf_\w+)\(", declaration)[1]

@@ -1,5 +1,6 @@
 """Compares the functions that the shared library exports with those that the header declares and
-with the committed list: usage check_symbols.py LIBRARY HEADER LIST [NM]."""
+with the committed list: usage check_symbols.py LIBRARY HEADER LIST [NM].
+"""
 
 import re
 import subprocess
@@ -15,7 +16,9 @@ def declared(header: Path) -> set[str]:
 def exported(library: Path, nm: str) -> set[str]:
     lines = subprocess.run(
         [nm, "-D", "--defined-only", "--format=posix", str(library)],
-        check=True, capture_output=True, text=True,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.splitlines()
     names = set()
     for name, kind, *_ in (line.split() for line in lines):
