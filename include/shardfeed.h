@@ -44,7 +44,8 @@
  *          long as the sample or block they were taken from. Handles may be released in any order:
  *          samples and blocks outlive their stream. Releasing NULL is a no-op.
  * Threads  Library functions: any thread. An options object and a stream serve one thread at a
- *          time (it may be another one each time); a second concurrent call gets SHF_E_USAGE.
+ *          time (it may be another one each time); a second concurrent call on a stream gets
+ *          SHF_E_USAGE.
  *          shf_stream_cancel and shf_stream_stat may be called from any thread at any time before
  *          shf_stream_close. Samples and blocks are read-only: any number of threads. No thread
  *          is started before the first shf_stream_next or shf_stream_next_block.
@@ -179,9 +180,9 @@ enum { SHF_LOG_ERROR = 0, SHF_LOG_WARNING = 1, SHF_LOG_INFO = 2 };
  * into the stream that logs. */
 typedef void (*shf_log_fn)(void *ctx, int32_t level, const char *message);
 
-/* Sets who receives messages of `level` and more serious ones: skipped samples and shards, accepted
- * irregularities. Silent by default; NULL makes it silent again. `ctx` must live as long as the
- * streams opened with these options.
+/* Sets who receives messages of `level` and more serious ones. Now they are SHF_LOG_WARNING for
+ * each sample and shard that on_error skips. Silent by default; NULL makes it silent again. `ctx`
+ * must live as long as the streams opened with these options.
  * Threads: called on the thread that is inside shf_stream_next or shf_stream_next_block.
  * Since: 0.1 */
 void shf_options_set_log(shf_options *options, int32_t level, shf_log_fn log, void *ctx);
@@ -205,7 +206,7 @@ void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_fre
 
 /* What may stand for a shard, here and in shf_stream_open:
  *   path, file:///path   a local file; a FIFO is read like a pipe
- *   -                    standard input
+ *   -                    standard input, once
  *   pipe:COMMAND         the output of a shell command; refused with secure=true, when the
  *                        environment has SHARDFEED_SECURE=1, and inside lists
  *   @FILE                a text file with one URL a line; empty lines and # comments are skipped
@@ -280,7 +281,9 @@ enum {
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 
-/* Reads one counter. All are 64 bit and start at 0 when the stream is opened.
+/* Reads one counter. All are 64 bit and start at 0 when the stream is opened. What readers find in
+ * shards (ignored members, directories, links, ...) is counted when they find it, which may be
+ * before the consumer gets there; at the end of the stream all counts are exact.
  * Threads: any. Errors: USAGE for an unknown counter. Since: 0.1 */
 int32_t shf_stream_stat(const shf_stream *stream, int32_t stat, uint64_t *value);
 
@@ -326,7 +329,7 @@ int32_t shf_sample_find(const shf_sample *sample, const char *name, size_t name_
                         shf_bytes *out);
 
 enum {
-    SHF_POSITION_EPOCH = 0,  /* number of the epoch, from the option "epoch" upward              */
+    SHF_POSITION_EPOCH = 0,  /* pass over the shards, numbered from the option "epoch" upward    */
     SHF_POSITION_LANE = 1,   /* lane that the sample came through                                */
     SHF_POSITION_SHARD = 2,  /* number of the shard in the expanded list                         */
     SHF_POSITION_OFFSET = 3  /* of the sample's first header in the (decompressed) shard, bytes  */

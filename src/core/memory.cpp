@@ -19,6 +19,9 @@ constexpr size_t page = 4096;
 // smaller ones come from the heap, where fresh memory costs little.
 constexpr size_t mapped_from = 32 * 1024;
 constexpr size_t smallest = 256;
+// Above this size a piece is not rounded up by more than a page, and not used again.
+constexpr size_t largest_recycled = 64 * 1024 * 1024;
+constexpr size_t no_class = SIZE_MAX;
 constexpr size_t huge_from = 2 * 1024 * 1024;
 
 // Sizes are rounded up to eight steps per power of two, so that pieces can be used again for
@@ -31,6 +34,10 @@ size_t size_class(size_t& size) {
     const auto exponent = static_cast<size_t>(std::bit_width(size - 1)) - 1;  // 2^exponent < size
     size_t step = size_t{1} << (exponent - 3);
     if (size > mapped_from) step = std::max(step, page);
+    if (size > largest_recycled) {
+        size = (size + page - 1) / page * page;
+        return no_class;
+    }
     size = (size + step - 1) / step * step;
     const size_t eighth = (size - (size_t{1} << exponent)) >> (exponent - 3);  // 1..8
     return (exponent - 8) * 8 + eighth;
@@ -75,7 +82,8 @@ StorageRef Pool::acquire(size_t size, const Cancel& cancel) {
     std::unique_ptr<Storage> fresh;
     {
         std::unique_lock lock(mutex_);
-        if (auto& list = recycled_[number]; !list.empty()) {
+        if (number != no_class && !recycled_[number].empty()) {
+            auto& list = recycled_[number];
             Storage* storage = list.back();  // the last one used: the caches still have it
             list.pop_back();
             recycled_bytes_ -= storage->capacity;
@@ -210,7 +218,7 @@ void Pool::put_back(Storage* storage) noexcept {
         // Enough to go on at full speed, not all that a burst once needed.
         const uint64_t keep = std::min<uint64_t>(
             budget_, std::max<uint64_t>(32 << 20, 3 * uint64_t{storage->capacity}));
-        const bool pooled = alloc_ != nullptr || storage->capacity >= mapped_from;
+        const bool pooled = number != no_class && (alloc_ || storage->capacity >= mapped_from);
         if (!closed_ && pooled && recycled_bytes_ + storage->capacity <= keep &&
             held() + recycled_bytes_ + storage->capacity <= budget_) {
             try {

@@ -99,7 +99,7 @@ class Pool {
         uint8_t* data = nullptr;
         bool done = false;
     };
-    static constexpr size_t classes = 512;
+    static constexpr size_t classes = (26 - 8) * 8 + 1;  // from 2^8 to 2^26 bytes, eight steps each
 
     explicit Pool(const Options& options);
     ~Pool() = default;

@@ -193,7 +193,6 @@ bool TarWalker::next(Member& member) {
         bool ready = false;
         parse_header(block, pending, member, ready);
         if (ready) {
-            ++members_;
             return true;
         }
     }
@@ -434,7 +433,7 @@ void TarWalker::finish_trailing(uint64_t at) {
         throw Error(SHF_E_FORMAT, "trailing data after the end of the tar",
                     "concat=true reads on if another tar follows, trailing=ignore drops the rest",
                     at);
-    stats_.add(SHF_STAT_TRAILING);
+    saw_trailing_ = true;
     while (window_.need(1)) window_.advance(window_.seen().size());
 }
 

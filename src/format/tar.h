@@ -69,6 +69,8 @@ class TarWalker {
     void pass_padding(const Member& member);
     // Moves past the data without keeping it. Throws Error(TRUNCATED).
     void skip_data(const Member& member);
+    // Junk after the end was accepted (trailing=ignore).
+    [[nodiscard]] bool saw_trailing() const { return saw_trailing_; }
     // Length of the input where it is known before reading.
     void set_input_size(std::optional<uint64_t> size) { input_size_ = size; }
 
@@ -88,7 +90,7 @@ class TarWalker {
     std::optional<uint64_t> input_size_;
     const std::unique_ptr<Pending> pending_;
     std::string name_;  // joined or long name of the current member
-    uint64_t members_ = 0;
+    bool saw_trailing_ = false;
 };
 
 }  // namespace shf

@@ -10,6 +10,10 @@ namespace {
 constexpr size_t page = 4096;
 // Up to this many bytes in front of the needed ones are copied along to keep a sample in one slab.
 constexpr size_t longest_carry = 64 * 1024;
+// A slab above this size is not kept while the reader waits for the next one, when no more than
+// this many of its bytes go along.
+constexpr size_t largest_kept = 1024 * 1024;
+constexpr size_t longest_aside = 128 * 1024;
 // Bytes asked for at once, so that a cancel is seen soon.
 constexpr size_t longest_read = 16 * 1024 * 1024;
 
@@ -45,19 +49,28 @@ void Window::move_to_new_slab(size_t size) {
     const size_t rest = next_ + size - stop_;
     // Some bytes beyond a large member, so that the headers and small fields after it come along.
     const size_t beyond = std::clamp<size_t>(size / 32, 2 * page, 16 * page);
-    const size_t wanted = client_.slab_size();
+    const size_t wanted = client_.next_slab_size();
     size_t capacity = front + rest + beyond;
     if (capacity < wanted) capacity = wanted;
+    const uint8_t* carried = data_ + keep;
+    if (slab_ && slab_->capacity > largest_kept && carry <= longest_aside) {
+        // The reader may sleep in admit() for long, and a large sample that the user has had and
+        // freed must not stay for the sake of a few bytes after it.
+        carried_.assign(carried, carried + carry);
+        carried = carried_.data();
+        slab_ = {};
+    }
     client_.admit(capacity);
     StorageRef slab = pool_.acquire(capacity, cancel_);
     uint8_t* data = slab->data + front - carry;
-    if (carry > 0) std::memcpy(data, data_ + keep, carry);
+    if (carry > 0) std::memcpy(data, carried, carry);
     start_ += keep;
     next_ -= keep;
     stop_ = carry;
     if (mark_ != none) mark_ = 0;
     data_ = data;
-    room_ = static_cast<size_t>(slab->data + slab->capacity - data);
+    // Not all that the pool gave: what is read beyond a large member is only carried along.
+    room_ = static_cast<size_t>(slab->data + capacity - data);
     slab_ = std::move(slab);
 }
 

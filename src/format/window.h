@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace shf {
 
@@ -25,8 +26,8 @@ class WindowClient {
     // Called when the bytes from the mark on are too many to be carried along: they stay in `slab`,
     // which the client keeps alive as long as it needs them. The mark moves to position().
     virtual void leave_behind(const StorageRef& slab) = 0;
-    // The size that the next slab should have, in bytes.
-    virtual size_t slab_size() = 0;
+    // The size that the next slab should have, in bytes. Asked once for each slab.
+    virtual size_t next_slab_size() = 0;
 };
 
 class Window {
@@ -67,6 +68,7 @@ class Window {
     size_t next_ = 0, stop_ = 0, room_ = 0;  // from data_: position, end of bytes, end of slab
     size_t mark_ = none;
     bool ended_ = false;
+    std::vector<uint8_t> carried_;  // only while a large slab is exchanged
 };
 
 }  // namespace shf

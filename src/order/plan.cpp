@@ -35,6 +35,11 @@ Plan::Plan(const Options& options, uint64_t shards)
                     "lanes=" + std::to_string(lanes_) + " cannot be dealt out to " +
                         std::to_string(consumers_) + " consumers (world_size x num_workers)",
                     "make lanes a multiple of them");
+    if (epoch_samples_ != 0 && epoch_samples_ < consumers_)
+        throw Error(SHF_E_USAGE,
+                    "epoch_samples=" + std::to_string(epoch_samples_) + " for " +
+                        std::to_string(consumers_) + " consumers (world_size x num_workers)",
+                    "give every consumer at least one sample");
     if (shards_ == 0) throw Error(SHF_E_USAGE, "no shards", "give at least one URL");
     if (shards_ < consumers_ && !resample_)
         throw Error(SHF_E_USAGE,

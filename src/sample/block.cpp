@@ -85,6 +85,7 @@ Block* Block::make(const BlockParts& parts) {
     std::uninitialized_copy(parts.buffers.begin(), parts.buffers.end(), at.buffers.data());
     block->buffers = at.buffers;
     block->payload_bytes = parts.payload_bytes;
+    block->own_bytes = sum.used();
     return block;
 }
 

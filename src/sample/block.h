@@ -76,6 +76,7 @@ struct Block {
     std::span<std::shared_ptr<const Origin>> origins;
     std::span<std::span<const uint8_t>> buffers;
     uint64_t payload_bytes = 0;
+    size_t own_bytes = 0;  // of this piece
 
     // Owns: the reference is the caller's. Throws std::bad_alloc; the parts are then untouched.
     static Block* make(const BlockParts& parts);
@@ -94,12 +95,13 @@ struct Block {
             bytes += stop[row] - start[row];
         return bytes;
     }
-    // Memory behind the buffers.
+    // Memory behind the buffers, and with the tables.
     [[nodiscard]] uint64_t storage_bytes() const {
         uint64_t bytes = 0;
         for (const StorageRef& storage : storages) bytes += storage->capacity;
         return bytes;
     }
+    [[nodiscard]] uint64_t memory() const { return storage_bytes() + own_bytes; }
     void ref() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     void unref() noexcept {
         if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();

@@ -10,8 +10,6 @@ namespace {
 // The bound on what one kept sample may hold: `allowance` + 8 times its own size.
 constexpr uint64_t allowance = 64 * 1024;
 constexpr uint64_t times = 8;
-// Samples up to this size are always copied together: their headers would waste most of a slab.
-constexpr uint64_t always_copied = 2048;
 // Where copies go. With the tables of as many samples as fit it stays below the allowance.
 constexpr size_t arena_size = 24 * 1024;
 
@@ -28,8 +26,18 @@ BlockBuilder::BlockBuilder(Pool& pool, const Cancel& cancel, bool alone,
                            std::function<void(BlockRef)> full)
     : pool_(pool), cancel_(cancel), alone_(alone), full_(std::move(full)) {}
 
-BlockBuilder::Placement BlockBuilder::place(size_t key_size,
-                                            std::span<const LooseField> fields) const {
+// What the lists of names and the URLs that the block has so far, and these ones, take.
+uint64_t BlockBuilder::shared_bytes(const Schema& schema, const Origin& origin) const {
+    uint64_t bytes = shared_bytes_;
+    if (schemas_.empty() || schemas_.back().get() != &schema)
+        bytes += sizeof schema + schema.names.size() + schema.ends.size() * sizeof schema.ends[0];
+    if (origins_.empty() || origins_.back().get() != &origin)
+        bytes += sizeof origin + origin.url.size();
+    return bytes;
+}
+
+BlockBuilder::Placement BlockBuilder::place(const LooseSample& sample) const {
+    const std::span<const LooseField> fields = sample.fields;
     uint64_t payload = 0, storage_bytes = 0, new_bytes = 0;
     const StorageRef* last = nullptr;
     for (const LooseField& field : fields) {
@@ -40,15 +48,16 @@ BlockBuilder::Placement BlockBuilder::place(size_t key_size,
         if (std::find(storages_.begin(), storages_.end(), *last) == storages_.end())
             new_bytes += (*last)->capacity;
     }
-    const uint64_t own_tables = sample_row + fields.size() * field_row + key_size + block_overhead;
+    const uint64_t own_tables =
+        sample_row + fields.size() * field_row + sample.key.size() + block_overhead;
     const bool copied = payload <= always_copied ||
                         (alone_ ? storage_bytes > 2 * payload
                                 : storage_bytes + own_tables > allowance + times * payload);
     if (offset_.empty()) return {payload, copied, true};
     const bool in_arena = copied && arena_ && payload <= arena_->capacity - arena_used_;
     if (copied) new_bytes = in_arena ? 0 : std::max<uint64_t>(payload, arena_size);
-    const uint64_t tables =
-        own_tables + offset_.size() * sample_row + start_.size() * field_row + keys_.size();
+    const uint64_t tables = own_tables + offset_.size() * sample_row + start_.size() * field_row +
+                            keys_.size() + shared_bytes(*sample.schema, *sample.origin);
     // One arena to a block: bindings are fastest over a single buffer.
     const bool joins =
         !alone_ && !(copied && arena_ && !in_arena) &&
@@ -56,36 +65,35 @@ BlockBuilder::Placement BlockBuilder::place(size_t key_size,
     return {payload, copied, joins};
 }
 
-bool BlockBuilder::accepts(std::string_view key, std::span<const LooseField> fields) const {
-    return place(key.size(), fields).joins;
+bool BlockBuilder::accepts(const LooseSample& sample) const {
+    return place(sample).joins;
 }
 
-void BlockBuilder::add(std::string_view key, uint64_t offset, std::shared_ptr<const Origin> origin,
-                       const std::shared_ptr<const Schema>& schema,
-                       std::span<const LooseField> fields) {
-    const auto [payload, copied, joins] = place(key.size(), fields);
+void BlockBuilder::add(const LooseSample& sample) {
+    const auto [payload, copied, joins] = place(sample);
     ++seen_;
     seen_bytes_ += payload;
     seen_smallest_ = std::min(seen_smallest_, payload);
     if (!joins) flush();
-    if (origins_.empty() || origins_.back() != origin) origins_.push_back(std::move(origin));
-    if (schemas_.empty() || schemas_.back() != schema) schemas_.push_back(schema);
+    shared_bytes_ = shared_bytes(*sample.schema, *sample.origin);
+    if (origins_.empty() || origins_.back() != sample.origin) origins_.push_back(sample.origin);
+    if (schemas_.empty() || schemas_.back() != sample.schema) schemas_.push_back(sample.schema);
     if (first_field_.empty()) {
         first_field_.push_back(0);
         key_.push_back(0);
     }
     if (copied)
-        copy(fields, payload);
+        copy(sample.fields, payload);
     else
-        refer(fields);
+        refer(sample.fields);
     smallest_ = std::min(smallest_, payload);
     payload_bytes_ += payload;
-    keys_ += key;
+    keys_ += sample.key;
     key_.push_back(keys_.size());
     first_field_.push_back(start_.size());
     schema_.push_back(schemas_.size() - 1);
     origin_.push_back(origins_.size() - 1);
-    offset_.push_back(offset);
+    offset_.push_back(sample.offset);
     if (alone_ || payload_bytes_ >= enough) flush();
 }
 
@@ -152,7 +160,7 @@ void BlockBuilder::flush() {
     origins_.clear();
     arena_ = {};
     arena_used_ = 0;
-    storage_bytes_ = payload_bytes_ = 0;
+    storage_bytes_ = payload_bytes_ = shared_bytes_ = 0;
     smallest_ = UINT64_MAX;
     full_(std::move(block));
 }

@@ -15,16 +15,27 @@ struct LooseField {
     const StorageRef* storage;  // keeps data alive; outlives the call of add()
 };
 
+// A sample on its way into a block.
+struct LooseSample {
+    std::string_view key;
+    uint64_t offset;  // of its first header in the shard
+    const std::shared_ptr<const Origin>& origin;
+    const std::shared_ptr<const Schema>& schema;
+    std::span<const LooseField> fields;
+};
+
 class BlockBuilder {
   public:
+    // Samples up to this size are always copied together: their headers would waste most of a slab.
+    static constexpr uint64_t always_copied = 2048;
+
     // Full blocks go to `full`. `alone`: one sample per block, copied out of its slab unless it
     // fills half of it, so that a shuffle buffer can keep it for long.
     BlockBuilder(Pool& pool, const Cancel& cancel, bool alone, std::function<void(BlockRef)> full);
 
-    void add(std::string_view key, uint64_t offset, std::shared_ptr<const Origin> origin,
-             const std::shared_ptr<const Schema>& schema, std::span<const LooseField> fields);
-    // True when add() would put a sample of these fields into the block under construction.
-    [[nodiscard]] bool accepts(std::string_view key, std::span<const LooseField> fields) const;
+    void add(const LooseSample& sample);
+    // True when add() would put the sample into the block under construction.
+    [[nodiscard]] bool accepts(const LooseSample& sample) const;
     // Passes on what there is, if anything.
     void flush();
 
@@ -41,7 +52,8 @@ class BlockBuilder {
         bool copied;  // next to the others, or left where it is
         bool joins;   // the block under construction takes it
     };
-    [[nodiscard]] Placement place(size_t key_size, std::span<const LooseField> fields) const;
+    [[nodiscard]] Placement place(const LooseSample& sample) const;
+    [[nodiscard]] uint64_t shared_bytes(const Schema& schema, const Origin& origin) const;
     uint64_t buffer_for(const StorageRef& storage);
     void copy(std::span<const LooseField> fields, uint64_t payload);
     void refer(std::span<const LooseField> fields);
@@ -61,7 +73,7 @@ class BlockBuilder {
     StorageRef arena_;  // the storage that copies go to, in storages_ too
     uint64_t arena_buffer_ = 0;
     size_t arena_used_ = 0;
-    uint64_t storage_bytes_ = 0, payload_bytes_ = 0, smallest_ = UINT64_MAX;
+    uint64_t storage_bytes_ = 0, payload_bytes_ = 0, shared_bytes_ = 0, smallest_ = UINT64_MAX;
     uint64_t seen_ = 0, seen_bytes_ = 0, seen_smallest_ = UINT64_MAX;
 };
 

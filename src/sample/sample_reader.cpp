@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <utility>
 
 namespace shf {
 
@@ -17,6 +19,10 @@ constexpr size_t copied_slab = 256 * 1024;
 constexpr size_t largest_slab = 512 * 1024;
 // From this many fields on a sample's names are looked up by hash.
 constexpr size_t many = 32;
+// What a field takes besides its payload and its name, roughly.
+constexpr uint64_t field_cost = 256;
+// Kinds of samples in one shard that are told apart without making their list of names anew.
+constexpr size_t most_schemas = 8;
 
 void append_lower(std::string& out, std::string_view text) {
     for (const char c : text) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -48,8 +54,9 @@ void SampleReader::read() {
         window.need(1);  // the filter is known from the first bytes on
         if (!report.codec) walker.set_input_size(source_.size());
         const char* suffix = codec_of_suffix(origin_->url);
-        if (suffix ? !report.codec || std::string_view(suffix) != report.codec
-                   : report.codec && origin_->url.ends_with(".tar"))
+        if (origin_->url.starts_with("pipe:")) {  // its words tell nothing about its output
+        } else if (suffix ? !report.codec || std::string_view(suffix) != report.codec
+                          : report.codec && origin_->url.ends_with(".tar"))
             stats_.add(SHF_STAT_SUFFIX_MISMATCHES);
         read_members();
         builder_.flush();
@@ -58,7 +65,7 @@ void SampleReader::read() {
         builder_.flush();  // whole samples that came before the fault
         throw;
     }
-    if (report.trailing) stats_.add(SHF_STAT_TRAILING);
+    if (report.trailing || walker.saw_trailing()) stats_.add(SHF_STAT_TRAILING);
     if (samples_ == 0) {
         if (!options_.allow_empty)
             throw Error(SHF_E_FORMAT, "empty shard: there is no sample in it",
@@ -99,6 +106,8 @@ void SampleReader::take_member(const Member& member) {
     };
     uint64_t total = 0;
     const bool overflow = __builtin_add_overflow(sample_bytes_, member.size, &total);
+    // Empty fields take memory too.
+    const uint64_t rows = fields_.size() * field_cost + names_.names.size();
     if (member.kind == MemberKind::sparse)
         spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED, "a sparse member",
               "write the shard without --sparse");
@@ -111,8 +120,8 @@ void SampleReader::take_member(const Member& member) {
         limit("memory", options_.memory, member.size, "a member");
     else if (overflow || total > options_.max_sample)
         limit("max_sample", options_.max_sample, total, "a sample");
-    else if (total > options_.memory)
-        limit("memory", options_.memory, total, "a sample");
+    else if (total + rows > options_.memory)
+        limit("memory", options_.memory, total + rows, "a sample");
     else
         return add_field(member, name.field);
     walker_->skip_data(member);
@@ -216,12 +225,12 @@ void SampleReader::complete_sample() {
             for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
         // Upper-case names never match above, and are the same sample for sample all the same.
         if (!names_.ends.empty() && (!schema_ || schema_->names != names_.names))
-            schema_ = std::make_shared<const Schema>(names_);
+            schema_ = schema_of_names();
         loose_.clear();
         for (const Field& field : fields_)
             loose_.push_back({field.data ? field.data : window_->at(field.offset), field.size,
                               field.data ? &left_behind_[field.slab] : &window_->slab()});
-        builder_.add(key_, first_header_, origin_, schema_, loose_);
+        builder_.add({key_, first_header_, origin_, schema_, loose_});
         window_->unmark();
     }
     in_sample_ = spoiled_ = false;
@@ -234,6 +243,15 @@ void SampleReader::complete_sample() {
     left_behind_.clear();
 }
 
+// The schema of names_, one of the last few where it is the same.
+std::shared_ptr<const Schema> SampleReader::schema_of_names() {
+    for (const auto& schema : schemas_)
+        if (schema->names == names_.names) return schema;
+    if (schemas_.size() == most_schemas) schemas_.erase(schemas_.begin());
+    schemas_.push_back(std::make_shared<const Schema>(names_));
+    return schemas_.back();
+}
+
 void SampleReader::about_to_wait() {
     builder_.flush();
     sink_.about_to_wait();
@@ -242,14 +260,24 @@ void SampleReader::about_to_wait() {
 void SampleReader::leave_behind(const StorageRef& slab) {
     // Fields that were left before come first. None is new when a member was passed over meanwhile.
     if (fields_.empty() || fields_.back().data) return;
+    uint64_t bytes = 0;
+    for (size_t i = fields_.size(); i-- > 0 && !fields_[i].data;) bytes += fields_[i].size;
+    // A slab is kept for the fields that fill it. A few bytes are copied out: with large members
+    // between them that belong to no sample, they would hold slab after slab.
+    const bool copied = bytes < slab->capacity / 8;
+    const StorageRef kept = copied ? pool_.acquire(static_cast<size_t>(bytes), cancel_) : slab;
+    uint8_t* to = kept->data;
     for (size_t i = fields_.size(); i-- > 0 && !fields_[i].data;) {
         fields_[i].data = window_->at(fields_[i].offset);
         fields_[i].slab = left_behind_.size();
+        if (!copied) continue;
+        if (fields_[i].size > 0) std::memcpy(to, fields_[i].data, fields_[i].size);
+        fields_[i].data = std::exchange(to, to + fields_[i].size);
     }
-    left_behind_.push_back(slab);
+    left_behind_.push_back(kept);
 }
 
-size_t SampleReader::slab_size() {
+size_t SampleReader::next_slab_size() {
     const uint64_t average = builder_.average();
     const uint64_t smallest = builder_.take_smallest();
     size_t size = last_slab_size_ == 0 ? first_slab : last_slab_size_;
@@ -260,7 +288,7 @@ size_t SampleReader::slab_size() {
         // slab bound its size, because a kept sample keeps it: less than 64 KiB + 8 times the
         // smallest.
         size =
-            average <= 2048
+            average <= BlockBuilder::always_copied
                 ? copied_slab
                 : static_cast<size_t>(std::min<uint64_t>(first_slab + 7 * smallest, largest_slab));
     }

@@ -49,7 +49,7 @@ class SampleReader final : private WindowClient {
     void admit(size_t bytes) override { sink_.admit(bytes); }
     void about_to_wait() override;
     void leave_behind(const StorageRef& slab) override;
-    size_t slab_size() override;
+    size_t next_slab_size() override;
 
     void read_members();
     void take_member(const Member& member);
@@ -61,6 +61,7 @@ class SampleReader final : private WindowClient {
     void spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
                std::string help);
     void complete_sample();
+    std::shared_ptr<const Schema> schema_of_names();
 
     Source& source_;
     const std::shared_ptr<const Origin> origin_;
@@ -86,7 +87,8 @@ class SampleReader final : private WindowClient {
     std::unordered_set<std::string> many_names_;  // only when there are many fields
     std::vector<StorageRef> left_behind_;
 
-    std::shared_ptr<const Schema> schema_;  // of the sample before
+    std::shared_ptr<const Schema> schema_;                // of the sample before
+    std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
     std::vector<LooseField> loose_;
     KeySet keys_seen_;
     uint64_t samples_ = 0;  // whole or spoiled

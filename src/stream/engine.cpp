@@ -49,11 +49,25 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
         lanes_.push_back(std::make_unique<Lane>(shared_, client, number));
         turns_.add({options.epoch, 0, lanes_.size() - 1});
     }
+    refuse_second_reading();
     const uint64_t share = shared_.plan.share_of_epoch_samples();
     if (options.epoch_samples != 0 && options.epochs != 0 &&
         __builtin_mul_overflow(share, options.epochs, &remaining_))
         remaining_ = UINT64_MAX;
     shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, share);
+}
+
+// Standard input can be read once. A list that is longer than this was not written with it in mind.
+void Engine::refuse_second_reading() const {
+    constexpr uint64_t longest = 1000;
+    uint64_t times = 0;
+    for (uint64_t i = 0; i < shared_.shards.size() && i < longest; ++i)
+        times += shared_.shards.at(i) == "-" ? 1 : 0;
+    const Options& options = shared_.options;
+    if (times > 1 ||
+        (times == 1 && (options.epochs != 1 || options.epoch_samples != 0 || options.resample)))
+        throw Error(SHF_E_USAGE, "standard input would be read more than once",
+                    "give \"-\" once, with epochs=1 and without epoch_samples and resample");
 }
 
 Engine::~Engine() {
@@ -280,12 +294,13 @@ bool Engine::gather(uint64_t most) {
             fields.push_back({block.buffers[block.buffer[row]].data() + block.start[row],
                               block.stop[row] - block.start[row],
                               &block.storages[block.buffer[row]]});
-        if (!builder_.accepts(block.key_of(i), fields)) {
+        const LooseSample sample{block.key_of(i), block.offset[i], block.origins[block.origin[i]],
+                                 block.schemas[block.schema[i]], fields};
+        if (!builder_.accepts(sample)) {
             pending_ = std::move(delivery);
             break;
         }
-        builder_.add(block.key_of(i), block.offset[i], block.origins[block.origin[i]],
-                     block.schemas[block.schema[i]], fields);
+        builder_.add(sample);
     }
     return gathered_ || builder_.count() > 0;
 }

@@ -48,6 +48,7 @@ class Engine final : private LaneClient {
     void count(uint64_t samples, uint64_t bytes);
     [[nodiscard]] bool at_end() const { return turns_.empty() || remaining_ == 0; }
     bool gather(uint64_t most);
+    void refuse_second_reading() const;
     void start_readers();
     static void run_reader(Shared& shared, Lane& lane) noexcept;
     void log(int32_t level, const std::string& message) const;

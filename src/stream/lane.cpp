@@ -91,26 +91,39 @@ Pull Lane::pull_block(BlockRef& out, uint64_t most) {
     return pull;
 }
 
+// One more sample for the shuffle buffer. A fault waits until the samples before it are gone.
+Pull Lane::fill() {
+    if (fault_) return Pull::epoch_end;
+    try {
+        const Pull pull = fetch_block();  // of one sample
+        if (pull != Pull::sample) return pull;
+    } catch (const Error& error) {
+        if (buffer_.empty() || error.code() == SHF_E_TIMEOUT || error.code() == SHF_E_CANCELLED)
+            throw;
+        fault_ = error.fault();
+        return Pull::epoch_end;
+    }
+    const uint64_t bytes = block_->memory();
+    const uint64_t all = shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    buffer_.put(std::move(block_));
+    if (all > shared_.options.memory) throw shared_.shuffle_too_large();
+    return Pull::sample;
+}
+
 Pull Lane::pull(Delivery& out) {
     if (!shuffles()) return pull_in_order(out);
     while (!buffer_.full()) {
-        const Pull pull = fetch_block();  // of one sample
+        const Pull pull = fill();
         if (pull == Pull::later) return pull;
         if (pull == Pull::epoch_end) break;
-        const uint64_t bytes = block_->storage_bytes();
-        const uint64_t all =
-            shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-        buffer_.put(std::move(block_));
-        if (all > shared_.options.memory)
-            throw Error(SHF_E_LIMIT,
-                        "the shuffle buffers of this consumer outgrow memory=" +
-                            std::to_string(shared_.options.memory),
-                        "raise memory, or lower shuffle (it counts for each lane)");
     }
-    if (buffer_.empty()) return Pull::epoch_end;
+    if (buffer_.empty()) {
+        if (fault_) throw Error(*fault_);
+        return Pull::epoch_end;
+    }
     out.block = buffer_.draw();
     out.index = 0;
-    shared_.shuffle_bytes.fetch_sub(out.block->storage_bytes(), std::memory_order_relaxed);
+    shared_.shuffle_bytes.fetch_sub(out.block->memory(), std::memory_order_relaxed);
     hand_out(*out.block);
     return Pull::sample;
 }

@@ -29,8 +29,8 @@ class Lane;
 class LaneClient {
   public:
     virtual ~LaneClient() = default;
-    // Waits until `run` has an event. shared.mutex is held through `lock`. False: not wanted to
-    // wait. Throws Error: TIMEOUT, CANCELLED.
+    // Waits until the lane's head has an event. shared.mutex is held through `lock`. False: the
+    // caller does not want to wait. Throws Error: TIMEOUT, CANCELLED.
     virtual bool wait(std::unique_lock<std::mutex>& lock, Lane& lane) = 0;
     // A sample or a shard is bad: throws Error, or counts and returns when it is to be skipped.
     virtual void fault(Fault fault, bool whole_shard) = 0;
@@ -59,6 +59,7 @@ class Lane {
 
   private:
     Pull fetch_block();
+    Pull fill();
     Pull pull_in_order(Delivery& out);
     void hand_out(const Block& block) const;
 
@@ -78,6 +79,7 @@ class Lane {
     BlockRef block_;
     uint32_t next_ = 0;  // sample of block_
     bool epoch_over_ = false;
+    std::optional<Fault> fault_;  // waits until the shuffle buffer is empty
     ShuffleBuffer<BlockRef> buffer_;
 };
 

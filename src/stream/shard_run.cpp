@@ -22,7 +22,8 @@ constexpr uint64_t MiB = 1 << 20;
 }  // namespace
 
 // Running ahead is bounded on its own, below the memory option: what a reader must have for the
-// sample whose turn it is comes on top of it, and both stay under memory + 32 MiB.
+// sample whose turn it is comes on top of it. With the shuffle buffers that stays under memory
+// + 64 MiB (run_ahead twice: behind the last sample of the buffers, and before the next).
 Shared::Shared(std::span<const char* const> urls, const Options& given)
     : options(given),
       shards(urls, options),
@@ -35,6 +36,13 @@ Shared::Shared(std::span<const char* const> urls, const Options& given)
 Shared::~Shared() {
     pool->close();
     pool->drop();
+}
+
+Error Shared::shuffle_too_large() const {
+    return Error(
+        SHF_E_LIMIT,
+        "the shuffle buffers of this consumer outgrow memory=" + std::to_string(options.memory),
+        "raise memory, or lower shuffle (it counts for each lane)");
 }
 
 void Shared::wake_readers() {
@@ -80,11 +88,20 @@ void ShardRun::admit(size_t bytes) {
     std::unique_lock lock(shared_.mutex);
     shared_.cancel.check();
     asked_ = bytes;
+    // A large sample does not come on top of full shuffle buffers. Only the consumer's next sample
+    // gets that much, so this does not depend on how far readers ran ahead.
+    if (const uint64_t kept = shared_.shuffle_bytes.load(std::memory_order_relaxed);
+        kept > 0 && bytes > shared_.run_ahead && kept + bytes > shared_.options.memory &&
+        shared_.wanted == this)
+        throw shared_.shuffle_too_large();
     if (admitted()) return;
     wake_consumer();  // it may have been left asleep until more had come
     asleep_ = true;
     shared_.waiting.push_back(this);
-    shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_relaxed);
+    shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_seq_cst);
+    // Memory that was handed out before the count was seen to change woke nobody.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (admitted()) asleep_ = false;
     const auto start = Clock::now();
     // A waiting queue is refilled when half of it is gone, so that threads change seldom.
     reader_.wait(lock, [&] { return !asleep_ || shared_.cancel.requested(); });

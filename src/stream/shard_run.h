@@ -53,6 +53,7 @@ struct Shared {
         const uint64_t held = pool->held(), kept = shuffle_bytes.load(std::memory_order_relaxed);
         return held > kept ? held - kept : 0;
     }
+    [[nodiscard]] Error shuffle_too_large() const;
     // Lets readers go on that may, after memory was handed out.
     void wake_readers();
 };

@@ -63,7 +63,7 @@ class EngineMemory : public testing::Test {
 
 // Trap 1, to the byte: after the stream is closed, what is alive is what the kept samples hold.
 TEST_F(EngineMemory, a_kept_sample_holds_no_more_than_promised) {
-    for (const size_t size : {1, 100, 1000, 2047, 2049, 5000, 20000, 65000, 300000}) {
+    for (const size_t size : {1U, 100U, 1000U, 2047U, 2049U, 5000U, 20000U, 65000U, 300000U}) {
         // Neighbours of very different sizes, because a sample must not pin a large neighbour
         // either.
         std::string shard;
@@ -72,7 +72,7 @@ TEST_F(EngineMemory, a_kept_sample_holds_no_more_than_promised) {
         for (const Settings& order :
              {Settings{}, Settings{{"lanes", "2"}}, Settings{{"shuffle", "20"}}})
             for (const bool blocks : {false, true})
-                for (const size_t step : {1, 7, 59}) {
+                for (const size_t step : {1U, 7U, 59U}) {
                     Ledger ledger;
                     std::vector<SampleHandle> kept;
                     {
@@ -151,7 +151,7 @@ TEST_F(EngineMemory, every_thousandth_tiny_sample_of_two_gigabytes) {
 
 // Trap 3: what was handed out belongs to the user and leaves the budget.
 TEST_F(EngineMemory, everything_is_kept_with_a_tenth_as_budget) {
-    for (const size_t size : {50, 3000, 100000, 900000}) {
+    for (const size_t size : {50U, 3000U, 100000U, 900000U}) {
         const uint64_t samples = 40 * MiB / (size + 1024);
         write_shards(directory, {samples / 4, samples / 4, samples / 4, samples / 4}, size);
         for (const Settings& order :
@@ -186,7 +186,7 @@ TEST_F(EngineMemory, no_budget_ends_in_waiting_for_ever) {
     std::vector<uint64_t> samples(64);
     uint64_t total = 0;
     for (uint64_t s = 0; s < samples.size(); ++s) total += samples[s] = 1 + s * 37 % 60;
-    for (const size_t size : {1, 3000, 60000, 500000}) {
+    for (const size_t size : {1U, 3000U, 60000U, 500000U}) {
         if (size == 500000)
             for (uint64_t& n : samples) n = 2;
         if (size == 500000) total = 128;

@@ -81,7 +81,7 @@ TEST_F(EngineOrder, threads_and_calls_do_not_matter) {
                 const Settings settings =
                     order + Settings{{"seed", "11"}, {"threads", threads}, {"memory", memory}};
                 EXPECT_EQ(keys(settings), reference);
-                for (const size_t at_once : {0, 1, 7}) {
+                for (const size_t at_once : {0U, 1U, 7U}) {
                     Client client(url(), settings);
                     EXPECT_EQ(client.block_keys(at_once), reference);
                     EXPECT_EQ(client.code, SHF_END) << client.message();
@@ -108,7 +108,7 @@ TEST_F(EngineOrder, blocks_of_small_and_large_samples) {
             Client one_by_one(mixed / "{0..3}.tar", settings);
             const auto reference = one_by_one.keys();
             EXPECT_EQ(reference.size(), 240U);
-            for (const size_t at_once : {0, 1, 2, 5}) {
+            for (const size_t at_once : {0U, 1U, 2U, 5U}) {
                 Client client(mixed / "{0..3}.tar", settings);
                 EXPECT_EQ(client.block_keys(at_once), reference);
                 EXPECT_EQ(client.code, SHF_END) << client.message();
@@ -140,7 +140,7 @@ TEST_F(EngineOrder, the_global_sequence_is_the_same_for_any_number_of_consumers)
           Settings{{"lanes", "8"}, {"shuffle", "7"}, {"shuffle_shards", "true"}, {"epochs", "2"}},
           Settings{{"lanes", "8"}, {"resample", "true"}, {"epochs", "2"}, {"seed", "3"}}}) {
         const auto global = keys(order);
-        for (const size_t consumers : {1, 2, 4, 8})
+        for (const size_t consumers : {1U, 2U, 4U, 8U})
             for (const bool as_workers : {false, true}) {
                 std::vector<std::string> woven(global.size());
                 for (size_t c = 0; c < consumers; ++c) {
@@ -175,7 +175,7 @@ TEST_F(EngineOrder, ranks_and_workers_together) {
 
 // Without lanes the consumers still share the shards and miss none.
 TEST_F(EngineOrder, consumers_partition_the_shards) {
-    for (const size_t consumers : {1, 3, 5, 16}) {
+    for (const size_t consumers : {1U, 3U, 5U, 16U}) {
         std::vector<std::string> all;
         for (size_t c = 0; c < consumers; ++c) {
             const auto part = keys({{"world_size", std::to_string(consumers)},
@@ -192,7 +192,7 @@ TEST_F(EngineOrder, uneven_shards_lose_nothing) {
     TempDirectory uneven;
     write_shards(uneven, {5, 1, 90, 3, 17, 2, 40});
     std::vector<std::string> all;
-    for (uint64_t s = 0; const uint64_t samples : {5, 1, 90, 3, 17, 2, 40}) {
+    for (uint64_t s = 0; const uint64_t samples : {5U, 1U, 90U, 3U, 17U, 2U, 40U}) {
         for (uint64_t i = 0; i < samples; ++i) all.push_back(sample_key(s, i));
         ++s;
     }

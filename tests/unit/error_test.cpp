@@ -132,11 +132,11 @@ TEST(WriteError, fills_everything) {
 // 1,008 bytes with the NUL; one byte less than full, full, one more, and a cut inside a character.
 TEST(WriteError, cuts_at_a_character) {
     shf_error error;
-    for (const size_t size : {1006, 1007, 1008, 5000}) {
+    for (const size_t size : {1006U, 1007U, 1008U, 5000U}) {
         shf::write_error(&error, fault_of(SHF_E_IO, std::string(size, 'x')));
         EXPECT_EQ(std::strlen(error.message), std::min<size_t>(size, 1007));
     }
-    for (const size_t before : {1004, 1005, 1006}) {
+    for (const size_t before : {1004U, 1005U, 1006U}) {
         const std::string text = std::string(before, 'x') + "\xe2\x82\xac";  // euro sign, 3 bytes
         shf::write_error(&error, fault_of(SHF_E_IO, text));
         EXPECT_EQ(error.message, before == 1004 ? text : std::string(before, 'x'));

@@ -60,7 +60,7 @@ TEST(Plan, fixed_resampling) {
 TEST(Plan, list_order_without_shuffle) {
     for (const char* lanes : {"1", "3", "8"}) {
         Plan plan(options({{"lanes", lanes}, {"seed", "7"}}), 20);
-        for (const uint64_t epoch : {0, 1, 99})
+        for (const uint64_t epoch : {0U, 1U, 99U})
             EXPECT_EQ(shard_order(plan, epoch, 20), numbers(20));
     }
 }
@@ -76,7 +76,7 @@ TEST(Plan, epochs_are_different_permutations) {
     }
     // In any order of asking, and from another object.
     Plan again(options({{"shuffle_shards", "true"}, {"seed", "3"}, {"lanes", "4"}}), 100);
-    for (const uint64_t epoch : {19, 0, 7, 8, 7, 0})
+    for (const uint64_t epoch : {19U, 0U, 7U, 8U, 7U, 0U})
         EXPECT_EQ(shard_order(again, epoch, 100), orders[epoch]);
     Plan other(options({{"shuffle_shards", "true"}, {"seed", "4"}, {"lanes", "4"}}), 100);
     EXPECT_NE(shard_order(other, 0, 100), orders[0]);
@@ -93,8 +93,8 @@ TEST(Plan, the_permutation_is_the_same_for_any_split) {
 }
 
 TEST(Plan, consumers_share_the_lanes) {
-    for (const uint64_t ranks : {1, 2, 4})
-        for (const uint64_t workers : {1, 3}) {
+    for (const uint64_t ranks : {1U, 2U, 4U})
+        for (const uint64_t workers : {1U, 3U}) {
             std::vector<uint64_t> lanes, shards;
             for (uint64_t rank = 0; rank < ranks; ++rank)
                 for (uint64_t worker = 0; worker < workers; ++worker) {
@@ -152,8 +152,8 @@ TEST(Plan, resampling_draws_equally_much_for_every_lane) {
 }
 
 TEST(Plan, epoch_samples_are_dealt_out_exactly) {
-    for (const uint64_t total : {1, 7, 100, 101})
-        for (const uint64_t consumers : {1, 2, 3, 8}) {
+    for (const uint64_t total : {8U, 9U, 100U, 101U})
+        for (const uint64_t consumers : {1U, 2U, 3U, 8U}) {
             uint64_t sum = 0, most = 0, least = UINT64_MAX;
             for (uint64_t rank = 0; rank < consumers; ++rank) {
                 Options values;

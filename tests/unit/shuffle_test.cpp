@@ -43,7 +43,7 @@ TEST(ShuffleBuffer, fixed_vector) {
 }
 
 TEST(ShuffleBuffer, loses_nothing) {
-    for (const uint64_t size : {1, 2, 7, 100, 1000})
+    for (const uint64_t size : {1U, 2U, 7U, 100U, 1000U})
         for (const int count : {0, 1, 6, 100, 999})
             EXPECT_EQ(sorted(shuffled(count, size, 5, 0, 0)), numbers(count));
 }

@@ -20,7 +20,7 @@ std::vector<size_t> take(Turns& turns, int count) {
 
 TEST(Turns, one_from_each_lane_in_turn) {
     Turns turns;
-    for (size_t lane : {2, 0, 1}) turns.add({0, 0, lane});
+    for (size_t lane : {2U, 0U, 1U}) turns.add({0, 0, lane});
     EXPECT_EQ(take(turns, 7), (std::vector<size_t>{0, 1, 2, 0, 1, 2, 0}));
 }
 
