@@ -52,7 +52,10 @@ void SampleReader::read() {
     walker_ = &walker;
     try {
         window.need(1);  // the filter is known from the first bytes on
-        if (!report.codec) walker.set_input_size(source_.size());
+        if (report.codec)
+            sink_.is_compressed();
+        else
+            walker.set_input_size(source_.size());
         const char* suffix = codec_of_suffix(origin_->url);
         if (origin_->url.starts_with("pipe:")) {  // its words tell nothing about its output
         } else if (suffix ? !report.codec || std::string_view(suffix) != report.codec

@@ -22,6 +22,8 @@ class SampleSink {
     // Returns when `bytes` more memory may be taken, or throws Error(CANCELLED).
     virtual void admit(size_t bytes) = 0;
     virtual void deliver(BlockRef block) = 0;
+    // The shard is compressed: what is read of it ahead of time is worth keeping.
+    virtual void is_compressed() = 0;
     // The reader will wait for another process or host; what was delivered should be seen now.
     virtual void about_to_wait() = 0;
     // One sample is bad, the next one can be reached. The sample was dropped.

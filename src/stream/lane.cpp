@@ -26,6 +26,7 @@ std::shared_ptr<ShardRun> Lane::next_run() {
     if (all_given() || runs_.size() >= most_runs_) return nullptr;
     const bool last = given_turn_ + 1 == shards_;
     runs_.push_back(std::make_shared<ShardRun>(shared_, given_epoch_, number_, given_turn_, last));
+    if (runs_.size() == 1) runs_.front()->become_first();
     given_turn_ = last ? 0 : given_turn_ + 1;
     given_epoch_ += last ? 1 : 0;
     return runs_.back();
@@ -48,6 +49,7 @@ Pull Lane::fetch_block() {
             head()->take_events(events_);
             if (events_.back().end) {
                 runs_.pop_front();
+                if (!runs_.empty()) runs_.front()->become_first();
                 readers.notify_one();
             }
         }

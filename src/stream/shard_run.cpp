@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace shf {
 
@@ -31,7 +32,8 @@ Shared::Shared(std::span<const char* const> urls, const Options& given)
       pool(Pool::make(options)),
       alone(options.shuffle > 1),
       run_ahead(std::min<uint64_t>(options.memory / 4, 32 * MiB)),
-      queue_limit(std::min<uint64_t>(run_ahead / 2, 2 * MiB)) {}
+      queue_limit(std::min<uint64_t>(run_ahead / 2, 2 * MiB)),
+      deep_limit(options.memory / 2) {}
 
 Shared::~Shared() {
     pool->close();
@@ -81,6 +83,8 @@ void ShardRun::read() noexcept {
 // of lanes and no budget may end in waiting for ever. Else it may run ahead within bounds.
 bool ShardRun::admitted() const {
     if (shared_.wanted == this && events_.empty()) return true;
+    // Large pieces are read by the first readers alone, and leave no room for much else.
+    if (deep_ && !shared_.large_pieces) return shared_.deep_bytes + asked_ <= shared_.deep_limit;
     return queued_bytes_ < shared_.queue_limit && shared_.ahead() + asked_ <= shared_.run_ahead;
 }
 
@@ -88,6 +92,7 @@ void ShardRun::admit(size_t bytes) {
     std::unique_lock lock(shared_.mutex);
     shared_.cancel.check();
     asked_ = bytes;
+    if (bytes > shared_.run_ahead) shared_.large_pieces = true;
     // A large sample does not come on top of full shuffle buffers. Only the consumer's next sample
     // gets that much, so this does not depend on how far readers ran ahead.
     if (const uint64_t kept = shared_.shuffle_bytes.load(std::memory_order_relaxed);
@@ -113,11 +118,24 @@ void ShardRun::admit(size_t bytes) {
 }
 
 void ShardRun::wake_reader_if_admitted() {
-    if (!asleep_ || (shared_.wanted != this && queued_bytes_ > shared_.queue_limit / 2) ||
+    if (!asleep_ || (shared_.wanted != this && !deep_ && queued_bytes_ > shared_.queue_limit / 2) ||
         !admitted())
         return;
     asleep_ = false;
     reader_.notify_one();
+}
+
+void ShardRun::is_compressed() {
+    const std::lock_guard lock(shared_.mutex);
+    deep_ = !first_;
+    if (deep_) shared_.deep_bytes += queued_bytes_;
+}
+
+void ShardRun::become_first() {
+    first_ = true;
+    if (!std::exchange(deep_, false)) return;
+    shared_.deep_bytes -= queued_bytes_;
+    for (ShardRun* run : shared_.waiting) run->wake_reader_if_admitted();
 }
 
 void ShardRun::want() {
@@ -126,7 +144,10 @@ void ShardRun::want() {
 
 void ShardRun::push(Event event) {
     const std::lock_guard lock(shared_.mutex);
-    if (event.block) queued_bytes_ += event.block->storage_bytes();
+    if (event.block) {
+        queued_bytes_ += event.block->storage_bytes();
+        if (deep_) shared_.deep_bytes += event.block->storage_bytes();
+    }
     events_.push_back(std::move(event));
     // The first samples wake the consumer at once; later it sleeps until there is work for a while.
     if (!any_event_ || queued_bytes_ >= shared_.queue_limit / 4) wake_consumer();

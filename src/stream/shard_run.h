@@ -38,19 +38,26 @@ struct Shared {
     const bool alone;            // blocks of one sample, for the shuffle buffers
     const uint64_t run_ahead;    // bytes that all readers together may hold without being asked for
     const uint64_t queue_limit;  // bytes that one reader may have waiting in its queue
+    // Bytes that the readers of compressed shards whose turn has not come may hold together.
+    // Without that much a second thread would wait for the first: a lane's shards are delivered in
+    // turn.
+    const uint64_t deep_limit;
 
     std::mutex mutex;  // guards all below, and the queues of all runs
     std::condition_variable consumer;
     const ShardRun* wanted = nullptr;  // the run that the consumer waits for
     bool consumer_waits = false;
+    uint64_t deep_bytes = 0;                 // held by them now
+    bool large_pieces = false;               // some reader asked for more than run_ahead at once
     bool out_of_memory = false;              // a reader could not even take a shard
     std::vector<ShardRun*> waiting;          // runs whose readers wait in admit()
     std::atomic<size_t> waiting_count{0};    // its size, to be looked at without the lock
     std::atomic<uint64_t> shuffle_bytes{0};  // held by shuffle buffers; not part of running ahead
 
-    // Payload bytes that readers hold.
+    // Payload bytes that readers hold, but for the deep ones. With the lock held.
     [[nodiscard]] uint64_t ahead() const {
-        const uint64_t held = pool->held(), kept = shuffle_bytes.load(std::memory_order_relaxed);
+        const uint64_t kept = shuffle_bytes.load(std::memory_order_relaxed) + deep_bytes;
+        const uint64_t held = pool->held();
         return held > kept ? held - kept : 0;
     }
     [[nodiscard]] Error shuffle_too_large() const;
@@ -81,6 +88,7 @@ class ShardRun final : public SampleSink {
     [[nodiscard]] bool last_of_epoch() const { return last_of_epoch_; }
 
     // With shared.mutex held.
+    void become_first();  // of its lane
     void wake_reader_if_admitted();
     void wake_for_cancel() { reader_.notify_one(); }
 
@@ -88,6 +96,7 @@ class ShardRun final : public SampleSink {
     void admit(size_t bytes) override;
     void deliver(BlockRef block) override;
     void about_to_wait() override;
+    void is_compressed() override;
     void bad_sample(Fault fault) override;
     [[nodiscard]] bool admitted() const;
     void push(Event event);
@@ -99,6 +108,8 @@ class ShardRun final : public SampleSink {
     // The reader's thread completes it before the first event.
     const std::shared_ptr<Origin> origin_;
     std::deque<Event> events_;
+    bool first_ = false;  // its turn has come, or is next in its lane
+    bool deep_ = false;   // compressed and not first
     bool ended_ = false;
     std::optional<Fault> end_fault_;
     uint64_t queued_bytes_ = 0;
