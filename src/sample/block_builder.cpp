@@ -22,9 +22,9 @@ constexpr uint64_t enough = 512 * 1024;
 
 }  // namespace
 
-BlockBuilder::BlockBuilder(Pool& pool, const Cancel& cancel, bool alone,
+BlockBuilder::BlockBuilder(Pool& pool, const Cancel& cancel, bool single_samples,
                            std::function<void(BlockRef)> full)
-    : pool_(pool), cancel_(cancel), alone_(alone), full_(std::move(full)) {}
+    : pool_(pool), cancel_(cancel), single_samples_(single_samples), full_(std::move(full)) {}
 
 // What the lists of names and the URLs that the block has so far, and these ones, take.
 uint64_t BlockBuilder::shared_bytes(const Schema& schema, const Origin& origin) const {
@@ -50,9 +50,10 @@ BlockBuilder::Placement BlockBuilder::place(const LooseSample& sample) const {
     }
     const uint64_t own_tables =
         sample_row + fields.size() * field_row + sample.key.size() + block_overhead;
-    const bool copied = payload <= always_copied ||
-                        (alone_ ? storage_bytes > 2 * payload
-                                : storage_bytes + own_tables > allowance + times * payload);
+    const bool copied =
+        payload <= always_copied ||
+        (single_samples_ ? storage_bytes > 2 * payload
+                         : storage_bytes + own_tables > allowance + times * payload);
     if (offset_.empty()) return {payload, copied, true};
     const bool in_arena = copied && arena_ && payload <= arena_->capacity - arena_used_;
     if (copied) new_bytes = in_arena ? 0 : std::max<uint64_t>(payload, arena_size);
@@ -60,7 +61,7 @@ BlockBuilder::Placement BlockBuilder::place(const LooseSample& sample) const {
                             keys_.size() + shared_bytes(*sample.schema, *sample.origin);
     // One arena to a block: bindings are fastest over a single buffer.
     const bool joins =
-        !alone_ && !(copied && arena_ && !in_arena) &&
+        !single_samples_ && !(copied && arena_ && !in_arena) &&
         storage_bytes_ + new_bytes + tables <= allowance + times * std::min(smallest_, payload);
     return {payload, copied, joins};
 }
@@ -94,7 +95,7 @@ void BlockBuilder::add(const LooseSample& sample) {
     schema_.push_back(schemas_.size() - 1);
     origin_.push_back(origins_.size() - 1);
     offset_.push_back(sample.offset);
-    if (alone_ || payload_bytes_ >= enough) flush();
+    if (single_samples_ || payload_bytes_ >= enough) flush();
 }
 
 uint64_t BlockBuilder::buffer_for(const StorageRef& storage) {
@@ -108,7 +109,7 @@ uint64_t BlockBuilder::buffer_for(const StorageRef& storage) {
 
 void BlockBuilder::copy(std::span<const LooseField> fields, uint64_t payload) {
     if (!arena_ || arena_->capacity - arena_used_ < payload) {
-        const uint64_t size = alone_ ? payload : std::max<uint64_t>(payload, arena_size);
+        const uint64_t size = single_samples_ ? payload : std::max<uint64_t>(payload, arena_size);
         arena_ = pool_.acquire(static_cast<size_t>(size), cancel_);
         arena_used_ = 0;
         arena_buffer_ = buffer_for(arena_);

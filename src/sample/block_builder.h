@@ -29,9 +29,10 @@ class BlockBuilder {
     // Samples up to this size are always copied together: their headers would waste most of a slab.
     static constexpr uint64_t always_copied = 2048;
 
-    // Full blocks go to `full`. `alone`: one sample per block, copied out of its slab unless it
-    // fills half of it, so that a shuffle buffer can keep it for long.
-    BlockBuilder(Pool& pool, const Cancel& cancel, bool alone, std::function<void(BlockRef)> full);
+    // Full blocks go to `full`. `single_samples`: one sample per block, copied out of its slab
+    // unless it fills half of it, so that a shuffle buffer can keep it for long.
+    BlockBuilder(Pool& pool, const Cancel& cancel, bool single_samples,
+                 std::function<void(BlockRef)> full);
 
     void add(const LooseSample& sample);
     // True when add() would put the sample into the block under construction.
@@ -60,7 +61,7 @@ class BlockBuilder {
 
     Pool& pool_;
     const Cancel& cancel_;
-    const bool alone_;
+    const bool single_samples_;
     const std::function<void(BlockRef)> full_;
 
     // The block under construction; kept between blocks for their capacity.

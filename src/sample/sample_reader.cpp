@@ -31,17 +31,18 @@ void append_lower(std::string& out, std::string_view text) {
 }  // namespace
 
 SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
-                           const Options& options, bool alone, Pool& pool, const Cancel& cancel,
-                           Stats& stats, SampleSink& sink)
+                           const Options& options, bool single_samples, Pool& pool,
+                           const Cancel& cancel, Stats& stats, SampleSink& sink)
     : source_(source),
       origin_(std::move(origin)),
       options_(options),
-      alone_(alone),
+      single_samples_(single_samples),
       pool_(pool),
       cancel_(cancel),
       stats_(stats),
       sink_(sink),
-      builder_(pool, cancel, alone, [&sink](BlockRef block) { sink.deliver(std::move(block)); }) {}
+      builder_(pool, cancel, single_samples,
+               [&sink](BlockRef block) { sink.deliver(std::move(block)); }) {}
 
 void SampleReader::read() {
     FilterReport report;
@@ -284,7 +285,7 @@ size_t SampleReader::next_slab_size() {
     const uint64_t average = builder_.average();
     const uint64_t smallest = builder_.take_smallest();
     size_t size = last_slab_size_ == 0 ? first_slab : last_slab_size_;
-    if (alone_) {
+    if (single_samples_) {
         size = copied_slab;
     } else if (smallest > 0 || average > 0) {
         // Small samples are copied out, so their slab may be any size. Samples that stay in the

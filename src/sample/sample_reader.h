@@ -32,9 +32,10 @@ class SampleSink {
 
 class SampleReader final : private WindowClient {
   public:
-    // All references must outlive the reader. `alone`: see BlockBuilder.
+    // All references must outlive the reader. `single_samples`: see BlockBuilder.
     SampleReader(Source& source, std::shared_ptr<const Origin> origin, const Options& options,
-                 bool alone, Pool& pool, const Cancel& cancel, Stats& stats, SampleSink& sink);
+                 bool single_samples, Pool& pool, const Cancel& cancel, Stats& stats,
+                 SampleSink& sink);
 
     // Delivers every sample and returns when the end of the shard is proven. Throws Error when the
     // rest of the shard cannot be trusted or reached; the whole samples before that were delivered,
@@ -68,7 +69,7 @@ class SampleReader final : private WindowClient {
     Source& source_;
     const std::shared_ptr<const Origin> origin_;
     const Options& options_;
-    const bool alone_;
+    const bool single_samples_;
     Pool& pool_;
     const Cancel& cancel_;
     Stats& stats_;

@@ -312,7 +312,7 @@ BlockRef Engine::next_block(uint64_t most) {
         patient_ = true;
         const uint64_t bound = std::min(most, remaining_);
         // One lane without shuffle: its readers' blocks are the sequence.
-        if (lanes_.size() == 1 && !shared_.alone && !pending_.block &&
+        if (lanes_.size() == 1 && !shared_.single_samples && !pending_.block &&
             pull_block(block, bound) == Pull::epoch_end)
             return nullptr;
         if (!block) {

@@ -53,7 +53,7 @@ class Lane {
     // samples. Only for a lane without shuffle.
     Pull pull_block(BlockRef& out, uint64_t most);
     void begin_epoch(uint64_t epoch);
-    [[nodiscard]] bool shuffles() const { return shared_.alone; }
+    [[nodiscard]] bool shuffles() const { return shared_.single_samples; }
     // The shard that comes next, with shared.mutex held; NULL when no reader has it yet.
     [[nodiscard]] ShardRun* head() const { return runs_.empty() ? nullptr : runs_.front().get(); }
 

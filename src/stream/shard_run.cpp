@@ -30,7 +30,7 @@ Shared::Shared(std::span<const char* const> urls, const Options& given)
       shards(urls, options),
       plan(options, shards.size()),
       pool(Pool::make(options)),
-      alone(options.shuffle > 1),
+      single_samples(options.shuffle > 1),
       run_ahead(std::min<uint64_t>(options.memory / 4, 32 * MiB)),
       queue_limit(std::min<uint64_t>(run_ahead / 2, 2 * MiB)),
       deep_limit(options.memory / 2) {}
@@ -67,8 +67,8 @@ void ShardRun::read() noexcept {
         const std::string url = shared_.shards.at(origin_->shard);
         origin_->url = redact(url);
         const auto source = open_source(url, shared_.options, shared_.cancel);
-        SampleReader reader(*source, origin_, shared_.options, shared_.alone, *shared_.pool,
-                            shared_.cancel, shared_.stats, *this);
+        SampleReader reader(*source, origin_, shared_.options, shared_.single_samples,
+                            *shared_.pool, shared_.cancel, shared_.stats, *this);
         reader.read();
     } catch (...) {
         fault = describe_exception();

@@ -35,7 +35,7 @@ struct Shared {
     Cancel cancel;
     Stats stats;
     Pool* const pool;
-    const bool alone;            // blocks of one sample, for the shuffle buffers
+    const bool single_samples;   // blocks of one sample, for the shuffle buffers
     const uint64_t run_ahead;    // bytes that all readers together may hold without being asked for
     const uint64_t queue_limit;  // bytes that one reader may have waiting in its queue
     // Bytes that the readers of compressed shards whose turn has not come may hold together.
