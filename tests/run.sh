@@ -28,8 +28,9 @@ check() {
 
 # need NAME COMMAND...: without it nothing below makes sense.
 need() {
+    local before=$failed
     check "$@"
-    [ "$failed" -eq 0 ] || finish
+    [ "$failed" -eq "$before" ] || finish
 }
 
 finish() {
@@ -113,19 +114,23 @@ check "the C example of the README" readme_example
 # ---- Other builds -------------------------------------------------------------------------------
 
 if ! $fast; then
-    # Both compilers, each with the sanitizers that it is better at; no warnings in either.
-    sanitized() { # NAME CC CXX SANITIZERS
-        check "configure with $3 and $4" env CC="$2" CXX="$3" bash -c \
-            '[ -f "$0/build.ninja" ] || meson setup "$0" -Dwerror=true -Db_sanitize="$1" \
-                -Db_lundef=false -Dbuildtype=plain -Doptimization=1 -Ddebug=true' "$build/$1" "$4"
-        check "build it" compile "$build/$1"
-        meson_tests "library tests under $4" "$build/$1" unit api fuzz-replay
+    sanitized() { # NAME SANITIZERS
+        check "configure with $2" configure "$build/$1" -Dwerror=true -Db_sanitize="$2" \
+            -Db_lundef=false -Dbuildtype=plain -Doptimization=1 -Ddebug=true
+        check "build with $2" compile "$build/$1"
+        meson_tests "library tests under $2" "$build/$1" unit api fuzz-replay
     }
     export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
     export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-    sanitized asan clang clang++ address,undefined
-    sanitized tsan gcc g++ thread
+    sanitized asan address,undefined
+    sanitized tsan thread
+
+    clang_build() {
+        CC=clang CXX=clang++ configure "$build/clang" -Dwerror=true -Dbuildtype=plain &&
+            compile "$build/clang"
+    }
+    check "build with Clang, no warnings" clang_build
 fi
 
 # ---- The Python package -------------------------------------------------------------------------

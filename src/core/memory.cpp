@@ -53,7 +53,7 @@ StorageRef::~StorageRef() {
 
 void StorageRef::hand_out() const {
     if (storage_->held.exchange(false, std::memory_order_relaxed))
-        storage_->pool->held_.fetch_sub(storage_->capacity, std::memory_order_relaxed);
+        storage_->pool->held_.fetch_sub(storage_->capacity, std::memory_order_seq_cst);
 }
 
 Pool::Pool(const Options& options)

@@ -86,7 +86,7 @@ class Pool {
     void interrupt();
 
     // Bytes of pieces in use that were not handed out, now and at most.
-    [[nodiscard]] uint64_t held() const { return held_.load(std::memory_order_relaxed); }
+    [[nodiscard]] uint64_t held() const { return held_.load(std::memory_order_seq_cst); }
     [[nodiscard]] uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
     // Frees the recycled pieces that wait for use, and keeps none from now on: the stream is
     // closed.

@@ -246,7 +246,8 @@ class PipeReader : public Sequential {
                     line.replace(0, cut, "...");
                 }
                 if (!text.empty() && text.size() + line.size() > excerpt_size) break;
-                text = text.empty() ? line : line + " | " + text;
+                if (!text.empty()) line.append(" | ");
+                text.insert(0, line);
             }
             end = newline == tail_.npos ? 0 : newline;
         }

@@ -297,7 +297,7 @@ size_t SampleReader::next_slab_size() {
                 : static_cast<size_t>(std::min<uint64_t>(first_slab + 7 * smallest, largest_slab));
     }
     size = std::min(size, std::max<size_t>(first_slab, static_cast<size_t>(options_.memory / 16)));
-    size -= size % (std::bit_floor(size) / 8);  // a size that the pool does not round up
+    size &= ~(std::bit_floor(size) / 8 - 1);  // a size that the pool does not round up
     last_slab_size_ = size;
     return size;
 }

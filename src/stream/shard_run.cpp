@@ -48,7 +48,7 @@ Error Shared::shuffle_too_large() const {
 }
 
 void Shared::wake_readers() {
-    if (waiting_count.load(std::memory_order_relaxed) == 0) return;
+    if (waiting_count.load(std::memory_order_seq_cst) == 0) return;
     const std::lock_guard lock(mutex);
     for (ShardRun* run : waiting) run->wake_reader_if_admitted();
 }
@@ -104,8 +104,8 @@ void ShardRun::admit(size_t bytes) {
     asleep_ = true;
     shared_.waiting.push_back(this);
     shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_seq_cst);
-    // Memory that was handed out before the count was seen to change woke nobody.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Memory that was handed out before the count was seen to change woke nobody: so look once more.
+    // (The count and Pool::held() are sequentially consistent for this.)
     if (admitted()) asleep_ = false;
     const auto start = Clock::now();
     // A waiting queue is refilled when half of it is gone, so that threads change seldom.
