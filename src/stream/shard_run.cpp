@@ -104,8 +104,8 @@ void ShardRun::admit(size_t bytes) {
     asleep_ = true;
     shared_.waiting.push_back(this);
     shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_seq_cst);
-    // Memory that was handed out before the count was seen to change woke nobody: so look once more.
-    // (The count and Pool::held() are sequentially consistent for this.)
+    // Memory that was handed out before the count was seen to change woke nobody: so look once
+    // more. (The count and Pool::held() are sequentially consistent for this.)
     if (admitted()) asleep_ = false;
     const auto start = Clock::now();
     // A waiting queue is refilled when half of it is gone, so that threads change seldom.
