@@ -14,8 +14,8 @@ pytest.importorskip("mypy")
 pytestmark = pytest.mark.slow
 
 FOLDER = Path(shardfeed.__file__).parent.parent
-# mypy finds an installed package by itself, and refuses to be told where; one in a folder of its own
-# it does not find.
+# mypy finds an installed package by itself and refuses to be told where; one in a folder of its
+# own it does not find.
 INSTALLED = FOLDER.name == "site-packages"
 ENVIRONMENT = dict(os.environ) if INSTALLED else {**os.environ, "MYPYPATH": str(FOLDER)}
 
