@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cctype>
 #include <cerrno>
@@ -50,8 +51,20 @@ class File {
         return static_cast<size_t>(got);
     }
 
-    // The same from the kernel's cache alone, without waiting for a disk; 0 also when nothing is
-    // there, or when the file system cannot tell.
+    // Fills the parts in one system call, without the look at the version; fewer bytes than asked
+    // for when the file has become shorter, or when the call was interrupted.
+    size_t read_parts(uint64_t offset, std::span<const iovec> parts) const {
+        ssize_t got = 0;
+        do {
+            got = ::preadv(descriptor_.get(), parts.data(), static_cast<int>(parts.size()),
+                           static_cast<off_t>(offset));
+        } while (got < 0 && errno == EINTR);
+        if (got < 0) throw system_error("read at byte " + std::to_string(offset), errno);
+        return static_cast<size_t>(got);
+    }
+
+    // As read_some, from the kernel's cache alone, without waiting for a disk; 0 also when nothing
+    // is there, or when the file system cannot tell.
     size_t read_cached(uint64_t offset, std::span<uint8_t> out) const {
         if (offset >= size() || out.empty()) return 0;
         const std::span<uint8_t> wanted = within(offset, out);
@@ -148,6 +161,12 @@ class FileReader : public Sequential {
         return size;
     }
 
+    bool skip(uint64_t size) override {
+        if (size > file_->size() - std::min(offset_, file_->size())) return false;
+        offset_ += size;
+        return true;
+    }
+
     void finish() override {
         file_->check_unchanged();
         file_->check_not_replaced();
@@ -181,6 +200,21 @@ class FileSource : public Source {
         }
         return done;
     }
+
+    size_t read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts) override {
+        std::array<iovec, 4> vector;
+        if (parts.size() > vector.size()) return Source::read_unverified(offset, parts);
+        size_t wanted = 0;
+        for (size_t i = 0; i < parts.size(); ++i) {
+            vector[i] = {parts[i].data(), parts[i].size()};
+            wanted += parts[i].size();
+        }
+        const size_t got = file_->read_parts(offset, std::span(vector).first(parts.size()));
+        // One call gives at most 2 GiB, and a signal may end it early: the careful way then.
+        return got == wanted ? got : Source::read_unverified(offset, parts);
+    }
+
+    void verify() override { file_->check_unchanged(); }
 
     std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {
         return std::make_unique<FileReader>(file_, offset, cancel_);

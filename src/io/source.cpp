@@ -37,6 +37,16 @@ bool is_file_url(const std::string& url) {
 
 }  // namespace
 
+size_t Source::read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts) {
+    size_t done = 0;
+    for (const std::span<uint8_t> part : parts) {
+        const size_t size = part.empty() ? 0 : read(offset + done, part);
+        done += size;
+        if (size < part.size()) break;
+    }
+    return done;
+}
+
 std::unique_ptr<Source> open_source(const std::string& url, const Options& options,
                                     const Cancel& cancel) {
     constexpr std::string_view pipe = "pipe:";

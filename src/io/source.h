@@ -22,6 +22,9 @@ class Sequential {
     // Reads at least one byte unless the end is reached; returns the count, 0 at the end. Waits for
     // bytes, but not past a cancel. Throws Error (IO, CHILD, TRUNCATED, CHANGED, CANCELLED, ...).
     virtual size_t read(std::span<uint8_t> out) = 0;
+    // Moves on by `size` bytes without reading them, where that is cheap and they are there. False:
+    // nothing was done.
+    virtual bool skip(uint64_t /*size*/) { return false; }
     // True when read() will not wait for another process or host.
     virtual bool ready() { return true; }
     // Called once after read() returned 0: proves that the end is the true one (the child ended
@@ -46,6 +49,13 @@ class Source {
     // Reads up to out.size() bytes at `offset` and returns the count: fewer only at the end.
     // Throws Error; USAGE when the source cannot seek.
     virtual size_t read(uint64_t offset, std::span<uint8_t> out) = 0;
+    // Fills `parts`, one after another, from `offset` on, and returns the count: fewer only at the
+    // end. May leave out the look whether this is still the version that was opened, which takes a
+    // tenth of a small read: for callers that have a checksum of their own. When it fails, verify()
+    // tells whether that is why.
+    virtual size_t read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts);
+    // Throws Error(CHANGED or TRUNCATED) when this is no longer the version that was opened.
+    virtual void verify() {}
     // A reader that starts at `offset`. A source that cannot seek gives one reader, from 0.
     // The result keeps what it needs of the source alive.
     virtual std::unique_ptr<Sequential> open_sequential(uint64_t offset) = 0;
