@@ -17,8 +17,9 @@ namespace {
 enum class Type : uint8_t { boolean, count, bytes, duration, choice };
 
 // Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
-using Member = std::variant<bool Options::*, uint64_t Options::*, OnError Options::*,
-                            EndMarker Options::*, Trailing Options::*, DuplicateKeys Options::*>;
+using Member =
+    std::variant<bool Options::*, uint64_t Options::*, OnError Options::*, EndMarker Options::*,
+                 Trailing Options::*, DuplicateKeys Options::*, Leniency Options::*>;
 
 struct Row {
     const char* name;
@@ -35,10 +36,10 @@ using O = Options;
 // Names are part of the ABI: never renamed, never given another meaning. The binding for Python,
 // the README and shf_option_describe read this table; no other place repeats it.
 constexpr Row rows[] = {
-    {"threads", Type::count, "0", "0..4096", "stream", &O::threads,
+    {"threads", Type::count, "0", "0..4096", "stream archive", &O::threads,
      "shards read and decompressed at once, each by a thread; at least one per lane; 0: min(4, "
      "cores)"},
-    {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream", &O::memory,
+    {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream archive", &O::memory,
      "payload memory held ahead of the consumer, and the size of the largest member"},
     {"shuffle_shards", Type::boolean, "false", "true|false", "stream", &O::shuffle_shards,
      "permute the shards anew in every epoch"},
@@ -66,37 +67,41 @@ constexpr Row rows[] = {
      "what a damaged sample or shard does; skips are counted and logged"},
     {"max_skips", Type::count, "1000", "0..18446744073709551615", "stream", &O::max_skips,
      "skipped samples and shards until the stream ends with LIMIT"},
-    {"end_marker", Type::choice, "required", "required|optional", "stream", &O::end_marker,
+    {"end_marker", Type::choice, "required", "required|optional", "stream archive", &O::end_marker,
      "optional: a tar may end after a whole member, without its two zero blocks"},
-    {"concat", Type::boolean, "false", "true|false", "stream", &O::concat,
+    {"concat", Type::boolean, "false", "true|false", "stream archive", &O::concat,
      "go on with another tar after an end marker"},
-    {"trailing", Type::choice, "refuse", "refuse|ignore", "stream", &O::trailing,
-     "ignore: accept junk after the end marker or the compressed data"},
+    {"trailing", Type::choice, "refuse", "refuse|ignore", "stream archive", &O::trailing,
+     "ignore: accept junk after the end marker, the compressed data or a ZIP end record"},
+    {"zip_prefix", Type::choice, "refuse", "refuse|allow", "stream archive", &O::zip_prefix,
+     "allow: data may stand before a ZIP file, as in self-extracting files"},
+    {"zip_overlap", Type::choice, "refuse", "refuse|allow", "stream archive", &O::zip_overlap,
+     "allow: read entries of a ZIP file that share bytes with others"},
     {"allow_empty", Type::boolean, "false", "true|false", "stream", &O::allow_empty,
      "accept shards without samples"},
     {"duplicate_keys", Type::choice, "error", "error|accept", "stream", &O::duplicate_keys,
      "a key that comes again later in its shard; looked for in the first 1048576 samples"},
-    {"max_member", Type::bytes, "16GiB", "0..1EiB", "stream", &O::max_member,
+    {"max_member", Type::bytes, "16GiB", "0..1EiB", "stream archive", &O::max_member,
      "size of the largest member"},
     {"max_sample", Type::bytes, "16GiB", "0..1EiB", "stream", &O::max_sample,
      "size of the largest sample, all fields together"},
-    {"max_name", Type::bytes, "64KiB", "1..1GiB", "stream", &O::max_name,
+    {"max_name", Type::bytes, "64KiB", "1..1GiB", "stream archive", &O::max_name,
      "length of the longest member name"},
-    {"max_meta", Type::bytes, "1MiB", "1..1GiB", "stream", &O::max_meta,
+    {"max_meta", Type::bytes, "1MiB", "1..1GiB", "stream archive", &O::max_meta,
      "pax and GNU long-name headers before one member"},
-    {"max_ratio", Type::count, "1000", "1..18446744073709551615", "stream", &O::max_ratio,
+    {"max_ratio", Type::count, "1000", "1..18446744073709551615", "stream archive", &O::max_ratio,
      "output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB"},
-    {"max_window", Type::bytes, "128MiB", "1KiB..2GiB", "stream", &O::max_window,
+    {"max_window", Type::bytes, "128MiB", "1KiB..2GiB", "stream archive", &O::max_window,
      "history that a zstd frame may ask for; an xz decoder may use twice as much memory"},
     {"max_shards", Type::count, "100000000", "1..4294967295", "stream", &O::max_shards,
      "shards after expansion"},
     {"timeout", Type::duration, "0", "0..1000000s", "stream", &O::timeout,
      "longest wait of one call; 0: no limit"},
-    {"pipe_timeout", Type::duration, "600s", "0..1000000s", "stream", &O::pipe_timeout,
+    {"pipe_timeout", Type::duration, "600s", "0..1000000s", "stream archive", &O::pipe_timeout,
      "longest silence of a child process; 0: no limit"},
     {"expand", Type::boolean, "true", "true|false", "stream", &O::expand,
      "expand braces, ::, ${NAME} and @FILE in URLs"},
-    {"secure", Type::boolean, "false", "true|false", "stream", &O::secure,
+    {"secure", Type::boolean, "false", "true|false", "stream archive", &O::secure,
      "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
 };
 

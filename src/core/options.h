@@ -13,6 +13,7 @@ enum class OnError : uint8_t { raise, skip_sample, skip_shard };
 enum class EndMarker : uint8_t { required, optional };
 enum class Trailing : uint8_t { refuse, ignore };
 enum class DuplicateKeys : uint8_t { error, accept };
+enum class Leniency : uint8_t { refuse, allow };
 
 // The value of every option, in the units of the comments. Plain data: copy it to keep it.
 struct Options {
@@ -35,6 +36,8 @@ struct Options {
     EndMarker end_marker;
     bool concat;
     Trailing trailing;
+    Leniency zip_prefix;
+    Leniency zip_overlap;
     bool allow_empty;
     DuplicateKeys duplicate_keys;
     uint64_t max_member;    // bytes

@@ -2,6 +2,7 @@
 
 #include "core/options.h"
 #include "format/filter.h"
+#include "format/zip_directory.h"
 
 #include <algorithm>
 #include <bit>
@@ -203,10 +204,11 @@ void TarWalker::not_a_tar(std::string_view seen, uint64_t at) const {
     const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(seen.data()),
                                          seen.size());
     const size_t text = seen.find_first_not_of(" \t\r\n");
+    if (has_zip_magic(bytes))
+        throw Error(SHF_E_UNSUPPORTED, "a ZIP file in a stream that can only be read front to back",
+                    "copy it to a disk, or write the shard as tar", at);
     const char* what = nullptr;
-    if (starts("PK\x03\x04") || starts("PK\x05\x06")) {
-        what = "a ZIP archive";
-    } else if (const char* codec = codec_of_magic(bytes)) {
+    if (const char* codec = codec_of_magic(bytes)) {
         what = codec;
     } else if (starts("\x5d\x00\x00\x80")) {
         what = "an old .lzma stream; compress it again as .xz or .zst";

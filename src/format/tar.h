@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/stats.h"
+#include "format/member.h"
 #include "format/window.h"
 
 #include <cstdint>
@@ -15,26 +16,6 @@
 #include <string_view>
 
 namespace shf {
-
-enum class MemberKind : uint8_t {
-    file,
-    directory,
-    hard_link,
-    symbolic_link,
-    special,       // device, FIFO, volume label, directory dump
-    sparse,        // raw bytes are never handed out
-    multi_volume,  // a piece of a member that began on another volume
-    unknown,
-};
-
-// One member. The walker stands at the first byte of its data.
-struct Member {
-    MemberKind kind;
-    std::string_view name;   // exact bytes; valid until the walker moves
-    uint64_t header_offset;  // of the first header that belongs to it, pax and GNU names included
-    uint64_t data_offset;
-    uint64_t size;  // of the data as stored, without padding
-};
 
 // A pax header's records that matter here.
 struct PaxRecords {

@@ -14,6 +14,8 @@ constexpr size_t longest_carry = 64 * 1024;
 // this many of its bytes go along.
 constexpr size_t largest_kept = 1024 * 1024;
 constexpr size_t longest_aside = 128 * 1024;
+// Bytes that are worth a jump over them.
+constexpr size_t shortest_jump = 512 * 1024;
 // Bytes asked for at once, so that a cancel is seen soon.
 constexpr size_t longest_read = 16 * 1024 * 1024;
 
@@ -75,6 +77,13 @@ void Window::move_to_new_slab(size_t size) {
 }
 
 bool Window::skip(uint64_t size) {
+    // Less than a slab is read rather than left out: the reads stay aligned, and disks like it.
+    if (const uint64_t seen = stop_ - next_;
+        mark_ == none && size > seen + shortest_jump && input_.skip(size - seen)) {
+        start_ += size - seen;
+        next_ = stop_;
+        return true;
+    }
     while (size > 0) {
         const auto step = static_cast<size_t>(std::min<uint64_t>(size, stop_ - next_));
         next_ += step;

@@ -182,6 +182,8 @@ TEST(Options, no_two_rows_share_a_value) {
         compare(&Options::end_marker);
         compare(&Options::trailing);
         compare(&Options::duplicate_keys);
+        compare(&Options::zip_prefix);
+        compare(&Options::zip_overlap);
         EXPECT_EQ(differences, 1) << name << "=" << value;
     }
 }

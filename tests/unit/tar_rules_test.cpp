@@ -414,8 +414,6 @@ TEST(T24NotATar, SaysWhatItLooksLike) {
         {"\n <?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>",
          "an HTML or XML page"},
         {"{\"error\": \"no such bucket\"}", "JSON"},
-        {"PK\x03\x04 and the rest of an archive", "a ZIP archive"},
-        {"PK\x05\x06" + zeros(18), "a ZIP archive"},
         {"\x5d\x00\x00\x80\x00"s + zeros(8), ".lzma"},
         {"plain text", "not a tar file"},
         {std::string(100, '\0'), "not a tar file"},

@@ -1,0 +1,71 @@
+// Reads the data of ZIP entries: local header, data, descriptor, decompression, CRC.
+#pragma once
+
+#include "format/zip_directory.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+struct libdeflate_decompressor;
+
+namespace shf {
+
+// What a reading thread needs besides the result: a buffer for stored data and the state of a
+// decompressor. Fresh memory is slow, so they are used again.
+class ZipScratch {
+  public:
+    ZipScratch();
+    ~ZipScratch();
+    ZipScratch(const ZipScratch&) = delete;
+    ZipScratch& operator=(const ZipScratch&) = delete;
+
+    // At least `size` bytes, undefined; valid until the next call.
+    std::span<uint8_t> bytes(size_t size);
+    // Gives a large buffer back to the system.
+    void trim() noexcept;
+    // The decompressor for deflate.
+    libdeflate_decompressor* inflate();
+
+  private:
+    std::unique_ptr<uint8_t[]> buffer_;
+    size_t capacity_ = 0;
+    struct Free {
+        void operator()(libdeflate_decompressor* inflate) const;
+    };
+    std::unique_ptr<libdeflate_decompressor, Free> inflate_;
+};
+
+// Reads entries of one ZIP file. Any number of threads, each with a scratch of its own; nothing
+// here changes, so a child process may go on with it.
+class ZipReader {
+  public:
+    // The references must outlive the reader.
+    ZipReader(Source& source, const ZipDirectory& directory, const Options& options)
+        : source_(source), directory_(directory), options_(options) {}
+
+    // Fills `out`, which has the entry's size, and checks what can be checked: local header against
+    // directory (Z1), bounds (Z2), descriptor (Z5), length and CRC (Z4, Z11). Throws Error with
+    // member and offset; `out` is then undefined.
+    void read(size_t index, std::span<uint8_t> out, ZipScratch& scratch) const;
+    // The bytes of a stored entry in `file`, which is the whole file in memory, after the same
+    // checks.
+    std::span<const uint8_t> view(size_t index, std::span<const uint8_t> file) const;
+
+  private:
+    void fetch(const ZipEntry& entry, std::string_view name, std::span<uint8_t> stored) const;
+    void check_readable(size_t index) const;
+    template <typename Read>
+    auto named(size_t index, Read read) const;
+
+    Source& source_;
+    const ZipDirectory& directory_;
+    const Options& options_;
+};
+
+// Decompresses `in` with the method of a ZIP entry into exactly `out`. Throws Error (FORMAT,
+// INTEGRITY, LIMIT, UNSUPPORTED, NOMEM) without member and offset.
+void decode_zip_method(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
+                       const Options& options, ZipScratch& scratch);
+
+}  // namespace shf
