@@ -1,12 +1,10 @@
 #include "sample/sample_reader.h"
 
 #include "core/options.h"
-#include "format/filter.h"
 #include "sample/name.h"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 namespace shf {
@@ -45,31 +43,17 @@ SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
                [&sink](BlockRef block) { sink.deliver(std::move(block)); }) {}
 
 void SampleReader::read() {
-    FilterReport report;
-    const auto input = open_filter(source_.open_sequential(0), options_, report);
-    Window window(*input, pool_, cancel_, *this);
-    TarWalker walker(window, options_, stats_);
-    window_ = &window;
-    walker_ = &walker;
     try {
-        window.need(1);  // the filter is known from the first bytes on
-        if (report.codec)
-            sink_.is_compressed();
-        else
-            walker.set_input_size(source_.size());
-        const char* suffix = codec_of_suffix(origin_->url);
-        if (origin_->url.starts_with("pipe:")) {  // its words tell nothing about its output
-        } else if (suffix ? !report.codec || std::string_view(suffix) != report.codec
-                          : report.codec && origin_->url.ends_with(".tar"))
-            stats_.add(SHF_STAT_SUFFIX_MISMATCHES);
+        const auto carrier =
+            open_carrier(source_, origin_->url, options_, pool_, cancel_, stats_, *this);
+        carrier_ = carrier.get();
         read_members();
         builder_.flush();
-        input->finish();
+        carrier->finish();
     } catch (const Error&) {
         builder_.flush();  // whole samples that came before the fault
         throw;
     }
-    if (report.trailing || walker.saw_trailing()) stats_.add(SHF_STAT_TRAILING);
     if (samples_ == 0) {
         if (!options_.allow_empty)
             throw Error(SHF_E_FORMAT, "empty shard: there is no sample in it",
@@ -80,7 +64,7 @@ void SampleReader::read() {
 
 void SampleReader::read_members() {
     Member member;
-    while (walker_->next(member)) {
+    while (carrier_->next(member)) {
         switch (member.kind) {
             case MemberKind::file:
             case MemberKind::sparse:
@@ -91,7 +75,7 @@ void SampleReader::read_members() {
             case MemberKind::special: stats_.add(SHF_STAT_SPECIALS); break;
             case MemberKind::unknown: stats_.add(SHF_STAT_UNKNOWN_TYPES); break;
         }
-        walker_->skip_data(member);
+        carrier_->skip(member);
     }
     complete_sample();
 }
@@ -100,7 +84,7 @@ void SampleReader::take_member(const Member& member) {
     const MemberName name = split_name(member.name);
     if (!name.has_key) stats_.add(SHF_STAT_IGNORED_MEMBERS);
     if (member.kind == MemberKind::sparse) stats_.add(SHF_STAT_SPARSE);
-    if (!name.has_key || !join_sample(member, name.key)) return walker_->skip_data(member);
+    if (!name.has_key || !join_sample(member, name.key)) return carrier_->skip(member);
 
     const auto limit = [&](const char* option, uint64_t bound, uint64_t seen, const char* what) {
         spoil(member.name, member.header_offset, SHF_E_LIMIT,
@@ -111,7 +95,7 @@ void SampleReader::take_member(const Member& member) {
     uint64_t total = 0;
     const bool overflow = __builtin_add_overflow(sample_bytes_, member.size, &total);
     // Empty fields take memory too.
-    const uint64_t rows = fields_.size() * field_cost + names_.names.size();
+    const uint64_t rows = headers_.size() * field_cost + names_.names.size();
     if (member.kind == MemberKind::sparse)
         spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED, "a sparse member",
               "write the shard without --sparse");
@@ -128,7 +112,7 @@ void SampleReader::take_member(const Member& member) {
         limit("memory", options_.memory, total + rows, "a sample");
     else
         return add_field(member, name.field);
-    walker_->skip_data(member);
+    carrier_->skip(member);
 }
 
 // Makes the sample with `key` the current one. False when it is spoiled: its members are passed
@@ -151,24 +135,24 @@ size_t SampleReader::find_field(std::string_view name) const {
 
 // As a rule a sample has the fields of the one before it, in the same order.
 void SampleReader::add_field(const Member& member, std::string_view suffix) {
-    if (matched_ == fields_.size() && schema_ && matched_ < schema_->ends.size() &&
+    if (matched_ == headers_.size() && schema_ && matched_ < schema_->ends.size() &&
         schema_->name(matched_) == suffix) {
         ++matched_;
         return store_field(member);
     }
-    if (matched_ == fields_.size()) {
+    if (matched_ == headers_.size()) {
         for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
         matched_ = SIZE_MAX;
     }
     if (add_name(suffix)) return store_field(member);
     const std::string_view name =
         std::string_view(names_.names).substr(names_.ends.empty() ? 0 : names_.ends.back() + 1);
-    const uint64_t first = fields_[find_field(name)].header_offset;
+    const uint64_t first = headers_[find_field(name)];
     spoil(member.name, member.header_offset, SHF_E_AMBIGUOUS,
           "the sample has the field \"" + escape(name) + "\" twice, at byte " +
               std::to_string(first) + " and at byte " + std::to_string(member.header_offset),
           "write the shard again with one of them");
-    walker_->skip_data(member);
+    carrier_->skip(member);
 }
 
 // Adds a name to names_, lower-cased. When it is there already, it is added without its end, and
@@ -191,27 +175,31 @@ bool SampleReader::add_name(std::string_view suffix) {
 }
 
 void SampleReader::store_field(const Member& member) {
-    if (fields_.empty()) window_->mark();
-    walker_->take_data(member);
-    fields_.push_back({member.data_offset, member.size, member.header_offset, nullptr, 0});
+    if (std::optional<Fault> fault = carrier_->take(member))
+        return spoil(member.name, member.header_offset, std::move(*fault));
+    headers_.push_back(member.header_offset);
     sample_bytes_ += member.size;
-    walker_->pass_padding(member);
+}
+
+void SampleReader::spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
+                         std::string help) {
+    spoil(name, at,
+          Fault{.code = code,
+                .shard = {},
+                .member = {},
+                .cause = std::move(cause),
+                .help = std::move(help)});
 }
 
 // The current sample is bad: reports it once, and lets its fields go.
-void SampleReader::spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
-                         std::string help) {
+void SampleReader::spoil(std::string_view name, uint64_t at, Fault fault) {
     builder_.flush();  // the samples before it come first
     spoiled_ = true;
-    fields_.clear();
-    left_behind_.clear();
-    window_->unmark();
-    sink_.bad_sample(Fault{.code = code,
-                           .offset = at,
-                           .shard = {},
-                           .member = escape(name),
-                           .cause = std::move(cause),
-                           .help = std::move(help)});
+    headers_.clear();
+    carrier_->release();
+    fault.offset = at;
+    fault.member = escape(name);
+    sink_.bad_sample(std::move(fault));
 }
 
 void SampleReader::complete_sample() {
@@ -225,26 +213,23 @@ void SampleReader::complete_sample() {
             "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
             "several samples of them");
     if (!spoiled_) {
-        if (matched_ == fields_.size() && matched_ < schema_->ends.size())
+        if (matched_ == headers_.size() && matched_ < schema_->ends.size())
             for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
         // Upper-case names never match above, and are the same sample for sample all the same.
         if (!names_.ends.empty() && (!schema_ || schema_->names != names_.names))
             schema_ = schema_of_names();
         loose_.clear();
-        for (const Field& field : fields_)
-            loose_.push_back({field.data ? field.data : window_->at(field.offset), field.size,
-                              field.data ? &left_behind_[field.slab] : &window_->slab()});
+        carrier_->kept(loose_);
         builder_.add({key_, first_header_, origin_, schema_, loose_});
-        window_->unmark();
+        carrier_->release();
     }
     in_sample_ = spoiled_ = false;
     sample_bytes_ = 0;
-    fields_.clear();
+    headers_.clear();
     matched_ = 0;
     names_.names.clear();
     names_.ends.clear();
     many_names_.clear();
-    left_behind_.clear();
 }
 
 // The schema of names_, one of the last few where it is the same.
@@ -259,26 +244,6 @@ std::shared_ptr<const Schema> SampleReader::schema_of_names() {
 void SampleReader::about_to_wait() {
     builder_.flush();
     sink_.about_to_wait();
-}
-
-void SampleReader::leave_behind(const StorageRef& slab) {
-    // Fields that were left before come first. None is new when a member was passed over meanwhile.
-    if (fields_.empty() || fields_.back().data) return;
-    uint64_t bytes = 0;
-    for (size_t i = fields_.size(); i-- > 0 && !fields_[i].data;) bytes += fields_[i].size;
-    // A slab is kept for the fields that fill it. A few bytes are copied out: with large members
-    // between them that belong to no sample, they would hold slab after slab.
-    const bool copied = bytes < slab->capacity / 8;
-    const StorageRef kept = copied ? pool_.acquire(static_cast<size_t>(bytes), cancel_) : slab;
-    uint8_t* to = kept->data;
-    for (size_t i = fields_.size(); i-- > 0 && !fields_[i].data;) {
-        fields_[i].data = window_->at(fields_[i].offset);
-        fields_[i].slab = left_behind_.size();
-        if (!copied) continue;
-        if (fields_[i].size > 0) std::memcpy(to, fields_[i].data, fields_[i].size);
-        fields_[i].data = std::exchange(to, to + fields_[i].size);
-    }
-    left_behind_.push_back(kept);
 }
 
 size_t SampleReader::next_slab_size() {

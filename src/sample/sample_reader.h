@@ -1,11 +1,7 @@
 // Reads one shard from front to back and groups its members into samples.
 #pragma once
 
-#include "core/error.h"
-#include "core/stats.h"
-#include "format/tar.h"
-#include "format/window.h"
-#include "sample/block_builder.h"
+#include "sample/carrier.h"
 #include "sample/key_set.h"
 
 #include <memory>
@@ -30,7 +26,7 @@ class SampleSink {
     virtual void bad_sample(Fault fault) = 0;
 };
 
-class SampleReader final : private WindowClient {
+class SampleReader final : private CarrierClient {
   public:
     // All references must outlive the reader. `single_samples`: see BlockBuilder.
     SampleReader(Source& source, std::shared_ptr<const Origin> origin, const Options& options,
@@ -43,15 +39,9 @@ class SampleReader final : private WindowClient {
     void read();
 
   private:
-    struct Field {
-        uint64_t offset, size, header_offset;
-        const uint8_t* data;  // NULL while the window still has it
-        size_t slab;          // index in left_behind_ when data is set
-    };
-
     void admit(size_t bytes) override { sink_.admit(bytes); }
     void about_to_wait() override;
-    void leave_behind(const StorageRef& slab) override;
+    void is_compressed() override { sink_.is_compressed(); }
     size_t next_slab_size() override;
 
     void read_members();
@@ -63,6 +53,7 @@ class SampleReader final : private WindowClient {
     [[nodiscard]] size_t find_field(std::string_view name) const;
     void spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
                std::string help);
+    void spoil(std::string_view name, uint64_t at, Fault fault);
     void complete_sample();
     std::shared_ptr<const Schema> schema_of_names();
 
@@ -75,20 +66,18 @@ class SampleReader final : private WindowClient {
     Stats& stats_;
     SampleSink& sink_;
     BlockBuilder builder_;
-    Window* window_ = nullptr;  // during read()
-    TarWalker* walker_ = nullptr;
+    Carrier* carrier_ = nullptr;  // during read()
 
     // The sample under construction.
     bool in_sample_ = false, spoiled_ = false;
     std::string key_;
     uint64_t key_hash_ = 0, first_header_ = 0, sample_bytes_ = 0;
-    std::vector<Field> fields_;
-    // The names of the fields are the first ones of schema_ as long as matched_ == fields_.size();
+    std::vector<uint64_t> headers_;  // of its fields: where each one starts
+    // The names of the fields are the first ones of schema_ as long as matched_ == headers_.size();
     // else they are in names_.
     size_t matched_ = 0;
     Schema names_;
     std::unordered_set<std::string> many_names_;  // only when there are many fields
-    std::vector<StorageRef> left_behind_;
 
     std::shared_ptr<const Schema> schema_;                // of the sample before
     std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones

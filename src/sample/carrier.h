@@ -1,0 +1,65 @@
+// The members of one shard and their data, as its format has them. Tar members come out of a stream
+// of bytes, ZIP entries are read one by one.
+#pragma once
+
+#include "core/error.h"
+#include "core/options.h"
+#include "core/stats.h"
+#include "format/member.h"
+#include "io/source.h"
+#include "sample/block_builder.h"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace shf {
+
+// What a carrier asks of the reader that drives it.
+class CarrierClient {
+  public:
+    virtual ~CarrierClient() = default;
+    // Returns when `bytes` more memory may be taken, or throws Error(CANCELLED).
+    virtual void admit(size_t bytes) = 0;
+    // Called before a read that will wait for another process or host.
+    virtual void about_to_wait() = 0;
+    // The shard is compressed. Called before the first member is found.
+    virtual void is_compressed() = 0;
+    // The size that the next slab should have, in bytes. Asked once for each slab.
+    virtual size_t next_slab_size() = 0;
+};
+
+class Carrier {
+  public:
+    virtual ~Carrier() = default;
+    // Finds the next member. False when there are no more. Throws Error when the rest of the shard
+    // cannot be trusted or reached.
+    virtual bool next(Member& member) = 0;
+    // Called once after next() returned false: proves that the end is the true one, or throws
+    // Error.
+    virtual void finish() = 0;
+    // Passes over the member's data.
+    virtual void skip(const Member& member) = 0;
+    // Keeps the member's data until release(). Returns what is wrong with this member alone: its
+    // data is then passed over. Throws Error as next().
+    virtual std::optional<Fault> take(const Member& member) = 0;
+    // Appends where the data lies that was kept since release(), in order.
+    virtual void kept(std::vector<LooseField>& out) const = 0;
+    // Lets go of what was kept.
+    virtual void release() = 0;
+};
+
+// Opens a carrier of the shard's format, told by its first bytes. The references must outlive it.
+std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url, const Options& options,
+                                      Pool& pool, const Cancel& cancel, Stats& stats,
+                                      CarrierClient& client);
+
+// For open_carrier.
+std::unique_ptr<Carrier> tar_carrier(Source& source, std::string_view url, const Options& options,
+                                     Pool& pool, const Cancel& cancel, Stats& stats,
+                                     CarrierClient& client);
+std::unique_ptr<Carrier> zip_carrier(Source& source, const Options& options, Pool& pool,
+                                     const Cancel& cancel, CarrierClient& client);
+
+}  // namespace shf

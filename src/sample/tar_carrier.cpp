@@ -1,0 +1,117 @@
+#include "format/filter.h"
+#include "format/tar.h"
+#include "format/window.h"
+#include "sample/carrier.h"
+
+#include <cstring>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+class TarCarrier final : public Carrier, private WindowClient {
+  public:
+    TarCarrier(Source& source, std::string_view url, const Options& options, Pool& pool,
+               const Cancel& cancel, Stats& stats, CarrierClient& client)
+        : pool_(pool),
+          cancel_(cancel),
+          stats_(stats),
+          client_(client),
+          input_(open_filter(source.open_sequential(0), options, report_)),
+          window_(*input_, pool, cancel, *this),
+          walker_(window_, options, stats) {
+        window_.need(1);  // the filter is known from the first bytes on
+        if (report_.codec)
+            client.is_compressed();
+        else
+            walker_.set_input_size(source.size());
+        const char* suffix = codec_of_suffix(url);
+        if (url.starts_with("pipe:")) {  // its words tell nothing about its output
+        } else if (suffix ? !report_.codec || std::string_view(suffix) != report_.codec
+                          : report_.codec && url.ends_with(".tar"))
+            stats.add(SHF_STAT_SUFFIX_MISMATCHES);
+    }
+
+    bool next(Member& member) override { return walker_.next(member); }
+
+    void finish() override {
+        input_->finish();
+        if (report_.trailing || walker_.saw_trailing()) stats_.add(SHF_STAT_TRAILING);
+    }
+
+    void skip(const Member& member) override { walker_.skip_data(member); }
+
+    std::optional<Fault> take(const Member& member) override {
+        if (rows_.empty()) window_.mark();
+        walker_.take_data(member);
+        rows_.push_back({member.data_offset, member.size, nullptr, 0});
+        walker_.pass_padding(member);
+        return std::nullopt;
+    }
+
+    void kept(std::vector<LooseField>& out) const override {
+        for (const Row& row : rows_)
+            out.push_back({row.data ? row.data : window_.at(row.offset), row.size,
+                           row.data ? &left_behind_[row.slab] : &window_.slab()});
+    }
+
+    void release() override {
+        rows_.clear();
+        left_behind_.clear();
+        window_.unmark();
+    }
+
+  private:
+    struct Row {
+        uint64_t offset, size;
+        const uint8_t* data;  // NULL while the window still has it
+        size_t slab;          // index in left_behind_ when data is set
+    };
+
+    void admit(size_t bytes) override { client_.admit(bytes); }
+    void about_to_wait() override { client_.about_to_wait(); }
+    size_t next_slab_size() override { return client_.next_slab_size(); }
+    void leave_behind(const StorageRef& slab) override;
+
+    Pool& pool_;
+    const Cancel& cancel_;
+    Stats& stats_;
+    CarrierClient& client_;
+    FilterReport report_;
+    const std::unique_ptr<Sequential> input_;
+    Window window_;
+    TarWalker walker_;
+    std::vector<Row> rows_;
+    std::vector<StorageRef> left_behind_;
+};
+
+void TarCarrier::leave_behind(const StorageRef& slab) {
+    // Fields that were left before come first. None is new when a member was passed over meanwhile.
+    if (rows_.empty() || rows_.back().data) return;
+    uint64_t bytes = 0;
+    for (size_t i = rows_.size(); i-- > 0 && !rows_[i].data;) bytes += rows_[i].size;
+    // A slab is kept for the fields that fill it. A few bytes are copied out: with large members
+    // between them that belong to no sample, they would hold slab after slab.
+    const bool copied = bytes < slab->capacity / 8;
+    const StorageRef kept = copied ? pool_.acquire(static_cast<size_t>(bytes), cancel_) : slab;
+    uint8_t* to = kept->data;
+    for (size_t i = rows_.size(); i-- > 0 && !rows_[i].data;) {
+        rows_[i].data = window_.at(rows_[i].offset);
+        rows_[i].slab = left_behind_.size();
+        if (!copied) continue;
+        if (rows_[i].size > 0) std::memcpy(to, rows_[i].data, rows_[i].size);
+        rows_[i].data = std::exchange(to, to + rows_[i].size);
+    }
+    left_behind_.push_back(kept);
+}
+
+}  // namespace
+
+std::unique_ptr<Carrier> tar_carrier(Source& source, std::string_view url, const Options& options,
+                                     Pool& pool, const Cancel& cancel, Stats& stats,
+                                     CarrierClient& client) {
+    return std::make_unique<TarCarrier>(source, url, options, pool, cancel, stats, client);
+}
+
+}  // namespace shf

@@ -1,0 +1,141 @@
+#include "format/zip_entry.h"
+#include "sample/carrier.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shf {
+
+namespace {
+
+class ZipCarrier final : public Carrier {
+  public:
+    ZipCarrier(Source& source, const Options& options, Pool& pool, const Cancel& cancel,
+               CarrierClient& client)
+        : source_(source),
+          options_(options),
+          pool_(pool),
+          cancel_(cancel),
+          client_(client),
+          directory_(source, options),
+          reader_(source, directory_, options),
+          order_(directory_.by_offset()) {
+        if (!order_.empty() && directory_.entry(order_[0]).method != 0) client.is_compressed();
+    }
+
+    bool next(Member& member) override {
+        cancel_.check();
+        if (next_ == order_.size()) return false;
+        current_ = order_[next_++];
+        const ZipEntry& entry = directory_.entry(current_);
+        // A directory has no sample that could be bad in its place.
+        if (entry.fault == ZipFault::directory_data) throw directory_.fault_of(current_);
+        member = {.kind = entry.kind,
+                  .name = directory_.name(current_),
+                  .header_offset = entry.offset,
+                  .data_offset = entry.offset,
+                  .size = entry.size};
+        return true;
+    }
+
+    void finish() override { source_.verify(); }
+
+    void skip(const Member& /*member*/) override {}
+
+    std::optional<Fault> take(const Member& member) override {
+        try {
+            read(static_cast<size_t>(member.size));
+            return std::nullopt;
+        } catch (const Error& error) {
+            switch (error.code()) {
+                case SHF_E_FORMAT:
+                case SHF_E_INTEGRITY:
+                case SHF_E_LIMIT:
+                case SHF_E_UNSUPPORTED:
+                case SHF_E_AMBIGUOUS: return error.fault();
+                default: throw;  // the file itself is cut, changed, or cannot be read
+            }
+        }
+    }
+
+    void kept(std::vector<LooseField>& out) const override {
+        for (const Row& row : rows_) out.push_back({row.data, row.size, &slabs_[row.slab]});
+    }
+
+    void release() override {
+        rows_.clear();
+        // The last slab has room for the next ones.
+        if (slabs_.size() > 1) slabs_.erase(slabs_.begin(), slabs_.end() - 1);
+    }
+
+  private:
+    struct Row {
+        const uint8_t* data;
+        size_t size;
+        size_t slab;  // index in slabs_
+    };
+    static constexpr size_t alignment = 64;
+    // So much is read and decompressed in memory that is not counted.
+    static constexpr uint64_t uncounted = 4 << 20;
+
+    void read(size_t size) {
+        const ZipEntry& entry = directory_.entry(current_);
+        const uint64_t stored = entry.method == 0 ? 0 : entry.stored_size;
+        const uint64_t counted = stored > uncounted ? stored : 0;
+        if (counted > options_.memory - std::min<uint64_t>(options_.memory, size))
+            throw Error(SHF_E_LIMIT,
+                        "a compressed entry takes " + std::to_string(stored) + " + " +
+                            std::to_string(size) +
+                            " bytes, more than memory=" + std::to_string(options_.memory),
+                        "raise memory");
+        if (slabs_.empty() || slabs_.back()->capacity - used_ < size) {
+            const size_t capacity = std::max(size, client_.next_slab_size());
+            // A slab without a field in it goes before the next one comes.
+            if (!slabs_.empty() && (rows_.empty() || rows_.back().slab + 1 < slabs_.size()))
+                slabs_.pop_back();
+            client_.admit(capacity + static_cast<size_t>(counted));
+            slabs_.push_back(pool_.acquire(capacity, cancel_));
+            used_ = 0;
+        }
+        uint8_t* data = slabs_.back()->data + used_;
+        reader_.read(current_, {data, size}, scratch_);
+        rows_.push_back({data, size, slabs_.size() - 1});
+        used_ = std::min((used_ + size + alignment - 1) / alignment * alignment,
+                         slabs_.back()->capacity);
+    }
+
+    Source& source_;
+    const Options& options_;
+    Pool& pool_;
+    const Cancel& cancel_;
+    CarrierClient& client_;
+    const ZipDirectory directory_;
+    const ZipReader reader_;
+    const std::vector<uint32_t> order_;
+    ZipScratch scratch_;
+    size_t next_ = 0;
+    uint32_t current_ = 0;
+    std::vector<Row> rows_;
+    std::vector<StorageRef> slabs_;  // the last one has room from used_ on
+    size_t used_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Carrier> zip_carrier(Source& source, const Options& options, Pool& pool,
+                                     const Cancel& cancel, CarrierClient& client) {
+    return std::make_unique<ZipCarrier>(source, options, pool, cancel, client);
+}
+
+std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url, const Options& options,
+                                      Pool& pool, const Cancel& cancel, Stats& stats,
+                                      CarrierClient& client) {
+    if (source.seekable() && source.size()) {
+        std::array<uint8_t, zip_head> start{};
+        const auto head = std::span(start).first(source.read(0, start));
+        if (is_zip(head, url, options)) return zip_carrier(source, options, pool, cancel, client);
+    }
+    return tar_carrier(source, url, options, pool, cancel, stats, client);
+}
+
+}  // namespace shf
