@@ -1,4 +1,4 @@
-/* shardfeed.h - feed machine-learning training from tar shards
+/* shardfeed.h - feed machine-learning training from tar and ZIP files
  *
  * This file is the manual of libshardfeed. It compiles alone as C99, C11, C++17 and C++20, and
  * parses with cffi and bindgen once the lines that start with '#' and the two __cplusplus blocks
@@ -114,7 +114,7 @@ enum {
     SHF_E_CHILD = -18,         /* a child process failed                                          */
     SHF_E_USAGE = -19,         /* wrong call, refused URL, bad option                             */
     SHF_E_FORKED = -20,        /* the handle belongs to the parent process                        */
-    SHF_E_NOT_FOUND = -21,     /* no field of that name                                           */
+    SHF_E_NOT_FOUND = -21,     /* no field or member of that name                                 */
     SHF_E_INTERNAL = -22       /* a bug in this library; please report the message                */
 };
 
@@ -144,7 +144,8 @@ typedef struct shf_bytes {
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* Options are set by name with human values: "true", "1000", "256MiB", "30s". shf_option_describe
- * lists all of them; the README has the same table. Names never change their meaning. */
+ * lists all of them; the README has the same table. Names never change their meaning. An opener
+ * passes over the options that it does not take. */
 typedef struct shf_options shf_options;
 
 /* An options object with every option at its default, or NULL when there is no memory.
@@ -165,7 +166,7 @@ enum {
     SHF_OPTION_TYPE = 1,    /* "bool", "count", "bytes", "duration", "choice"                    */
     SHF_OPTION_DEFAULT = 2, /* a value shf_options_set accepts                                   */
     SHF_OPTION_RANGE = 3,   /* "0..4294967295", or the choices: "raise|skip_sample|skip_shard"    */
-    SHF_OPTION_OPENERS = 4, /* who takes it: "stream"                                            */
+    SHF_OPTION_OPENERS = 4, /* who takes it: "stream", "archive", "stream archive"               */
     SHF_OPTION_HELP = 5     /* one line                                                          */
 };
 
@@ -395,6 +396,102 @@ int32_t shf_block_schema(const shf_block *block, size_t index, shf_bytes *out);
 /* URL number `index`, as shf_sample_url.
  * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
 int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
+
+/* ---- Archives -------------------------------------------------------------------------------- */
+
+/* The members of one tar or ZIP file, in any order. An archive does not change once it is open and
+ * takes no locks: any number of threads may use it at once, and so may child processes that were
+ * forked after it was opened, without opening it again.
+ *
+ *     shf_archive *archive;
+ *     uint64_t position;
+ *     if (shf_archive_open(&archive, "images.zip", NULL, &error) == SHF_OK &&
+ *         shf_archive_find(archive, "img_000.png", 11, &position, &error) == SHF_OK) {
+ *         uint64_t size = shf_archive_info(archive, position, SHF_MEMBER_SIZE);
+ *         void *png = malloc(size);
+ *         shf_archive_read(archive, position, png, size, &error);
+ *     }
+ *
+ * ZIP members may be stored, deflated, or compressed with bzip2, LZMA, zstd or xz; every read
+ * checks the CRC, and the member's own header against the directory. A compressed tar is
+ * decompressed into memory when it is opened, as far as the option "memory" allows. Member names
+ * are bytes, and not paths: nothing here opens or writes a file of that name. */
+typedef struct shf_archive shf_archive;
+
+/* Opens the archive at `url` (a path, file:, "-", pipe:; not expanded) and lists its members.
+ * What cannot be read at any offset, such as a pipe, is taken into memory. `options` may be NULL.
+ * Owns: *out is owned, release with shf_archive_close.
+ * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the file as a whole; what is wrong
+ * with one member is said when it is read), LIMIT, IO, CHILD, USAGE, NOMEM. Since: 0.1 */
+int32_t shf_archive_open(shf_archive **out, const char *url, const shf_options *options,
+                         shf_error *error);
+
+/* The same over `size` bytes at `data`, which must stay as they are until the archive is closed.
+ * Owns: *out is owned, release with shf_archive_close. Errors: as shf_archive_open. Since: 0.1 */
+int32_t shf_archive_open_memory(shf_archive **out, const void *data, size_t size,
+                                const shf_options *options, shf_error *error);
+
+/* Frees an archive. Must not run at the same time as another call on it. Since: 0.1 */
+void shf_archive_close(shf_archive *archive);
+
+/* The number of members; positions are below it. Since: 0.1 */
+uint64_t shf_archive_count(const shf_archive *archive);
+
+/* The position of the member called `name` (`name_size` bytes, compared byte for byte).
+ * Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where).
+ * Since: 0.1 */
+int32_t shf_archive_find(const shf_archive *archive, const char *name, size_t name_size,
+                         uint64_t *position, shf_error *error);
+
+/* The name of a member, exactly as the archive has it.
+ * Owns: *out is borrowed from the archive. Errors: NOT_FOUND past the last one. Since: 0.1 */
+int32_t shf_archive_name(const shf_archive *archive, uint64_t position, shf_bytes *out);
+
+enum {
+    SHF_MEMBER_SIZE = 0,   /* bytes                                                              */
+    SHF_MEMBER_STORED = 1, /* bytes in the archive                                               */
+    SHF_MEMBER_METHOD = 2, /* 0 stored, 8 deflate, 12 bzip2, 14 LZMA, 93 zstd, 95 xz             */
+    SHF_MEMBER_CRC32 = 3,  /* as the archive has it; UINT64_MAX in a tar                         */
+    SHF_MEMBER_OFFSET = 4, /* of its first header in the (decompressed) archive, bytes           */
+    SHF_MEMBER_KIND = 5    /* one of SHF_KIND_*                                                  */
+};
+
+enum {
+    SHF_KIND_FILE = 0,
+    SHF_KIND_DIRECTORY = 1,
+    SHF_KIND_HARD_LINK = 2,
+    SHF_KIND_SYMBOLIC_LINK = 3,
+    SHF_KIND_SPECIAL = 4,      /* device, FIFO, volume label                                     */
+    SHF_KIND_SPARSE = 5,       /* reading it is UNSUPPORTED, as are the next two                 */
+    SHF_KIND_MULTI_VOLUME = 6, /* a piece of a member that began on another volume               */
+    SHF_KIND_UNKNOWN = 7
+};
+
+/* Property `what` (SHF_MEMBER_*) of a member; UINT64_MAX for any other value and past the last
+ * member. Since: 0.1 */
+uint64_t shf_archive_info(const shf_archive *archive, uint64_t position, int32_t what);
+
+/* Reads a member into `buffer`, which has room for `capacity` bytes; it gets SHF_MEMBER_SIZE of
+ * them. When the call fails its contents are undefined.
+ * Errors: USAGE (no such position, buffer too small); FORMAT, INTEGRITY, AMBIGUOUS, UNSUPPORTED,
+ * LIMIT (this member); TRUNCATED, CHANGED (the file is not the one that was opened); IO, NOMEM.
+ * Since: 0.1 */
+int32_t shf_archive_read(const shf_archive *archive, uint64_t position, void *buffer,
+                         size_t capacity, shf_error *error);
+
+/* Reads `count` members, in the order of the file and with several threads (option "threads")
+ * where that pays. buffers[i] has room for SHF_MEMBER_SIZE of positions[i]. All are tried: on
+ * failure the error is that of the first bad one in the list.
+ * Errors: as shf_archive_read. Since: 0.1 */
+int32_t shf_archive_read_many(const shf_archive *archive, const uint64_t *positions, size_t count,
+                              void *const *buffers, shf_error *error);
+
+/* The bytes of a member where they are in memory already: a stored member of an archive in memory,
+ * or one of a compressed tar. They are checked as by shf_archive_read.
+ * Owns: *out is borrowed from the archive. Errors: UNSUPPORTED when they are not in memory; as
+ * shf_archive_read. Since: 0.1 */
+int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_bytes *out,
+                         shf_error *error);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

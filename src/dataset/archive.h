@@ -1,0 +1,68 @@
+// dataset: random access. An Archive is the members of one tar or ZIP file.
+#pragma once
+
+#include "core/cancel.h"
+#include "core/options.h"
+#include "dataset/members.h"
+#include "dataset/name_table.h"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace shf {
+
+// Memory of `size` bytes from malloc.
+struct WholeFile {
+    struct Free {
+        void operator()(uint8_t* bytes) const;
+    };
+    std::unique_ptr<uint8_t, Free> bytes;
+    size_t size = 0;
+};
+
+// Read-only and without locks once it is open: any number of threads, and forked children go on
+// with it as they are.
+class Archive {
+  public:
+    // Opens the file at `url` and lists its members. Throws Error.
+    Archive(const std::string& url, const Options& options);
+    // The same over bytes that must outlive the archive.
+    Archive(std::span<const uint8_t> file, const Options& options);
+    ~Archive();
+    Archive(const Archive&) = delete;
+    Archive& operator=(const Archive&) = delete;
+
+    [[nodiscard]] const Members& members() const { return *members_; }
+    // Throws Error: NOT_FOUND, AMBIGUOUS.
+    [[nodiscard]] size_t find(std::string_view name) const;
+    // Each fills its output, which has the member's size, and throws Error.
+    void read(size_t position, std::span<uint8_t> out) const;
+    // outputs[i] has the size of member positions[i]. All are tried; throws what was wrong with the
+    // first bad one in the list.
+    void read_many(std::span<const uint64_t> positions, std::span<uint8_t* const> outputs) const;
+    [[nodiscard]] std::span<const uint8_t> view(size_t position) const;
+
+  private:
+    void list(std::span<const uint8_t> memory);
+    void take_into_memory(Sequential& input, const char* help);
+    template <typename Do>
+    auto with_url(Do action) const;
+
+    const Options options_;
+    const std::string url_;  // redacted
+    Cancel cancel_;          // nobody asks for it
+    WholeFile whole_;        // when the file cannot be read in place
+    std::unique_ptr<Source> source_;
+    std::unique_ptr<Members> members_;
+    std::optional<NameTable> names_;
+    // For each of so many threads at once, the scratch of the last one that had it.
+    mutable std::array<std::atomic<ZipScratch*>, 16> idle_{};
+    class Lease;
+};
+
+}  // namespace shf

@@ -1,0 +1,51 @@
+// The members of one tar or ZIP file, by position.
+#pragma once
+
+#include "format/member.h"
+#include "format/zip_entry.h"
+#include "io/source.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace shf {
+
+struct Options;
+
+struct MemberInfo {
+    uint64_t size;
+    uint64_t stored_size;  // in the file
+    uint64_t method;       // the number ZIP has for it; 0: stored
+    uint64_t crc;          // UINT64_MAX: the format has none
+    uint64_t offset;       // of the first header that belongs to it, in the (decompressed) file
+    MemberKind kind;
+};
+
+// Does not change after it was made: any number of threads, and forked children too.
+class Members {
+  public:
+    virtual ~Members() = default;
+    [[nodiscard]] virtual size_t count() const = 0;
+    [[nodiscard]] virtual std::string_view name(size_t position) const = 0;
+    [[nodiscard]] virtual MemberInfo info(size_t position) const = 0;
+    // Fills `out`, which has the member's size. Throws Error with member and offset.
+    virtual void read(size_t position, std::span<uint8_t> out, ZipScratch& scratch) const = 0;
+    // The bytes themselves when the file is in memory. Throws Error; UNSUPPORTED when they are not.
+    [[nodiscard]] virtual std::span<const uint8_t> view(size_t position) const = 0;
+    // All positions in the order of the file.
+    [[nodiscard]] virtual std::vector<uint32_t> by_offset() const = 0;
+};
+
+// Lists the members of a file of known size that can be read at any offset. `memory` is the whole
+// file where it is in memory, else empty. The references, and `memory`, must outlive the result.
+// Throws Error.
+std::unique_ptr<Members> zip_members(Source& source, std::span<const uint8_t> memory,
+                                     const Options& options);
+std::unique_ptr<Members> tar_members(Source& source, std::span<const uint8_t> memory,
+                                     const Options& options, const Cancel& cancel);
+
+}  // namespace shf

@@ -1,0 +1,43 @@
+// Finds members by name: a hash table of positions, keyed so that nobody can write names that all
+// fall into one place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace shf {
+
+class Members;
+
+class NameTable {
+  public:
+    // The members must outlive the table. Takes 8 bytes for each of at most 2^31 - 1 members, times
+    // up to 8/3. Throws Error(LIMIT).
+    explicit NameTable(const Members& members);
+
+    // The position of the one member of that name. Throws Error: NOT_FOUND, AMBIGUOUS.
+    [[nodiscard]] size_t find(std::string_view name) const;
+    [[nodiscard]] bool contains(std::string_view name) const { return slot_of(name) != nullptr; }
+
+  private:
+    struct Slot {
+        uint32_t hash_bits;       // of the name's hash, to compare few names
+        uint32_t duplicated : 1;  // more members have the name; this is the first one
+        uint32_t position : 31;   // `free` in an unused slot
+    };
+    static constexpr uint32_t free = (uint32_t{1} << 31) - 1;
+
+    [[nodiscard]] uint64_t hash(std::string_view name) const;
+    void insert(uint64_t hash, uint32_t position);
+    [[nodiscard]] const Slot* slot_of(std::string_view name) const;
+    [[noreturn]] void ambiguous(std::string_view name) const;
+
+    const Members& members_;
+    const uint64_t key_;
+    std::vector<Slot> slots_;  // a power of two of them, at most three quarters in use
+};
+
+}  // namespace shf

@@ -1,0 +1,160 @@
+#include "core/options.h"
+#include "core/stats.h"
+#include "dataset/members.h"
+#include "format/tar.h"
+
+#include <limits>
+#include <numeric>
+#include <string>
+
+namespace shf {
+
+namespace {
+
+// The walk over the headers keeps nothing, so it needs no more than a small window.
+class Walk final : private WindowClient {
+  public:
+    Walk(Source& source, const Options& options, const Cancel& cancel)
+        : pool_(Pool::make(options)),
+          input_(source.open_sequential(0)),
+          window_(std::make_unique<Window>(*input_, *pool_, cancel, client())),
+          walker_(*window_, options, stats_) {
+        walker_.set_input_size(source.size());
+    }
+    ~Walk() override {
+        window_.reset();
+        pool_->close();
+        pool_->drop();
+    }
+    Walk(const Walk&) = delete;
+    Walk& operator=(const Walk&) = delete;
+
+    bool next(Member& member) {
+        if (walker_.next(member)) return true;
+        input_->finish();
+        return false;
+    }
+    void skip(const Member& member) { walker_.skip_data(member); }
+
+  private:
+    WindowClient& client() { return *this; }
+    void admit(size_t /*bytes*/) override {}
+    void about_to_wait() override {}
+    void leave_behind(const StorageRef& /*slab*/) override {}
+    size_t next_slab_size() override { return size_t{64} * 1024; }
+
+    Pool* const pool_;
+    Stats stats_;
+    const std::unique_ptr<Sequential> input_;
+    std::unique_ptr<Window> window_;
+    TarWalker walker_;
+};
+
+class TarMembers final : public Members {
+  public:
+    TarMembers(Source& source, std::span<const uint8_t> memory, const Options& options,
+               const Cancel& cancel)
+        : source_(source), memory_(memory), max_member_(options.max_member) {
+        Walk walk(source, options, cancel);
+        Member member;
+        while (walk.next(member)) {
+            rows_.push_back({.offset = member.header_offset,
+                             .data_offset = member.data_offset,
+                             .size = member.size,
+                             .name_at = names_.size(),
+                             .name_size = static_cast<uint32_t>(member.name.size()),
+                             .kind = member.kind});
+            names_.append(member.name);
+            walk.skip(member);
+        }
+    }
+
+    [[nodiscard]] size_t count() const override { return rows_.size(); }
+    [[nodiscard]] std::string_view name(size_t position) const override {
+        return std::string_view(names_).substr(rows_[position].name_at, rows_[position].name_size);
+    }
+    [[nodiscard]] MemberInfo info(size_t position) const override {
+        const Row& row = rows_[position];
+        return {.size = row.size,
+                .stored_size = row.size,
+                .method = 0,
+                .crc = std::numeric_limits<uint64_t>::max(),
+                .offset = row.offset,
+                .kind = row.kind};
+    }
+    void read(size_t position, std::span<uint8_t> out, ZipScratch& /*scratch*/) const override {
+        const Row& row = readable(position);
+        try {
+            if (source_.read(row.data_offset, out) < out.size())
+                throw Error(SHF_E_TRUNCATED, "the file ends inside this member", "copy it again");
+        } catch (const Error& error) {
+            Fault fault = error.fault();
+            throw named(position, fault);
+        }
+    }
+    [[nodiscard]] std::span<const uint8_t> view(size_t position) const override {
+        const Row& row = readable(position);
+        if (!memory_.data())
+            throw Error(SHF_E_UNSUPPORTED, "the bytes of this archive are not in memory",
+                        "read them");
+        return memory_.subspan(static_cast<size_t>(row.data_offset), static_cast<size_t>(row.size));
+    }
+    [[nodiscard]] std::vector<uint32_t> by_offset() const override {
+        std::vector<uint32_t> order(rows_.size());
+        std::iota(order.begin(), order.end(), 0);
+        return order;
+    }
+
+  private:
+    struct Row {
+        uint64_t offset, data_offset, size;
+        uint64_t name_at;  // in names_
+        uint32_t name_size;
+        MemberKind kind;
+    };
+
+    Error named(size_t position, Fault fault) const {
+        if (fault.offset == no_offset) fault.offset = rows_[position].offset;
+        fault.member = escape(name(position));
+        return Error(std::move(fault));
+    }
+
+    [[nodiscard]] const Row& readable(size_t position) const {
+        const Row& row = rows_[position];
+        const auto refuse = [&](int32_t code, std::string cause, std::string help) {
+            throw named(position, Fault{.code = code,
+                                        .shard = {},
+                                        .member = {},
+                                        .cause = std::move(cause),
+                                        .help = std::move(help)});
+        };
+        if (row.kind == MemberKind::sparse)
+            refuse(SHF_E_UNSUPPORTED, "a sparse member", "write the archive without --sparse");
+        if (row.kind == MemberKind::multi_volume)
+            refuse(SHF_E_UNSUPPORTED, "a piece of a multi-volume member",
+                   "write the archive as one volume");
+        if (row.kind == MemberKind::unknown)
+            refuse(SHF_E_UNSUPPORTED, "a member of unknown type", "");
+        if (row.size > max_member_)
+            refuse(SHF_E_LIMIT,
+                   "a member of " + std::to_string(row.size) +
+                       " bytes is larger than max_member=" + std::to_string(max_member_),
+                   "raise max_member");
+        return row;
+    }
+
+    Source& source_;
+    const std::span<const uint8_t> memory_;
+    const uint64_t max_member_;
+    std::vector<Row> rows_;
+    std::string names_;
+};
+
+}  // namespace
+
+std::unique_ptr<Members> tar_members(Source& source, std::span<const uint8_t> memory,
+                                     const Options& options, const Cancel& cancel) {
+    return std::make_unique<TarMembers>(source, memory, options, cancel);
+}
+
+}  // namespace shf
