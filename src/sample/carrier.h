@@ -30,9 +30,10 @@ class CarrierClient {
     virtual size_t next_slab_size() = 0;
 };
 
-class Carrier {
+// The members of a shard, one after another.
+class MemberFeed {
   public:
-    virtual ~Carrier() = default;
+    virtual ~MemberFeed() = default;
     // Finds the next member. False when there are no more. Throws Error when the rest of the shard
     // cannot be trusted or reached.
     virtual bool next(Member& member) = 0;
@@ -41,13 +42,18 @@ class Carrier {
     virtual void finish() = 0;
     // Passes over the member's data.
     virtual void skip(const Member& member) = 0;
-    // Keeps the member's data until release(). Returns what is wrong with this member alone: its
-    // data is then passed over. Throws Error as next().
+    // Keeps the member until release(). Returns what is wrong with this member alone, which is then
+    // passed over. Throws Error as next().
     virtual std::optional<Fault> take(const Member& member) = 0;
-    // Appends where the data lies that was kept since release(), in order.
-    virtual void kept(std::vector<LooseField>& out) const = 0;
     // Lets go of what was kept.
     virtual void release() = 0;
+};
+
+// A feed that keeps the members' data.
+class Carrier : public MemberFeed {
+  public:
+    // Appends where the data lies that was kept since release(), in order.
+    virtual void kept(std::vector<LooseField>& out) const = 0;
 };
 
 // Opens a carrier of the shard's format, told by its first bytes. The references must outlive it.

@@ -1,7 +1,6 @@
 #include "sample/sample_reader.h"
 
 #include "core/options.h"
-#include "sample/name.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,17 +14,6 @@ namespace {
 constexpr size_t first_slab = 56 * 1024;
 constexpr size_t copied_slab = 256 * 1024;
 constexpr size_t largest_slab = 512 * 1024;
-// From this many fields on a sample's names are looked up by hash.
-constexpr size_t many = 32;
-// What a field takes besides its payload and its name, roughly.
-constexpr uint64_t field_cost = 256;
-// Kinds of samples in one shard that are told apart without making their list of names anew.
-constexpr size_t most_schemas = 8;
-
-void append_lower(std::string& out, std::string_view text) {
-    for (const char c : text) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
 }  // namespace
 
 SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
@@ -43,18 +31,21 @@ SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
                [&sink](BlockRef block) { sink.deliver(std::move(block)); }) {}
 
 void SampleReader::read() {
+    uint64_t samples = 0;
     try {
         const auto carrier =
             open_carrier(source_, origin_->url, options_, pool_, cancel_, stats_, *this);
         carrier_ = carrier.get();
-        read_members();
+        Grouper grouper(*carrier, options_, stats_, *this);
+        grouper.run();
+        samples = grouper.samples();
         builder_.flush();
         carrier->finish();
     } catch (const Error&) {
         builder_.flush();  // whole samples that came before the fault
         throw;
     }
-    if (samples_ == 0) {
+    if (samples == 0) {
         if (!options_.allow_empty)
             throw Error(SHF_E_FORMAT, "empty shard: there is no sample in it",
                         "allow_empty=true accepts shards without samples");
@@ -62,183 +53,15 @@ void SampleReader::read() {
     }
 }
 
-void SampleReader::read_members() {
-    Member member;
-    while (carrier_->next(member)) {
-        switch (member.kind) {
-            case MemberKind::file:
-            case MemberKind::sparse:
-            case MemberKind::multi_volume: take_member(member); continue;
-            case MemberKind::directory: stats_.add(SHF_STAT_DIRECTORIES); break;
-            case MemberKind::hard_link:
-            case MemberKind::symbolic_link: stats_.add(SHF_STAT_LINKS); break;
-            case MemberKind::special: stats_.add(SHF_STAT_SPECIALS); break;
-            case MemberKind::unknown: stats_.add(SHF_STAT_UNKNOWN_TYPES); break;
-        }
-        carrier_->skip(member);
-    }
-    complete_sample();
+void SampleReader::sample(const GroupedSample& sample) {
+    loose_.clear();
+    carrier_->kept(loose_);
+    builder_.add({sample.key, sample.first_header, origin_, sample.schema, loose_});
 }
 
-void SampleReader::take_member(const Member& member) {
-    const MemberName name = split_name(member.name);
-    if (!name.has_key) stats_.add(SHF_STAT_IGNORED_MEMBERS);
-    if (member.kind == MemberKind::sparse) stats_.add(SHF_STAT_SPARSE);
-    if (!name.has_key || !join_sample(member, name.key)) return carrier_->skip(member);
-
-    const auto limit = [&](const char* option, uint64_t bound, uint64_t seen, const char* what) {
-        spoil(member.name, member.header_offset, SHF_E_LIMIT,
-              std::string(what) + " of " + std::to_string(seen) + " bytes is larger than " +
-                  option + "=" + std::to_string(bound),
-              std::string("raise ") + option);
-    };
-    uint64_t total = 0;
-    const bool overflow = __builtin_add_overflow(sample_bytes_, member.size, &total);
-    // Empty fields take memory too.
-    const uint64_t rows = headers_.size() * field_cost + names_.names.size();
-    if (member.kind == MemberKind::sparse)
-        spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED, "a sparse member",
-              "write the shard without --sparse");
-    else if (member.kind == MemberKind::multi_volume)
-        spoil(member.name, member.header_offset, SHF_E_UNSUPPORTED,
-              "a piece of a multi-volume member", "write the shard as one volume");
-    else if (member.size > options_.max_member)
-        limit("max_member", options_.max_member, member.size, "a member");
-    else if (member.size > options_.memory)
-        limit("memory", options_.memory, member.size, "a member");
-    else if (overflow || total > options_.max_sample)
-        limit("max_sample", options_.max_sample, total, "a sample");
-    else if (total + rows > options_.memory)
-        limit("memory", options_.memory, total + rows, "a sample");
-    else
-        return add_field(member, name.field);
-    carrier_->skip(member);
-}
-
-// Makes the sample with `key` the current one. False when it is spoiled: its members are passed
-// over.
-bool SampleReader::join_sample(const Member& member, std::string_view key) {
-    if (in_sample_ && key == key_) return !spoiled_;
-    complete_sample();
-    in_sample_ = true;
-    key_.assign(key);
-    first_header_ = member.header_offset;
-    if (options_.duplicate_keys == DuplicateKeys::error) key_hash_ = keys_seen_.prepare(key);
-    return true;
-}
-
-size_t SampleReader::find_field(std::string_view name) const {
-    for (size_t i = 0; i < names_.ends.size(); ++i)
-        if (names_.name(i) == name) return i;
-    return names_.ends.size();
-}
-
-// As a rule a sample has the fields of the one before it, in the same order.
-void SampleReader::add_field(const Member& member, std::string_view suffix) {
-    if (matched_ == headers_.size() && schema_ && matched_ < schema_->ends.size() &&
-        schema_->name(matched_) == suffix) {
-        ++matched_;
-        return store_field(member);
-    }
-    if (matched_ == headers_.size()) {
-        for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
-        matched_ = SIZE_MAX;
-    }
-    if (add_name(suffix)) return store_field(member);
-    const std::string_view name =
-        std::string_view(names_.names).substr(names_.ends.empty() ? 0 : names_.ends.back() + 1);
-    const uint64_t first = headers_[find_field(name)];
-    spoil(member.name, member.header_offset, SHF_E_AMBIGUOUS,
-          "the sample has the field \"" + escape(name) + "\" twice, at byte " +
-              std::to_string(first) + " and at byte " + std::to_string(member.header_offset),
-          "write the shard again with one of them");
-    carrier_->skip(member);
-}
-
-// Adds a name to names_, lower-cased. When it is there already, it is added without its end, and
-// the result is false.
-bool SampleReader::add_name(std::string_view suffix) {
-    const size_t before = names_.names.size();
-    append_lower(names_.names, suffix);
-    const std::string_view name = std::string_view(names_.names).substr(before);
-    const size_t count = names_.ends.size();
-    if (count < many) {
-        if (find_field(name) < count) return false;
-    } else {
-        if (many_names_.empty())
-            for (size_t i = 0; i < count; ++i) many_names_.emplace(names_.name(i));
-        if (!many_names_.emplace(name).second) return false;
-    }
-    names_.ends.push_back(static_cast<uint32_t>(names_.names.size()));
-    names_.names += '/';
-    return true;
-}
-
-void SampleReader::store_field(const Member& member) {
-    if (std::optional<Fault> fault = carrier_->take(member))
-        return spoil(member.name, member.header_offset, std::move(*fault));
-    headers_.push_back(member.header_offset);
-    sample_bytes_ += member.size;
-}
-
-void SampleReader::spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
-                         std::string help) {
-    spoil(name, at,
-          Fault{.code = code,
-                .shard = {},
-                .member = {},
-                .cause = std::move(cause),
-                .help = std::move(help)});
-}
-
-// The current sample is bad: reports it once, and lets its fields go.
-void SampleReader::spoil(std::string_view name, uint64_t at, Fault fault) {
+void SampleReader::bad_sample(Fault fault) {
     builder_.flush();  // the samples before it come first
-    spoiled_ = true;
-    headers_.clear();
-    carrier_->release();
-    fault.offset = at;
-    fault.member = escape(name);
     sink_.bad_sample(std::move(fault));
-}
-
-void SampleReader::complete_sample() {
-    if (!in_sample_) return;
-    ++samples_;
-    if (options_.duplicate_keys == DuplicateKeys::error && !keys_seen_.insert(key_hash_) &&
-        !spoiled_)
-        spoil(
-            key_, first_header_, SHF_E_AMBIGUOUS,
-            "this key comes again, with other samples in between",
-            "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
-            "several samples of them");
-    if (!spoiled_) {
-        if (matched_ == headers_.size() && matched_ < schema_->ends.size())
-            for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
-        // Upper-case names never match above, and are the same sample for sample all the same.
-        if (!names_.ends.empty() && (!schema_ || schema_->names != names_.names))
-            schema_ = schema_of_names();
-        loose_.clear();
-        carrier_->kept(loose_);
-        builder_.add({key_, first_header_, origin_, schema_, loose_});
-        carrier_->release();
-    }
-    in_sample_ = spoiled_ = false;
-    sample_bytes_ = 0;
-    headers_.clear();
-    matched_ = 0;
-    names_.names.clear();
-    names_.ends.clear();
-    many_names_.clear();
-}
-
-// The schema of names_, one of the last few where it is the same.
-std::shared_ptr<const Schema> SampleReader::schema_of_names() {
-    for (const auto& schema : schemas_)
-        if (schema->names == names_.names) return schema;
-    if (schemas_.size() == most_schemas) schemas_.erase(schemas_.begin());
-    schemas_.push_back(std::make_shared<const Schema>(names_));
-    return schemas_.back();
 }
 
 void SampleReader::about_to_wait() {

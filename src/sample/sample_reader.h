@@ -1,12 +1,9 @@
-// Reads one shard from front to back and groups its members into samples.
+// Reads one shard from front to back and puts its samples into blocks.
 #pragma once
 
-#include "sample/carrier.h"
-#include "sample/key_set.h"
+#include "sample/grouper.h"
 
 #include <memory>
-#include <string>
-#include <unordered_set>
 #include <vector>
 
 namespace shf {
@@ -26,7 +23,7 @@ class SampleSink {
     virtual void bad_sample(Fault fault) = 0;
 };
 
-class SampleReader final : private CarrierClient {
+class SampleReader final : private CarrierClient, private GrouperClient {
   public:
     // All references must outlive the reader. `single_samples`: see BlockBuilder.
     SampleReader(Source& source, std::shared_ptr<const Origin> origin, const Options& options,
@@ -44,18 +41,8 @@ class SampleReader final : private CarrierClient {
     void is_compressed() override { sink_.is_compressed(); }
     size_t next_slab_size() override;
 
-    void read_members();
-    void take_member(const Member& member);
-    bool join_sample(const Member& member, std::string_view key);
-    void add_field(const Member& member, std::string_view suffix);
-    void store_field(const Member& member);
-    bool add_name(std::string_view suffix);
-    [[nodiscard]] size_t find_field(std::string_view name) const;
-    void spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
-               std::string help);
-    void spoil(std::string_view name, uint64_t at, Fault fault);
-    void complete_sample();
-    std::shared_ptr<const Schema> schema_of_names();
+    void sample(const GroupedSample& sample) override;
+    void bad_sample(Fault fault) override;
 
     Source& source_;
     const std::shared_ptr<const Origin> origin_;
@@ -67,23 +54,7 @@ class SampleReader final : private CarrierClient {
     SampleSink& sink_;
     BlockBuilder builder_;
     Carrier* carrier_ = nullptr;  // during read()
-
-    // The sample under construction.
-    bool in_sample_ = false, spoiled_ = false;
-    std::string key_;
-    uint64_t key_hash_ = 0, first_header_ = 0, sample_bytes_ = 0;
-    std::vector<uint64_t> headers_;  // of its fields: where each one starts
-    // The names of the fields are the first ones of schema_ as long as matched_ == headers_.size();
-    // else they are in names_.
-    size_t matched_ = 0;
-    Schema names_;
-    std::unordered_set<std::string> many_names_;  // only when there are many fields
-
-    std::shared_ptr<const Schema> schema_;                // of the sample before
-    std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
     std::vector<LooseField> loose_;
-    KeySet keys_seen_;
-    uint64_t samples_ = 0;  // whole or spoiled
     size_t last_slab_size_ = 0;
 };
 

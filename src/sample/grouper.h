@@ -1,0 +1,78 @@
+// Groups the members of a shard into samples, by the rules of shardfeed.h ("A SAMPLE is").
+#pragma once
+
+#include "sample/carrier.h"
+#include "sample/key_set.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace shf {
+
+struct GroupedSample {
+    std::string_view key;
+    uint64_t first_header;  // offset in the shard
+    const std::shared_ptr<const Schema>& schema;
+};
+
+// Who takes what the grouper finds, in the order of the shard.
+class GrouperClient {
+  public:
+    virtual ~GrouperClient() = default;
+    // A whole sample. The feed keeps its members during the call.
+    virtual void sample(const GroupedSample& sample) = 0;
+    // One sample is bad and was dropped; the next one can be reached.
+    virtual void bad_sample(Fault fault) = 0;
+};
+
+class Grouper {
+  public:
+    // All references must outlive the grouper.
+    Grouper(MemberFeed& feed, const Options& options, Stats& stats, GrouperClient& client)
+        : feed_(feed), options_(options), stats_(stats), client_(client) {}
+
+    // Takes all members. Throws Error when the feed or the client does; a partial sample is then
+    // dropped.
+    void run();
+    // Samples so far, whole or bad.
+    [[nodiscard]] uint64_t samples() const { return samples_; }
+
+  private:
+    void take_member(const Member& member);
+    bool join_sample(const Member& member, std::string_view key);
+    void add_field(const Member& member, std::string_view suffix);
+    void store_field(const Member& member);
+    bool add_name(std::string_view suffix);
+    [[nodiscard]] size_t find_field(std::string_view name) const;
+    void spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
+               std::string help);
+    void spoil(std::string_view name, uint64_t at, Fault fault);
+    void complete_sample();
+    std::shared_ptr<const Schema> schema_of_names();
+
+    MemberFeed& feed_;
+    const Options& options_;
+    Stats& stats_;
+    GrouperClient& client_;
+
+    // The sample under construction.
+    bool in_sample_ = false, spoiled_ = false;
+    std::string key_;
+    uint64_t key_hash_ = 0, first_header_ = 0, sample_bytes_ = 0;
+    std::vector<uint64_t> headers_;  // of its fields: where each one starts
+    // The names of the fields are the first ones of schema_ as long as matched_ == headers_.size();
+    // else they are in names_.
+    size_t matched_ = 0;
+    Schema names_;
+    std::unordered_set<std::string> many_names_;  // only when there are many fields
+
+    std::shared_ptr<const Schema> schema_;                // of the sample before
+    std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
+    KeySet keys_seen_;
+    uint64_t samples_ = 0;  // whole or spoiled
+};
+
+}  // namespace shf
