@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 
@@ -44,11 +45,62 @@ size_t size_class(size_t& size) {
     return (exponent - 8) * 8 + eighth;
 }
 
+// Memory of `size` bytes from the system, page-aligned from mapped_from on. Throws std::bad_alloc.
+uint8_t* system_memory(size_t size) {
+    if (size < mapped_from) {
+        auto* data = static_cast<uint8_t*>(std::malloc(size));
+        if (!data) throw std::bad_alloc();
+        return data;
+    }
+    // Slabs will be filled whole: their pages come at once, not by a fault for each.
+    const int populate = size <= populated_to ? MAP_POPULATE : 0;
+    void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | populate, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    // Large pieces in large pages: fresh memory comes ten times as fast. Advice may fail.
+    if (size >= huge_from) (void)::madvise(mapped, size, MADV_HUGEPAGE);
+    return static_cast<uint8_t*>(mapped);
+}
+
+void free_system_memory(uint8_t* data, size_t size) noexcept {
+    if (size >= mapped_from)
+        ::munmap(data, size);
+    else
+        std::free(data);
+}
+
 }  // namespace
 
 StorageRef::~StorageRef() {
-    if (storage_ && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    if (!storage_ || storage_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (storage_->pool) {
         storage_->pool->put_back(storage_);
+    } else {
+        if (storage_->capacity < huge_from)
+            std::free(storage_->data);
+        else
+            ::munmap(storage_->data, storage_->capacity);
+        delete storage_;
+    }
+}
+
+StorageRef unpooled(size_t size) {
+    size = std::max<size_t>(size, 1);
+    auto storage = std::make_unique<Storage>();
+    storage->held = false;
+    storage->pool = nullptr;
+    storage->capacity = size;
+    if (size < huge_from) {
+        // The heap uses memory again, which mapping anew would not.
+        void* data = nullptr;
+        if (::posix_memalign(&data, size < mapped_from ? alignof(std::max_align_t) : page, size) !=
+            0)
+            throw std::bad_alloc();
+        storage->data = static_cast<uint8_t*>(data);
+    } else {
+        storage->data = system_memory(size);
+    }
+    return StorageRef(storage.release());
 }
 
 void StorageRef::hand_out() const {
@@ -112,21 +164,7 @@ StorageRef Pool::acquire(size_t size, const Cancel& cancel) {
             fresh->data = request(size, lock, cancel);
         }
     }
-    if (!alloc_) {
-        if (size >= mapped_from) {
-            // Slabs will be filled whole: their pages come at once, not by a fault for each.
-            const int populate = size <= populated_to ? MAP_POPULATE : 0;
-            void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | populate, -1, 0);
-            if (mapped == MAP_FAILED) throw std::bad_alloc();
-            // Large pieces in large pages: fresh memory comes ten times as fast. Advice may fail.
-            if (size >= huge_from) (void)::madvise(mapped, size, MADV_HUGEPAGE);
-            fresh->data = static_cast<uint8_t*>(mapped);
-        } else {
-            fresh->data = static_cast<uint8_t*>(std::malloc(size));
-            if (!fresh->data) throw std::bad_alloc();
-        }
-    }
+    if (!alloc_) fresh->data = system_memory(size);
     fresh->pool = this;
     fresh->capacity = size;
     owners_.fetch_add(1, std::memory_order_relaxed);
@@ -180,10 +218,8 @@ void Pool::interrupt() {
 void Pool::free_memory(uint8_t* data, size_t capacity) noexcept {
     if (release_)
         release_(alloc_ctx_, data, capacity);
-    else if (capacity >= mapped_from)
-        ::munmap(data, capacity);
     else
-        std::free(data);
+        free_system_memory(data, capacity);
 }
 
 // Keeps a piece until a thread comes by that may call the custom allocator. With the lock held.

@@ -28,7 +28,7 @@ class Pool;
 struct Storage {
     std::atomic<uint32_t> references{1};
     std::atomic<bool> held{true};  // counts in Pool::held()
-    Pool* pool;
+    Pool* pool;                    // NULL: a piece of its own, see unpooled()
     uint8_t* data;
     size_t capacity;
     Storage* next = nullptr;  // while it waits to be freed
@@ -59,6 +59,10 @@ class StorageRef {
   private:
     Storage* storage_ = nullptr;
 };
+
+// A piece of memory of its own, which counts nowhere and goes back to the system with its last
+// reference. No locks, so that forked children may use it. Throws std::bad_alloc.
+StorageRef unpooled(size_t size);
 
 // The payload memory of one stream. Lives until the stream and all its pieces are gone. Any thread.
 class Pool {

@@ -14,18 +14,18 @@ namespace shf {
 
 namespace {
 
-enum class Type : uint8_t { boolean, count, bytes, duration, choice };
+enum class Type : uint8_t { boolean, count, bytes, duration, choice, text };
 
 // Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
-using Member =
-    std::variant<bool Options::*, uint64_t Options::*, OnError Options::*, EndMarker Options::*,
-                 Trailing Options::*, DuplicateKeys Options::*, Leniency Options::*>;
+using Member = std::variant<bool Options::*, uint64_t Options::*, OnError Options::*,
+                            EndMarker Options::*, Trailing Options::*, DuplicateKeys Options::*,
+                            Leniency Options::*, IndexUse Options::*, std::string Options::*>;
 
 struct Row {
     const char* name;
     Type type;
     const char* fallback;  // the default
-    const char* range;     // "LOW..HIGH" in the type's units, or "a|b|c"
+    const char* range;     // "LOW..HIGH" in the type's units, "a|b|c", or what a text means
     const char* openers;
     Member member;
     const char* help;
@@ -36,10 +36,10 @@ using O = Options;
 // Names are part of the ABI: never renamed, never given another meaning. The binding for Python,
 // the README and shf_option_describe read this table; no other place repeats it.
 constexpr Row rows[] = {
-    {"threads", Type::count, "0", "0..4096", "stream archive", &O::threads,
+    {"threads", Type::count, "0", "0..4096", "stream archive dataset", &O::threads,
      "shards read and decompressed at once, each by a thread; at least one per lane; 0: min(4, "
      "cores)"},
-    {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream archive", &O::memory,
+    {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream archive dataset", &O::memory,
      "payload memory held ahead of the consumer, and the size of the largest member"},
     {"shuffle_shards", Type::boolean, "false", "true|false", "stream", &O::shuffle_shards,
      "permute the shards anew in every epoch"},
@@ -67,42 +67,48 @@ constexpr Row rows[] = {
      "what a damaged sample or shard does; skips are counted and logged"},
     {"max_skips", Type::count, "1000", "0..18446744073709551615", "stream", &O::max_skips,
      "skipped samples and shards until the stream ends with LIMIT"},
-    {"end_marker", Type::choice, "required", "required|optional", "stream archive", &O::end_marker,
-     "optional: a tar may end after a whole member, without its two zero blocks"},
-    {"concat", Type::boolean, "false", "true|false", "stream archive", &O::concat,
+    {"end_marker", Type::choice, "required", "required|optional", "stream archive dataset",
+     &O::end_marker, "optional: a tar may end after a whole member, without its two zero blocks"},
+    {"concat", Type::boolean, "false", "true|false", "stream archive dataset", &O::concat,
      "go on with another tar after an end marker"},
-    {"trailing", Type::choice, "refuse", "refuse|ignore", "stream archive", &O::trailing,
+    {"trailing", Type::choice, "refuse", "refuse|ignore", "stream archive dataset", &O::trailing,
      "ignore: accept junk after the end marker, the compressed data or a ZIP end record"},
-    {"zip_prefix", Type::choice, "refuse", "refuse|allow", "stream archive", &O::zip_prefix,
+    {"zip_prefix", Type::choice, "refuse", "refuse|allow", "stream archive dataset", &O::zip_prefix,
      "allow: data may stand before a ZIP file, as in self-extracting files"},
-    {"zip_overlap", Type::choice, "refuse", "refuse|allow", "stream archive", &O::zip_overlap,
-     "allow: read entries of a ZIP file that share bytes with others"},
-    {"allow_empty", Type::boolean, "false", "true|false", "stream", &O::allow_empty,
+    {"zip_overlap", Type::choice, "refuse", "refuse|allow", "stream archive dataset",
+     &O::zip_overlap, "allow: read entries of a ZIP file that share bytes with others"},
+    {"allow_empty", Type::boolean, "false", "true|false", "stream dataset", &O::allow_empty,
      "accept shards without samples"},
-    {"duplicate_keys", Type::choice, "error", "error|accept", "stream", &O::duplicate_keys,
+    {"duplicate_keys", Type::choice, "error", "error|accept", "stream dataset", &O::duplicate_keys,
      "a key that comes again later in its shard; looked for in the first 1048576 samples"},
-    {"max_member", Type::bytes, "16GiB", "0..1EiB", "stream archive", &O::max_member,
+    {"max_member", Type::bytes, "16GiB", "0..1EiB", "stream archive dataset", &O::max_member,
      "size of the largest member"},
-    {"max_sample", Type::bytes, "16GiB", "0..1EiB", "stream", &O::max_sample,
+    {"max_sample", Type::bytes, "16GiB", "0..1EiB", "stream dataset", &O::max_sample,
      "size of the largest sample, all fields together"},
-    {"max_name", Type::bytes, "64KiB", "1..1GiB", "stream archive", &O::max_name,
+    {"max_name", Type::bytes, "64KiB", "1..1GiB", "stream archive dataset", &O::max_name,
      "length of the longest member name"},
-    {"max_meta", Type::bytes, "1MiB", "1..1GiB", "stream archive", &O::max_meta,
+    {"max_meta", Type::bytes, "1MiB", "1..1GiB", "stream archive dataset", &O::max_meta,
      "pax and GNU long-name headers before one member"},
-    {"max_ratio", Type::count, "1000", "1..18446744073709551615", "stream archive", &O::max_ratio,
-     "output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB"},
-    {"max_window", Type::bytes, "128MiB", "1KiB..2GiB", "stream archive", &O::max_window,
+    {"max_ratio", Type::count, "1000", "1..18446744073709551615", "stream archive dataset",
+     &O::max_ratio, "output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB"},
+    {"max_window", Type::bytes, "128MiB", "1KiB..2GiB", "stream archive dataset", &O::max_window,
      "history that a zstd frame may ask for; an xz decoder may use twice as much memory"},
-    {"max_shards", Type::count, "100000000", "1..4294967295", "stream", &O::max_shards,
+    {"max_shards", Type::count, "100000000", "1..4294967295", "stream dataset", &O::max_shards,
      "shards after expansion"},
     {"timeout", Type::duration, "0", "0..1000000s", "stream", &O::timeout,
      "longest wait of one call; 0: no limit"},
     {"pipe_timeout", Type::duration, "600s", "0..1000000s", "stream archive", &O::pipe_timeout,
      "longest silence of a child process; 0: no limit"},
-    {"expand", Type::boolean, "true", "true|false", "stream", &O::expand,
+    {"expand", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
      "expand braces, ::, ${NAME} and @FILE in URLs"},
-    {"secure", Type::boolean, "false", "true|false", "stream archive", &O::secure,
+    {"secure", Type::boolean, "false", "true|false", "stream archive dataset", &O::secure,
      "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
+    {"index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,
+     "index files: use or make them; only use them; make them anew; leave them alone"},
+    {"index_dir", Type::text, "", "folder", "dataset", &O::index_dir,
+     "where index files are kept; empty: beside the shard, or in the cache folder of the user "
+     "where "
+     "that cannot be written"},
 };
 
 struct Unit {
@@ -144,6 +150,7 @@ std::string_view type_name(Type type) {
         case Type::bytes: return "bytes";
         case Type::duration: return "duration";
         case Type::choice: return "choice";
+        case Type::text: return "text";
     }
     return {};
 }
@@ -235,7 +242,10 @@ const Row& find_row(std::string_view name) {
         case Type::choice: help += std::string("one of ") + row.range; break;
         case Type::count: help += std::string("a whole number in ") + row.range; break;
         case Type::bytes: help += std::string("a size such as 64MiB in ") + row.range; break;
-        case Type::duration: help += std::string("a time such as 1.5s or 200ms in ") + row.range;
+        case Type::duration:
+            help += std::string("a time such as 1.5s or 200ms in ") + row.range;
+            break;
+        case Type::text: break;  // any is good
     }
     throw Error(SHF_E_USAGE,
                 std::string("option ") + row.name + ": bad value \"" + escape(value) + "\"", help);
@@ -256,6 +266,8 @@ void store(Options& options, const Row& row, std::string_view value) {
                 if constexpr (std::is_enum_v<Value>) options.*member = static_cast<Value>(number);
             },
             row.member);
+    } else if (row.type == Type::text) {
+        options.*std::get<std::string Options::*>(row.member) = value;
     } else {
         uint64_t number = 0;
         if (!parse_number(value, units_of(row.type), number) || !in_range(row, number))

@@ -5,6 +5,7 @@
 #include <shardfeed.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace shf {
@@ -14,6 +15,7 @@ enum class EndMarker : uint8_t { required, optional };
 enum class Trailing : uint8_t { refuse, ignore };
 enum class DuplicateKeys : uint8_t { error, accept };
 enum class Leniency : uint8_t { refuse, allow };
+enum class IndexUse : uint8_t { automatic, require, rebuild, memory };
 
 // The value of every option, in the units of the comments. Plain data: copy it to keep it.
 struct Options {
@@ -51,6 +53,8 @@ struct Options {
     uint64_t pipe_timeout;  // nanoseconds without data from a child, 0: none
     bool expand;
     bool secure;
+    IndexUse index;
+    std::string index_dir;  // empty: beside the shard
 
     // Callbacks, which cannot be strings.
     int32_t log_level = 0;

@@ -1,61 +1,18 @@
 #include "dataset/archive.h"
 
+#include "dataset/parallel.h"
 #include "format/filter.h"
-
-#include <signal.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <mutex>
 #include <new>
-#include <numeric>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 namespace shf {
 
-namespace {
-
-// Too few bytes for more than one thread to be worth its start, which takes as long as copying
-// this much.
-constexpr uint64_t least_per_thread = 256 * 1024;
-
-}  // namespace
-
 void WholeFile::Free::operator()(uint8_t* bytes) const {
     std::free(bytes);
 }
-
-// Takes a scratch that lies idle, or makes one, and puts it back: two atomic exchanges.
-class Archive::Lease {
-  public:
-    explicit Lease(const Archive& archive) : archive_(archive) {
-        for (auto& place : archive_.idle_)
-            if (place.load(std::memory_order_relaxed) != nullptr) {
-                scratch_.reset(place.exchange(nullptr, std::memory_order_acquire));
-                if (scratch_) return;
-            }
-        scratch_ = std::make_unique<ZipScratch>();
-    }
-    ~Lease() {
-        for (auto& place : archive_.idle_) {
-            ZipScratch* none = nullptr;
-            if (place.compare_exchange_strong(none, scratch_.get(), std::memory_order_release,
-                                              std::memory_order_relaxed)) {
-                (void)scratch_.release();
-                return;
-            }
-        }
-    }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ZipScratch& operator*() const { return *scratch_; }
-
-  private:
-    const Archive& archive_;
-    std::unique_ptr<ZipScratch> scratch_;
-};
 
 // Runs `action`; its errors say which archive.
 template <typename Do>
@@ -88,10 +45,6 @@ Archive::Archive(std::span<const uint8_t> file, const Options& options)
         source_ = memory_source(file);
         list(file);
     });
-}
-
-Archive::~Archive() {
-    for (auto& place : idle_) delete place.load(std::memory_order_relaxed);
 }
 
 // `memory` is the whole file where it is in memory.
@@ -150,7 +103,7 @@ size_t Archive::find(std::string_view name) const {
 
 void Archive::read(size_t position, std::span<uint8_t> out) const {
     with_url([&] {
-        const Lease scratch(*this);
+        const ScratchPool::Lease scratch(scratches_);
         members_->read(position, out, *scratch);
     });
 }
@@ -171,59 +124,16 @@ void Archive::read_many(std::span<const uint64_t> positions,
         bytes += std::min<uint64_t>(info.size, uint64_t{1} << 40);
     }
     std::sort(order.begin(), order.end());
-
-    std::atomic<size_t> next{0};
-    std::mutex mutex;  // guards the two below; only taken when something is wrong
-    size_t first_bad = positions.size();
-    std::optional<Fault> fault;
-    const auto work = [&]() noexcept {
-        constexpr size_t step = 8;
-        for (;;) {
-            const size_t from = next.fetch_add(step, std::memory_order_relaxed);
-            if (from >= order.size()) return;
-            size_t i = 0;
-            const auto failed = [&] {
-                Fault what = describe_exception();
-                const std::lock_guard lock(mutex);
-                if (i > first_bad) return;
-                first_bad = i;
-                fault = std::move(what);
-            };
-            try {
-                const Lease scratch(*this);
-                for (size_t k = from; k < std::min(from + step, order.size()); ++k) {
-                    i = order[k].second;
-                    const auto position = static_cast<size_t>(positions[i]);
-                    const auto size = static_cast<size_t>(members_->info(position).size);
-                    try {
-                        members_->read(position, {outputs[i], size}, *scratch);
-                    } catch (...) {
-                        failed();
-                    }
-                }
-            } catch (...) {
-                failed();
-            }
-        }
+    const auto read_one = [&](size_t i) {
+        const auto position = static_cast<size_t>(positions[order[i].second]);
+        const auto size = static_cast<size_t>(members_->info(position).size);
+        const ScratchPool::Lease scratch(scratches_);
+        members_->read(position, {outputs[order[i].second], size}, *scratch);
     };
-    uint64_t wanted = options_.threads;
-    if (wanted == 0) wanted = std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 4);
-    wanted = std::min({wanted, bytes / least_per_thread + 1, uint64_t{positions.size() / 8 + 1}});
-    std::vector<std::thread> threads;
-    try {
-        sigset_t all, before;  // the program's handlers run on the program's threads
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        for (uint64_t i = 1; i < wanted; ++i) threads.emplace_back(work);
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    } catch (const std::system_error&) {  // then with fewer
-    }
-    work();
-    for (std::thread& thread : threads) thread.join();
-    if (fault) {
-        fault->shard = url_;
-        throw Error(std::move(*fault));
-    }
+    with_url([&] {
+        run_jobs(order.size(), options_.threads, bytes, read_one,
+                 [&order](size_t i) { return order[i].second; });
+    });
 }
 
 }  // namespace shf

@@ -5,9 +5,8 @@
 #include "core/options.h"
 #include "dataset/members.h"
 #include "dataset/name_table.h"
+#include "dataset/scratch_pool.h"
 
-#include <array>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,9 +32,6 @@ class Archive {
     Archive(const std::string& url, const Options& options);
     // The same over bytes that must outlive the archive.
     Archive(std::span<const uint8_t> file, const Options& options);
-    ~Archive();
-    Archive(const Archive&) = delete;
-    Archive& operator=(const Archive&) = delete;
 
     [[nodiscard]] const Members& members() const { return *members_; }
     // Throws Error: NOT_FOUND, AMBIGUOUS.
@@ -60,9 +56,7 @@ class Archive {
     std::unique_ptr<Source> source_;
     std::unique_ptr<Members> members_;
     std::optional<NameTable> names_;
-    // For each of so many threads at once, the scratch of the last one that had it.
-    mutable std::array<std::atomic<ZipScratch*>, 16> idle_{};
-    class Lease;
+    mutable ScratchPool scratches_;
 };
 
 }  // namespace shf

@@ -1,6 +1,7 @@
 // The members of one tar or ZIP file, by position.
 #pragma once
 
+#include "dataset/name_table.h"
 #include "format/member.h"
 #include "format/zip_entry.h"
 #include "io/source.h"
@@ -26,11 +27,8 @@ struct MemberInfo {
 };
 
 // Does not change after it was made: any number of threads, and forked children too.
-class Members {
+class Members : public Names {
   public:
-    virtual ~Members() = default;
-    [[nodiscard]] virtual size_t count() const = 0;
-    [[nodiscard]] virtual std::string_view name(size_t position) const = 0;
     [[nodiscard]] virtual MemberInfo info(size_t position) const = 0;
     // Fills `out`, which has the member's size. Throws Error with member and offset.
     virtual void read(size_t position, std::span<uint8_t> out, ZipScratch& scratch) const = 0;

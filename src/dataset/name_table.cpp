@@ -1,7 +1,6 @@
 #include "dataset/name_table.h"
 
 #include "core/error.h"
-#include "dataset/members.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -23,12 +22,11 @@ uint64_t random_key() {
 
 }  // namespace
 
-NameTable::NameTable(const Members& members) : members_(members), key_(random_key()) {
-    const size_t count = members.count();
+NameTable::NameTable(const Names& names) : names_(names), key_(random_key()) {
+    const size_t count = names.count();
     if (count >= free)
-        throw Error(SHF_E_LIMIT,
-                    std::to_string(count) + " members are more than this version reads",
-                    "split the archive");
+        throw Error(SHF_E_LIMIT, std::to_string(count) + " names are more than this version reads",
+                    "split it");
     slots_.assign(std::bit_ceil(std::max<size_t>(count + count / 3, 8)), Slot{0, 0, free});
     // The table is larger than the cache: the places of the next names are fetched while names are
     // hashed.
@@ -37,7 +35,7 @@ NameTable::NameTable(const Members& members) : members_(members), key_(random_ke
     for (size_t i = 0; i < count + ahead; ++i) {
         if (i >= ahead) insert(hashes[i % ahead], static_cast<uint32_t>(i - ahead));
         if (i >= count) continue;
-        hashes[i % ahead] = hash(members.name(i));
+        hashes[i % ahead] = hash(names.name(i));
         __builtin_prefetch(&slots_[hashes[i % ahead] & (slots_.size() - 1)], 1);
     }
 }
@@ -55,7 +53,7 @@ void NameTable::insert(uint64_t hash, uint32_t position) {
             slot = {bits, 0, position & free};
             return;
         }
-        if (slot.hash_bits == bits && members_.name(slot.position) == members_.name(position)) {
+        if (slot.hash_bits == bits && names_.name(slot.position) == names_.name(position)) {
             slot.duplicated = 1;
             return;
         }
@@ -67,7 +65,7 @@ const NameTable::Slot* NameTable::slot_of(std::string_view name) const {
     const auto bits = static_cast<uint32_t>(hash >> 32);
     const size_t mask = slots_.size() - 1;
     for (size_t i = hash & mask; slots_[i].position != free; i = (i + 1) & mask)
-        if (slots_[i].hash_bits == bits && members_.name(slots_[i].position) == name)
+        if (slots_[i].hash_bits == bits && names_.name(slots_[i].position) == name)
             return &slots_[i];
     return nullptr;
 }
@@ -78,7 +76,7 @@ size_t NameTable::find(std::string_view name) const {
         throw Error(Fault{.code = SHF_E_NOT_FOUND,
                           .shard = {},
                           .member = escape(name),
-                          .cause = "there is no member of this name",
+                          .cause = "there is none of this name",
                           .help = {}});
     if (slot->duplicated != 0) ambiguous(name);
     return slot->position;
@@ -87,8 +85,8 @@ size_t NameTable::find(std::string_view name) const {
 // Names the first two positions, and the count of more. Rare, so it looks at all names.
 void NameTable::ambiguous(std::string_view name) const {
     std::vector<size_t> positions;
-    for (size_t i = 0; i < members_.count(); ++i)
-        if (members_.name(i) == name) positions.push_back(i);
+    for (size_t i = 0; i < names_.count(); ++i)
+        if (names_.name(i) == name) positions.push_back(i);
     std::string cause = "the name is there twice, at positions ";
     if (positions.size() > 2)
         cause =

@@ -10,15 +10,21 @@
 
 namespace shf {
 
-class Members;
+// Things with a name each, by position.
+class Names {
+  public:
+    virtual ~Names() = default;
+    [[nodiscard]] virtual size_t count() const = 0;
+    [[nodiscard]] virtual std::string_view name(size_t position) const = 0;
+};
 
 class NameTable {
   public:
-    // The members must outlive the table. Takes 8 bytes for each of at most 2^31 - 1 members, times
-    // up to 8/3. Throws Error(LIMIT).
-    explicit NameTable(const Members& members);
+    // The names must outlive the table. Takes 8 bytes for each of at most 2^31 - 1 names, times up
+    // to 8/3. Throws Error(LIMIT).
+    explicit NameTable(const Names& names);
 
-    // The position of the one member of that name. Throws Error: NOT_FOUND, AMBIGUOUS.
+    // The position of the one thing of that name. Throws Error: NOT_FOUND, AMBIGUOUS.
     [[nodiscard]] size_t find(std::string_view name) const;
     [[nodiscard]] bool contains(std::string_view name) const { return slot_of(name) != nullptr; }
 
@@ -35,7 +41,7 @@ class NameTable {
     [[nodiscard]] const Slot* slot_of(std::string_view name) const;
     [[noreturn]] void ambiguous(std::string_view name) const;
 
-    const Members& members_;
+    const Names& names_;
     const uint64_t key_;
     std::vector<Slot> slots_;  // a power of two of them, at most three quarters in use
 };

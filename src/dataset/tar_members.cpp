@@ -1,7 +1,6 @@
 #include "core/options.h"
-#include "core/stats.h"
 #include "dataset/members.h"
-#include "format/tar.h"
+#include "format/tar_listing.h"
 
 #include <limits>
 #include <numeric>
@@ -11,51 +10,13 @@ namespace shf {
 
 namespace {
 
-// The walk over the headers keeps nothing, so it needs no more than a small window.
-class Walk final : private WindowClient {
-  public:
-    Walk(Source& source, const Options& options, const Cancel& cancel)
-        : pool_(Pool::make(options)),
-          input_(source.open_sequential(0)),
-          window_(std::make_unique<Window>(*input_, *pool_, cancel, client())),
-          walker_(*window_, options, stats_) {
-        walker_.set_input_size(source.size());
-    }
-    ~Walk() override {
-        window_.reset();
-        pool_->close();
-        pool_->drop();
-    }
-    Walk(const Walk&) = delete;
-    Walk& operator=(const Walk&) = delete;
-
-    bool next(Member& member) {
-        if (walker_.next(member)) return true;
-        input_->finish();
-        return false;
-    }
-    void skip(const Member& member) { walker_.skip_data(member); }
-
-  private:
-    WindowClient& client() { return *this; }
-    void admit(size_t /*bytes*/) override {}
-    void about_to_wait() override {}
-    void leave_behind(const StorageRef& /*slab*/) override {}
-    size_t next_slab_size() override { return size_t{64} * 1024; }
-
-    Pool* const pool_;
-    Stats stats_;
-    const std::unique_ptr<Sequential> input_;
-    std::unique_ptr<Window> window_;
-    TarWalker walker_;
-};
-
 class TarMembers final : public Members {
   public:
     TarMembers(Source& source, std::span<const uint8_t> memory, const Options& options,
                const Cancel& cancel)
         : source_(source), memory_(memory), max_member_(options.max_member) {
-        Walk walk(source, options, cancel);
+        Stats stats;
+        TarListing walk(source, options, cancel, stats);
         Member member;
         while (walk.next(member)) {
             rows_.push_back({.offset = member.header_offset,
@@ -67,6 +28,7 @@ class TarMembers final : public Members {
             names_.append(member.name);
             walk.skip(member);
         }
+        walk.finish();
     }
 
     [[nodiscard]] size_t count() const override { return rows_.size(); }

@@ -27,6 +27,10 @@ class File {
 
     [[nodiscard]] uint64_t size() const { return static_cast<uint64_t>(at_open_.st_size); }
 
+    [[nodiscard]] int64_t modified() const {
+        return int64_t{at_open_.st_mtim.tv_sec} * 1000000000 + at_open_.st_mtim.tv_nsec;
+    }
+
     [[nodiscard]] Version version() const {
         const auto& time = at_open_.st_mtim;
         return std::to_string(at_open_.st_dev) + ":" + std::to_string(at_open_.st_ino) + ":" +
@@ -188,6 +192,7 @@ class FileSource : public Source {
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return file_->size(); }
     [[nodiscard]] Version version() const override { return file_->version(); }
+    [[nodiscard]] int64_t modified() const override { return file_->modified(); }
     [[nodiscard]] bool seekable() const override { return true; }
 
     size_t read(uint64_t offset, std::span<uint8_t> out) override {

@@ -44,6 +44,8 @@ class Source {
     [[nodiscard]] virtual std::optional<uint64_t> size() const = 0;
     // The version that all reads of this object see.
     [[nodiscard]] virtual Version version() const { return {}; }
+    // When it was last changed, in nanoseconds since 1970; 0 when nothing is known.
+    [[nodiscard]] virtual int64_t modified() const { return 0; }
     // True when read() and open_sequential(offset > 0) work.
     [[nodiscard]] virtual bool seekable() const = 0;
     // Reads up to out.size() bytes at `offset` and returns the count: fewer only at the end.

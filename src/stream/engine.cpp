@@ -1,5 +1,6 @@
 #include "stream/engine.h"
 
+#include "core/log.h"
 #include "core/options.h"
 
 #include <signal.h>
@@ -185,14 +186,9 @@ void Engine::fault(Fault fault, bool whole_shard) {
         fault.code = SHF_E_LIMIT;
         throw Error(std::move(fault));
     }
-    log(SHF_LOG_WARNING, (whole_shard ? "skipped the rest of a shard: " : "skipped a sample: ") +
-                             std::string(shf_error_name(fault.code)) + ": " + fault.text());
-}
-
-void Engine::log(int32_t level, const std::string& message) const {
-    const Options& options = shared_.options;
-    if (options.log && level <= options.log_level)
-        options.log(options.log_ctx, level, message.c_str());
+    log(shared_.options, SHF_LOG_WARNING,
+        (whole_shard ? "skipped the rest of a shard: " : "skipped a sample: ") +
+            std::string(shf_error_name(fault.code)) + ": " + fault.text());
 }
 
 // The lane in front is at the end of its epoch: it goes on to the next one, or leaves.

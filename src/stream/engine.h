@@ -51,7 +51,6 @@ class Engine final : private LaneClient {
     void refuse_second_reading() const;
     void start_readers();
     static void run_reader(Shared& shared, Lane& lane) noexcept;
-    void log(int32_t level, const std::string& message) const;
 
     Shared shared_;
     std::vector<std::unique_ptr<Lane>> lanes_;  // this consumer's, those that have shards

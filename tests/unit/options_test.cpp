@@ -184,6 +184,8 @@ TEST(Options, no_two_rows_share_a_value) {
         compare(&Options::duplicate_keys);
         compare(&Options::zip_prefix);
         compare(&Options::zip_overlap);
+        compare(&Options::index);
+        compare(&Options::index_dir);
         EXPECT_EQ(differences, 1) << name << "=" << value;
     }
 }

@@ -1,0 +1,67 @@
+#include "dataset/parallel.h"
+
+#include "core/error.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace shf {
+
+namespace {
+
+// Copying this much takes longer than starting a thread.
+constexpr uint64_t least_per_thread = 256 * 1024;
+// Jobs taken at once: neighbours share pages, and the counter is touched less.
+constexpr size_t run = 8;
+
+}  // namespace
+
+void run_jobs(size_t count, uint64_t threads, uint64_t bytes,
+              const std::function<void(size_t)>& job, const std::function<size_t(size_t)>& rank) {
+    std::atomic<size_t> next{0};
+    std::mutex mutex;  // guards the two below; only taken when something is wrong
+    size_t first_bad = 0;
+    std::optional<Fault> fault;
+    const auto work = [&]() noexcept {
+        for (;;) {
+            const size_t from = next.fetch_add(run, std::memory_order_relaxed);
+            if (from >= count) return;
+            for (size_t i = from; i < std::min(from + run, count); ++i) {
+                try {
+                    job(i);
+                } catch (...) {
+                    Fault what = describe_exception();
+                    const std::lock_guard lock(mutex);
+                    if (fault && first_bad < rank(i)) continue;
+                    first_bad = rank(i);
+                    fault = std::move(what);
+                }
+            }
+        }
+    };
+    if (threads == 0) threads = std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 4);
+    threads = std::min({threads, bytes / least_per_thread + 1, uint64_t{count / run + 1}});
+    std::vector<std::thread> others;
+    if (threads > 1) {
+        sigset_t all, before;  // the program's handlers run on the program's threads
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        try {
+            for (uint64_t i = 1; i < threads; ++i) others.emplace_back(work);
+        } catch (const std::system_error&) {  // then with fewer
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    work();
+    for (std::thread& other : others) other.join();
+    if (fault) throw Error(std::move(*fault));
+}
+
+}  // namespace shf

@@ -1,0 +1,25 @@
+// Where index files are kept, and when one is believed.
+#pragma once
+
+#include "index/shard_index.h"
+
+#include <memory>
+#include <string>
+
+namespace shf {
+
+class Cancel;
+struct Options;
+
+// The index of the plain tar at `url`, which `source` has open: read from its file when that is of
+// this very shard, else made anew and saved, as the option `index` says. What is done, and what was
+// wrong with a file that is there, is logged. Throws Error: as index_tar, and with index=require
+// NOT_FOUND, CHANGED, FORMAT, INTEGRITY.
+std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& source,
+                                             const Options& options, const Cancel& cancel);
+
+// Makes the index of the shard at `url` and saves it. Returns the path of the file. Throws Error;
+// IO when it could not be saved anywhere.
+std::string build_index(const std::string& url, const Options& options, const Cancel& cancel);
+
+}  // namespace shf

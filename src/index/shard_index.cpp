@@ -1,0 +1,327 @@
+#include "index/shard_index.h"
+
+#include "core/error.h"
+#include "io/source.h"
+
+#include <msgpack.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+namespace shf {
+
+namespace {
+
+// The file is an array of four: magic, version, XXH3-64 of the body, body; the body is a map.
+constexpr std::string_view magic = "shardfeed-index";
+constexpr uint64_t version = 1;
+constexpr size_t identity_part = 64 * 1024;
+constexpr uint64_t most = std::numeric_limits<uint32_t>::max();
+
+Error damaged(const std::string& what) {
+    return Error(SHF_E_FORMAT, "the index file " + what, "delete it; it is made again");
+}
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+// One msgpack value and what belongs to it.
+class Value {
+  public:
+    explicit Value(std::span<const uint8_t> bytes) {
+        msgpack_unpacked_init(&unpacked_);
+        size_t used = 0;
+        const auto result = msgpack_unpack_next(
+            &unpacked_, reinterpret_cast<const char*>(bytes.data()), bytes.size(), &used);
+        if (result == MSGPACK_UNPACK_NOMEM_ERROR || result == MSGPACK_UNPACK_PARSE_ERROR ||
+            result == MSGPACK_UNPACK_CONTINUE || used != bytes.size()) {
+            msgpack_unpacked_destroy(&unpacked_);
+            throw damaged("is not one msgpack value");
+        }
+    }
+    ~Value() { msgpack_unpacked_destroy(&unpacked_); }
+    Value(const Value&) = delete;
+    Value& operator=(const Value&) = delete;
+    [[nodiscard]] const msgpack_object& get() const { return unpacked_.data; }
+
+  private:
+    msgpack_unpacked unpacked_;
+};
+
+uint64_t number(const msgpack_object& value) {
+    if (value.type != MSGPACK_OBJECT_POSITIVE_INTEGER) throw damaged("lacks a number");
+    return value.via.u64;
+}
+
+std::span<const uint8_t> bytes(const msgpack_object& value) {
+    if (value.type != MSGPACK_OBJECT_BIN) throw damaged("lacks a column");
+    return {reinterpret_cast<const uint8_t*>(value.via.bin.ptr), value.via.bin.size};
+}
+
+std::string_view text(std::span<const uint8_t> from) {
+    return {reinterpret_cast<const char*>(from.data()), from.size()};
+}
+
+bool is_text(const msgpack_object& value, std::string_view expected) {
+    return value.type == MSGPACK_OBJECT_STR &&
+           std::string_view(value.via.str.ptr, value.via.str.size) == expected;
+}
+
+// The entries of a map, by name.
+class Map {
+  public:
+    explicit Map(const msgpack_object& value) : map_(value.via.map) {
+        if (value.type != MSGPACK_OBJECT_MAP) throw damaged("lacks its body");
+    }
+    const msgpack_object& operator[](std::string_view name) const {
+        for (uint32_t i = 0; i < map_.size; ++i)
+            if (is_text(map_.ptr[i].key, name)) return map_.ptr[i].val;
+        throw damaged("lacks \"" + std::string(name) + "\"");
+    }
+
+  private:
+    const msgpack_object_map& map_;
+};
+
+std::array<uint8_t, 16> hash_of(const msgpack_object& value) {
+    std::array<uint8_t, 16> hash{};
+    const auto from = bytes(value);
+    if (from.size() != hash.size()) throw damaged("has a hash of another length");
+    std::copy(from.begin(), from.end(), hash.begin());
+    return hash;
+}
+
+// msgpack-c takes memory for as many elements as a header claims. A whole file has these headers
+// and no other containers, so nothing is parsed that starts in another way.
+bool starts_like_a_file(std::span<const uint8_t> file) {
+    constexpr uint8_t array_of_four = 0x94, short_text = 0xa0;
+    return file.size() > 2 + magic.size() && file[0] == array_of_four &&
+           file[1] == (short_text | magic.size()) && text(file.subspan(2, magic.size())) == magic;
+}
+
+bool starts_like_a_map(std::span<const uint8_t> body) {
+    return !body.empty() && (body[0] & 0xf0) == 0x80;  // of at most 15 entries
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+std::array<uint8_t, 16> hash(std::span<const uint8_t> from) {
+    const XXH128_hash_t value = XXH3_128bits(from.data(), from.size());
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, value);
+    return std::bit_cast<std::array<uint8_t, 16>>(canonical);
+}
+
+class Packer {
+  public:
+    Packer() {
+        msgpack_sbuffer_init(&buffer_);
+        msgpack_packer_init(&packer_, &buffer_, msgpack_sbuffer_write);
+    }
+    ~Packer() { msgpack_sbuffer_destroy(&buffer_); }
+    Packer(const Packer&) = delete;
+    Packer& operator=(const Packer&) = delete;
+
+    void array(size_t size) { check(msgpack_pack_array(&packer_, size)); }
+    void map(size_t size) { check(msgpack_pack_map(&packer_, size)); }
+    void add(uint64_t value) { check(msgpack_pack_uint64(&packer_, value)); }
+    void add(std::string_view value) {
+        check(msgpack_pack_str(&packer_, value.size()));
+        check(msgpack_pack_str_body(&packer_, value.data(), value.size()));
+    }
+    void add(std::span<const uint8_t> value) {
+        if (value.size() > most)
+            throw Error(SHF_E_LIMIT, "the index of this shard would be larger than 4 GiB",
+                        "split the shard");
+        check(msgpack_pack_bin(&packer_, value.size()));
+        check(msgpack_pack_bin_body(&packer_, value.data(), value.size()));
+    }
+    template <typename Number>
+    void add(const std::vector<Number>& column) {
+        static_assert(std::endian::native == std::endian::little, "columns are little endian");
+        add(std::span(reinterpret_cast<const uint8_t*>(column.data()),
+                      column.size() * sizeof(Number)));
+    }
+    [[nodiscard]] std::span<const uint8_t> bytes() const {
+        return {reinterpret_cast<const uint8_t*>(buffer_.data), buffer_.size};
+    }
+
+  private:
+    static void check(int result) {
+        if (result != 0) throw std::bad_alloc();
+    }
+    msgpack_sbuffer buffer_;
+    msgpack_packer packer_;
+};
+
+}  // namespace
+
+ShardIdentity identify(Source& source) {
+    ShardIdentity identity;
+    identity.size = source.size().value_or(0);
+    identity.modified = source.modified();
+    std::vector<uint8_t> part(
+        static_cast<size_t>(std::min<uint64_t>(identity.size, identity_part)));
+    const auto read = [&](uint64_t offset) {
+        if (source.read(offset, part) < part.size())
+            throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read");
+        return hash(part);
+    };
+    identity.head = read(0);
+    identity.tail = read(identity.size - part.size());
+    return identity;
+}
+
+ShardIndex::ShardIndex(StorageRef file, size_t size) : file_(std::move(file)), file_size_(size) {
+    if (!starts_like_a_file(this->file())) throw damaged("does not start like one");
+    const Value whole(this->file());
+    const msgpack_object_array& parts = whole.get().via.array;  // of four, as seen above
+    if (number(parts.ptr[1]) != version)
+        throw Error(SHF_E_UNSUPPORTED,
+                    "an index file of version " + std::to_string(number(parts.ptr[1])),
+                    "delete it; it is made again");
+    const auto body = bytes(parts.ptr[3]);
+    if (XXH3_64bits(body.data(), body.size()) != number(parts.ptr[2]))
+        throw Error(SHF_E_INTEGRITY, "the checksum of the index file does not match",
+                    "delete it; it is made again");
+    read_body(body);
+    check();
+}
+
+void ShardIndex::read_body(std::span<const uint8_t> body) {
+    if (!starts_like_a_map(body)) throw damaged("lacks its body");
+    const Value value(body);
+    const Map map(value.get());
+    identity_.size = number(map["size"]);
+    identity_.modified = static_cast<int64_t>(number(map["modified"]));
+    identity_.head = hash_of(map["head"]);
+    identity_.tail = hash_of(map["tail"]);
+    end_ = number(map["end"]);
+    read_schemas(text(bytes(map["schemas"])));
+    keys_ = text(bytes(map["keys"]));
+    key_ends_ = Column<uint32_t>(bytes(map["key_ends"]));
+    schema_ = Column<uint32_t>(bytes(map["schema"]));
+    headers_ = Column<uint64_t>(bytes(map["headers"]));
+    offsets_ = Column<uint64_t>(bytes(map["offsets"]));
+    sizes_ = Column<uint64_t>(bytes(map["sizes"]));
+    const size_t samples = key_ends_.size();
+    if (schema_.size() != samples || headers_.size() != samples ||
+        sizes_.size() != offsets_.size() || samples > most || offsets_.size() > most)
+        throw damaged("has columns of different lengths");
+    first_members_.resize(samples + 1);
+    uint64_t members = 0;
+    for (size_t i = 0; i < samples; ++i) {
+        if (schema_[i] >= schemas_.size())
+            throw damaged("names a list of fields that is not there");
+        members += schemas_[schema_[i]]->ends.size();
+        if (members > offsets_.size()) break;
+        first_members_[i + 1] = static_cast<uint32_t>(members);
+    }
+    if (members != offsets_.size()) throw damaged("has another number of members than of fields");
+}
+
+// Lists of names, each name followed by '/', each list by NUL: neither is ever in a name.
+void ShardIndex::read_schemas(std::string_view lists) {
+    while (!lists.empty()) {
+        const size_t end = lists.find('\0');
+        if (end == lists.npos) throw damaged("has a list of fields without its end");
+        auto schema = std::make_shared<Schema>();
+        schema->names = lists.substr(0, end);
+        for (size_t i = 0; i < schema->names.size(); ++i)
+            if (schema->names[i] == '/') schema->ends.push_back(static_cast<uint32_t>(i));
+        if (schema->ends.empty() || schema->names.back() != '/')
+            throw damaged("has an empty list of fields");
+        schemas_.push_back(std::move(schema));
+        lists.remove_prefix(end + 1);
+    }
+}
+
+// Everything must lie in the shard and in its order, so that no reader has to look again.
+void ShardIndex::check() const {
+    uint32_t key_end = 0;
+    for (size_t i = 0; i < samples(); ++i) {
+        if (key_ends_[i] < key_end || key_ends_[i] > keys_.size())
+            throw damaged("has a key outside of the keys");
+        key_end = key_ends_[i];
+    }
+    if (key_end != keys_.size()) throw damaged("has keys of no sample");
+    if (end_ > identity_.size) throw damaged("has an end outside of the shard");
+    uint64_t reached = 0;
+    for (size_t i = 0; i < samples(); ++i) {
+        if (headers_[i] < reached) throw damaged("has samples in another order than the shard");
+        reached = headers_[i];
+        for (size_t k = first_member(i); k < first_member(i + 1); ++k) {
+            uint64_t end = 0;
+            if (offsets_[k] <= reached || __builtin_add_overflow(offsets_[k], sizes_[k], &end) ||
+                end > end_)
+                throw damaged("has a member outside of the shard");
+            reached = end;
+        }
+    }
+}
+
+void IndexRows::add(std::string_view key, uint64_t header, const Schema& schema,
+                    std::span<const Place> members) {
+    if (keys_.size() + key.size() > most || offsets_.size() + members.size() > most)
+        throw Error(SHF_E_LIMIT, "the index of this shard would be larger than 4 GiB",
+                    "split the shard");
+    // As a rule a sample has the list of names of the one before it.
+    if (schema_.empty() || last_schema_ != schema.names) {
+        last_schema_ = schema.names;
+        const auto fresh = static_cast<uint32_t>(schema_numbers_.size());
+        const auto [place, is_new] = schema_numbers_.try_emplace(last_schema_, fresh);
+        if (is_new) {
+            schemas_ += last_schema_;
+            schemas_ += '\0';
+        }
+        last_number_ = place->second;
+    }
+    keys_ += key;
+    key_ends_.push_back(static_cast<uint32_t>(keys_.size()));
+    schema_.push_back(last_number_);
+    headers_.push_back(header);
+    for (const Place& place : members) {
+        offsets_.push_back(place.offset);
+        sizes_.push_back(place.size);
+    }
+}
+
+std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identity,
+                                                    uint64_t end) const {
+    const auto as_bytes = [](std::string_view from) {
+        return std::span(reinterpret_cast<const uint8_t*>(from.data()), from.size());
+    };
+    Packer body;
+    body.map(12);
+    const auto put = [&body](std::string_view name, const auto& value) {
+        body.add(name);
+        body.add(value);
+    };
+    put("size", identity.size);
+    put("modified", static_cast<uint64_t>(identity.modified));
+    put("head", std::span<const uint8_t>(identity.head));
+    put("tail", std::span<const uint8_t>(identity.tail));
+    put("end", end);
+    put("schemas", as_bytes(schemas_));
+    put("keys", as_bytes(keys_));
+    put("key_ends", key_ends_);
+    put("schema", schema_);
+    put("headers", headers_);
+    put("offsets", offsets_);
+    put("sizes", sizes_);
+    Packer file;
+    file.array(4);
+    file.add(magic);
+    file.add(version);
+    file.add(uint64_t{XXH3_64bits(body.bytes().data(), body.bytes().size())});
+    file.add(body.bytes());
+    const StorageRef storage = unpooled(file.bytes().size());
+    std::memcpy(storage->data, file.bytes().data(), file.bytes().size());
+    return std::make_shared<const ShardIndex>(storage, file.bytes().size());
+}
+
+}  // namespace shf

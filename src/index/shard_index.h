@@ -1,0 +1,119 @@
+// index: where each sample and field of a shard lies, kept in a sidecar file so that a shard is
+// walked once and not in every run. docs/index-format.md describes the file byte for byte.
+#pragma once
+
+#include "core/memory.h"
+#include "format/little_endian.h"
+#include "sample/block.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace shf {
+
+class Source;
+
+// What a shard looked like when its index was made.
+struct ShardIdentity {
+    uint64_t size = 0;
+    int64_t modified = 0;            // nanoseconds since 1970
+    std::array<uint8_t, 16> head{};  // XXH3-128 of the first 64 KiB
+    std::array<uint8_t, 16> tail{};  // and of the last
+
+    bool operator==(const ShardIdentity&) const = default;
+};
+
+// Throws Error.
+ShardIdentity identify(Source& source);
+
+// Numbers as they lie in the file, little endian and not aligned.
+template <typename Number>
+class Column {
+  public:
+    Column() = default;
+    explicit Column(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+    [[nodiscard]] size_t size() const { return bytes_.size() / sizeof(Number); }
+    Number operator[](size_t i) const {
+        return little_endian<Number>(bytes_.data() + i * sizeof(Number));
+    }
+
+  private:
+    std::span<const uint8_t> bytes_;
+};
+
+// The index of one shard: a few flat columns. Does not change once it is made.
+class ShardIndex {
+  public:
+    // Reads the bytes of an index file. Throws Error(FORMAT, INTEGRITY, UNSUPPORTED) unless
+    // everything in it fits together.
+    explicit ShardIndex(StorageRef file, size_t size);
+
+    [[nodiscard]] const ShardIdentity& identity() const { return identity_; }
+    [[nodiscard]] size_t samples() const { return key_ends_.size(); }
+    [[nodiscard]] size_t members() const { return offsets_.size(); }
+    // Where the end marker of the tar starts.
+    [[nodiscard]] uint64_t end() const { return end_; }
+
+    [[nodiscard]] std::string_view key(size_t sample) const {
+        const size_t begin = sample == 0 ? 0 : key_ends_[sample - 1];
+        return keys_.substr(begin, key_ends_[sample] - begin);
+    }
+    [[nodiscard]] const std::shared_ptr<const Schema>& schema(size_t sample) const {
+        return schemas_[schema_[sample]];
+    }
+    // Offset of the sample's first header.
+    [[nodiscard]] uint64_t header(size_t sample) const { return headers_[sample]; }
+    // The fields of sample i are the members first_member(i) up to first_member(i + 1).
+    [[nodiscard]] size_t first_member(size_t sample) const { return first_members_[sample]; }
+    // Of a member's data.
+    [[nodiscard]] uint64_t offset(size_t member) const { return offsets_[member]; }
+    [[nodiscard]] uint64_t size(size_t member) const { return sizes_[member]; }
+
+    // The file, as the constructor took it.
+    [[nodiscard]] std::span<const uint8_t> file() const { return {file_->data, file_size_}; }
+
+  private:
+    void read_body(std::span<const uint8_t> body);
+    void read_schemas(std::string_view text);
+    void check() const;
+
+    StorageRef file_;
+    size_t file_size_;
+    ShardIdentity identity_;
+    uint64_t end_ = 0;
+    std::vector<std::shared_ptr<const Schema>> schemas_;
+    std::string_view keys_;
+    Column<uint32_t> key_ends_, schema_;
+    Column<uint64_t> headers_, offsets_, sizes_;
+    std::vector<uint32_t> first_members_;  // samples + 1
+};
+
+// Collects the rows of an index.
+class IndexRows {
+  public:
+    struct Place {
+        uint64_t offset, size;  // of a member's data
+    };
+    // Throws Error(LIMIT) when there are more than a file can hold.
+    void add(std::string_view key, uint64_t header, const Schema& schema,
+             std::span<const Place> members);
+    // Makes the index. `end` is where the end marker of the tar starts. Throws Error.
+    [[nodiscard]] std::shared_ptr<const ShardIndex> finish(const ShardIdentity& identity,
+                                                           uint64_t end) const;
+
+  private:
+    std::string keys_, schemas_;
+    std::unordered_map<std::string, uint32_t> schema_numbers_;
+    std::string last_schema_;
+    uint32_t last_number_ = 0;
+    std::vector<uint32_t> key_ends_, schema_;
+    std::vector<uint64_t> headers_, offsets_, sizes_;
+};
+
+}  // namespace shf

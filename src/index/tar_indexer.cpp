@@ -1,0 +1,79 @@
+#include "index/tar_indexer.h"
+
+#include "core/options.h"
+#include "format/filter.h"
+#include "format/tar_listing.h"
+#include "sample/grouper.h"
+
+#include <array>
+#include <limits>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+class TarIndexer final : private MemberFeed, private GrouperClient {
+  public:
+    TarIndexer(Source& source, const Options& options, const Cancel& cancel)
+        : options_(options), listing_(source, options_, cancel, stats_) {}
+
+    std::shared_ptr<const ShardIndex> run(const ShardIdentity& identity) {
+        MemberFeed& feed = *this;
+        GrouperClient& client = *this;
+        Grouper grouper(feed, options_, stats_, client);
+        grouper.run();
+        if (grouper.samples() == 0 && !options_.allow_empty)
+            throw Error(SHF_E_FORMAT, "empty shard: there is no sample in it",
+                        "allow_empty=true accepts shards without samples");
+        listing_.finish();
+        return rows_.finish(identity, end_);
+    }
+
+  private:
+    bool next(Member& member) override {
+        if (!listing_.next(member)) return false;
+        constexpr uint64_t block = 512;
+        end_ = member.data_offset + (member.size + block - 1) / block * block;
+        return true;
+    }
+    void finish() override {}
+    void skip(const Member& member) override { listing_.skip(member); }
+    std::optional<Fault> take(const Member& member) override {
+        listing_.skip(member);
+        places_.push_back({member.data_offset, member.size});
+        return std::nullopt;
+    }
+    void release() override { places_.clear(); }
+
+    void sample(const GroupedSample& sample) override {
+        rows_.add(sample.key, sample.first_header, *sample.schema, places_);
+    }
+    void bad_sample(Fault fault) override { throw Error(std::move(fault)); }
+
+    const Options& options_;
+    Stats stats_;
+    TarListing listing_;
+    std::vector<IndexRows::Place> places_;  // of the sample under construction
+    IndexRows rows_;
+    uint64_t end_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<const ShardIndex> index_tar(Source& source, const Options& options,
+                                            const Cancel& cancel) {
+    std::array<uint8_t, 512> start{};
+    const auto head = std::span(start).first(source.read(0, start));
+    if (const char* codec = codec_of_magic(head))
+        throw Error(
+            SHF_E_UNSUPPORTED,
+            std::string("samples of a tar compressed with ") + codec + " cannot be read in place",
+            "decompress it, or write a ZIP file, whose members are compressed one by one");
+    Options unbounded = options;
+    unbounded.memory = unbounded.max_member = unbounded.max_sample =
+        std::numeric_limits<int64_t>::max();
+    return TarIndexer(source, unbounded, cancel).run(identify(source));
+}
+
+}  // namespace shf
