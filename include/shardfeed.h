@@ -163,10 +163,10 @@ int32_t shf_options_set(shf_options *options, const char *name, const char *valu
 
 enum {
     SHF_OPTION_NAME = 0,    /* "shuffle"                                                         */
-    SHF_OPTION_TYPE = 1,    /* "bool", "count", "bytes", "duration", "choice"                    */
+    SHF_OPTION_TYPE = 1,    /* "bool", "count", "bytes", "duration", "choice", "text"            */
     SHF_OPTION_DEFAULT = 2, /* a value shf_options_set accepts                                   */
     SHF_OPTION_RANGE = 3,   /* "0..4294967295", or the choices: "raise|skip_sample|skip_shard"    */
-    SHF_OPTION_OPENERS = 4, /* who takes it: "stream", "archive", "stream archive"               */
+    SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream archive dataset"                    */
     SHF_OPTION_HELP = 5     /* one line                                                          */
 };
 
@@ -182,9 +182,10 @@ enum { SHF_LOG_ERROR = 0, SHF_LOG_WARNING = 1, SHF_LOG_INFO = 2 };
 typedef void (*shf_log_fn)(void *ctx, int32_t level, const char *message);
 
 /* Sets who receives messages of `level` and more serious ones. Now they are SHF_LOG_WARNING for
- * each sample and shard that on_error skips. Silent by default; NULL makes it silent again. `ctx`
+ * each sample and shard that on_error skips, and what shf_dataset_open says of indexes. Silent by default; NULL makes it silent again. `ctx`
  * must live as long as the streams opened with these options.
- * Threads: called on the thread that is inside shf_stream_next or shf_stream_next_block.
+ * Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block or
+ * shf_dataset_open.
  * Since: 0.1 */
 void shf_options_set_log(shf_options *options, int32_t level, shf_log_fn log, void *ctx);
 
@@ -492,6 +493,65 @@ int32_t shf_archive_read_many(const shf_archive *archive, const uint64_t *positi
  * shf_archive_read. Since: 0.1 */
 int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_bytes *out,
                          shf_error *error);
+
+/* ---- Datasets -------------------------------------------------------------------------------- */
+
+/* The samples of many shards, by number: tar shards that are not compressed, and ZIP files. Sample
+ * numbers follow the list of shards and the order in each file. A dataset does not change once it
+ * is open and takes no locks: any number of threads may use it at once, and so may child processes
+ * that were forked after it was opened.
+ *
+ * Where the samples of a tar lie is kept in an index file beside it (SHARD.sfidx), so that a shard
+ * is walked once; docs/index-format.md describes the file. It is believed only when it is of this
+ * very shard (size, modification time, first and last 64 KiB), and every read compares the header
+ * before each field. See the options "index" and "index_dir". */
+typedef struct shf_dataset shf_dataset;
+
+/* Opens a dataset over the shards that the URLs name, files all of them. Indexes that are missing
+ * or of another version of their shard are made, as the option "index" says; the log function gets
+ * SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each index that is not used.
+ * `options` may be NULL.
+ * Owns: *out is owned, release with shf_dataset_close.
+ * Errors: as shf_stream_open; any class that a damaged shard can have; UNSUPPORTED for a compressed
+ * tar; with index=require NOT_FOUND and CHANGED. Since: 0.1 */
+int32_t shf_dataset_open(shf_dataset **out, const char *const *urls, size_t url_count,
+                         const shf_options *options, shf_error *error);
+
+/* Frees a dataset. Must not run at the same time as another call on it. Samples stay. Since: 0.1 */
+void shf_dataset_close(shf_dataset *dataset);
+
+/* The number of samples. Since: 0.1 */
+uint64_t shf_dataset_count(const shf_dataset *dataset);
+
+/* Reads sample `number`. Its epoch and lane (shf_sample_position) are 0.
+ * Owns: *out is owned, release with shf_sample_unref.
+ * Errors: USAGE (no such number); what a damaged shard can have; CHANGED and TRUNCATED when the
+ * file is not the one that was opened; LIMIT; IO; NOMEM. Since: 0.1 */
+int32_t shf_dataset_get(const shf_dataset *dataset, uint64_t number, shf_sample **out,
+                        shf_error *error);
+
+/* Reads `count` samples, in the order of the files and with several threads (option "threads")
+ * where that pays. out[i] becomes sample numbers[i].
+ * Owns: each out[i] is owned, release with shf_sample_unref. On failure all are NULL, and the error
+ * is that of the first bad one in the list. Errors: as shf_dataset_get. Since: 0.1 */
+int32_t shf_dataset_get_many(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
+                             shf_sample **out, shf_error *error);
+
+/* The number of the sample with this key (`key_size` bytes). The first call makes a table of all
+ * keys: 8 to 22 bytes for each.
+ * Errors: NOT_FOUND; AMBIGUOUS when several samples have the key (the message says where).
+ * Since: 0.1 */
+int32_t shf_dataset_find(const shf_dataset *dataset, const char *key, size_t key_size,
+                         uint64_t *number, shf_error *error);
+
+/* Which shard of the expanded list sample `number` is in, and the number of that shard's first
+ * sample. Either output may be NULL. Errors: NOT_FOUND past the last sample. Since: 0.1 */
+int32_t shf_dataset_shard(const shf_dataset *dataset, uint64_t number, uint64_t *shard,
+                          uint64_t *first);
+
+/* Makes the index of the tar at `url` and saves it where a dataset looks for it.
+ * Errors: as shf_dataset_open; IO when it cannot be saved. Since: 0.1 */
+int32_t shf_index_build(const char *url, const shf_options *options, shf_error *error);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/fork.h"
+#include "core/recycler.h"
 
 #include <sys/mman.h>
 
@@ -75,6 +76,8 @@ StorageRef::~StorageRef() {
     if (!storage_ || storage_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     if (storage_->pool) {
         storage_->pool->put_back(storage_);
+    } else if (storage_->recycler) {
+        storage_->recycler->put_back(storage_);
     } else {
         if (storage_->capacity < huge_from)
             std::free(storage_->data);

@@ -23,12 +23,14 @@
 namespace shf {
 
 class Pool;
+class Recycler;
 
 // One piece of payload memory. Shared through StorageRef; goes back to its pool with the last one.
 struct Storage {
     std::atomic<uint32_t> references{1};
     std::atomic<bool> held{true};  // counts in Pool::held()
-    Pool* pool;                    // NULL: a piece of its own, see unpooled()
+    Pool* pool;                    // NULL: a piece of its own, see unpooled() ...
+    Recycler* recycler = nullptr;  // ... or one of these
     uint8_t* data;
     size_t capacity;
     Storage* next = nullptr;  // while it waits to be freed

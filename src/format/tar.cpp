@@ -135,6 +135,20 @@ std::optional<uint64_t> parse_number(std::string_view text) {
     return value;
 }
 
+std::optional<PlainHeader> parse_plain_header(const uint8_t* block) {
+    const char type = static_cast<char>(block[type_at]);
+    const auto size = parse_number(field(block, size_at, size_size));
+    if ((type != '0' && type != '\0' && type != '7') || !size || !checksum_holds(block))
+        return std::nullopt;
+    PlainHeader header{.name = {}, .size = *size};
+    if (field(block, magic_at, 6) == std::string_view("ustar\0", 6) && block[prefix_at] != 0) {
+        header.name = until_nul(field(block, prefix_at, prefix_size));
+        header.name += '/';
+    }
+    header.name += until_nul(field(block, name_at, name_size));
+    return header;
+}
+
 // What the headers before a member said about it.
 struct TarWalker::Pending {
     uint64_t first_header = no_offset;  // of the first of them

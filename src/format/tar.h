@@ -32,6 +32,14 @@ void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& 
 // blank is 0. Nothing when it breaks the rules T5 and T6.
 std::optional<uint64_t> parse_number(std::string_view field);
 
+// What a header block of 512 bytes says about a file, when it is one of a file and says so without
+// the help of headers before it.
+struct PlainHeader {
+    std::string name;
+    uint64_t size;
+};
+std::optional<PlainHeader> parse_plain_header(const uint8_t* block);
+
 class TarWalker {
   public:
     // Counts what it accepts and passes over in `stats`.

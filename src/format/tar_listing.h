@@ -9,9 +9,10 @@ namespace shf {
 
 class TarListing final : private WindowClient {
   public:
-    // All references must outlive the listing.
-    TarListing(Source& source, const Options& options, const Cancel& cancel, Stats& stats);
-    ~TarListing() override;
+    // All references must outlive the listing. Starts at `offset`, where a header must be; the
+    // offsets of members count from there.
+    TarListing(Source& source, const Options& options, const Cancel& cancel, Stats& stats,
+               uint64_t offset = 0);
     TarListing(const TarListing&) = delete;
     TarListing& operator=(const TarListing&) = delete;
 
@@ -29,9 +30,15 @@ class TarListing final : private WindowClient {
     void leave_behind(const StorageRef& /*slab*/) override {}
     size_t next_slab_size() override { return size_t{64} * 1024; }
 
-    Pool* const pool_;
+    struct Drop {
+        void operator()(Pool* pool) const {
+            pool->close();
+            pool->drop();
+        }
+    };
+    const std::unique_ptr<Pool, Drop> pool_;
     const std::unique_ptr<Sequential> input_;
-    std::unique_ptr<Window> window_;
+    Window window_;
     TarWalker walker_;
 };
 

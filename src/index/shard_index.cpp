@@ -264,25 +264,14 @@ void ShardIndex::check() const {
     }
 }
 
-void IndexRows::add(std::string_view key, uint64_t header, const Schema& schema,
-                    std::span<const Place> members) {
+void IndexRows::add(std::string_view key, uint64_t header,
+                    const std::shared_ptr<const Schema>& schema, std::span<const Place> members) {
     if (keys_.size() + key.size() > most || offsets_.size() + members.size() > most)
         throw Error(SHF_E_LIMIT, "the index of this shard would be larger than 4 GiB",
                     "split the shard");
-    // As a rule a sample has the list of names of the one before it.
-    if (schema_.empty() || last_schema_ != schema.names) {
-        last_schema_ = schema.names;
-        const auto fresh = static_cast<uint32_t>(schema_numbers_.size());
-        const auto [place, is_new] = schema_numbers_.try_emplace(last_schema_, fresh);
-        if (is_new) {
-            schemas_ += last_schema_;
-            schemas_ += '\0';
-        }
-        last_number_ = place->second;
-    }
     keys_ += key;
     key_ends_.push_back(static_cast<uint32_t>(keys_.size()));
-    schema_.push_back(last_number_);
+    schema_.push_back(schemas_.number(schema));
     headers_.push_back(header);
     for (const Place& place : members) {
         offsets_.push_back(place.offset);
@@ -295,6 +284,8 @@ std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identit
     const auto as_bytes = [](std::string_view from) {
         return std::span(reinterpret_cast<const uint8_t*>(from.data()), from.size());
     };
+    std::string schemas;
+    for (const auto& schema : schemas_.list()) schemas += schema->names + '\0';
     Packer body;
     body.map(12);
     const auto put = [&body](std::string_view name, const auto& value) {
@@ -306,7 +297,7 @@ std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identit
     put("head", std::span<const uint8_t>(identity.head));
     put("tail", std::span<const uint8_t>(identity.tail));
     put("end", end);
-    put("schemas", as_bytes(schemas_));
+    put("schemas", as_bytes(schemas));
     put("keys", as_bytes(keys_));
     put("key_ends", key_ends_);
     put("schema", schema_);

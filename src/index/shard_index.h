@@ -4,7 +4,7 @@
 
 #include "core/memory.h"
 #include "format/little_endian.h"
-#include "sample/block.h"
+#include "sample/schema_set.h"
 
 #include <array>
 #include <cstdint>
@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace shf {
@@ -101,17 +100,15 @@ class IndexRows {
         uint64_t offset, size;  // of a member's data
     };
     // Throws Error(LIMIT) when there are more than a file can hold.
-    void add(std::string_view key, uint64_t header, const Schema& schema,
+    void add(std::string_view key, uint64_t header, const std::shared_ptr<const Schema>& schema,
              std::span<const Place> members);
     // Makes the index. `end` is where the end marker of the tar starts. Throws Error.
     [[nodiscard]] std::shared_ptr<const ShardIndex> finish(const ShardIdentity& identity,
                                                            uint64_t end) const;
 
   private:
-    std::string keys_, schemas_;
-    std::unordered_map<std::string, uint32_t> schema_numbers_;
-    std::string last_schema_;
-    uint32_t last_number_ = 0;
+    std::string keys_;
+    SchemaSet schemas_;
     std::vector<uint32_t> key_ends_, schema_;
     std::vector<uint64_t> headers_, offsets_, sizes_;
 };

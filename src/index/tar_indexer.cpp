@@ -47,7 +47,7 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
     void release() override { places_.clear(); }
 
     void sample(const GroupedSample& sample) override {
-        rows_.add(sample.key, sample.first_header, *sample.schema, places_);
+        rows_.add(sample.key, sample.first_header, sample.schema, places_);
     }
     void bad_sample(Fault fault) override { throw Error(std::move(fault)); }
 

@@ -1,0 +1,113 @@
+// shf_dataset_*, shf_index_build.
+#include "api/handles.h"
+#include "dataset/dataset.h"
+#include "index/index_store.h"
+
+#include <string>
+
+using shf::Error;
+using shf::guard;
+
+struct shf_dataset {
+    shf::Dataset dataset;
+};
+
+namespace {
+
+// Throws Error(USAGE).
+const shf::Dataset& checked(const shf_dataset* dataset) {
+    if (!dataset) throw Error(SHF_E_USAGE, "the dataset is NULL");
+    return dataset->dataset;
+}
+
+const shf::Dataset& checked(const shf_dataset* dataset, uint64_t number) {
+    const shf::Dataset& samples = checked(dataset);
+    if (number >= samples.count())
+        throw Error(SHF_E_USAGE, "number " + std::to_string(number) + " of a dataset with " +
+                                     std::to_string(samples.count()) + " samples");
+    return samples;
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t shf_dataset_open(shf_dataset** out, const char* const* urls, size_t url_count,
+                         const shf_options* options, shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&] {
+        if (!out) throw Error(SHF_E_USAGE, "shf_dataset_open: out is NULL");
+        *out = new shf_dataset{{shf::checked_urls(urls, url_count), shf::values_of(options)}};
+        return SHF_OK;
+    });
+}
+
+void shf_dataset_close(shf_dataset* dataset) {
+    delete dataset;
+}
+
+uint64_t shf_dataset_count(const shf_dataset* dataset) {
+    return dataset ? dataset->dataset.count() : 0;
+}
+
+int32_t shf_dataset_get(const shf_dataset* dataset, uint64_t number, shf_sample** out,
+                        shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&] {
+        if (!out) throw Error(SHF_E_USAGE, "shf_dataset_get: out is NULL");
+        *out = shf::handle_of(checked(dataset, number).get(static_cast<size_t>(number)));
+        return SHF_OK;
+    });
+}
+
+int32_t shf_dataset_get_many(const shf_dataset* dataset, const uint64_t* numbers, size_t count,
+                             shf_sample** out, shf_error* error) {
+    for (size_t i = 0; out && i < count; ++i) out[i] = nullptr;
+    return guard(error, [&] {
+        if (count > 0 && (!numbers || !out))
+            throw Error(SHF_E_USAGE, "shf_dataset_get_many: numbers or out is NULL");
+        for (size_t i = 0; i < count; ++i) (void)checked(dataset, numbers[i]);
+        // A public sample is the internal one.
+        checked(dataset).get_many({numbers, count}, {reinterpret_cast<shf::Sample**>(out), count});
+        return SHF_OK;
+    });
+}
+
+int32_t shf_dataset_find(const shf_dataset* dataset, const char* key, size_t key_size,
+                         uint64_t* number, shf_error* error) {
+    if (number) *number = 0;
+    return guard(error, [&] {
+        if (!number || (!key && key_size > 0))
+            throw Error(SHF_E_USAGE, "shf_dataset_find: number or key is NULL");
+        *number = checked(dataset).find({key, key_size});
+        return SHF_OK;
+    });
+}
+
+int32_t shf_dataset_shard(const shf_dataset* dataset, uint64_t number, uint64_t* shard,
+                          uint64_t* first) {
+    if (shard) *shard = 0;
+    if (first) *first = 0;
+    if (!dataset) return SHF_E_USAGE;
+    if (number >= dataset->dataset.count()) return SHF_E_NOT_FOUND;
+    const auto place = dataset->dataset.place(static_cast<size_t>(number));
+    if (shard) *shard = place.shard;
+    if (first) *first = place.first;
+    return SHF_OK;
+}
+
+int32_t shf_index_build(const char* url, const shf_options* options, shf_error* error) {
+    return guard(error, [&] {
+        if (!url) throw Error(SHF_E_USAGE, "shf_index_build: url is NULL");
+        const shf::Cancel never;
+        try {
+            shf::build_index(url, shf::values_of(options), never);
+        } catch (const Error& what) {
+            shf::Fault fault = what.fault();
+            fault.shard = shf::redact(url);
+            throw Error(std::move(fault));
+        }
+        return SHF_OK;
+    });
+}
+}

@@ -1,0 +1,50 @@
+// Keeps memory that was used for a next use, without locks: for readers that any thread and any
+// forked child may call.
+#pragma once
+
+#include "core/memory.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace shf {
+
+class Recycler {
+  public:
+    // Keeps at most `keep` bytes. One owner; release with drop(). Lives until its last piece is
+    // gone.
+    static Recycler* make(uint64_t keep);
+    void drop() noexcept;
+
+    // A piece of at least `size` bytes, undefined, page-aligned when it is large. Any thread.
+    // Throws std::bad_alloc.
+    StorageRef acquire(size_t size);
+
+  private:
+    friend class StorageRef;
+    // From 16 KiB to 32 MiB, four sizes for each power of two. The heap is good at smaller ones.
+    static constexpr size_t least_bits = 14, most_bits = 25, steps = 4;
+    static constexpr size_t classes = (most_bits - least_bits) * steps;
+    static constexpr size_t places = 256;
+
+    // A stack whose top is only nearly right: a thread that finds its place taken, or empty, does
+    // without. Nothing is ever lost, and no thread waits for another.
+    struct Shelf {
+        std::atomic<int64_t> top{0};
+        std::array<std::atomic<Storage*>, places> pieces{};
+    };
+
+    explicit Recycler(uint64_t keep) : keep_(keep) {}
+    ~Recycler();
+    void put_back(Storage* storage) noexcept;
+    static size_t shelf_for(size_t& size);
+
+    const uint64_t keep_;
+    std::atomic<uint64_t> kept_{0};
+    std::atomic<uint64_t> owners_{1};
+    std::array<Shelf, classes> shelves_;
+};
+
+}  // namespace shf

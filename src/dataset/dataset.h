@@ -1,0 +1,64 @@
+// A Dataset is the samples of many shards, by number.
+#pragma once
+
+#include "core/options.h"
+#include "dataset/dataset_shard.h"
+#include "dataset/name_table.h"
+#include "io/urls.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace shf {
+
+// Read-only and without locks once it is open: any number of threads, and forked children go on
+// with it as it is.
+class Dataset final : private Names {
+  public:
+    // Opens the shards that the URLs name, with their indexes. Throws Error.
+    Dataset(std::span<const char* const> urls, const Options& options);
+    ~Dataset() override;
+    Dataset(const Dataset&) = delete;
+    Dataset& operator=(const Dataset&) = delete;
+
+    [[nodiscard]] size_t count() const override { return first_.back(); }
+    [[nodiscard]] uint64_t shards() const { return shards_.size(); }
+    // The shard that sample `number` < count() is in, and the number of that shard's first sample.
+    struct Place {
+        size_t shard, first;
+    };
+    [[nodiscard]] Place place(size_t number) const;
+
+    // A sample, with a reference for the caller. Throws Error.
+    [[nodiscard]] Sample* get(size_t number) const;
+    // The same for many; samples[i] is number numbers[i]. Throws what was wrong with the first bad
+    // one in the list; then there are none.
+    void get_many(std::span<const uint64_t> numbers, std::span<Sample*> samples) const;
+    // The number of the one sample with this key. Throws Error: NOT_FOUND, AMBIGUOUS.
+    [[nodiscard]] size_t find(std::string_view key) const;
+
+  private:
+    [[nodiscard]] std::string_view name(size_t number) const override;
+    [[nodiscard]] const NameTable& keys() const;
+
+    const Options options_;
+    const Cancel cancel_;  // nobody asks for it
+    FileBudget budget_;
+    mutable ScratchPool scratches_;
+    struct Drop {
+        void operator()(Recycler* memory) const { memory->drop(); }
+    };
+    const std::unique_ptr<Recycler, Drop> memory_;
+    const DatasetContext context_;
+    ShardList urls_;
+    std::vector<std::unique_ptr<DatasetShard>> shards_;
+    std::vector<size_t> first_;  // of each shard, and the count of all samples
+    // Made by the first who looks for a key.
+    mutable std::atomic<const NameTable*> keys_{nullptr};
+};
+
+}  // namespace shf

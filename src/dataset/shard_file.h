@@ -1,0 +1,58 @@
+// The file of one shard of a dataset, opened when it is first needed.
+#pragma once
+
+#include "core/cancel.h"
+#include "io/source.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace shf {
+
+struct Options;
+
+// How many files a dataset keeps open; the others are opened for each read.
+class FileBudget {
+  public:
+    FileBudget();  // half of what the process may have
+    bool take() { return left_.fetch_sub(1, std::memory_order_relaxed) > 0; }
+
+  private:
+    std::atomic<int64_t> left_;
+};
+
+// Any number of threads, and forked children too; no locks.
+class ShardFile {
+  public:
+    // `source` is the open shard. The references must outlive the file.
+    ShardFile(std::string url, std::unique_ptr<Source> source, const Options& options,
+              const Cancel& cancel, FileBudget& budget);
+    ~ShardFile();
+    ShardFile(const ShardFile&) = delete;
+    ShardFile& operator=(const ShardFile&) = delete;
+
+    // An open source of the shard, for the time of a read.
+    class Lease {
+      public:
+        explicit Lease(const ShardFile& file);
+        Source& operator*() const { return *source_; }
+        Source* operator->() const { return source_; }
+
+      private:
+        std::unique_ptr<Source> own_;
+        Source* source_;
+    };
+
+  private:
+    std::unique_ptr<Source> open() const;
+
+    const std::string url_, version_;
+    const Options& options_;
+    const Cancel& cancel_;
+    FileBudget& budget_;
+    mutable std::atomic<Source*> kept_{nullptr};
+};
+
+}  // namespace shf

@@ -1,0 +1,176 @@
+#include "core/options.h"
+#include "dataset/dataset_shard.h"
+#include "format/tar_listing.h"
+#include "index/index_store.h"
+#include "sample/name.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace shf {
+
+namespace {
+
+constexpr uint64_t header_size = 512;
+// Bytes between fields that are read along rather than left out by a second call.
+constexpr uint64_t longest_gap = 4096;
+// From this size on a read goes to the same place in a page as the bytes have in the file: the
+// kernel then copies whole pages.
+constexpr size_t paged_from = 16 * 1024, page = 4096, alignment = 64;
+
+bool same_lowered(std::string_view field, std::string_view lowered) {
+    return std::equal(field.begin(), field.end(), lowered.begin(), lowered.end(),
+                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+}
+
+class TarShard final : public DatasetShard {
+  public:
+    TarShard(const std::string& url, uint64_t shard, std::unique_ptr<Source> source,
+             const DatasetContext& context)
+        : context_(context),
+          origin_(std::make_shared<Origin>(
+              Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0})),
+          index_(open_index(url, *source, context.options, context.cancel)),
+          file_(url, std::move(source), context.options, context.cancel, context.budget) {}
+
+    [[nodiscard]] size_t samples() const override { return index_->samples(); }
+    [[nodiscard]] std::string_view key(size_t sample) const override { return index_->key(sample); }
+    [[nodiscard]] uint64_t offset(size_t sample) const override { return index_->header(sample); }
+    [[nodiscard]] uint64_t bytes(size_t sample) const override {
+        uint64_t sum = 0;  // of members that lie one after another in the shard: no overflow
+        for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i)
+            sum += index_->size(i);
+        return sum;
+    }
+    [[nodiscard]] BlockRef read(size_t sample) const override;
+
+  private:
+    // Some members in one read, with the header before each.
+    struct Piece {
+        uint64_t offset, size;
+        size_t at;  // in the storage
+    };
+
+    void check_limits(size_t sample) const;
+    [[nodiscard]] bool plain(size_t member, size_t sample, const uint8_t* header) const;
+    void walk(size_t sample, Source& source) const;
+    [[nodiscard]] Error lie(size_t sample) const;
+
+    const DatasetContext& context_;
+    const std::shared_ptr<const Origin> origin_;
+    const std::shared_ptr<const ShardIndex> index_;
+    const ShardFile file_;
+};
+
+BlockRef TarShard::read(size_t sample) const {
+    check_limits(sample);
+    const size_t first = index_->first_member(sample), last = index_->first_member(sample + 1);
+    std::vector<Piece> pieces;
+    uint64_t total = 0;
+    for (size_t i = first; i < last; ++i) {
+        if (index_->offset(i) < header_size) throw lie(sample);
+        const uint64_t start = index_->offset(i) - header_size;
+        const uint64_t end = index_->offset(i) + index_->size(i);
+        if (!pieces.empty() && start - (pieces.back().offset + pieces.back().size) <= longest_gap) {
+            pieces.back().size = end - pieces.back().offset;
+        } else {
+            pieces.push_back({start, end - start, 0});
+        }
+    }
+    for (Piece& piece : pieces) {
+        const uint64_t unit = piece.size >= paged_from ? page : alignment;
+        total += (piece.offset % unit + unit - total % unit) % unit;
+        piece.at = static_cast<size_t>(total);
+        total += piece.size;
+    }
+    const ShardFile::Lease source(file_);
+    const StorageRef storage = context_.memory.acquire(static_cast<size_t>(total));
+    for (const Piece& piece : pieces)
+        if (source->read(piece.offset,
+                         {storage->data + piece.at, static_cast<size_t>(piece.size)}) < piece.size)
+            throw lie(sample);
+    std::vector<PlacedField> fields;
+    fields.reserve(last - first);
+    bool all_plain = true;
+    auto piece = pieces.begin();
+    for (size_t i = first; i < last; ++i) {
+        if (index_->offset(i) > piece->offset + piece->size) ++piece;
+        const auto at = static_cast<size_t>(piece->at + (index_->offset(i) - piece->offset));
+        all_plain = all_plain && plain(i, sample, storage->data + at - header_size);
+        fields.push_back({at, static_cast<size_t>(index_->size(i))});
+    }
+    if (!all_plain) walk(sample, *source);
+    return make_sample(index_->key(sample), index_->header(sample), origin_, index_->schema(sample),
+                       storage, fields);
+}
+
+void TarShard::check_limits(size_t sample) const {
+    const Options& options = context_.options;
+    const auto limit = [&](const char* option, uint64_t bound, uint64_t size, const char* what) {
+        if (size > bound)
+            throw Error(SHF_E_LIMIT,
+                        std::string(what) + " of " + std::to_string(size) +
+                            " bytes is larger than " + option + "=" + std::to_string(bound),
+                        std::string("raise ") + option, index_->header(sample));
+    };
+    const uint64_t size = bytes(sample);
+    limit("max_sample", options.max_sample, size, "a sample");
+    limit("memory", options.memory, size, "a sample");
+    if (size > options.max_member)
+        for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i)
+            limit("max_member", options.max_member, index_->size(i), "a member");
+}
+
+// An index says where bytes lie, never what they are: the header before them does.
+bool TarShard::plain(size_t member, size_t sample, const uint8_t* block) const {
+    const auto header = parse_plain_header(block);
+    if (!header || header->size != index_->size(member)) return false;
+    const MemberName name = split_name(header->name);
+    return name.has_key && name.key == index_->key(sample) &&
+           same_lowered(name.field,
+                        index_->schema(sample)->name(member - index_->first_member(sample)));
+}
+
+// The same for members whose names or sizes stand in headers of their own: the walker reads them.
+void TarShard::walk(size_t sample, Source& source) const {
+    Options options = context_.options;
+    options.end_marker = EndMarker::optional;
+    Stats stats;
+    const uint64_t base = index_->header(sample);
+    TarListing listing(source, options, context_.cancel, stats, base);
+    Member member;
+    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1);) {
+        if (!listing.next(member) || base + member.data_offset > index_->offset(i))
+            throw lie(sample);
+        if (base + member.data_offset == index_->offset(i)) {
+            const MemberName name = split_name(member.name);
+            if (member.kind != MemberKind::file || member.size != index_->size(i) ||
+                !name.has_key || name.key != index_->key(sample) ||
+                !same_lowered(name.field,
+                              index_->schema(sample)->name(i - index_->first_member(sample))))
+                throw lie(sample);
+            ++i;
+        }
+        listing.skip(member);
+    }
+}
+
+Error TarShard::lie(size_t sample) const {
+    return Error(Fault{.code = SHF_E_FORMAT,
+                       .offset = index_->header(sample),
+                       .shard = {},
+                       .member = escape(index_->key(sample)),
+                       .cause = "the sample is not where the index says",
+                       .help = "delete the index, or set index=rebuild"});
+}
+
+}  // namespace
+
+std::unique_ptr<DatasetShard> tar_dataset_shard(const std::string& url, uint64_t shard,
+                                                std::unique_ptr<Source> source,
+                                                const DatasetContext& context) {
+    return std::make_unique<TarShard>(url, shard, std::move(source), context);
+}
+
+}  // namespace shf
