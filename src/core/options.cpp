@@ -103,9 +103,11 @@ constexpr Row rows[] = {
      "expand braces, ::, ${NAME} and @FILE in URLs"},
     {"secure", Type::boolean, "false", "true|false", "stream archive dataset", &O::secure,
      "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
+    {"write_index", Type::boolean, "false", "true|false", "stream", &O::write_index,
+     "save the index of each plain tar that is read to its end"},
     {"index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,
      "index files: use or make them; only use them; make them anew; leave them alone"},
-    {"index_dir", Type::text, "", "folder", "dataset", &O::index_dir,
+    {"index_dir", Type::text, "", "folder", "stream dataset", &O::index_dir,
      "where index files are kept; empty: beside the shard, or in the cache folder of the user "
      "where "
      "that cannot be written"},

@@ -53,6 +53,7 @@ struct Options {
     uint64_t pipe_timeout;  // nanoseconds without data from a child, 0: none
     bool expand;
     bool secure;
+    bool write_index;
     IndexUse index;
     std::string index_dir;  // empty: beside the shard
 

@@ -135,6 +135,10 @@ std::optional<uint64_t> parse_number(std::string_view text) {
     return value;
 }
 
+uint64_t end_of(const Member& member) {
+    return member.data_offset + member.size + padding(member.size);
+}
+
 std::optional<PlainHeader> parse_plain_header(const uint8_t* block) {
     const char type = static_cast<char>(block[type_at]);
     const auto size = parse_number(field(block, size_at, size_size));

@@ -40,6 +40,9 @@ struct PlainHeader {
 };
 std::optional<PlainHeader> parse_plain_header(const uint8_t* block);
 
+// Where the next header stands after a member.
+uint64_t end_of(const Member& member);
+
 class TarWalker {
   public:
     // Counts what it accepts and passes over in `stats`.

@@ -158,6 +158,13 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
     return index;
 }
 
+std::string save_index(const std::string& url, const ShardIndex& index, const Options& options) {
+    int error = 0;
+    if (save(index, places_for(url, options), error)) return {};
+    return "the index could not be saved: " +
+           std::error_code(error, std::generic_category()).message();
+}
+
 std::string build_index(const std::string& url, const Options& options, const Cancel& cancel) {
     const auto source = open_source(url, options, cancel);
     if (!source->seekable() || !source->size())

@@ -18,6 +18,9 @@ struct Options;
 std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& source,
                                              const Options& options, const Cancel& cancel);
 
+// Saves an index where open_index looks for it. Returns what went wrong, for a log, or nothing.
+std::string save_index(const std::string& url, const ShardIndex& index, const Options& options);
+
 // Makes the index of the shard at `url` and saves it. Returns the path of the file. Throws Error;
 // IO when it could not be saved anywhere.
 std::string build_index(const std::string& url, const Options& options, const Cancel& cancel);

@@ -264,16 +264,15 @@ void ShardIndex::check() const {
     }
 }
 
-void IndexRows::add(std::string_view key, uint64_t header,
-                    const std::shared_ptr<const Schema>& schema, std::span<const Place> members) {
-    if (keys_.size() + key.size() > most || offsets_.size() + members.size() > most)
+void IndexRows::add(const GroupedSample& sample, std::span<const MemberPlace> members) {
+    if (keys_.size() + sample.key.size() > most || offsets_.size() + members.size() > most)
         throw Error(SHF_E_LIMIT, "the index of this shard would be larger than 4 GiB",
                     "split the shard");
-    keys_ += key;
+    keys_ += sample.key;
     key_ends_.push_back(static_cast<uint32_t>(keys_.size()));
-    schema_.push_back(schemas_.number(schema));
-    headers_.push_back(header);
-    for (const Place& place : members) {
+    schema_.push_back(schemas_.number(sample.schema));
+    headers_.push_back(sample.first_header);
+    for (const MemberPlace& place : members) {
         offsets_.push_back(place.offset);
         sizes_.push_back(place.size);
     }

@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 #include "format/little_endian.h"
+#include "sample/grouper.h"
 #include "sample/schema_set.h"
 
 #include <array>
@@ -96,12 +97,8 @@ class ShardIndex {
 // Collects the rows of an index.
 class IndexRows {
   public:
-    struct Place {
-        uint64_t offset, size;  // of a member's data
-    };
     // Throws Error(LIMIT) when there are more than a file can hold.
-    void add(std::string_view key, uint64_t header, const std::shared_ptr<const Schema>& schema,
-             std::span<const Place> members);
+    void add(const GroupedSample& sample, std::span<const MemberPlace> members);
     // Makes the index. `end` is where the end marker of the tar starts. Throws Error.
     [[nodiscard]] std::shared_ptr<const ShardIndex> finish(const ShardIdentity& identity,
                                                            uint64_t end) const;

@@ -33,8 +33,7 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
   private:
     bool next(Member& member) override {
         if (!listing_.next(member)) return false;
-        constexpr uint64_t block = 512;
-        end_ = member.data_offset + (member.size + block - 1) / block * block;
+        end_ = end_of(member);
         return true;
     }
     void finish() override {}
@@ -46,15 +45,13 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
     }
     void release() override { places_.clear(); }
 
-    void sample(const GroupedSample& sample) override {
-        rows_.add(sample.key, sample.first_header, sample.schema, places_);
-    }
+    void sample(const GroupedSample& sample) override { rows_.add(sample, places_); }
     void bad_sample(Fault fault) override { throw Error(std::move(fault)); }
 
     const Options& options_;
     Stats stats_;
     TarListing listing_;
-    std::vector<IndexRows::Place> places_;  // of the sample under construction
+    std::vector<MemberPlace> places_;  // of the sample under construction
     IndexRows rows_;
     uint64_t end_ = 0;
 };

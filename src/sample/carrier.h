@@ -49,9 +49,19 @@ class MemberFeed {
     virtual void release() = 0;
 };
 
+// Where a member's data lies in the (decompressed) shard.
+struct MemberPlace {
+    uint64_t offset, size;
+};
+
 // A feed that keeps the members' data.
 class Carrier : public MemberFeed {
   public:
+    // Appends the places of what was kept since release(), in order. False when it has none: the
+    // members are not plain bytes of the shard.
+    virtual bool places(std::vector<MemberPlace>& /*out*/) const { return false; }
+    // Where the end marker starts, once next() returned false.
+    [[nodiscard]] virtual uint64_t end() const { return 0; }
     // Appends where the data lies that was kept since release(), in order.
     virtual void kept(std::vector<LooseField>& out) const = 0;
 };

@@ -28,7 +28,8 @@ SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
       stats_(stats),
       sink_(sink),
       builder_(pool, cancel, single_samples,
-               [&sink](BlockRef block) { sink.deliver(std::move(block)); }) {}
+               [&sink](BlockRef block) { sink.deliver(std::move(block)); }),
+      wants_places_(sink.wants_places()) {}
 
 void SampleReader::read() {
     uint64_t samples = 0;
@@ -39,6 +40,7 @@ void SampleReader::read() {
         Grouper grouper(*carrier, options_, stats_, *this);
         grouper.run();
         samples = grouper.samples();
+        end_ = carrier->end();
         builder_.flush();
         carrier->finish();
     } catch (const Error&) {
@@ -57,6 +59,9 @@ void SampleReader::sample(const GroupedSample& sample) {
     loose_.clear();
     carrier_->kept(loose_);
     builder_.add({sample.key, sample.first_header, origin_, sample.schema, loose_});
+    if (!wants_places_) return;
+    places_.clear();
+    if (carrier_->places(places_)) sink_.found(sample, places_);
 }
 
 void SampleReader::bad_sample(Fault fault) {

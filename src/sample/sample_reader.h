@@ -21,6 +21,11 @@ class SampleSink {
     virtual void about_to_wait() = 0;
     // One sample is bad, the next one can be reached. The sample was dropped.
     virtual void bad_sample(Fault fault) = 0;
+    // Whether it wants to know where samples lie.
+    [[nodiscard]] virtual bool wants_places() const { return false; }
+    // Where the members of a whole sample lie; not called for shards whose members are not plain
+    // bytes of the file.
+    virtual void found(const GroupedSample& /*sample*/, std::span<const MemberPlace> /*places*/) {}
 };
 
 class SampleReader final : private CarrierClient, private GrouperClient {
@@ -34,6 +39,8 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     // rest of the shard cannot be trusted or reached; the whole samples before that were delivered,
     // a partial one was dropped.
     void read();
+    // Where the end marker of the shard starts, after read().
+    [[nodiscard]] uint64_t end() const { return end_; }
 
   private:
     void admit(size_t bytes) override { sink_.admit(bytes); }
@@ -55,6 +62,9 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     BlockBuilder builder_;
     Carrier* carrier_ = nullptr;  // during read()
     std::vector<LooseField> loose_;
+    const bool wants_places_;
+    std::vector<MemberPlace> places_;
+    uint64_t end_ = 0;
     size_t last_slab_size_ = 0;
 };
 

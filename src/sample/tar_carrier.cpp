@@ -33,7 +33,11 @@ class TarCarrier final : public Carrier, private WindowClient {
             stats.add(SHF_STAT_SUFFIX_MISMATCHES);
     }
 
-    bool next(Member& member) override { return walker_.next(member); }
+    bool next(Member& member) override {
+        if (!walker_.next(member)) return false;
+        end_ = end_of(member);
+        return true;
+    }
 
     void finish() override {
         input_->finish();
@@ -49,6 +53,13 @@ class TarCarrier final : public Carrier, private WindowClient {
         walker_.pass_padding(member);
         return std::nullopt;
     }
+
+    bool places(std::vector<MemberPlace>& out) const override {
+        if (report_.codec) return false;
+        for (const Row& row : rows_) out.push_back({row.offset, row.size});
+        return true;
+    }
+    [[nodiscard]] uint64_t end() const override { return end_; }
 
     void kept(std::vector<LooseField>& out) const override {
         for (const Row& row : rows_)
@@ -82,6 +93,7 @@ class TarCarrier final : public Carrier, private WindowClient {
     const std::unique_ptr<Sequential> input_;
     Window window_;
     TarWalker walker_;
+    uint64_t end_ = 0;
     std::vector<Row> rows_;
     std::vector<StorageRef> left_behind_;
 };

@@ -191,6 +191,10 @@ void Engine::fault(Fault fault, bool whole_shard) {
             std::string(shf_error_name(fault.code)) + ": " + fault.text());
 }
 
+void Engine::warn(const std::string& message) {
+    log(shared_.options, SHF_LOG_WARNING, message);
+}
+
 // The lane in front is at the end of its epoch: it goes on to the next one, or leaves.
 void Engine::end_epoch() {
     const Options& options = shared_.options;

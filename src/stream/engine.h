@@ -38,6 +38,7 @@ class Engine final : private LaneClient {
 
     bool wait(std::unique_lock<std::mutex>& lock, Lane& lane) override;
     void fault(Fault fault, bool whole_shard) override;
+    void warn(const std::string& message) override;
 
     void begin_call();
     template <typename Take>

@@ -56,6 +56,7 @@ Pull Lane::fetch_block() {
         ShardRun::Event event = std::move(events_.front());
         events_.pop_front();
         if (event.end) epoch_over_ = last_of_epoch_;
+        if (!event.warning.empty()) client_.warn(event.warning);
         if (event.block) {
             block_ = std::move(event.block);
             next_ = 0;

@@ -34,6 +34,8 @@ class LaneClient {
     virtual bool wait(std::unique_lock<std::mutex>& lock, Lane& lane) = 0;
     // A sample or a shard is bad: throws Error, or counts and returns when it is to be skipped.
     virtual void fault(Fault fault, bool whole_shard) = 0;
+    // Something for the log.
+    virtual void warn(const std::string& message) = 0;
 };
 
 class Lane {

@@ -1,6 +1,7 @@
 #include "stream/shard_run.h"
 
 #include "core/options.h"
+#include "index/index_store.h"
 #include "io/source.h"
 
 #include <algorithm>
@@ -58,7 +59,9 @@ ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn,
       turn_(turn),
       last_of_epoch_(last_of_epoch),
       origin_(
-          std::make_shared<Origin>(Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane})) {}
+          std::make_shared<Origin>(Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane})),
+      // Once is enough: in the first epoch.
+      indexed_(shared.options.write_index && epoch == shared.options.epoch) {}
 
 void ShardRun::read() noexcept {
     std::optional<Fault> fault;
@@ -70,6 +73,7 @@ void ShardRun::read() noexcept {
         SampleReader reader(*source, origin_, shared_.options, shared_.single_samples,
                             *shared_.pool, shared_.cancel, shared_.stats, *this);
         reader.read();
+        if (indexed_ && rows_) save_index(url, *source, reader.end());
     } catch (...) {
         fault = describe_exception();
     }
@@ -162,7 +166,7 @@ void ShardRun::wake_consumer() {
 }
 
 void ShardRun::deliver(BlockRef block) {
-    push({.block = std::move(block), .fault = {}});
+    push({.block = std::move(block), .fault = {}, .warning = {}});
 }
 
 void ShardRun::about_to_wait() {
@@ -175,7 +179,25 @@ void ShardRun::bad_sample(Fault fault) {
     if (shared_.options.on_error != OnError::skip_sample || !skippable(fault.code))
         throw Error(std::move(fault));
     fault.shard = origin_->url;
-    push({.block = {}, .fault = std::move(fault)});
+    indexed_ = false;
+    push({.block = {}, .fault = std::move(fault), .warning = {}});
+}
+
+void ShardRun::found(const GroupedSample& sample, std::span<const MemberPlace> places) {
+    if (!indexed_) return;
+    if (!rows_) rows_ = std::make_unique<IndexRows>();
+    rows_->add(sample, places);
+}
+
+// An index is not worth the stream: what goes wrong is only logged.
+void ShardRun::save_index(const std::string& url, Source& source, uint64_t end) {
+    if (!source.seekable()) return;
+    try {
+        warning_ = shf::save_index(url, *rows_->finish(identify(source), end), shared_.options);
+    } catch (const std::exception& error) {
+        warning_ = error.what();
+    }
+    if (!warning_.empty()) warning_ = origin_->url + ": " + warning_;
 }
 
 void ShardRun::take_events(std::deque<Event>& out) {
@@ -183,7 +205,8 @@ void ShardRun::take_events(std::deque<Event>& out) {
     queued_bytes_ = 0;
     if (!ended_) return;
     if (end_fault_) end_fault_->shard = origin_->url;
-    out.push_back({.block = {}, .fault = std::move(end_fault_), .end = true});
+    out.push_back(
+        {.block = {}, .fault = std::move(end_fault_), .end = true, .warning = std::move(warning_)});
 }
 
 }  // namespace shf

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/stats.h"
+#include "index/shard_index.h"
 #include "io/urls.h"
 #include "order/plan.h"
 #include "sample/sample_reader.h"
@@ -71,6 +72,7 @@ class ShardRun final : public SampleSink {
         BlockRef block;              // some samples, or
         std::optional<Fault> fault;  // a bad sample, or why the shard ended early
         bool end = false;            // the shard is over; the last event
+        std::string warning;         // for the log, with the last event
     };
 
     // The `turn`-th shard of a lane in an epoch.
@@ -98,6 +100,9 @@ class ShardRun final : public SampleSink {
     void about_to_wait() override;
     void is_compressed() override;
     void bad_sample(Fault fault) override;
+    [[nodiscard]] bool wants_places() const override { return indexed_; }
+    void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
+    void save_index(const std::string& url, Source& source, uint64_t end);
     [[nodiscard]] bool admitted() const;
     void push(Event event);
     void wake_consumer();
@@ -107,6 +112,9 @@ class ShardRun final : public SampleSink {
     const bool last_of_epoch_;
     // The reader's thread completes it before the first event.
     const std::shared_ptr<Origin> origin_;
+    bool indexed_;  // every sample so far is in rows_
+    std::unique_ptr<IndexRows> rows_;
+    std::string warning_;
     std::deque<Event> events_;
     bool first_ = false;  // its turn has come, or is next in its lane
     bool deep_ = false;   // compressed and not first

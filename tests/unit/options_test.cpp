@@ -176,7 +176,8 @@ TEST(Options, no_two_rows_share_a_value) {
                             &Options::pipe_timeout})
             compare(member);
         for (auto member : {&Options::shuffle_shards, &Options::resample, &Options::concat,
-                            &Options::allow_empty, &Options::expand, &Options::secure})
+                            &Options::allow_empty, &Options::expand, &Options::secure,
+                            &Options::write_index})
             compare(member);
         compare(&Options::on_error);
         compare(&Options::end_marker);
