@@ -70,6 +70,26 @@ void free_system_memory(uint8_t* data, size_t size) noexcept {
         std::free(data);
 }
 
+constexpr size_t cache_line = 64;
+static_assert(sizeof(Storage) <= cache_line);
+
+StorageRef unpooled_piece(Storage* storage, size_t size) {
+    storage->held = false;
+    storage->pool = nullptr;
+    storage->capacity = size;
+    return StorageRef(storage);
+}
+
+void free_unpooled(Storage* storage) {
+    if (storage->capacity >= huge_from) {
+        ::munmap(storage->data, storage->capacity);
+        delete storage;
+    } else {
+        storage->~Storage();
+        std::free(storage);
+    }
+}
+
 }  // namespace
 
 StorageRef::~StorageRef() {
@@ -79,31 +99,24 @@ StorageRef::~StorageRef() {
     } else if (storage_->recycler) {
         storage_->recycler->put_back(storage_);
     } else {
-        if (storage_->capacity < huge_from)
-            std::free(storage_->data);
-        else
-            ::munmap(storage_->data, storage_->capacity);
-        delete storage_;
+        free_unpooled(storage_);
     }
 }
 
 StorageRef unpooled(size_t size) {
     size = std::max<size_t>(size, 1);
-    auto storage = std::make_unique<Storage>();
-    storage->held = false;
-    storage->pool = nullptr;
-    storage->capacity = size;
-    if (size < huge_from) {
-        // The heap uses memory again, which mapping anew would not.
-        void* data = nullptr;
-        if (::posix_memalign(&data, size < mapped_from ? alignof(std::max_align_t) : page, size) !=
-            0)
-            throw std::bad_alloc();
-        storage->data = static_cast<uint8_t*>(data);
-    } else {
+    if (size >= huge_from) {
+        auto storage = std::make_unique<Storage>();
         storage->data = system_memory(size);
+        return unpooled_piece(storage.release(), size);
     }
-    return StorageRef(storage.release());
+    // The heap uses memory again, which mapping anew would not. The bookkeeping stands in front.
+    const size_t alignment = size < mapped_from ? cache_line : page;
+    void* memory = nullptr;
+    if (::posix_memalign(&memory, alignment, alignment + size) != 0) throw std::bad_alloc();
+    auto* storage = new (memory) Storage;
+    storage->data = static_cast<uint8_t*>(memory) + alignment;
+    return unpooled_piece(storage, size);
 }
 
 void StorageRef::hand_out() const {

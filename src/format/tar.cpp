@@ -144,12 +144,18 @@ std::optional<PlainHeader> parse_plain_header(const uint8_t* block) {
     const auto size = parse_number(field(block, size_at, size_size));
     if ((type != '0' && type != '\0' && type != '7') || !size || !checksum_holds(block))
         return std::nullopt;
-    PlainHeader header{.name = {}, .size = *size};
+    PlainHeader header;
+    header.size = *size;
+    header.name_size = 0;
+    const auto append = [&header](std::string_view part) {
+        std::copy(part.begin(), part.end(), header.text.data() + header.name_size);
+        header.name_size += part.size();
+    };
     if (field(block, magic_at, 6) == std::string_view("ustar\0", 6) && block[prefix_at] != 0) {
-        header.name = until_nul(field(block, prefix_at, prefix_size));
-        header.name += '/';
+        append(until_nul(field(block, prefix_at, prefix_size)));
+        append("/");
     }
-    header.name += until_nul(field(block, name_at, name_size));
+    append(until_nul(field(block, name_at, name_size)));
     return header;
 }
 

@@ -9,6 +9,7 @@
 #include "format/member.h"
 #include "format/window.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,8 +36,11 @@ std::optional<uint64_t> parse_number(std::string_view field);
 // What a header block of 512 bytes says about a file, when it is one of a file and says so without
 // the help of headers before it.
 struct PlainHeader {
-    std::string name;
     uint64_t size;
+    std::array<char, 256> text;  // longest prefix, slash, longest name
+    size_t name_size;
+
+    [[nodiscard]] std::string_view name() const { return {text.data(), name_size}; }
 };
 std::optional<PlainHeader> parse_plain_header(const uint8_t* block);
 
