@@ -81,8 +81,8 @@ ZipFault fault_in(const ZipEntry& entry, std::string_view name, const Options& o
 bool has_zip_magic(std::span<const uint8_t> head) {
     if (head.size() < 4) return false;
     const uint32_t magic = le32(head.data());
-    // A local header, an empty archive, a part of several.
-    return magic == 0x04034b50 || magic == 0x06054b50 || magic == 0x08074b50;
+    // A local header, an empty archive, an empty one with ZIP64 records, a part of several.
+    return magic == 0x04034b50 || magic == 0x06054b50 || magic == 0x06064b50 || magic == 0x08074b50;
 }
 
 bool is_zip(std::span<const uint8_t> head, std::string_view name, const Options& options) {
