@@ -234,6 +234,10 @@ void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
         }
         if (!reaching || least_end(entry) > least_end(*reaching)) reaching = &entry;
     }
+    if (first > 0 && entries_.empty())
+        throw Error(SHF_E_FORMAT,
+                    "a ZIP file without entries after " + std::to_string(first) + " other bytes",
+                    "copy the file again", 0);
     if (first > 0 && options.zip_prefix != Leniency::allow)
         throw Error(SHF_E_FORMAT,
                     std::to_string(first) + " bytes before the first entry of the ZIP file",
