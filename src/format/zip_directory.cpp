@@ -222,7 +222,8 @@ void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
         entry.limit = strict ? next : directory;
         if (has_range(entry)) next = std::min(entry.offset, directory);
     }
-    const uint64_t first = next;
+    // An entry that cannot be read stands where it says all the same.
+    const uint64_t first = entries_.empty() ? directory : std::min(at(0).offset, directory);
     ZipEntry* reaching = nullptr;  // of the entries before, the one that goes farthest
     for (size_t i = 0; i < entries_.size(); ++i) {
         ZipEntry& entry = at(i);
