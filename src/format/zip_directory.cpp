@@ -228,10 +228,14 @@ void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
     for (size_t i = 0; i < entries_.size(); ++i) {
         ZipEntry& entry = at(i);
         if (!has_range(entry)) continue;
-        if (least_end(entry) > directory) mark(entry);
         if (strict && reaching && entry.offset < least_end(*reaching)) {
             mark(entry);
             mark(*reaching);
+        }
+        if (least_end(entry) > directory) {
+            // Its size is wrong for certain, and says nothing about the entries behind it.
+            mark(entry);
+            continue;
         }
         if (!reaching || least_end(entry) > least_end(*reaching)) reaching = &entry;
     }
