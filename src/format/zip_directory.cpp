@@ -150,7 +150,7 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
         have -= done;
     }
     if (entries_.size() != end.entries) throw miscounted(directory_end);
-    find_limits(end.directory, options);
+    find_limits(end.directory, size, options);
 }
 
 // Takes one entry from the start of `bytes`, which stand at `at` of the file. Returns its length, 0
@@ -198,9 +198,10 @@ size_t ZipDirectory::parse_entry(std::span<const uint8_t> bytes, uint64_t at, ui
     return whole;
 }
 
-// Bounds every entry by the next one, and marks those that reach over their bound (Z2). The length
-// of the local extra field is not known yet: it is checked when the entry is read.
-void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
+// Bounds every entry by the next one, or by the end of the file where they may overlap, and marks
+// those that reach over their bound (Z2). The length of the local extra field is not known yet: it
+// is checked when the entry is read.
+void ZipDirectory::find_limits(uint64_t directory, uint64_t file_size, const Options& options) {
     const auto least_end = [](const ZipEntry& entry) {
         uint64_t end = 0;
         const uint64_t header = local_size + entry.name_size;
@@ -210,6 +211,7 @@ void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
         return end;
     };
     const bool strict = options.zip_overlap != Leniency::allow;
+    const uint64_t bound = strict ? directory : file_size;
     const auto mark = [](ZipEntry& entry) {
         if (entry.fault == ZipFault::none) entry.fault = ZipFault::overlap;
     };
@@ -219,7 +221,7 @@ void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
     uint64_t next = directory;
     for (size_t i = entries_.size(); i-- > 0;) {
         ZipEntry& entry = at(i);
-        entry.limit = strict ? next : directory;
+        entry.limit = strict ? next : bound;
         if (has_range(entry)) next = std::min(entry.offset, directory);
     }
     // An entry that cannot be read stands where it says all the same.
@@ -232,7 +234,7 @@ void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
             mark(entry);
             mark(*reaching);
         }
-        if (least_end(entry) > directory) {
+        if (least_end(entry) > bound) {
             // Its size is wrong for certain, and says nothing about the entries behind it.
             mark(entry);
             continue;
