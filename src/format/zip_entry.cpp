@@ -17,6 +17,7 @@ namespace {
 constexpr uint32_t local_magic = 0x04034b50, descriptor_magic = 0x08074b50;
 constexpr size_t local_size = 30;
 constexpr uint16_t has_descriptor = 1 << 3;
+constexpr uint16_t aes = 99;  // in the place of the method
 constexpr size_t longest_descriptor = 24;
 // Room for a local header as most writers make it; longer ones are read once more.
 constexpr size_t usual_header = 512;
@@ -53,7 +54,7 @@ void check_crc(const ZipEntry& entry, std::span<const uint8_t> bytes) {
 void check_local(const ZipEntry& entry, std::string_view name, std::span<const uint8_t> header) {
     const uint8_t* head = header.data();
     const uint16_t flags = le16(head + 6);
-    if ((flags & (1 << 0 | 1 << 6 | 1 << 13)) != 0)
+    if ((flags & (1 << 0 | 1 << 6 | 1 << 13)) != 0 || le16(head + 8) == aes)
         throw Error(SHF_E_UNSUPPORTED, "an encrypted entry", "decrypt it first");
     if (flags != entry.flags) throw ambiguous(versus("flags", flags, entry.flags));
     if (le16(head + 8) != entry.method)
