@@ -49,13 +49,14 @@ ZipFault read_zip64(std::span<const uint8_t> extra, ZipSizes& sizes, ZipHeader h
     return ZipFault::none;
 }
 
-// Whether the Info-ZIP Unicode path field (APPNOTE 4.6.9) counts and says another name.
+// Whether the Info-ZIP Unicode path field (APPNOTE 4.6.9) counts and says another name, or one that
+// is no text.
 bool other_name(std::span<const uint8_t> extra, std::string_view name) {
     if (extra.size() < 5 || extra[0] != 1) return false;
     const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t*>(name.data()), name.size());
     if (le32(&extra[1]) != crc32(raw)) return false;
     const auto unicode = extra.subspan(5);
-    return !std::equal(unicode.begin(), unicode.end(), raw.begin(), raw.end());
+    return !std::equal(unicode.begin(), unicode.end(), raw.begin(), raw.end()) || !is_utf8(name);
 }
 
 }  // namespace
