@@ -210,14 +210,15 @@ void Archive::read_many(std::span<const uint64_t> positions,
     if (wanted == 0) wanted = std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 4);
     wanted = std::min({wanted, bytes / least_per_thread + 1, uint64_t{positions.size() / 8 + 1}});
     std::vector<std::thread> threads;
+    sigset_t all, before;  // the program's handlers run on the program's threads
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-        sigset_t all, before;  // the program's handlers run on the program's threads
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
+        threads.reserve(static_cast<size_t>(wanted));
         for (uint64_t i = 1; i < wanted; ++i) threads.emplace_back(work);
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    } catch (const std::system_error&) {  // then with fewer
+    } catch (const std::exception&) {  // then with fewer
     }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     work();
     for (std::thread& thread : threads) thread.join();
     if (fault) {
