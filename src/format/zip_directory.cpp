@@ -23,7 +23,8 @@ static_assert(piece_size > central_size + 3 * 65535);
 
 constexpr uint64_t largest = std::numeric_limits<int64_t>::max();
 constexpr uint8_t newest_version = 63;
-// A deflate block of one bit per 258 bytes is the densest (RFC 1951, 3.2.5).
+// Two bits for 258 bytes are the densest that deflate has: a length and a distance of one bit each
+// (RFC 1951, 3.2.5).
 constexpr uint64_t deflate_ratio = 1032;
 constexpr uint64_t ratio_free = uint64_t{64} << 20;  // as for the streams of filters
 
