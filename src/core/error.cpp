@@ -40,6 +40,15 @@ size_t utf8_length(std::string_view bytes) {
 
 }  // namespace
 
+bool is_utf8(std::string_view bytes) noexcept {
+    while (!bytes.empty()) {
+        const size_t length = utf8_length(bytes);
+        if (length == 0) return false;
+        bytes.remove_prefix(length);
+    }
+    return true;
+}
+
 std::string escape(std::string_view bytes) {
     constexpr size_t longest = 200;
     static constexpr char hex[] = "0123456789abcdef";

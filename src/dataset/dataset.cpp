@@ -96,7 +96,7 @@ void Dataset::get_many(std::span<const uint64_t> numbers, std::span<Sample*> sam
 const NameTable& Dataset::keys() const {
     if (const NameTable* table = keys_.load(std::memory_order_acquire)) return *table;
     const Names& names = *this;
-    auto fresh = std::make_unique<const NameTable>(names);
+    auto fresh = std::make_unique<const NameTable>(names, "there is no sample with this key");
     const NameTable* other = nullptr;
     if (keys_.compare_exchange_strong(other, fresh.get(), std::memory_order_acq_rel))
         return *fresh.release();

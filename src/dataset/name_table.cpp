@@ -22,7 +22,8 @@ uint64_t random_key() {
 
 }  // namespace
 
-NameTable::NameTable(const Names& names) : names_(names), key_(random_key()) {
+NameTable::NameTable(const Names& names, const char* missing)
+    : names_(names), missing_(missing), key_(random_key()) {
     const size_t count = names.count();
     if (count >= free)
         throw Error(SHF_E_LIMIT, std::to_string(count) + " names are more than this version reads",
@@ -76,7 +77,7 @@ size_t NameTable::find(std::string_view name) const {
         throw Error(Fault{.code = SHF_E_NOT_FOUND,
                           .shard = {},
                           .member = escape(name),
-                          .cause = "there is none of this name",
+                          .cause = missing_,
                           .help = {}});
     if (slot->duplicated != 0) ambiguous(name);
     return slot->position;

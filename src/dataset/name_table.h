@@ -21,8 +21,8 @@ class Names {
 class NameTable {
   public:
     // The names must outlive the table. Takes 8 bytes for each of at most 2^31 - 1 names, times up
-    // to 8/3. Throws Error(LIMIT).
-    explicit NameTable(const Names& names);
+    // to 8/3. `missing` is what find() says of other names. Throws Error(LIMIT).
+    NameTable(const Names& names, const char* missing);
 
     // The position of the one thing of that name. Throws Error: NOT_FOUND, AMBIGUOUS.
     [[nodiscard]] size_t find(std::string_view name) const;
@@ -42,6 +42,7 @@ class NameTable {
     [[noreturn]] void ambiguous(std::string_view name) const;
 
     const Names& names_;
+    const char* const missing_;
     const uint64_t key_;
     std::vector<Slot> slots_;  // a power of two of them, at most three quarters in use
 };

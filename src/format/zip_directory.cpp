@@ -23,7 +23,8 @@ static_assert(piece_size > central_size + 3 * 65535);
 
 constexpr uint64_t largest = std::numeric_limits<int64_t>::max();
 constexpr uint8_t newest_version = 63;
-// A deflate block of one bit per 258 bytes is the densest (RFC 1951, 3.2.5).
+// Two bits for 258 bytes are the densest that deflate has: a length and a distance of one bit each
+// (RFC 1951, 3.2.5).
 constexpr uint64_t deflate_ratio = 1032;
 constexpr uint64_t ratio_free = uint64_t{64} << 20;  // as for the streams of filters
 
@@ -81,8 +82,8 @@ ZipFault fault_in(const ZipEntry& entry, std::string_view name, const Options& o
 bool has_zip_magic(std::span<const uint8_t> head) {
     if (head.size() < 4) return false;
     const uint32_t magic = le32(head.data());
-    // A local header, an empty archive, a part of several.
-    return magic == 0x04034b50 || magic == 0x06054b50 || magic == 0x08074b50;
+    // A local header, an empty archive, an empty one with ZIP64 records, a part of several.
+    return magic == 0x04034b50 || magic == 0x06054b50 || magic == 0x06064b50 || magic == 0x08074b50;
 }
 
 bool is_zip(std::span<const uint8_t> head, std::string_view name, const Options& options) {
@@ -150,7 +151,7 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
         have -= done;
     }
     if (entries_.size() != end.entries) throw miscounted(directory_end);
-    find_limits(end.directory, options);
+    find_limits(end.directory, size, options);
 }
 
 // Takes one entry from the start of `bytes`, which stand at `at` of the file. Returns its length, 0
@@ -198,9 +199,10 @@ size_t ZipDirectory::parse_entry(std::span<const uint8_t> bytes, uint64_t at, ui
     return whole;
 }
 
-// Bounds every entry by the next one, and marks those that reach over their bound (Z2). The length
-// of the local extra field is not known yet: it is checked when the entry is read.
-void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
+// Bounds every entry by the next one, or by the end of the file where they may overlap, and marks
+// those that reach over their bound (Z2). The length of the local extra field is not known yet: it
+// is checked when the entry is read.
+void ZipDirectory::find_limits(uint64_t directory, uint64_t file_size, const Options& options) {
     const auto least_end = [](const ZipEntry& entry) {
         uint64_t end = 0;
         const uint64_t header = local_size + entry.name_size;
@@ -210,6 +212,7 @@ void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
         return end;
     };
     const bool strict = options.zip_overlap != Leniency::allow;
+    const uint64_t bound = strict ? directory : file_size;
     const auto mark = [](ZipEntry& entry) {
         if (entry.fault == ZipFault::none) entry.fault = ZipFault::overlap;
     };
@@ -219,21 +222,30 @@ void ZipDirectory::find_limits(uint64_t directory, const Options& options) {
     uint64_t next = directory;
     for (size_t i = entries_.size(); i-- > 0;) {
         ZipEntry& entry = at(i);
-        entry.limit = strict ? next : directory;
+        entry.limit = strict ? next : bound;
         if (has_range(entry)) next = std::min(entry.offset, directory);
     }
-    const uint64_t first = next;
+    // An entry that cannot be read stands where it says all the same.
+    const uint64_t first = entries_.empty() ? directory : std::min(at(0).offset, directory);
     ZipEntry* reaching = nullptr;  // of the entries before, the one that goes farthest
     for (size_t i = 0; i < entries_.size(); ++i) {
         ZipEntry& entry = at(i);
         if (!has_range(entry)) continue;
-        if (least_end(entry) > directory) mark(entry);
         if (strict && reaching && entry.offset < least_end(*reaching)) {
             mark(entry);
             mark(*reaching);
         }
+        if (least_end(entry) > bound) {
+            // Its size is wrong for certain, and says nothing about the entries behind it.
+            mark(entry);
+            continue;
+        }
         if (!reaching || least_end(entry) > least_end(*reaching)) reaching = &entry;
     }
+    if (first > 0 && entries_.empty())
+        throw Error(SHF_E_FORMAT,
+                    "a ZIP file without entries after " + std::to_string(first) + " other bytes",
+                    "copy the file again", 0);
     if (first > 0 && options.zip_prefix != Leniency::allow)
         throw Error(SHF_E_FORMAT,
                     std::to_string(first) + " bytes before the first entry of the ZIP file",

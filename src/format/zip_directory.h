@@ -41,7 +41,7 @@ enum class ZipFault : uint8_t {
 
 struct ZipEntry {
     uint64_t offset;       // of its local header in the file
-    uint64_t limit;        // where the next entry starts, or the directory
+    uint64_t limit;        // where the next entry starts, or the directory; see find_limits
     uint64_t stored_size;  // in the file
     uint64_t size;
     uint64_t name_at;  // in the names of the directory
@@ -83,7 +83,7 @@ class ZipDirectory {
   private:
     size_t parse_entry(std::span<const uint8_t> bytes, uint64_t at, uint64_t base,
                        const Options& options);
-    void find_limits(uint64_t directory, const Options& options);
+    void find_limits(uint64_t directory, uint64_t file_size, const Options& options);
 
     std::vector<ZipEntry> entries_;
     std::string names_;

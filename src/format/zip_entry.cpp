@@ -17,6 +17,7 @@ namespace {
 constexpr uint32_t local_magic = 0x04034b50, descriptor_magic = 0x08074b50;
 constexpr size_t local_size = 30;
 constexpr uint16_t has_descriptor = 1 << 3;
+constexpr uint16_t aes = 99;  // in the place of the method
 constexpr size_t longest_descriptor = 24;
 // Room for a local header as most writers make it; longer ones are read once more.
 constexpr size_t usual_header = 512;
@@ -53,7 +54,7 @@ void check_crc(const ZipEntry& entry, std::span<const uint8_t> bytes) {
 void check_local(const ZipEntry& entry, std::string_view name, std::span<const uint8_t> header) {
     const uint8_t* head = header.data();
     const uint16_t flags = le16(head + 6);
-    if ((flags & (1 << 0 | 1 << 6 | 1 << 13)) != 0)
+    if ((flags & (1 << 0 | 1 << 6 | 1 << 13)) != 0 || le16(head + 8) == aes)
         throw Error(SHF_E_UNSUPPORTED, "an encrypted entry", "decrypt it first");
     if (flags != entry.flags) throw ambiguous(versus("flags", flags, entry.flags));
     if (le16(head + 8) != entry.method)
@@ -84,21 +85,28 @@ void check_local(const ZipEntry& entry, std::string_view name, std::span<const u
 // Z5: CRC and sizes once more behind the data, with or without signature, in 32 or 64 bits (APPNOTE
 // 4.3.9). `tail` is what stands between the data and the next entry, or the start of it.
 void check_descriptor(const ZipEntry& entry, std::span<const uint8_t> tail) {
-    for (const bool with_magic : {true, false}) {
-        auto rest = tail;
-        if (with_magic) {
-            if (rest.size() < 4 || le32(rest.data()) != descriptor_magic) continue;
-            rest = rest.subspan(4);
+    bool cut = false;
+    for (const size_t width : {4, 8}) {
+        if (width == 4 && std::max(entry.stored_size, entry.size) > UINT32_MAX) continue;
+        for (const bool with_magic : {true, false}) {
+            std::array<uint8_t, longest_descriptor> right;
+            size_t size = 0;
+            const auto put = [&](uint64_t value, size_t bytes) {
+                for (; bytes > 0; --bytes, value >>= 8) right[size++] = value & 0xff;
+            };
+            if (with_magic) put(descriptor_magic, 4);
+            put(entry.crc, 4);
+            put(entry.stored_size, width);
+            put(entry.size, width);
+            if (!std::equal(right.begin(),
+                            right.begin() + static_cast<ptrdiff_t>(std::min(size, tail.size())),
+                            tail.begin()))
+                continue;
+            if (tail.size() >= size) return;
+            cut = true;
         }
-        if (rest.size() < 12 || le32(rest.data()) != entry.crc) continue;
-        const uint8_t* sizes = &rest[4];
-        if (le32(sizes) == (entry.stored_size & UINT32_MAX) &&
-            le32(sizes + 4) == (entry.size & UINT32_MAX) &&
-            std::max(entry.stored_size, entry.size) <= UINT32_MAX)
-            return;
-        if (rest.size() >= 20 && le64(sizes) == entry.stored_size && le64(sizes + 8) == entry.size)
-            return;
     }
+    if (cut) throw outside();
     throw ambiguous("the data descriptor is not what the directory says");
 }
 

@@ -49,13 +49,14 @@ ZipFault read_zip64(std::span<const uint8_t> extra, ZipSizes& sizes, ZipHeader h
     return ZipFault::none;
 }
 
-// Whether the Info-ZIP Unicode path field (APPNOTE 4.6.9) counts and says another name.
+// Whether the Info-ZIP Unicode path field (APPNOTE 4.6.9) counts and says another name, or one that
+// is no text.
 bool other_name(std::span<const uint8_t> extra, std::string_view name) {
     if (extra.size() < 5 || extra[0] != 1) return false;
     const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t*>(name.data()), name.size());
     if (le32(&extra[1]) != crc32(raw)) return false;
     const auto unicode = extra.subspan(5);
-    return !std::equal(unicode.begin(), unicode.end(), raw.begin(), raw.end());
+    return !std::equal(unicode.begin(), unicode.end(), raw.begin(), raw.end()) || !is_utf8(name);
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ bool other_name(std::span<const uint8_t> extra, std::string_view name) {
 ZipFault read_zip_extra(std::span<const uint8_t> extra, std::string_view name, ZipSizes& sizes,
                         ZipHeader header) {
     ZipFault fault = ZipFault::none;
-    bool zip64 = false;
+    bool zip64 = false, renamed = false;
     while (extra.size() >= 4) {
         const uint16_t id = le16(extra.data());
         const size_t size = le16(&extra[2]);
@@ -72,18 +73,19 @@ ZipFault read_zip_extra(std::span<const uint8_t> extra, std::string_view name, Z
         if (id == zip64_extra) {
             if (zip64) return ZipFault::zip64_twice;
             zip64 = true;
-            if (fault == ZipFault::none) fault = read_zip64(body, sizes, header);
+            fault = read_zip64(body, sizes, header);
         } else if (id == unicode_name_extra && header == ZipHeader::central &&
                    other_name(body, name)) {
-            fault = ZipFault::unicode_name;
+            renamed = true;
         }
         extra = extra.subspan(4 + size);
     }
     // Some writers align data with up to three zero bytes.
     if (std::any_of(extra.begin(), extra.end(), [](uint8_t byte) { return byte != 0; }))
         return ZipFault::extra_field;
-    if (fault == ZipFault::none && !zip64 && sizes.has_sentinel()) return ZipFault::zip64_missing;
-    return fault;
+    if (!zip64 && sizes.has_sentinel()) return ZipFault::zip64_missing;
+    // Last, so that it hides no fault of the sizes.
+    return fault == ZipFault::none && renamed ? ZipFault::unicode_name : fault;
 }
 
 }  // namespace shf

@@ -8,7 +8,7 @@
 #include <lzma.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <new>
 
 namespace shf {
@@ -70,64 +70,64 @@ void decode_frame(Codec& codec, std::span<const uint8_t> in, std::span<uint8_t> 
 }
 
 // LZMA1 without a container of its own (APPNOTE 5.8.8): version, length of the properties,
-// properties, data; flag bit 1 says that an end mark follows the data.
+// properties, data; flag bit 1 says that an end mark follows the data. Without one only a decoder
+// that knows the size can tell where the data ends, so liblzma gets the header of a .lzma file:
+// properties and size, all ones when the mark is to tell it.
 void decode_lzma(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
                  const Options& options) {
-    constexpr size_t head_size = 4, properties_size = 5;
+    constexpr size_t head_size = 4, properties_size = 5, size_size = 8;
     if (in.size() < head_size + properties_size || le16(&in[2]) != properties_size)
         throw damaged("a damaged LZMA header");
-    lzma_filter filters[2] = {{LZMA_FILTER_LZMA1, nullptr}, {LZMA_VLI_UNKNOWN, nullptr}};
-    if (lzma_properties_decode(&filters[0], nullptr, &in[head_size], properties_size) != LZMA_OK)
-        throw damaged("a damaged LZMA header");
-    struct Free {
-        void operator()(void* memory) const { std::free(memory); }
-    };
-    const std::unique_ptr<void, Free> owned(filters[0].options);
-    const auto* properties = static_cast<const lzma_options_lzma*>(filters[0].options);
-    if (properties->dict_size > options.max_window)
+    const uint32_t window = le32(&in[head_size + 1]);
+    if (window > options.max_window)
         throw Error(SHF_E_LIMIT,
-                    "the data needs a window of " + std::to_string(properties->dict_size) +
+                    "the data needs a window of " + std::to_string(window) +
                         " bytes, max_window is " + std::to_string(options.max_window),
                     "raise max_window");
+    const bool has_mark = (entry.flags & (1 << 1)) != 0;
+    std::array<uint8_t, properties_size + size_size> header;
+    std::copy_n(&in[head_size], properties_size, header.begin());
+    uint64_t size = has_mark ? UINT64_MAX : out.size();
+    for (size_t i = properties_size; i < header.size(); ++i, size >>= 8) header[i] = size & 0xff;
+    in = in.subspan(head_size + properties_size);
+
     lzma_stream stream = LZMA_STREAM_INIT;
-    switch (lzma_raw_decoder(&stream, filters)) {
-        case LZMA_OK: break;
-        case LZMA_MEM_ERROR: throw std::bad_alloc();
-        default: throw damaged("a damaged LZMA header");
-    }
+    if (lzma_alone_decoder(&stream, UINT64_MAX) != LZMA_OK) throw std::bad_alloc();
     struct End {
         lzma_stream& stream;
         ~End() { lzma_end(&stream); }
     } const end{stream};
-    in = in.subspan(head_size + properties_size);
+    uint8_t excess = 0;
+    stream.next_in = header.data();
+    stream.avail_in = header.size();
+    stream.next_out = &excess;  // it wants some room even for the header
+    stream.avail_out = 1;
+    switch (lzma_code(&stream, LZMA_RUN)) {
+        case LZMA_OK: break;
+        case LZMA_MEM_ERROR: throw std::bad_alloc();
+        default: throw damaged("a damaged LZMA header");
+    }
     stream.next_in = in.data();
     stream.avail_in = in.size();
     stream.next_out = out.data();
     stream.avail_out = out.size();
-    const bool has_mark = (entry.flags & (1 << 1)) != 0;
-    lzma_ret result = LZMA_OK;
-    while (result == LZMA_OK && stream.avail_out > 0) {
+    for (;;) {
+        if (stream.total_out == out.size()) {
+            // All is there: now the end, and nothing but that.
+            stream.next_out = &excess;
+            stream.avail_out = 1;
+        }
         const uint64_t before = stream.total_in + stream.total_out;
-        result = lzma_code(&stream, LZMA_RUN);
-        if (result == LZMA_OK && stream.total_in + stream.total_out == before)
-            result = LZMA_BUF_ERROR;
+        const lzma_ret result = lzma_code(&stream, LZMA_RUN);
+        if (stream.total_out > out.size()) throw too_long(out.size());
+        if (result == LZMA_STREAM_END) break;
+        if (result == LZMA_MEM_ERROR) throw std::bad_alloc();
+        if (result != LZMA_OK && result != LZMA_BUF_ERROR) throw damaged("damaged LZMA data");
+        if (stream.total_in + stream.total_out > before) continue;
+        if (stream.total_out < out.size()) throw too_short(stream.total_out, out.size());
+        throw damaged("LZMA data without its end");
     }
-    uint8_t excess = 0;
-    if (result == LZMA_OK) {
-        // All is there: now the end mark, and nothing but that.
-        stream.next_out = &excess;
-        stream.avail_out = 1;
-        result = lzma_code(&stream, LZMA_FINISH);
-        if (stream.avail_out == 0) throw too_long(out.size());
-        if (has_mark && result != LZMA_STREAM_END) throw damaged("LZMA data without its end mark");
-        if (result == LZMA_DATA_ERROR) throw damaged("damaged LZMA data");
-    } else if (result == LZMA_MEM_ERROR) {
-        throw std::bad_alloc();
-    } else if (result == LZMA_STREAM_END || result == LZMA_BUF_ERROR) {
-        if (stream.avail_out > 0) throw too_short(out.size() - stream.avail_out, out.size());
-    } else {
-        throw damaged("damaged LZMA data");
-    }
+    if (stream.total_out < out.size()) throw too_short(stream.total_out, out.size());
     if (stream.avail_in > 0) throw left_over(stream.avail_in);
 }
 
