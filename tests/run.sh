@@ -146,8 +146,9 @@ python=$environment/bin/python
 make_environment() {
     [ -x "$python" ] || python3 -m venv "$environment" || return 1
     "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt || return 1
-    # The peers of the benchmark.
-    $fast || "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/bench/requirements.txt
+    # The peers of the benchmark, and PyTorch.
+    $fast || "$environment/bin/pip" install --quiet --disable-pip-version-check \
+        -r tests/bench/requirements.txt -r tests/python/requirements-torch.txt
 }
 need "Python environment" make_environment
 need "pip install ." "$environment/bin/pip" install --quiet --disable-pip-version-check \

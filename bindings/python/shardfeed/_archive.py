@@ -259,9 +259,10 @@ class Archive(Sequence[Member]):
         """Reads members to where there is room for each."""
         holder = self._opened()
         error = ffi.new("shf_error *")
-        buffers = ffi.cast("void **", ffi.new("uintptr_t[]", addresses))
+        buffers = ffi.new("uintptr_t[]", addresses)
         native = ffi.new("uint64_t[]", positions)
-        if lib.shf_archive_read_many(holder[0], native, len(positions), buffers, error):
+        pointers = ffi.cast("void **", buffers)  # does not keep them
+        if lib.shf_archive_read_many(holder[0], native, len(positions), pointers, error):
             raise self._failure(error)
 
     def open(self, where: Where) -> io.BytesIO:
