@@ -167,7 +167,8 @@ check "ruff format" "$environment/bin/ruff" format --check .
 check "mypy" "$environment/bin/mypy" bindings/python/shardfeed
 bench_smoke() {
     "$python" tests/bench/run.py --build "$plain" --scale 0.01 --repeat 1 --python "$python" \
-        --json "$build/bench.json"
+        --json "$build/bench.json" &&
+        "$python" tests/bench/random_access.py --scale 0.01 --repeat 1 --json "$build/random.json"
 }
 $fast || check "benchmark, small" bench_smoke
 
