@@ -146,8 +146,9 @@ python=$environment/bin/python
 make_environment() {
     [ -x "$python" ] || python3 -m venv "$environment" || return 1
     "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt || return 1
-    # The peers of the benchmark.
-    $fast || "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/bench/requirements.txt
+    # The peers of the benchmark, and PyTorch.
+    $fast || "$environment/bin/pip" install --quiet --disable-pip-version-check \
+        -r tests/bench/requirements.txt -r tests/python/requirements-torch.txt
 }
 need "Python environment" make_environment
 need "pip install ." "$environment/bin/pip" install --quiet --disable-pip-version-check \
@@ -166,7 +167,8 @@ check "ruff format" "$environment/bin/ruff" format --check .
 check "mypy" "$environment/bin/mypy" bindings/python/shardfeed
 bench_smoke() {
     "$python" tests/bench/run.py --build "$plain" --scale 0.01 --repeat 1 --python "$python" \
-        --json "$build/bench.json"
+        --json "$build/bench.json" &&
+        "$python" tests/bench/random_access.py --scale 0.01 --repeat 1 --json "$build/random.json"
 }
 $fast || check "benchmark, small" bench_smoke
 

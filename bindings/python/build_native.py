@@ -1,8 +1,8 @@
-"""Writes the C source of shardfeed._native: build_native.py HEADER OUTPUT.
+"""Writes the C source of shardfeed._native: build_native.py HEADER... OUTPUT.
 
 The header is the only description of the library. cffi reads it after the lines that start with '#'
 and the two __cplusplus blocks are dropped; the C compiler reads it as it is and checks every
-declaration (cffi's out-of-line API mode, cffi 1.15.1 or later).
+declaration (cffi's out-of-line API mode, cffi 1.15.1 or later). archive_calls.h is read likewise.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ extern "Python" int32_t python_url(void *ctx, const char *url, size_t size);
 DESTRUCTORS = """
 void python_close_stream(shf_stream **holder);
 void python_unref_block(shf_block **holder);
+void python_close_archive(shf_archive **holder);
 """
 SOURCE = """
-#include <shardfeed.h>
+#include "archive_calls.h"
 static void python_close_stream(shf_stream **holder) { shf_stream_close(*holder); }
 static void python_unref_block(shf_block **holder) { shf_block_unref(*holder); }
+static void python_close_archive(shf_archive **holder) { shf_archive_close(*holder); }
 """
 
 
@@ -38,11 +40,11 @@ def declarations(header: str) -> str:
 
 
 def main() -> None:
-    header_path, output_path = sys.argv[1:]
-    with open(header_path, encoding="utf-8") as file:
-        header = file.read()
+    *header_paths, output_path = sys.argv[1:]
     ffi = cffi.FFI()
-    ffi.cdef(declarations(header))
+    for path in header_paths:
+        with open(path, encoding="utf-8") as file:
+            ffi.cdef(declarations(file.read()))
     ffi.cdef(CALLBACKS)
     ffi.cdef(DESTRUCTORS)
     ffi.set_source("shardfeed._native", SOURCE)

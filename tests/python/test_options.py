@@ -10,24 +10,25 @@ from conftest import tar_of
 STUB = Path(shardfeed.__file__).with_name("_native.pyi")
 
 
-def stub_keywords() -> dict[str, str]:
-    """Name -> annotation, as type checkers and editors see the keywords of Stream."""
+def stub_keywords(name: str) -> dict[str, str]:
+    """Name -> annotation, as type checkers and editors see the keywords of Stream or Archive."""
     tree = ast.parse(STUB.read_text())
     (options,) = (
-        node
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and node.name == "StreamOptions"
+        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name
     )
     return {node.target.id: ast.unparse(node.annotation) for node in options.body}
 
 
-def test_stub_keywords_are_the_options_of_the_library():
+@pytest.mark.parametrize(
+    ("opener", "stub"), [("stream", "StreamOptions"), ("archive", "ArchiveOptions")]
+)
+def test_stub_keywords_are_the_options_of_the_library(opener, stub):
     described = {
         option["name"]: option
         for option in shardfeed.options()
-        if "stream" in option["openers"] and option["name"] != "timeout"
+        if opener in option["openers"] and option["name"] != "timeout"
     }
-    stubs = stub_keywords()
+    stubs = stub_keywords(stub)
     assert list(stubs) == list(described)
     types = {
         "bool": "bool | str",
@@ -45,11 +46,16 @@ def test_options_describe_themselves():
         assert set(option) == {"name", "type", "default", "range", "openers", "help"}
         assert option["help"]
         assert "\n" not in option["help"]
+        assert set(option["openers"].split()) <= {"stream", "archive"}
 
 
 def test_every_default_is_accepted(tmp_path):
     path = tar_of(3, tmp_path / "t.tar")
-    defaults = {option["name"]: option["default"] for option in shardfeed.options()}
+    defaults = {
+        option["name"]: option["default"]
+        for option in shardfeed.options()
+        if "stream" in option["openers"]
+    }
     assert len(list(shardfeed.Stream(path, **defaults))) == 3
 
 

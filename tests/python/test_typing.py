@@ -13,6 +13,7 @@ import shardfeed
 pytest.importorskip("mypy")
 pytestmark = pytest.mark.slow
 
+SETTINGS = Path(__file__).parents[2] / "pyproject.toml"
 FOLDER = Path(shardfeed.__file__).parent.parent
 # mypy finds an installed package by itself and refuses to be told where; one in a folder of its
 # own it does not find.
@@ -32,12 +33,27 @@ def train(urls: list[Path]) -> int:
             copied: dict[str, bytes] = sample.to_dict()
     counters: dict[str, int] = stream.stats()
     return counters["samples"]
+
+def look(source: Path | bytes) -> int:
+    with shardfeed.Archive(source, zip_prefix="allow") as archive:
+        data: bytes = archive.read(5) + archive.read("name") + archive["name"].read()
+        views: list[memoryview] = archive.read_many([1, 2])
+        members: list[shardfeed.Member] = archive[1:5]
+        size: int = sum(member.size for member in archive)
+        crc: int | None = archive[0].crc32
+        archive.readinto(0, bytearray(5))
+        with archive.open(b"name") as file:
+            file.seek(0)
+    return size
 """
 BAD = {
     'shardfeed.Stream("x.tar", shufle=1)': "Unexpected keyword",
     'shardfeed.Stream("x.tar", on_error="ignore")': "incompatible type",
     "shardfeed.Stream(5)": "incompatible type",
     'next(iter(shardfeed.Stream("x.tar")))["jpg"] = b""': "Unsupported target",
+    'shardfeed.Archive("x.zip", shuffle=1)': "Unexpected keyword",
+    'shardfeed.Archive("x.zip")[0] = b""': "Unsupported target",
+    'shardfeed.Archive("x.zip").read(1.5)': "incompatible type",
 }
 
 
@@ -55,7 +71,8 @@ def run(tmp_path: Path, *arguments: str) -> str:
 
 def test_package_and_good_program(tmp_path):
     (tmp_path / "good.py").write_text(GOOD)
-    assert "Success" in run(tmp_path, "mypy", "--strict", "-p", "shardfeed")
+    package = "mypy", "--config-file", str(SETTINGS), "-p", "shardfeed"
+    assert "Success" in run(tmp_path, *package)
     assert "Success" in run(tmp_path, "mypy", "--strict", "good.py")
 
 

@@ -1,4 +1,4 @@
-"""shardfeed: feeds machine-learning training from tar shards.
+"""shardfeed: feeds machine-learning training from tar and ZIP files.
 
     import shardfeed
 
@@ -6,11 +6,17 @@
         for sample in stream:
             image, label = sample["jpg"], int(bytes(sample["cls"]))
 
-A sample is a Mapping from field name to a read-only memoryview, with .key and .shard. Options of a
-stream are listed by shardfeed.options(). All errors are shardfeed.Error, and also the built-in ones
-people catch.
+A sample is a Mapping from field name to a read-only memoryview, with .key and .shard.
+
+    with shardfeed.Archive("images.zip") as archive:
+        archive.read("img_000.png"), archive[5].read(), archive.read_many([7, 5, 8])
+
+An archive gives the members of one tar or ZIP file in any order; shardfeed.torch has a data set
+over it. Options are listed by shardfeed.options(). All errors are shardfeed.Error, and also the
+built-in ones people catch.
 """
 
+from ._archive import Archive, Member
 from ._errors import (
     AccessError,
     AmbiguousError,
@@ -26,6 +32,7 @@ from ._errors import (
     LimitError,
     NetPermanentError,
     NetTransientError,
+    NoMemberError,
     NoMemoryError,
     NoSpaceError,
     NotFoundError,
@@ -49,6 +56,7 @@ __version__: str = _ffi.string(_lib.shf_version_string()).decode("ascii")
 __all__ = [
     "AccessError",
     "AmbiguousError",
+    "Archive",
     "AuthError",
     "CancelledError",
     "ChangedError",
@@ -59,8 +67,10 @@ __all__ = [
     "IntegrityError",
     "InternalError",
     "LimitError",
+    "Member",
     "NetPermanentError",
     "NetTransientError",
+    "NoMemberError",
     "NoMemoryError",
     "NoSpaceError",
     "NotFoundError",

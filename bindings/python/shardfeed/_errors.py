@@ -178,6 +178,12 @@ class UsageError(Error, ValueError):
     code = lib.SHF_E_USAGE
 
 
+class NoMemberError(Error, KeyError):
+    """An archive has no member of that name."""
+
+    code = lib.SHF_E_NOT_FOUND
+
+
 class ForkedError(Error, RuntimeError):
     """The object belongs to the parent process."""
 
@@ -212,6 +218,7 @@ _CLASSES: dict[int, type[Error]] = {
         TimeoutError,
         ChildError,
         UsageError,
+        NoMemberError,
         ForkedError,
         InternalError,
     )

@@ -4,6 +4,8 @@
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict, TypeVar, type_check_only
 
+from typing_extensions import Buffer
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 @type_check_only
@@ -19,9 +21,18 @@ class _FFI:
     def new(self, cdecl: str, init: object = ...) -> _CData: ...
     def gc(self, cdata: _CData, destructor: Callable[[_CData], object]) -> _CData: ...
     def release(self, cdata: _CData) -> None: ...
+    def new_allocator(
+        self,
+        alloc: Callable[[int], _CData] = ...,
+        free: Callable[[_CData], object] = ...,
+        should_clear_after_alloc: bool = ...,
+    ) -> Callable[[str, object], _CData]: ...
+    def addressof(self, cdata: _CData, *fields: str | int) -> _CData: ...
+    def cast(self, cdecl: str, source: object) -> _CData: ...
+    def from_buffer(self, cdecl: str, buffer: Buffer, require_writable: bool = ...) -> Any: ...
     def buffer(self, cdata: _CData, size: int = ...) -> Any: ...
     def string(self, cdata: _CData) -> bytes: ...
-    def unpack(self, cdata: _CData, length: int) -> list[int]: ...
+    def unpack(self, cdata: _CData, length: int) -> Any: ...
     def new_handle(self, value: object) -> _CData: ...
     def from_handle(self, handle: _CData) -> Any: ...
     def def_extern(self, name: str = ...) -> Callable[[_F], _F]: ...
@@ -71,10 +82,41 @@ class _Lib:
     SHF_BLOCK_START: int
     SHF_BLOCK_STOP: int
     SHF_BLOCK_COLUMNS: int
+    SHF_MEMBER_SIZE: int
+    SHF_MEMBER_STORED: int
+    SHF_MEMBER_METHOD: int
+    SHF_MEMBER_CRC32: int
+    SHF_MEMBER_OFFSET: int
+    SHF_MEMBER_KIND: int
+    SHF_KIND_FILE: int
+    SHF_KIND_DIRECTORY: int
+    SHF_KIND_HARD_LINK: int
+    SHF_KIND_SYMBOLIC_LINK: int
+    SHF_KIND_SPECIAL: int
+    SHF_KIND_SPARSE: int
+    SHF_KIND_MULTI_VOLUME: int
     python_log: _CData
     python_url: _CData
     def python_close_stream(self, holder: _CData) -> None: ...
     def python_unref_block(self, holder: _CData) -> None: ...
+    def python_close_archive(self, holder: _CData) -> None: ...
+    def python_read(self, holder: _CData, position: int, slot: _CData) -> int: ...
+    def python_read_into(
+        self, holder: _CData, position: int, buffer: _CData, capacity: int, error: _CData
+    ) -> int: ...
+    def python_find(self, holder: _CData, name: bytes, name_size: int, error: _CData) -> int: ...
+    def python_plan(self, holder: _CData, positions: _CData, count: int, plan: _CData) -> int: ...
+    def python_read_many(
+        self,
+        holder: _CData,
+        positions: _CData,
+        count: int,
+        plan: _CData,
+        buffers: _CData,
+        error: _CData,
+    ) -> int: ...
+    def python_allocate(self, size: int) -> _CData: ...
+    def python_free(self, memory: _CData) -> None: ...
     def shf_version(self) -> int: ...
     def shf_version_string(self) -> _CData: ...
     def shf_feature(self, name: bytes) -> _CData: ...
@@ -114,12 +156,22 @@ class _Lib:
     def shf_block_buffer(self, block: _CData, index: int, out: _CData) -> int: ...
     def shf_block_schema(self, block: _CData, index: int, out: _CData) -> int: ...
     def shf_block_url(self, block: _CData, index: int, out: _CData) -> int: ...
+    def shf_archive_open(self, out: _CData, url: bytes, options: _CData, error: _CData) -> int: ...
+    def shf_archive_open_memory(
+        self, out: _CData, data: _CData, size: int, options: _CData, error: _CData
+    ) -> int: ...
+    def shf_archive_count(self, archive: _CData) -> int: ...
+    def shf_archive_name(self, archive: _CData, position: int, out: _CData) -> int: ...
+    def shf_archive_info(self, archive: _CData, position: int, what: int) -> int: ...
+    def shf_archive_read_many(
+        self, archive: _CData, positions: _CData, count: int, buffers: _CData, error: _CData
+    ) -> int: ...
 
 ffi: _FFI
 lib: _Lib
 
-# The keyword arguments of Stream, for type checkers and editors. At run time the library's own
-# table decides; tests/python/test_options.py compares the two.
+# The keyword arguments of Stream and of Archive, for type checkers and editors. At run time the
+# library's own table decides; tests/python/test_options.py compares the two.
 @type_check_only
 class StreamOptions(TypedDict, total=False):
     threads: int | str
@@ -141,6 +193,8 @@ class StreamOptions(TypedDict, total=False):
     end_marker: Literal["required", "optional"]
     concat: bool | str
     trailing: Literal["refuse", "ignore"]
+    zip_prefix: Literal["refuse", "allow"]
+    zip_overlap: Literal["refuse", "allow"]
     allow_empty: bool | str
     duplicate_keys: Literal["error", "accept"]
     max_member: int | str
@@ -152,4 +206,21 @@ class StreamOptions(TypedDict, total=False):
     max_shards: int | str
     pipe_timeout: float | str
     expand: bool | str
+    secure: bool | str
+
+@type_check_only
+class ArchiveOptions(TypedDict, total=False):
+    threads: int | str
+    memory: int | str
+    end_marker: Literal["required", "optional"]
+    concat: bool | str
+    trailing: Literal["refuse", "ignore"]
+    zip_prefix: Literal["refuse", "allow"]
+    zip_overlap: Literal["refuse", "allow"]
+    max_member: int | str
+    max_name: int | str
+    max_meta: int | str
+    max_ratio: int | str
+    max_window: int | str
+    pipe_timeout: float | str
     secure: bool | str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ._errors import UsageError, error_from
@@ -21,10 +22,10 @@ def _text(pointer: _CData) -> str:
 
 
 def options() -> list[dict[str, str]]:
-    """All options that Stream takes as keywords, in the library's order.
+    """All options that Stream and Archive take as keywords, in the library's order.
 
     Each has "name", "type" ("bool", "count", "bytes", "duration" or "choice"), "default", "range",
-    "openers" (who takes it) and "help".
+    "openers" (who takes it: "stream", "archive" or both) and "help".
     """
     properties = {
         "name": lib.SHF_OPTION_NAME,
@@ -73,10 +74,10 @@ def _option_text(name: str, value: object) -> str:
         raise TypeError(f"option {name}: bool, int, float or str expected, not {kind}") from None
 
 
-def native_options(texts: Mapping[str, str]) -> _CData:
-    """A shf_options with these options set.
+def native_options(texts: Mapping[str, str], opener: str = "stream") -> _CData:
+    """A shf_options with these options of `opener` set.
 
-    TypeError for an unknown name, with the nearest one; UsageError for a bad value.
+    TypeError for a name that it does not take, with the nearest one; UsageError for a bad value.
     """
     native = lib.shf_options_new()
     if not native:
@@ -87,8 +88,24 @@ def native_options(texts: Mapping[str, str]) -> _CData:
         if "\0" in text:
             raise UsageError(f"option {name}: the value has a NUL character")
         encoded = text.encode("utf-8", "surrogateescape")
-        if lib.shf_options_set(native, name.encode("utf-8", "replace"), encoded, error):
-            if any(option["name"] == name for option in options()):
-                raise error_from(error)
-            raise TypeError(f"unexpected keyword argument: {error_from(error)}")
+        failed = lib.shf_options_set(native, name.encode("utf-8", "replace"), encoded, error)
+        if name not in _names(opener):
+            raise TypeError(_unexpected(name, opener))
+        if failed:
+            raise error_from(error)
     return native
+
+
+@cache
+def _names(opener: str) -> frozenset[str]:
+    return frozenset(option["name"] for option in options() if opener in option["openers"].split())
+
+
+def _unexpected(name: str, opener: str) -> str:
+    for option in options():
+        if option["name"] == name:
+            return f'unexpected keyword argument: "{name}" is an option of {option["openers"]} only'
+    from difflib import get_close_matches  # slow to import, and seldom needed
+
+    nearest = get_close_matches(name, sorted(_names(opener)), 1, 0)[0]
+    return f'unexpected keyword argument: unknown option "{name}"; help: did you mean "{nearest}"?'

@@ -21,7 +21,7 @@ from ._errors import (
 )
 from ._native import ffi, lib
 from ._options import native_options, option_default, option_texts
-from ._urls import native_urls, url_list
+from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -471,17 +471,8 @@ class Stream:
         return {**self.__dict__, "_source": None, "_iterator": None}
 
     def __repr__(self) -> str:
-        shown = [repr(_redacted(url)) for url in self._urls[:3]]
+        shown = [repr(redacted(url)) for url in self._urls[:3]]
         if len(self._urls) > 3:
             shown.append(f"... {len(self._urls)} URLs")
         shown += [f"{name}={text}" for name, text in self._options.items()]
         return f"<shardfeed.Stream {' '.join(shown)}>"
-
-
-def _redacted(url: str) -> str:
-    """A URL without user, password and query, which may hold secrets, and only a command's name."""
-    if url.startswith("pipe:"):
-        return url.split(maxsplit=1)[0]
-    if "://" in url:
-        return re.sub(r"^([a-z0-9+.-]+://)[^/?#]*@", r"\1", url.split("?", 1)[0])
-    return url

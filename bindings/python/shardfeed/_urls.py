@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from ._errors import UsageError, error_from
@@ -28,6 +29,15 @@ def url_list(urls: URLs) -> list[str]:
     if any("\0" in url for url in listed):
         raise UsageError("a URL has a NUL character")
     return listed
+
+
+def redacted(url: str) -> str:
+    """A URL without user, password and query, which may hold secrets, and only a command's name."""
+    if url.startswith("pipe:"):
+        return url.split(maxsplit=1)[0]
+    if "://" in url:
+        return re.sub(r"^([a-z0-9+.-]+://)[^/?#]*@", r"\1", url.split("?", 1)[0])
+    return url
 
 
 def native_urls(urls: list[str]) -> tuple[_CData, list[_CData]]:

@@ -1,0 +1,437 @@
+"""Archives: the members of one tar or ZIP file, in any order."""
+
+from __future__ import annotations
+
+import io
+import operator
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, overload
+
+from ._errors import AmbiguousError, NoMemberError, NoMemoryError, UsageError, error_from
+from ._native import ffi, lib
+from ._options import native_options, option_texts
+from ._urls import redacted, url_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+    from typing_extensions import Buffer, Self, SupportsIndex, TypeAlias, Unpack
+
+    from ._native import ArchiveOptions, _CData
+    from ._urls import URL
+
+    Name: TypeAlias = str | bytes
+    Where: TypeAlias = SupportsIndex | Name
+
+# What read() does is short enough for the search of a name in a module to count.
+_read = lib.python_read
+_unpack = ffi.unpack
+
+# Where members are read to before they become bytes: a place for an error and for 64 KiB. Threads
+# take one each; list.pop and list.append are atomic.
+_slots: list[tuple[_CData, _CData]] = []
+_SLOT_BYTES = 65536
+
+# Memory of read_many(), which frees itself. Not cleared.
+_new_buffer = ffi.new_allocator(lib.python_allocate, lib.python_free, False)
+
+_NOT_OPEN = ffi.new("shf_archive **")
+
+_KINDS = {
+    lib.SHF_KIND_FILE: "file",
+    lib.SHF_KIND_DIRECTORY: "directory",
+    lib.SHF_KIND_HARD_LINK: "hard link",
+    lib.SHF_KIND_SYMBOLIC_LINK: "symbolic link",
+    lib.SHF_KIND_SPECIAL: "special",
+    lib.SHF_KIND_SPARSE: "sparse",
+    lib.SHF_KIND_MULTI_VOLUME: "multi-volume",
+}
+
+
+def _new_slot() -> tuple[_CData, _CData]:
+    slot = ffi.new("python_slot *")
+    return slot, ffi.addressof(slot, "bytes", 0)
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
+
+
+class Member:
+    """One member of an archive: what the archive says about it. The bytes come with read()."""
+
+    __slots__ = ("archive", "position")
+
+    archive: Archive
+    position: int
+
+    def __init__(self, archive: Archive, position: int) -> None:
+        self.archive = archive
+        self.position = position
+
+    @property
+    def name(self) -> str:
+        """The name; what is not UTF-8 in it are surrogate escapes."""
+        return _text(self.archive._name(self.position))
+
+    @property
+    def name_bytes(self) -> bytes:
+        """The name exactly as the archive has it."""
+        return self.archive._name(self.position)
+
+    @property
+    def kind(self) -> str:
+        """What it is: "file", "directory", "hard link", "symbolic link", ..."""
+        return _KINDS.get(self._info(lib.SHF_MEMBER_KIND), "unknown")
+
+    @property
+    def is_file(self) -> bool:
+        return self._info(lib.SHF_MEMBER_KIND) == lib.SHF_KIND_FILE
+
+    @property
+    def is_dir(self) -> bool:
+        return self._info(lib.SHF_MEMBER_KIND) == lib.SHF_KIND_DIRECTORY
+
+    @property
+    def size(self) -> int:
+        """Bytes that read() gives."""
+        return self._info(lib.SHF_MEMBER_SIZE)
+
+    @property
+    def stored_size(self) -> int:
+        """Bytes in the archive."""
+        return self._info(lib.SHF_MEMBER_STORED)
+
+    @property
+    def method(self) -> int:
+        """How it is compressed, as ZIP counts: 0 stored, 8 deflate, 12 bzip2, 14 LZMA, ..."""
+        return self._info(lib.SHF_MEMBER_METHOD)
+
+    @property
+    def crc32(self) -> int | None:
+        """The checksum that the archive has; None in a tar."""
+        crc = self._info(lib.SHF_MEMBER_CRC32)
+        return crc if crc <= 0xFFFF_FFFF else None
+
+    @property
+    def offset(self) -> int:
+        """Where its first header is in the (decompressed) archive."""
+        return self._info(lib.SHF_MEMBER_OFFSET)
+
+    def read(self) -> bytes:
+        """The bytes of the member."""
+        return self.archive.read(self.position)
+
+    def open(self) -> io.BytesIO:
+        """The member as a binary file that can seek."""
+        return self.archive.open(self.position)
+
+    def _info(self, what: int) -> int:
+        holder = self.archive._opened()
+        return lib.shf_archive_info(holder[0], self.position, what)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Member):
+            return NotImplemented
+        return self.archive is other.archive and self.position == other.position
+
+    def __hash__(self) -> int:
+        return hash((id(self.archive), self.position))
+
+    def __repr__(self) -> str:
+        return f"<shardfeed.Member {self.position} {self.name!r} {self.size} bytes>"
+
+
+class Archive(Sequence[Member]):
+    """The members of one tar or ZIP file, in any order.
+
+        with shardfeed.Archive("images.zip") as archive:
+            archive[5].read()                # a Sequence of members, in the order of the archive
+            archive["img_000.png"].read()    # and a Mapping by name
+            archive.read("img_000.png")      # the same; read(5) is the fastest
+            archive.read_many([7, 5, 8])     # several threads
+            with archive.open("labels.json") as file:
+                json.load(file)
+
+    source: a path, file:///path, "-" (standard input) or "pipe:COMMAND"; or bytes-like, which is
+    the archive itself and must not change while it is open. What cannot be read at any offset, such
+    as a compressed tar, is taken into memory, as far as the option memory allows.
+
+    A name that is not there is a KeyError (shardfeed.NoMemberError), one that is there twice a
+    shardfeed.AmbiguousError: read such members by position. Names are str, with surrogate escapes
+    for what is not UTF-8, or bytes. They are not paths: nothing here writes files.
+
+    Any number of threads may use an archive at once, and so may forked processes, without opening
+    it again. Pickled, it is a recipe: the file is opened again when the copy is first used.
+    """
+
+    def __init__(self, source: URL | Buffer, **options: Unpack[ArchiveOptions]) -> None:
+        self._url: str | None = None
+        self._data: Buffer | None = None
+        if isinstance(source, (str, os.PathLike)):
+            (self._url,) = url_list(source)
+        else:
+            self._data = source
+        self._options = option_texts(options)
+        self._closed = False
+        self._holder = _NOT_OPEN
+        self._count = 0  # 0 also when it is not open
+        self._opened()
+
+    # ---- Reading ----
+
+    def read(self, where: Where) -> bytes:
+        """The bytes of the member at a position or of a name."""
+        if type(where) is int and 0 <= where < self._count:
+            position = where
+        else:
+            position = self._position(where)
+        try:
+            slot = _slots.pop()
+        except IndexError:
+            slot = _new_slot()
+        size = _read(self._holder, position, slot[0])
+        if 0 <= size <= _SLOT_BYTES:
+            data: bytes = _unpack(slot[1], size)
+            _slots.append(slot)
+            return data
+        if size < 0:
+            raise self._failure(slot[0].error)
+        _slots.append(slot)
+        return self._read_large(position, size)
+
+    def _read_large(self, position: int, size: int) -> bytes:
+        # BytesIO gives out the bytes that were written into it, without a copy.
+        try:
+            file = io.BytesIO(bytes(size))
+        except (MemoryError, OverflowError):
+            raise NoMemoryError(f"no memory for a member of {size} bytes") from None
+        with file.getbuffer() as view:
+            self.readinto(position, view)
+        return file.getvalue()
+
+    def readinto(self, where: Where, buffer: Buffer) -> int:
+        """Reads a member into the start of a writable buffer, and returns its size."""
+        position = self._position(where)
+        error = ffi.new("shf_error *")
+        with ffi.from_buffer("char[]", buffer, True) as out:
+            size: int = lib.python_read_into(self._holder, position, out, len(out), error)
+        if size < 0:
+            raise self._failure(error)
+        return size
+
+    def read_many(self, wheres: Iterable[Where]) -> list[memoryview]:
+        """The bytes of many members, as read-only views; by several threads where that pays.
+
+        Views of small members share buffers: one that is kept holds at most 64 KiB, or its own
+        size. All are tried; the error is that of the first bad one.
+        """
+        holder = self._opened()
+        listed = list(wheres)
+        try:
+            positions = ffi.new("uint64_t[]", listed)
+        except (TypeError, OverflowError):
+            positions = ffi.new("uint64_t[]", list(map(self._position, listed)))
+        count = len(listed)
+        plan = ffi.new("uint64_t[]", 4 * count)
+        buffers: int = lib.python_plan(holder, positions, count, plan)
+        if buffers < 0:
+            raise next(filter(None, map(self._wrong, positions)))
+        numbers = ffi.unpack(plan, 3 * count + buffers)
+        allocated = [_new_buffer("char[]", size) for size in numbers[3 * count :]]
+        error = ffi.new("shf_error *")
+        if lib.python_read_many(
+            holder, positions, count, plan, ffi.new("void *[]", allocated), error
+        ):
+            raise self._failure(error)
+        views = [memoryview(ffi.buffer(buffer)).toreadonly() for buffer in allocated]
+        return [
+            views[number][start:stop]
+            for number, start, stop in zip(
+                numbers[:count], numbers[count : 2 * count], numbers[2 * count : 3 * count]
+            )
+        ]
+
+    def _read_to(self, positions: Sequence[int], addresses: Sequence[int]) -> None:
+        """Reads members to where there is room for each."""
+        holder = self._opened()
+        error = ffi.new("shf_error *")
+        buffers = ffi.new("uintptr_t[]", addresses)
+        native = ffi.new("uint64_t[]", positions)
+        pointers = ffi.cast("void **", buffers)  # does not keep them
+        if lib.shf_archive_read_many(holder[0], native, len(positions), pointers, error):
+            raise self._failure(error)
+
+    def open(self, where: Where) -> io.BytesIO:
+        """A member as a binary file that can seek, as PIL.Image.open and json.load take."""
+        return io.BytesIO(self.read(where))
+
+    # ---- Members ----
+
+    @overload
+    def __getitem__(self, where: Where) -> Member: ...
+    @overload
+    def __getitem__(self, where: slice) -> list[Member]: ...
+    def __getitem__(self, where: Where | slice) -> Member | list[Member]:
+        if isinstance(where, slice):
+            return [Member(self, position) for position in range(*where.indices(len(self)))]
+        return Member(self, self._position(where))
+
+    def __len__(self) -> int:
+        self._opened()
+        return self._count
+
+    def __iter__(self) -> Iterator[Member]:
+        return map(partial(Member, self), range(len(self)))
+
+    def __reversed__(self) -> Iterator[Member]:
+        return map(partial(Member, self), reversed(range(len(self))))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a member of this name."""
+        if isinstance(name, Member):
+            return name.archive is self and name.position < len(self)
+        if not isinstance(name, (str, bytes)):
+            return False
+        try:
+            self._find(name)
+        except NoMemberError:
+            return False
+        except AmbiguousError:
+            return True
+        return True
+
+    def names(self) -> list[str]:
+        """The names of all members, in their order."""
+        return [_text(self._name(position)) for position in range(len(self))]
+
+    def _position(self, where: Where) -> int:
+        """The position of a member. KeyError, AmbiguousError, IndexError."""
+        if isinstance(where, (str, bytes)):
+            return self._find(where)
+        try:
+            position = operator.index(where)
+        except TypeError:
+            kind = type(where).__name__
+            raise TypeError(f"a position or a name expected, not {kind}") from None
+        count = len(self)
+        if not -count <= position < count:
+            raise IndexError(f"position {position} of an archive with {count} members")
+        return position + count if position < 0 else position
+
+    def _find(self, name: Name) -> int:
+        if isinstance(name, str):
+            try:
+                name = name.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError:
+                raise NoMemberError(f"there is no member of the name {name!r}") from None
+        holder = self._opened()
+        position: int = lib.python_find(holder, name, len(name), ffi.NULL)
+        if position < 0:  # once more, for the reason
+            error = ffi.new("shf_error *")
+            lib.python_find(holder, name, len(name), error)
+            raise self._failure(error)
+        return position
+
+    def _wrong(self, position: int) -> IndexError | None:
+        if position < len(self):
+            return None
+        return IndexError(f"position {position} of an archive with {len(self)} members")
+
+    def _name(self, position: int) -> bytes:
+        holder = self._opened()
+        out = ffi.new("shf_bytes *")
+        if lib.shf_archive_name(holder[0], position, out):
+            raise IndexError(f"position {position} of an archive with {len(self)} members")
+        name: bytes = ffi.buffer(out.data, out.size)[:] if out.size else b""
+        return name
+
+    # ---- Life ----
+    #
+    # A holder has the destructor. Every call has a reference to the holder it uses, so close() in
+    # another thread ends nothing under it.
+
+    def _opened(self) -> _CData:
+        """The holder, with an open archive in it."""
+        holder = self._holder
+        return holder if holder is not _NOT_OPEN else self._open()
+
+    def _open(self) -> _CData:
+        if self._closed:
+            raise UsageError("the archive is closed")
+        error = ffi.new("shf_error *")
+        native = native_options(self._options, "archive")
+        close = partial(lib.python_close_archive)
+        holder = ffi.gc(ffi.new("shf_archive **"), close)
+        if self._url is not None:
+            failed = lib.shf_archive_open(holder, os.fsencode(self._url), native, error)
+        else:
+            try:
+                data = ffi.from_buffer("char[]", self._data)  # type: ignore[arg-type]
+            except TypeError:
+                kind = type(self._data).__name__
+                raise TypeError(f"a path, URL or bytes-like object expected, not {kind}") from None
+            close.data = data  # type: ignore[attr-defined]  # lives as long as the archive
+            failed = lib.shf_archive_open_memory(holder, data, len(data), native, error)
+        if failed:
+            raise error_from(error)
+        self._holder = holder  # before the count: read() looks at the count only
+        self._count = lib.shf_archive_count(holder[0])
+        return holder
+
+    def _failure(self, error: _CData) -> Exception:
+        if self._closed:
+            return UsageError("the archive is closed")
+        return error_from(error)
+
+    def close(self) -> None:
+        """Closes the file and frees the list of members. What was read stays valid."""
+        self._closed = True
+        self._count = 0
+        self._holder = _NOT_OPEN
+        self._data = None
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def url(self) -> str | None:
+        """The URL as it was given; None for an archive in memory."""
+        return self._url
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options that were given, as the library takes them."""
+        return dict(self._options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, object]:
+        data = None if self._data is None else bytes(self._data)
+        return {**self.__dict__, "_data": data, "_holder": None, "_count": 0}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._holder = _NOT_OPEN
+
+    def __repr__(self) -> str:
+        shown = ["in memory" if self._url is None else repr(redacted(self._url))]
+        if self._holder is not _NOT_OPEN:
+            shown.append(f"{self._count} members")
+        elif self._closed:
+            shown.append("closed")
+        shown += [f"{name}={text}" for name, text in self._options.items()]
+        return f"<shardfeed.Archive {' '.join(shown)}>"

@@ -1,0 +1,131 @@
+"""Damaged archives, seen from Python. tests/unit has the rules one by one."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+
+import pytest
+import shardfeed
+from archives import images, write_zip
+from conftest import write_tar
+
+
+def damaged(path, position: int, offset: int, method: int = zipfile.ZIP_STORED):
+    """A ZIP file of ten images with one byte of the data of one changed."""
+    write_zip(path, images(10), method)
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as file:
+        info = file.infolist()[position]
+        data[info.header_offset + 30 + len(info.filename) + offset] ^= 0xFF
+    path.write_bytes(data)
+    return shardfeed.Archive(path)
+
+
+@pytest.mark.parametrize("position", [4, 9])  # below and above 64 KiB
+def test_bad_crc_is_the_error_of_that_member_only(tmp_path, position):
+    archive = damaged(tmp_path / "t.zip", position, 5)
+    whole = images(10)
+    for _ in range(2):
+        for call in (archive.read, archive.open, lambda p: archive.read_many([0, p, 1])):
+            with pytest.raises(shardfeed.IntegrityError, match=f"img_0000{position}") as caught:
+                call(position)
+            assert str(tmp_path / "t.zip") in str(caught.value)
+            assert "help: " in str(caught.value)
+            assert isinstance(caught.value, ValueError)
+            assert caught.value.offset == archive[position].offset
+    for n in range(10):
+        if n != position:
+            assert archive.read(n) == whole[n][1]
+    others = [n for n in range(10) if n != position]
+    assert [bytes(view) for view in archive.read_many(others)] == [whole[n][1] for n in others]
+
+
+def test_bad_deflate_data(tmp_path):
+    archive = damaged(tmp_path / "t.zip", 3, 0, zipfile.ZIP_DEFLATED)
+    with pytest.raises((shardfeed.FormatError, shardfeed.IntegrityError), match="img_00003"):
+        archive.read(3)
+    assert archive.read(4) == images(10)[4][1]
+
+
+def test_read_many_raises_the_first_error_of_the_list(tmp_path):
+    path = tmp_path / "t.zip"
+    damaged(path, 7, 5)
+    data = bytearray(path.read_bytes())
+    data[struct.unpack_from("<I", data, len(data) - 6)[0] - 500] ^= 0xFF  # in number 9
+    path.write_bytes(data)
+    archive = shardfeed.Archive(path)
+    with pytest.raises(shardfeed.IntegrityError, match="img_00009"):
+        archive.read_many([1, 9, 7, 2])
+    with pytest.raises(shardfeed.IntegrityError, match="img_00007"):
+        archive.read_many([1, 7, 9, 2])
+
+
+def test_file_that_was_cut_under_the_reader(tmp_path):
+    path = write_zip(tmp_path / "t.zip", images(10))
+    archive = shardfeed.Archive(path)
+    os.truncate(path, 3000)
+    for call in (archive.read, lambda position: archive.read_many([position])):
+        with pytest.raises((shardfeed.TruncatedError, shardfeed.ChangedError)):
+            call(8)
+
+
+def test_file_that_was_written_again_under_the_reader(tmp_path):
+    path = write_zip(tmp_path / "t.zip", images(10))
+    archive = shardfeed.Archive(path)
+    other = [(name, data[::-1]) for name, data in images(10)]
+    with path.open("r+b") as file:  # the same file, in place
+        file.write(write_zip(tmp_path / "u.zip", other).read_bytes())
+    os.utime(path, ns=(1, 1))
+    for position in range(10):
+        with pytest.raises(shardfeed.ChangedError, match="changed"):
+            archive.read(position)
+
+
+def test_file_that_was_replaced_is_read_on(tmp_path):
+    """A rename leaves the open file as it is."""
+    path = write_zip(tmp_path / "t.zip", images(10))
+    archive = shardfeed.Archive(path)
+    write_zip(tmp_path / "u.zip", images(3, 10)).rename(path)
+    assert archive.read(9) == images(10)[9][1]
+
+
+def test_no_prefix_of_a_zip_opens_short(tmp_path):
+    whole = write_zip(tmp_path / "t.zip", images(3)).read_bytes()
+    for cut in range(len(whole)):
+        with pytest.raises(shardfeed.Error):
+            shardfeed.Archive(whole[:cut])
+
+
+def test_neither_tar_nor_zip(tmp_path):
+    path = tmp_path / "t.zip"
+    path.write_bytes(b"<html>not found</html>" * 100)
+    with pytest.raises(shardfeed.FormatError, match=r"t\.zip"):
+        shardfeed.Archive(path)
+
+
+def test_directory_instead_of_a_file(tmp_path):
+    with pytest.raises(shardfeed.Error, match=r"irectory"):
+        shardfeed.Archive(tmp_path)
+
+
+def test_memory_limit_of_a_compressed_tar(tmp_path):
+    path = write_tar(tmp_path / "t.tar.gz", [("a", bytes(3 << 20))], mode="w:gz")
+    with pytest.raises(shardfeed.LimitError, match="memory"):
+        shardfeed.Archive(path, memory="1MiB")
+
+
+def test_size_that_no_memory_holds(tmp_path):
+    """A directory that claims an exbibyte for a member: an error, and not a crash."""
+    path = tmp_path / "t.zip"
+    write_zip(path, [("a", b"x" * 100)], zipfile.ZIP_DEFLATED)
+    data = bytearray(path.read_bytes())
+    central = data.index(b"PK\1\2")
+    for header, at in ((0, 22), (central, 24)):
+        data[header + at : header + at + 4] = struct.pack("<I", 0xFFFFFFF0)
+    path.write_bytes(data)
+    archive = shardfeed.Archive(path)
+    for call in (archive.read, archive.open, lambda position: archive.read_many([position])):
+        with pytest.raises((shardfeed.Error, MemoryError)):
+            call(0)
