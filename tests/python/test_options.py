@@ -11,7 +11,7 @@ STUB = Path(shardfeed.__file__).with_name("_native.pyi")
 
 
 def stub_keywords(name: str) -> dict[str, str]:
-    """Name -> annotation, as type checkers and editors see the keywords of Stream or Archive."""
+    """Name -> annotation, as type checkers and editors see the keywords of an opener."""
     tree = ast.parse(STUB.read_text())
     (options,) = (
         node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name
@@ -20,7 +20,8 @@ def stub_keywords(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("opener", "stub"), [("stream", "StreamOptions"), ("archive", "ArchiveOptions")]
+    ("opener", "stub"),
+    [("stream", "StreamOptions"), ("archive", "ArchiveOptions"), ("dataset", "DatasetOptions")],
 )
 def test_stub_keywords_are_the_options_of_the_library(opener, stub):
     described = {
@@ -35,6 +36,7 @@ def test_stub_keywords_are_the_options_of_the_library(opener, stub):
         "count": "int | str",
         "bytes": "int | str",
         "duration": "float | str",
+        "text": "str",
     }
     for name, option in described.items():
         choices = ", ".join(map(repr, option["range"].split("|")))
@@ -46,7 +48,7 @@ def test_options_describe_themselves():
         assert set(option) == {"name", "type", "default", "range", "openers", "help"}
         assert option["help"]
         assert "\n" not in option["help"]
-        assert set(option["openers"].split()) <= {"stream", "archive"}
+        assert set(option["openers"].split()) <= {"stream", "archive", "dataset"}
 
 
 def test_every_default_is_accepted(tmp_path):

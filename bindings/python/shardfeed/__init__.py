@@ -17,6 +17,7 @@ built-in ones people catch.
 """
 
 from ._archive import Archive, Member
+from ._dataset import Dataset
 from ._errors import (
     AccessError,
     AmbiguousError,
@@ -61,6 +62,7 @@ __all__ = [
     "CancelledError",
     "ChangedError",
     "ChildError",
+    "Dataset",
     "Error",
     "ForkedError",
     "FormatError",

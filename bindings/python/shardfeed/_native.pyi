@@ -11,6 +11,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 @type_check_only
 class _CData:
     def __getattr__(self, name: str) -> Any: ...
+    def __setattr__(self, name: str, value: object) -> None: ...
     def __getitem__(self, index: int) -> Any: ...
     def __setitem__(self, index: int, value: object) -> None: ...
     def __bool__(self) -> bool: ...
@@ -115,6 +116,12 @@ class _Lib:
         buffers: _CData,
         error: _CData,
     ) -> int: ...
+    def python_close_dataset(self, holder: _CData) -> None: ...
+    def python_unref_sample(self, holder: _CData) -> None: ...
+    def python_get_many(
+        self, holder: _CData, numbers: list[int], count: int, holders: _CData, error: _CData
+    ) -> int: ...
+    def python_describe(self, holder: _CData, fields: int, bytes: int, out: _CData) -> int: ...
     def python_allocate(self, size: int) -> _CData: ...
     def python_free(self, memory: _CData) -> None: ...
     def shf_version(self) -> int: ...
@@ -166,12 +173,26 @@ class _Lib:
     def shf_archive_read_many(
         self, archive: _CData, positions: _CData, count: int, buffers: _CData, error: _CData
     ) -> int: ...
+    def shf_sample_key(self, sample: _CData, out: _CData) -> None: ...
+    def shf_sample_url(self, sample: _CData, out: _CData) -> None: ...
+    def shf_sample_field(self, sample: _CData, index: int, name: _CData, data: _CData) -> int: ...
+    def shf_dataset_open(
+        self, out: _CData, urls: _CData, count: int, options: _CData, error: _CData
+    ) -> int: ...
+    def shf_dataset_count(self, dataset: _CData) -> int: ...
+    def shf_dataset_get(self, dataset: _CData, number: int, out: _CData, error: _CData) -> int: ...
+    def shf_dataset_find(
+        self, dataset: _CData, key: bytes, size: int, number: _CData, error: _CData
+    ) -> int: ...
+    def shf_dataset_shard(
+        self, dataset: _CData, number: int, shard: _CData, first: _CData
+    ) -> int: ...
 
 ffi: _FFI
 lib: _Lib
 
-# The keyword arguments of Stream and of Archive, for type checkers and editors. At run time the
-# library's own table decides; tests/python/test_options.py compares the two.
+# The keyword arguments of Stream, Archive and Dataset, for type checkers and editors. At run time
+# the library's own table decides; tests/python/test_options.py compares the two.
 @type_check_only
 class StreamOptions(TypedDict, total=False):
     threads: int | str
@@ -207,6 +228,8 @@ class StreamOptions(TypedDict, total=False):
     pipe_timeout: float | str
     expand: bool | str
     secure: bool | str
+    write_index: bool | str
+    index_dir: str
 
 @type_check_only
 class ArchiveOptions(TypedDict, total=False):
@@ -224,3 +247,26 @@ class ArchiveOptions(TypedDict, total=False):
     max_window: int | str
     pipe_timeout: float | str
     secure: bool | str
+
+@type_check_only
+class DatasetOptions(TypedDict, total=False):
+    threads: int | str
+    memory: int | str
+    end_marker: Literal["required", "optional"]
+    concat: bool | str
+    trailing: Literal["refuse", "ignore"]
+    zip_prefix: Literal["refuse", "allow"]
+    zip_overlap: Literal["refuse", "allow"]
+    allow_empty: bool | str
+    duplicate_keys: Literal["error", "accept"]
+    max_member: int | str
+    max_sample: int | str
+    max_name: int | str
+    max_meta: int | str
+    max_ratio: int | str
+    max_window: int | str
+    max_shards: int | str
+    expand: bool | str
+    secure: bool | str
+    index: Literal["auto", "require", "rebuild", "memory"]
+    index_dir: str

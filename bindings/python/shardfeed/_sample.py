@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 if TYPE_CHECKING:
     from ._block import Block
+    from ._dataset import _OwnSample
 
 _T = TypeVar("_T")
 
@@ -23,7 +24,11 @@ class Sample(Mapping[str, memoryview]):
     __slots__ = ("_block", "_field", "_index", "_schema")
 
     def __init__(
-        self, block: Block | _CopiedBlock, index: int, schema: dict[str, int], field: int
+        self,
+        block: Block | _OwnSample | _CopiedBlock,
+        index: int,
+        schema: dict[str, int],
+        field: int,
     ) -> None:
         self._block = block
         self._index = index  # number of the sample in the block

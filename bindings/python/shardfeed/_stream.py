@@ -19,22 +19,23 @@ from ._errors import (
     UsageError,
     error_from,
 )
+from ._log import LogTarget, log_to_logging
 from ._native import ffi, lib
 from ._options import native_options, option_default, option_texts
 from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from types import TracebackType
 
     from typing_extensions import Self, TypeAlias, Unpack
 
     from ._block import Block
+    from ._log import Log
     from ._native import StreamOptions, _CData
     from ._sample import Sample
     from ._urls import URLs
 
-    Log: TypeAlias = Callable[[int, str], object]
     Duration: TypeAlias = float | str | None
 
 # The longest time that one call into the library waits. Python runs signal handlers only between
@@ -55,45 +56,6 @@ def _seconds(timeout: Duration) -> float:
     native_options({"timeout": text})  # refuses what the library would refuse
     number, unit = re.fullmatch(r"([0-9.]+) *([a-z]*)", text).groups()  # type: ignore[union-attr]
     return float(number) * _SECONDS[unit]
-
-
-# ---- Log ----------------------------------------------------------------------------------------
-
-# The numbers of the logging module.
-_LEVELS = {lib.SHF_LOG_ERROR: 40, lib.SHF_LOG_WARNING: 30, lib.SHF_LOG_INFO: 20}
-
-
-def log_to_logging(level: int, message: str) -> None:
-    """Passes a message to the logger "shardfeed" of the logging module."""
-    import logging  # takes as long to import as all of this package
-
-    logging.getLogger("shardfeed").log(level, "%s", message)
-
-
-class _LogTarget:
-    """What the library's log function gets back as its context."""
-
-    __slots__ = ("exception", "log")
-
-    def __init__(self, log: Log) -> None:
-        self.log = log
-        self.exception: BaseException | None = None
-
-    def raise_exception(self) -> None:
-        """Raises what the log function raised: an exception cannot pass through C."""
-        exception, self.exception = self.exception, None
-        if exception is not None:
-            raise exception
-
-
-@ffi.def_extern()
-def python_log(ctx: _CData, level: int, message: _CData) -> None:
-    target: _LogTarget = ffi.from_handle(ctx)
-    try:
-        text = ffi.string(message).decode("utf-8", "backslashreplace")
-        target.log(_LEVELS.get(level, 20), text)
-    except BaseException as exception:
-        target.exception = exception
 
 
 # ---- One open stream of the library -------------------------------------------------------------
@@ -145,7 +107,7 @@ class _OpenStream:
         self._error = ffi.new("shf_error *")
 
         native = native_options({**texts, "timeout": f"{max(round(wait * 1e9), 1)}ns"})
-        self._log = None if log is None else _LogTarget(log)
+        self._log = None if log is None else LogTarget(log)
         self._handle = ffi.new_handle(self._log)
         if log is not None:
             lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, self._handle)

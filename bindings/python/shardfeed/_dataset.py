@@ -1,0 +1,285 @@
+"""Datasets: samples of many shards, by number."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, overload
+
+from ._errors import AmbiguousError, NoMemberError, UsageError, error_from
+from ._log import LogTarget, log_to_logging
+from ._native import ffi, lib
+from ._options import native_options, option_texts
+from ._sample import Sample
+from ._urls import native_urls, redacted, url_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+
+    from typing_extensions import Self, SupportsIndex, Unpack
+
+    from ._log import Log
+    from ._native import DatasetOptions, _CData
+    from ._urls import URLs
+
+_NOT_OPEN = ffi.new("shf_dataset **")
+
+# Names of fields, each followed by "/" -> field name -> position. Samples have few different ones.
+_schemas: dict[bytes, dict[str, int]] = {}
+_MAX_SCHEMAS = 1024
+
+# Where samples are described, for one thread at a time; list.pop and list.append are atomic.
+_tables: list[_Table] = []
+
+
+class _Table:
+    """Room for the description of a sample."""
+
+    __slots__ = ("bytes", "fields", "names", "out", "start", "stop")
+
+    def __init__(self, fields: int, names: int) -> None:
+        self.fields, self.bytes = fields, names
+        self.start, self.stop = ffi.new("uint64_t[]", fields), ffi.new("uint64_t[]", fields)
+        self.names = ffi.new("char[]", names)
+        self.out = ffi.new("python_sample *")
+        self.out.start, self.out.stop, self.out.names = self.start, self.stop, self.names
+
+
+class _OwnSample:
+    """The block of one sample of a dataset: what shardfeed.Sample reads from."""
+
+    __slots__ = ("_holder", "buffers", "starts", "stops", "views")
+
+    def __init__(self, holder: _CData, table: _Table) -> None:
+        self._holder = holder
+        out = table.out
+        count = out.count
+        if out.span:
+            # The destructor of the pointer has nothing to do but to hold the sample until it runs.
+            # A bound method of the holder does that; see _block.py.
+            data = ffi.gc(out.base, holder.__eq__)
+            self.views = [memoryview(ffi.buffer(data, out.span)).toreadonly()]
+        else:
+            self.views = [memoryview(b"")]
+        self.buffers = [0] * count
+        self.starts: list[int] = ffi.unpack(table.start, count)
+        self.stops: list[int] = ffi.unpack(table.stop, count)
+
+    def key(self, index: int) -> str:
+        return self._text(lib.shf_sample_key)
+
+    def shard(self, index: int) -> str:
+        return self._text(lib.shf_sample_url)
+
+    def _text(self, function: Callable[[_CData, _CData], object]) -> str:
+        out = ffi.new("shf_bytes *")
+        function(self._holder[0], out)
+        return str(ffi.buffer(out.data, out.size)[:], "utf-8", "surrogateescape")
+
+
+def _sample(holder: _CData) -> Sample:
+    try:
+        table = _tables.pop()
+    except IndexError:
+        table = _Table(64, 4096)
+    while not lib.python_describe(holder, table.fields, table.bytes, table.out):
+        table = _Table(table.out.count, table.out.names_size)
+    block = _OwnSample(holder, table)
+    schema = _schema(ffi.unpack(table.names, table.out.names_size))
+    if table.bytes <= 4096:
+        _tables.append(table)
+    return Sample(block, 0, schema, 0)
+
+
+def _schema(names: bytes) -> dict[str, int]:
+    schema = _schemas.get(names)
+    if schema is None:
+        decoded = str(names, "utf-8", "surrogateescape").split("/")[:-1]
+        schema = {name: position for position, name in enumerate(decoded)}
+        if len(_schemas) >= _MAX_SCHEMAS:
+            _schemas.clear()
+        _schemas[names] = schema
+    return schema
+
+
+class Dataset(Sequence[Sample]):
+    """The samples of many shards, by number.
+
+        with shardfeed.Dataset("train-{000000..000099}.tar") as data:
+            len(data), data[5]["jpg"], data[-1], data[10:20]
+            data.get_many([7, 5, 8])    # with one call, by several threads
+            data.find("a/0001")         # the number of a key
+
+    urls: as for Stream; files all of them, tar (not compressed) or ZIP. Where the samples of a tar
+    lie is kept in an index file beside it, made when it is missing or stale (options index and
+    index_dir); `log` hears of that.
+
+    Any number of threads may use a dataset at once, and so may forked processes, without opening it
+    again: the numbers are in memory of the library, which no worker changes. Pickled, it is a
+    recipe: the shards are opened again when the copy is first used.
+    """
+
+    def __init__(
+        self, urls: URLs, *, log: Log | None = log_to_logging, **options: Unpack[DatasetOptions]
+    ) -> None:
+        self._urls = url_list(urls)
+        self._options = option_texts(options)
+        self._log = log
+        self._closed = False
+        self._holder = _NOT_OPEN
+        self._count = 0
+        self._opened()
+
+    # ---- Samples ----
+
+    def __len__(self) -> int:
+        self._opened()
+        return self._count
+
+    @overload
+    def __getitem__(self, number: SupportsIndex) -> Sample: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Sample]: ...
+    def __getitem__(self, number: SupportsIndex | slice) -> Sample | list[Sample]:
+        """A sample; for a slice, all samples in it."""
+        if isinstance(number, slice):
+            return self.get_many(range(*number.indices(len(self))))
+        checked = self._checked(number)
+        sample = _new_holder()
+        error = ffi.new("shf_error *")
+        if lib.shf_dataset_get(self._opened()[0], checked, sample, error):
+            raise self._failure(error)
+        return _sample(sample)
+
+    def get_many(self, numbers: Iterable[SupportsIndex]) -> list[Sample]:
+        """Many samples, in the order asked for; read in the order of the files."""
+        listed = list(map(self._checked, numbers))
+        holders = [_new_holder() for _ in listed]
+        error = ffi.new("shf_error *")
+        array = ffi.new("shf_sample **[]", holders)
+        if lib.python_get_many(self._opened(), listed, len(listed), array, error):
+            raise self._failure(error)
+        return list(map(_sample, holders))
+
+    def find(self, key: str) -> int:
+        """The number of the sample with this key. KeyError (NoMemberError), AmbiguousError."""
+        try:
+            encoded = key.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise NoMemberError(f"there is no sample with the key {key!r}") from None
+        number = ffi.new("uint64_t *")
+        error = ffi.new("shf_error *")
+        if lib.shf_dataset_find(self._opened()[0], encoded, len(encoded), number, error):
+            raise self._failure(error)
+        return int(number[0])
+
+    def __contains__(self, key: object) -> bool:
+        """Whether there is a sample with this key."""
+        if not isinstance(key, str):
+            return False
+        try:
+            self.find(key)
+        except NoMemberError:
+            return False
+        except AmbiguousError:
+            return True
+        return True
+
+    def shard(self, number: SupportsIndex) -> tuple[int, int]:
+        """Which shard of the list a sample is in, and its number in that shard."""
+        checked = self._checked(number)
+        shard, first = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+        lib.shf_dataset_shard(self._opened()[0], checked, shard, first)
+        return int(shard[0]), checked - int(first[0])
+
+    def _checked(self, number: SupportsIndex) -> int:
+        index = operator.index(number)
+        count = len(self)
+        if not -count <= index < count:
+            raise IndexError(f"number {index} of a dataset with {count} samples")
+        return index + count if index < 0 else index
+
+    # ---- Life ----
+    #
+    # A holder has the destructor. Every call has a reference to the holder it uses, so close() in
+    # another thread ends nothing under it.
+
+    def _opened(self) -> _CData:
+        holder = self._holder
+        return holder if holder is not _NOT_OPEN else self._open()
+
+    def _open(self) -> _CData:
+        if self._closed:
+            raise UsageError("the dataset is closed")
+        error = ffi.new("shf_error *")
+        native = native_options(self._options, "dataset")
+        target = None if self._log is None else LogTarget(self._log)
+        handle = ffi.new_handle(target)
+        if target is not None:
+            lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, handle)
+        array, keep = native_urls(self._urls)
+        holder = ffi.gc(ffi.new("shf_dataset **"), partial(lib.python_close_dataset))
+        failed = lib.shf_dataset_open(holder, array, len(keep), native, error)
+        if target is not None:
+            target.raise_exception()
+        if failed:
+            raise error_from(error)
+        self._count = lib.shf_dataset_count(holder[0])
+        self._holder = holder
+        return holder
+
+    def _failure(self, error: _CData) -> Exception:
+        return UsageError("the dataset is closed") if self._closed else error_from(error)
+
+    def close(self) -> None:
+        """Closes the shards. Samples that were taken stay valid."""
+        self._closed = True
+        self._count = 0
+        self._holder = _NOT_OPEN
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def urls(self) -> list[str]:
+        """The URLs as they were given."""
+        return list(self._urls)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options that were given, as the library takes them."""
+        return dict(self._options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_holder": None, "_count": 0}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._holder = _NOT_OPEN
+
+    def __repr__(self) -> str:
+        shown = [", ".join(map(repr, map(redacted, self._urls)))]
+        if self._holder is not _NOT_OPEN:
+            shown.append(f"{self._count} samples")
+        elif self._closed:
+            shown.append("closed")
+        shown += [f"{name}={text}" for name, text in self._options.items()]
+        return f"<shardfeed.Dataset {' '.join(shown)}>"
+
+
+def _new_holder() -> _CData:
+    return ffi.gc(ffi.new("shf_sample **"), lib.python_unref_sample)
