@@ -86,7 +86,7 @@ void check_local(const ZipEntry& entry, std::string_view name, std::span<const u
 // 4.3.9). `tail` is what stands between the data and the next entry, or the start of it.
 void check_descriptor(const ZipEntry& entry, std::span<const uint8_t> tail) {
     bool cut = false;
-    for (const size_t width : {4, 8}) {
+    for (const size_t width : {size_t{4}, size_t{8}}) {
         if (width == 4 && std::max(entry.stored_size, entry.size) > UINT32_MAX) continue;
         for (const bool with_magic : {true, false}) {
             std::array<uint8_t, longest_descriptor> right;

@@ -200,7 +200,7 @@ TEST_P(Damage, NoChangedByteIsSilent) {
     ASSERT_EQ(samples.end.code, SHF_OK) << samples.end.text;
     std::set<size_t> unseen;
     for (size_t at = 0; at < bytes.size(); ++at)
-        for (const unsigned change : {1, 2, 4, 8, 16, 32, 64, 128, 255}) {
+        for (const unsigned change : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 128U, 255U}) {
             std::string bad = bytes;
             bad[at] = static_cast<char>(bad[at] ^ static_cast<char>(change));
             const ZipListing listing = list_zip(bad);

@@ -86,8 +86,8 @@ TEST(Z1Headers, NamesOfOtherLengths) {
 }
 
 TEST(Z1Headers, LongLocalHeaders) {
-    for (const size_t size : {1, 200, 255, 256, 257, 500, 1000, 65531})
-        for (const size_t gap : {0, 1, 300}) {
+    for (const size_t size : {1U, 200U, 255U, 256U, 257U, 500U, 1000U, 65531U})
+        for (const size_t gap : {0U, 1U, 300U}) {
             Entry entry = stored_entry;
             entry.gap = std::string(gap, 'g');
             EXPECT_EQ(
@@ -151,7 +151,7 @@ TEST(Z2Overlap, OneOverMany) {
 // By one or two bytes, as honest tools have made them.
 TEST(Z2Overlap, ByAFewBytes) {
     for (const bool descriptor : {false, true})
-        for (const uint32_t by : {1, 2, 4}) {
+        for (const uint32_t by : {1U, 2U, 4U}) {
             const Entry first{.name = "a", .data = "first PK", .descriptor = descriptor};
             const Entry next{.name = "b", .data = "data"};
             std::string bytes = first.local_bytes() + first.data + first.descriptor_bytes();
@@ -257,7 +257,7 @@ TEST(Z5Descriptor, AllForms) {
         for (const bool magic : {true, false})
             for (const bool wide : {true, false})
                 for (const bool zip64 : {true, false})
-                    for (const size_t gap : {0, 1, 100, 1000}) {
+                    for (const size_t gap : {0U, 1U, 100U, 1000U}) {
                         Entry entry = packed_entry("b", method, "some data of an entry");
                         entry.descriptor = true;
                         entry.zip64 = zip64;
@@ -564,7 +564,7 @@ TEST(Z20Extra, MustStayInItsArea) {
         EXPECT_EQ(local([&](auto& h) { change(h.extra); }), "FORMAT");
     }
     // One to three zero bytes align the data; four are an empty field of number 0.
-    for (const size_t zeros : {1, 2, 3, 4, 5, 8}) {
+    for (const size_t zeros : {1U, 2U, 3U, 4U, 5U, 8U}) {
         EXPECT_EQ(central([&](auto& h) { h.extra = std::string(zeros, '\0'); }), "data") << zeros;
         EXPECT_EQ(local([&](auto& h) { h.extra = std::string(zeros, '\0'); }), "data") << zeros;
         EXPECT_EQ(local([&](auto& h) { h.extra = extra(1, "") + std::string(zeros, '\0'); }),

@@ -24,7 +24,7 @@ Zip many(size_t count) {
 }
 
 TEST(ManyEntries, AroundTheBorderOf16Bits) {
-    for (const size_t count : {65534, 65535, 65536, 65537}) {
+    for (const size_t count : {65534U, 65535U, 65536U, 65537U}) {
         const std::string bytes = many(count).bytes();
         const Archive archive(span_of(bytes), Options());
         ASSERT_EQ(archive.members().count(), count);

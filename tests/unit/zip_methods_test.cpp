@@ -35,7 +35,7 @@ std::vector<std::string> samples() {
     std::vector<std::string> all = {"", "x", "hello, hello", std::string(100000, 'a'),
                                     std::string(70000, '\0') + "end"};
     all.push_back(noise(100000));
-    for (const size_t size : {100, 65535, 65536, 65537, 300000}) all.push_back(text(size));
+    for (const size_t size : {100U, 65535U, 65536U, 65537U, 300000U}) all.push_back(text(size));
     all.push_back(text(5000) + noise(5000) + std::string(5000, 'z'));
     return all;
 }
@@ -68,7 +68,7 @@ TEST(ZipMethods, OtherSettingsOfTheWriters) {
 
 TEST(ZipMethods, LzmaWithAndWithoutEndMark) {
     for (const std::string& data : samples())
-        for (const uint32_t preset : {0, 6})
+        for (const uint32_t preset : {0U, 6U})
             for (const bool mark : {true, false}) {
                 const std::string packed = zip_lzma_data(data, mark, 1 << 20, preset);
                 EXPECT_EQ(read_packed(zip_lzma, data, packed, mark ? lzma_end_bit : 0), "right")
@@ -132,7 +132,7 @@ TEST(ZipMethods, EveryDamagedByte) {
     size_t harmless = 0;
     const auto damage = [&](uint16_t method, const std::string& packed, uint16_t flags) {
         for (size_t i = 0; i < packed.size(); ++i)
-            for (const unsigned change : {1, 2, 4, 8, 16, 32, 64, 128, 255, 0x55}) {
+            for (const unsigned change : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 128U, 255U, 0x55U}) {
                 std::string bad = packed;
                 bad[i] = static_cast<char>(bad[i] ^ static_cast<char>(change));
                 const std::string result = read_packed(method, data, bad, flags);
@@ -214,7 +214,7 @@ TEST(ZipMethods, OneFrameOnly) {
 TEST(ZipMethods, ManyInOneFile) {
     Zip zip;
     std::vector<std::string> expected;
-    for (const size_t size : {10, 1000000, 70000, 0, 300})
+    for (const size_t size : {10U, 1000000U, 70000U, 0U, 300U})
         for (const uint16_t method :
              {zip_stored, zip_deflate, zip_bzip2, zip_lzma, zip_zstd, zip_xz}) {
             expected.push_back(text(size, static_cast<uint32_t>(expected.size())));
