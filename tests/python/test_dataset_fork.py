@@ -44,7 +44,7 @@ def test_pickled_to_workers(shards, method):
         assert pool.starmap(reads_right, [(data, seed) for seed in range(4)]) == [True] * 4
 
 
-PROGRAM = """
+PROGRAM = r"""
 import gc, os, random, sys
 import shardfeed
 
