@@ -63,7 +63,7 @@ class Filter final : public Sequential {
                 case Stage::plain: return read_plain(out);
                 case Stage::boundary: pass_boundary(); break;
                 case Stage::frame: count = decode(out); break;
-                case Stage::skip: skip(); break;
+                case Stage::skip: pass_skippable(); break;
                 case Stage::junk: drain(); break;
                 case Stage::ended: return 0;
             }
@@ -180,7 +180,7 @@ class Filter final : public Sequential {
         stage_ = Stage::skip;
     }
 
-    void skip() {
+    void pass_skippable() {
         const uint64_t count = std::min<uint64_t>(skip_left_, input_.available().size());
         input_.consume(static_cast<size_t>(count));
         skip_left_ -= count;

@@ -3,6 +3,7 @@
 #include "core/options.h"
 #include "format/filter.h"
 #include "format/little_endian.h"
+#include "format/tar.h"
 #include "format/zip_extra.h"
 
 #include <algorithm>
@@ -87,6 +88,8 @@ bool has_zip_magic(std::span<const uint8_t> head) {
 }
 
 bool is_zip(std::span<const uint8_t> head, std::string_view name, const Options& options) {
+    // The first member of a tar may be called anything.
+    if (head.size() >= zip_head && parse_plain_header(head.data())) return false;
     if (has_zip_magic(head)) return true;
     constexpr size_t tar_magic_at = 257;
     const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());

@@ -75,6 +75,8 @@ class ZipDirectory {
         const ZipEntry& entry = entries_[index];
         return std::string_view(names_).substr(static_cast<size_t>(entry.name_at), entry.name_size);
     }
+    // The entries lie in the file in the order of the directory.
+    [[nodiscard]] bool sorted() const { return sorted_; }
     // The numbers of all entries in the order of their offsets in the file.
     [[nodiscard]] std::vector<uint32_t> by_offset() const;
     // The error of an entry whose `fault` is set.

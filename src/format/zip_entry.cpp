@@ -31,6 +31,12 @@ Error ambiguous(std::string cause) {
     return Error(SHF_E_AMBIGUOUS, std::move(cause), "write the file again");
 }
 
+// Large buffers go back to the system whatever happens.
+struct Trim {
+    ZipScratch& scratch;
+    ~Trim() { scratch.trim(); }
+};
+
 Error outside() {
     return Error(SHF_E_FORMAT, "the entry reaches into the next one or into the directory",
                  "zip_overlap=allow reads it all the same");
@@ -183,16 +189,36 @@ auto ZipReader::named(size_t index, Read read) const {
     }
 }
 
+void ZipReader::check(size_t index) const {
+    named(index, [&] {
+        const ZipEntry& entry = directory_.entry(index);
+        if (entry.fault != ZipFault::none) throw directory_.fault_of(index);
+        const uint64_t room = entry.limit > entry.offset ? entry.limit - entry.offset : 0;
+        std::vector<uint8_t> header(static_cast<size_t>(std::min<uint64_t>(room, usual_header)));
+        for (;;) {
+            if (header.size() < local_size) throw outside();
+            if (source_.read(entry.offset, header) < header.size())
+                throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
+            const size_t real_size = header_length(header);
+            if (real_size > room) throw outside();
+            if (real_size <= header.size())
+                return check_local(entry, directory_.name(index),
+                                   std::span(header).first(real_size));
+            header.resize(real_size);
+        }
+    });
+}
+
 void ZipReader::read(size_t index, std::span<uint8_t> out, ZipScratch& scratch) const {
     named(index, [&] {
         check_readable(index);
         const ZipEntry& entry = directory_.entry(index);
         const bool stored = entry.method == 0;
+        const Trim trim{scratch};
         const std::span<uint8_t> bytes =
             stored ? out : scratch.bytes(static_cast<size_t>(entry.stored_size));
         fetch(entry, directory_.name(index), bytes);
         if (!stored) decode_zip_method(entry, bytes, out, options_, scratch);
-        scratch.trim();
         check_crc(entry, out);
     });
 }

@@ -48,6 +48,9 @@ class ZipReader {
     // directory (Z1), bounds (Z2), descriptor (Z5), length and CRC (Z4, Z11). Throws Error with
     // member and offset; `out` is then undefined.
     void read(size_t index, std::span<uint8_t> out, ZipScratch& scratch) const;
+    // Compares the local header with the directory, without the data: what read() does not see of
+    // entries that nobody reads. Throws Error.
+    void check(size_t index) const;
     // The bytes of a stored entry in `file`, which is the whole file in memory, after the same
     // checks.
     std::span<const uint8_t> view(size_t index, std::span<const uint8_t> file) const;

@@ -214,9 +214,19 @@ class FileSource : public Source {
             vector[i] = {parts[i].data(), parts[i].size()};
             wanted += parts[i].size();
         }
-        const size_t got = file_->read_parts(offset, std::span(vector).first(parts.size()));
-        // One call gives at most 2 GiB, and a signal may end it early: the careful way then.
-        return got == wanted ? got : Source::read_unverified(offset, parts);
+        size_t done = file_->read_parts(offset, std::span(vector).first(parts.size()));
+        // One call gives at most 2 GiB, and a signal may end it early: the rest the careful way.
+        size_t before = 0;
+        for (const std::span<uint8_t> part : parts) {
+            if (done < before + part.size() && done < wanted) {
+                const auto rest = part.subspan(done - before);
+                const size_t got = read(offset + done, rest);
+                done += got;
+                if (got < rest.size()) break;
+            }
+            before += part.size();
+        }
+        return done;
     }
 
     void verify() override { file_->check_unchanged(); }

@@ -1,8 +1,10 @@
 #include "format/zip_entry.h"
 #include "sample/carrier.h"
+#include "sample/name.h"
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace shf {
 
@@ -20,6 +22,9 @@ class ZipCarrier final : public Carrier {
           directory_(source, options),
           reader_(source, directory_, options),
           order_(directory_.by_offset()) {
+        // Where the directory has another order than the file, an offset that is wrong moves its
+        // entry away from its sample, which would be delivered without it.
+        for (size_t i = 0; i < directory_.size() && !directory_.sorted(); ++i) check_place(i);
         if (!order_.empty() && directory_.entry(order_[0]).method != 0) client.is_compressed();
     }
 
@@ -30,6 +35,7 @@ class ZipCarrier final : public Carrier {
         const ZipEntry& entry = directory_.entry(current_);
         // A directory has no sample that could be bad in its place.
         if (entry.fault == ZipFault::directory_data) throw directory_.fault_of(current_);
+        check_name(entry);
         member = {.kind = entry.kind,
                   .name = directory_.name(current_),
                   .header_offset = entry.offset,
@@ -78,6 +84,34 @@ class ZipCarrier final : public Carrier {
     // So much is read and decompressed in memory that is not counted.
     static constexpr uint64_t uncounted = 4 << 20;
 
+    // Throws Error unless the entry is what the directory says, where it says.
+    void check_place(size_t index) {
+        switch (directory_.entry(index).fault) {
+            case ZipFault::none: return reader_.check(index);
+            case ZipFault::overlap:
+            case ZipFault::nul_in_name:
+            case ZipFault::unicode_name:
+            case ZipFault::extra_field:
+            case ZipFault::zip64_missing:
+            case ZipFault::zip64_twice:
+            case ZipFault::zip64_disagrees:
+            case ZipFault::too_large: throw directory_.fault_of(index);
+            default: return;  // in its place; what is wrong is said when the entry is read
+        }
+    }
+
+    // A name that is wrong in the directory would end a sample before its last field, or hide the
+    // field, before anybody compares it: so where a name starts another sample, or belongs to none,
+    // it is compared at once. Within a sample, reading the entry is soon enough.
+    void check_name(const ZipEntry& entry) {
+        const MemberName name = split_name(directory_.name(current_));
+        if (entry.kind == MemberKind::file && name.has_key && in_sample_ && name.key == key_)
+            return;
+        in_sample_ = entry.kind == MemberKind::file && name.has_key;
+        if (in_sample_) key_.assign(name.key);
+        check_place(current_);
+    }
+
     void read(size_t size) {
         const ZipEntry& entry = directory_.entry(current_);
         const uint64_t stored = entry.method == 0 ? 0 : entry.stored_size;
@@ -115,6 +149,8 @@ class ZipCarrier final : public Carrier {
     ZipScratch scratch_;
     size_t next_ = 0;
     uint32_t current_ = 0;
+    bool in_sample_ = false;
+    std::string key_;  // of the sample that the last entry belongs to, when in_sample_
     std::vector<Row> rows_;
     std::vector<StorageRef> slabs_;  // the last one has room from used_ on
     size_t used_ = 0;
