@@ -393,6 +393,22 @@ def test_pickled_archive_opens_nothing_until_it_is_used(tmp_path):
     assert loaded.read(0) == archive.read(0)
 
 
+def test_pickled_archive_is_not_another_file(tmp_path):
+    """Positions of one process would be other members in the next."""
+    path = write_zip(tmp_path / "t.zip", images(3))
+    data = pickle.dumps(shardfeed.Archive(path))
+    for others in (images(4), images(3, 999), [(name, data[::-1]) for name, data in images(3)]):
+        write_zip(path, others)
+        loaded = pickle.loads(data)
+        for call in (lambda loaded=loaded: loaded.read(0), lambda loaded=loaded: len(loaded)):
+            with pytest.raises(shardfeed.ChangedError, match=r"t\.zip.*help: "):
+                call()
+    write_zip(path, images(3))
+    assert len(pickle.loads(data)) == 3
+    empty = write_zip(tmp_path / "empty.zip", [])
+    assert len(pickle.loads(pickle.dumps(shardfeed.Archive(empty)))) == 0
+
+
 # ---- Options ------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, overload
 
-from ._errors import AmbiguousError, NoMemberError, NoMemoryError, UsageError, error_from
+from ._errors import (
+    AmbiguousError,
+    ChangedError,
+    NoMemberError,
+    NoMemoryError,
+    UsageError,
+    error_from,
+)
 from ._native import ffi, lib
 from ._options import native_options, option_texts
 from ._urls import redacted, url_list
@@ -165,7 +172,8 @@ class Archive(Sequence[Member]):
     for what is not UTF-8, or bytes. They are not paths: nothing here writes files.
 
     Any number of threads may use an archive at once, and so may forked processes, without opening
-    it again. Pickled, it is a recipe: the file is opened again when the copy is first used.
+    it again. Pickled, it is a recipe: the file is opened again when the copy is first used, and
+    ChangedError if it is another one by then, as far as its count and last member tell.
     """
 
     def __init__(self, source: URL | Buffer, **options: Unpack[ArchiveOptions]) -> None:
@@ -179,6 +187,7 @@ class Archive(Sequence[Member]):
         self._closed = False
         self._holder = _NOT_OPEN
         self._count = 0  # 0 also when it is not open
+        self._identity: tuple[int, ...] | None = None  # of the file that was opened first
         self._opened()
 
     # ---- Reading ----
@@ -241,7 +250,10 @@ class Archive(Sequence[Member]):
         if buffers < 0:
             raise next(filter(None, map(self._wrong, positions)))
         numbers = ffi.unpack(plan, 3 * count + buffers)
-        allocated = [_new_buffer("char[]", size) for size in numbers[3 * count :]]
+        try:
+            allocated = [_new_buffer("char[]", size) for size in numbers[3 * count :]]
+        except (MemoryError, OverflowError):
+            raise NoMemoryError(f"no memory for {sum(numbers[3 * count :])} bytes") from None
         error = ffi.new("shf_error *")
         if lib.python_read_many(
             holder, positions, count, plan, ffi.new("void *[]", allocated), error
@@ -378,8 +390,17 @@ class Archive(Sequence[Member]):
             failed = lib.shf_archive_open_memory(holder, data, len(data), native, error)
         if failed:
             raise error_from(error)
+        count = lib.shf_archive_count(holder[0])
+        what = (lib.SHF_MEMBER_OFFSET, lib.SHF_MEMBER_STORED, lib.SHF_MEMBER_CRC32)
+        last = [lib.shf_archive_info(holder[0], max(count - 1, 0), number) for number in what]
+        if self._identity not in (None, (count, *last)):
+            raise ChangedError(
+                f"{self!r}: the file is another one than in the process that pickled it; help: "
+                "let no program write to archives that are in use; open it again everywhere"
+            )
+        self._identity = (count, *last)
         self._holder = holder  # before the count: read() looks at the count only
-        self._count = lib.shf_archive_count(holder[0])
+        self._count = count
         return holder
 
     def _failure(self, error: _CData) -> Exception:
