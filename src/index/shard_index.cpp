@@ -95,16 +95,43 @@ std::array<uint8_t, 16> hash_of(const msgpack_object& value) {
     return hash;
 }
 
-// msgpack-c takes memory for as many elements as a header claims. A whole file has these headers
-// and no other containers, so nothing is parsed that starts in another way.
+// Whether `from` is `count` values one after another, each a number, a text or bytes (msgpack
+// specification, "Formats"). msgpack-c takes memory for as many elements as the header of an array
+// or a map claims, so it is given nothing that has such a header inside.
+bool is_flat(std::span<const uint8_t> from, size_t count) {
+    for (; count > 0 && !from.empty(); --count) {
+        const uint8_t type = from[0];
+        size_t head = 1;
+        uint64_t body = 0;
+        const auto length_of = [&](size_t width) {
+            for (; head <= width && head < from.size(); ++head) body = body << 8 | from[head];
+        };
+        if (type >= 0xa0 && type <= 0xbf) {
+            body = type & 0x1f;  // short text
+        } else if (type >= 0xc4 && type <= 0xc6) {
+            length_of(size_t{1} << (type - 0xc4));  // bytes
+        } else if (type >= 0xd9 && type <= 0xdb) {
+            length_of(size_t{1} << (type - 0xd9));  // text
+        } else if (type >= 0xcc && type <= 0xd3) {
+            body = uint64_t{1} << (type & 3);  // number
+        } else if (type >= 0x80) {
+            return false;
+        }
+        if (body > from.size() - head) return false;
+        from = from.subspan(head + static_cast<size_t>(body));
+    }
+    return count == 0 && from.empty();
+}
+
 bool starts_like_a_file(std::span<const uint8_t> file) {
     constexpr uint8_t array_of_four = 0x94, short_text = 0xa0;
     return file.size() > 2 + magic.size() && file[0] == array_of_four &&
            file[1] == (short_text | magic.size()) && text(file.subspan(2, magic.size())) == magic;
 }
 
-bool starts_like_a_map(std::span<const uint8_t> body) {
-    return !body.empty() && (body[0] & 0xf0) == 0x80;  // of at most 15 entries
+bool is_flat_map(std::span<const uint8_t> body) {
+    return !body.empty() && (body[0] & 0xf0) == 0x80 &&  // of at most 15 entries
+           is_flat(body.subspan(1), 2 * (body[0] & size_t{0x0f}));
 }
 
 // ---- Writing ------------------------------------------------------------------------------------
@@ -178,6 +205,7 @@ ShardIdentity identify(Source& source) {
 
 ShardIndex::ShardIndex(StorageRef file, size_t size) : file_(std::move(file)), file_size_(size) {
     if (!starts_like_a_file(this->file())) throw damaged("does not start like one");
+    if (!is_flat(this->file().subspan(1), 4)) throw damaged("is not an array of four plain values");
     const Value whole(this->file());
     const msgpack_object_array& parts = whole.get().via.array;  // of four, as seen above
     if (number(parts.ptr[1]) != version)
@@ -193,7 +221,7 @@ ShardIndex::ShardIndex(StorageRef file, size_t size) : file_(std::move(file)), f
 }
 
 void ShardIndex::read_body(std::span<const uint8_t> body) {
-    if (!starts_like_a_map(body)) throw damaged("lacks its body");
+    if (!is_flat_map(body)) throw damaged("has a body that is no map of plain values");
     const Value value(body);
     const Map map(value.get());
     identity_.size = number(map["size"]);
