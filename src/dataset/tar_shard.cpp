@@ -69,7 +69,6 @@ BlockRef TarShard::read(size_t sample) const {
     std::vector<Piece> pieces;
     uint64_t total = 0;
     for (size_t i = first; i < last; ++i) {
-        if (index_->offset(i) < header_size) throw lie(sample);
         const uint64_t start = index_->offset(i) - header_size;
         const uint64_t end = index_->offset(i) + index_->size(i);
         if (!pieces.empty() && start - (pieces.back().offset + pieces.back().size) <= longest_gap) {

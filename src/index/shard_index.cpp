@@ -22,6 +22,7 @@ constexpr std::string_view magic = "shardfeed-index";
 constexpr uint64_t version = 1;
 constexpr size_t identity_part = 64 * 1024;
 constexpr uint64_t most = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t block_size = 512;  // of a tar
 
 Error damaged(const std::string& what) {
     return Error(SHF_E_FORMAT, "the index file " + what, "delete it; it is made again");
@@ -76,6 +77,10 @@ class Map {
   public:
     explicit Map(const msgpack_object& value) : map_(value.via.map) {
         if (value.type != MSGPACK_OBJECT_MAP) throw damaged("lacks its body");
+        for (uint32_t i = 0; i < map_.size; ++i)
+            for (uint32_t k = 0; k < i; ++k)
+                if (msgpack_object_equal(map_.ptr[i].key, map_.ptr[k].key))
+                    throw damaged("has two values of one name");
     }
     const msgpack_object& operator[](std::string_view name) const {
         for (uint32_t i = 0; i < map_.size; ++i)
@@ -86,6 +91,13 @@ class Map {
   private:
     const msgpack_object_map& map_;
 };
+
+template <typename Number>
+Column<Number> column(const msgpack_object& value) {
+    const auto from = bytes(value);
+    if (from.size() % sizeof(Number) != 0) throw damaged("has a column with a part of a number");
+    return Column<Number>(from);
+}
 
 std::array<uint8_t, 16> hash_of(const msgpack_object& value) {
     std::array<uint8_t, 16> hash{};
@@ -231,11 +243,11 @@ void ShardIndex::read_body(std::span<const uint8_t> body) {
     end_ = number(map["end"]);
     read_schemas(text(bytes(map["schemas"])));
     keys_ = text(bytes(map["keys"]));
-    key_ends_ = Column<uint32_t>(bytes(map["key_ends"]));
-    schema_ = Column<uint32_t>(bytes(map["schema"]));
-    headers_ = Column<uint64_t>(bytes(map["headers"]));
-    offsets_ = Column<uint64_t>(bytes(map["offsets"]));
-    sizes_ = Column<uint64_t>(bytes(map["sizes"]));
+    key_ends_ = column<uint32_t>(map["key_ends"]);
+    schema_ = column<uint32_t>(map["schema"]);
+    headers_ = column<uint64_t>(map["headers"]);
+    offsets_ = column<uint64_t>(map["offsets"]);
+    sizes_ = column<uint64_t>(map["sizes"]);
     const size_t samples = key_ends_.size();
     if (schema_.size() != samples || headers_.size() != samples ||
         sizes_.size() != offsets_.size() || samples > most || offsets_.size() > most)
@@ -268,7 +280,8 @@ void ShardIndex::read_schemas(std::string_view lists) {
     }
 }
 
-// Everything must lie in the shard and in its order, so that no reader has to look again.
+// Everything must lie in the shard, in its order, and where a tar has it, with room for a header
+// before each member, so that no reader has to look again.
 void ShardIndex::check() const {
     uint32_t key_end = 0;
     for (size_t i = 0; i < samples(); ++i) {
@@ -280,12 +293,14 @@ void ShardIndex::check() const {
     if (end_ > identity_.size) throw damaged("has an end outside of the shard");
     uint64_t reached = 0;
     for (size_t i = 0; i < samples(); ++i) {
-        if (headers_[i] < reached) throw damaged("has samples in another order than the shard");
+        if (headers_[i] < reached || headers_[i] % block_size != 0)
+            throw damaged("has samples in another order than the shard");
         reached = headers_[i];
         for (size_t k = first_member(i); k < first_member(i + 1); ++k) {
             uint64_t end = 0;
-            if (offsets_[k] <= reached || __builtin_add_overflow(offsets_[k], sizes_[k], &end) ||
-                end > end_)
+            if (offsets_[k] < reached || offsets_[k] - reached < block_size ||
+                offsets_[k] % block_size != 0 ||
+                __builtin_add_overflow(offsets_[k], sizes_[k], &end) || end > end_)
                 throw damaged("has a member outside of the shard");
             reached = end;
         }
