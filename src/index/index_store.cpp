@@ -50,7 +50,7 @@ fs::path name_for(const fs::path& shard) {
 
 // Where the index of a shard may lie, the best place first.
 std::vector<fs::path> places_for(const std::string& url, const Options& options) {
-    const fs::path shard = url.starts_with("file:") ? path_of_file_url(url) : url;
+    const fs::path shard = is_file_url(url) ? path_of_file_url(url) : url;
     if (!options.index_dir.empty()) return {fs::path(options.index_dir) / name_for(shard)};
     std::vector<fs::path> places{fs::path(shard.string() + std::string(suffix))};
     if (const fs::path cache = cache_folder(); !cache.empty())
