@@ -30,6 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view suffix = ".sfidx";
+// The body has at most 2^32 - 1 bytes; the rest is short.
+constexpr uint64_t largest_file = (uint64_t{1} << 32) + 1024;
 
 // The folder for files that can be made again (XDG Base Directory Specification), or nothing.
 fs::path cache_folder() {
@@ -68,7 +70,9 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
         if (error.fault().os_error == ENOENT || error.fault().os_error == ENOTDIR) return nullptr;
         throw;
     }
-    const auto size = static_cast<size_t>(source->seekable() ? source->size().value_or(0) : 0);
+    if (!source->seekable() || source->size().value_or(0) > largest_file)
+        throw Error(SHF_E_FORMAT, "this is no index file", "delete it; it is made again");
+    const auto size = static_cast<size_t>(source->size().value_or(0));
     const StorageRef storage = unpooled(size);
     if (source->read(0, {storage->data, size}) < size)
         throw Error(SHF_E_TRUNCATED, "the index file became shorter while it was read");
@@ -143,7 +147,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
         if (options.index == IndexUse::require && last) throw Error(*last);
         if (options.index == IndexUse::require)
             throw Error(SHF_E_NOT_FOUND, "the shard has no index",
-                        "index=auto makes one in " + escape(places[0].parent_path().string()));
+                        "index=auto makes " + escape(places[0].string()));
     }
     log(options, SHF_LOG_INFO, shown + ": making its index");
     auto index = index_tar(source, options, cancel);
