@@ -5,6 +5,7 @@
 #include "sample/name.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,9 @@ constexpr uint64_t longest_gap = 4096;
 // From this size on a read goes to the same place in a page as the bytes have in the file: the
 // kernel then copies whole pages.
 constexpr size_t paged_from = 16 * 1024, page = 4096, alignment = 64;
+// What may lie between the fields of a sample, besides six times their size. The recycler adds up
+// to a quarter.
+constexpr uint64_t largest_overhead = 48 * 1024;
 
 bool same_lowered(std::string_view field, std::string_view lowered) {
     return std::equal(field.begin(), field.end(), lowered.begin(), lowered.end(),
@@ -53,6 +57,11 @@ class TarShard final : public DatasetShard {
     };
 
     void check_limits(size_t sample) const;
+    std::vector<Piece> pieces_of(size_t sample, uint64_t& total) const;
+    StorageRef read_pieces(size_t sample, std::span<const Piece> pieces, size_t total,
+                           Source& source, std::vector<PlacedField>& fields, bool& all_plain) const;
+    StorageRef read_fields(size_t sample, Source& source, std::vector<PlacedField>& fields,
+                           bool& all_plain) const;
     [[nodiscard]] bool plain(size_t member, size_t sample, const uint8_t* header) const;
     void walk(size_t sample, Source& source) const;
     [[nodiscard]] Error lie(size_t sample) const;
@@ -65,10 +74,26 @@ class TarShard final : public DatasetShard {
 
 BlockRef TarShard::read(size_t sample) const {
     check_limits(sample);
-    const size_t first = index_->first_member(sample), last = index_->first_member(sample + 1);
-    std::vector<Piece> pieces;
     uint64_t total = 0;
-    for (size_t i = first; i < last; ++i) {
+    const std::vector<Piece> pieces = pieces_of(sample, total);
+    std::vector<PlacedField> fields;
+    fields.reserve(index_->first_member(sample + 1) - index_->first_member(sample));
+    const ShardFile::Lease source(file_);
+    bool all_plain = true;
+    // A kept sample holds little more than its bytes, so not what lies between many small fields.
+    const StorageRef storage =
+        total <= largest_overhead + 6 * bytes(sample)
+            ? read_pieces(sample, pieces, static_cast<size_t>(total), *source, fields, all_plain)
+            : read_fields(sample, *source, fields, all_plain);
+    if (!all_plain) walk(sample, *source);
+    return make_sample(index_->key(sample), index_->header(sample), origin_, index_->schema(sample),
+                       storage, fields);
+}
+
+// What to read for a sample, and how much memory it takes.
+std::vector<TarShard::Piece> TarShard::pieces_of(size_t sample, uint64_t& total) const {
+    std::vector<Piece> pieces;
+    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
         const uint64_t start = index_->offset(i) - header_size;
         const uint64_t end = index_->offset(i) + index_->size(i);
         if (!pieces.empty() && start - (pieces.back().offset + pieces.back().size) <= longest_gap) {
@@ -83,25 +108,44 @@ BlockRef TarShard::read(size_t sample) const {
         piece.at = static_cast<size_t>(total);
         total += piece.size;
     }
-    const ShardFile::Lease source(file_);
-    const StorageRef storage = context_.memory.acquire(static_cast<size_t>(total));
-    for (const Piece& piece : pieces)
-        if (source->read(piece.offset,
-                         {storage->data + piece.at, static_cast<size_t>(piece.size)}) < piece.size)
-            throw lie(sample);
-    std::vector<PlacedField> fields;
-    fields.reserve(last - first);
-    bool all_plain = true;
+    return pieces;
+}
+
+// Few reads, with the headers in the same memory as the fields.
+StorageRef TarShard::read_pieces(size_t sample, std::span<const Piece> pieces, size_t total,
+                                 Source& source, std::vector<PlacedField>& fields,
+                                 bool& all_plain) const {
+    StorageRef storage = context_.memory.acquire(total);
+    for (const Piece& piece : pieces) {
+        const auto size = static_cast<size_t>(piece.size);
+        if (source.read(piece.offset, {storage->data + piece.at, size}) < size) throw lie(sample);
+    }
     auto piece = pieces.begin();
-    for (size_t i = first; i < last; ++i) {
+    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
         if (index_->offset(i) > piece->offset + piece->size) ++piece;
         const auto at = static_cast<size_t>(piece->at + (index_->offset(i) - piece->offset));
         all_plain = all_plain && plain(i, sample, storage->data + at - header_size);
         fields.push_back({at, static_cast<size_t>(index_->size(i))});
     }
-    if (!all_plain) walk(sample, *source);
-    return make_sample(index_->key(sample), index_->header(sample), origin_, index_->schema(sample),
-                       storage, fields);
+    return storage;
+}
+
+// Field after field, and nothing else in memory.
+StorageRef TarShard::read_fields(size_t sample, Source& source, std::vector<PlacedField>& fields,
+                                 bool& all_plain) const {
+    StorageRef storage = context_.memory.acquire(static_cast<size_t>(bytes(sample)));
+    std::array<uint8_t, header_size> header;
+    size_t at = 0;
+    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
+        const auto size = static_cast<size_t>(index_->size(i));
+        if (source.read(index_->offset(i) - header_size, header) < header.size() ||
+            source.read(index_->offset(i), {storage->data + at, size}) < size)
+            throw lie(sample);
+        all_plain = all_plain && plain(i, sample, header.data());
+        fields.push_back({at, size});
+        at += size;
+    }
+    return storage;
 }
 
 void TarShard::check_limits(size_t sample) const {
