@@ -8,7 +8,6 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -55,7 +54,7 @@ void run_jobs(size_t count, uint64_t threads, uint64_t bytes,
         pthread_sigmask(SIG_SETMASK, &all, &before);
         try {
             for (uint64_t i = 1; i < threads; ++i) others.emplace_back(work);
-        } catch (const std::system_error&) {  // then with fewer
+        } catch (const std::exception&) {  // then with fewer
         }
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
