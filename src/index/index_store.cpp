@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "format/zip_directory.h"
 #include "index/tar_indexer.h"
 #include "io/file.h"
 #include "io/source.h"
@@ -14,6 +15,7 @@
 
 #include <fcntl.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -166,6 +168,9 @@ std::string build_index(const std::string& url, const Options& options, const Ca
     const auto source = open_source(url, options, cancel);
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "only files have an index", "copy the shard to a disk");
+    std::array<uint8_t, zip_head> start{};
+    if (is_zip(std::span(start).first(source->read(0, start)), url, options))
+        throw Error(SHF_E_UNSUPPORTED, "a ZIP file needs no index, it has a directory");
     const auto index = index_tar(*source, options, cancel);
     int error = 0;
     const auto place = save(*index, places_for(url, options), error);
