@@ -1,7 +1,7 @@
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "format/tar_listing.h"
-#include "index/index_store.h"
+#include "index/shard_index.h"
 #include "sample/name.h"
 
 #include <algorithm>
@@ -31,11 +31,11 @@ bool same_lowered(std::string_view field, std::string_view lowered) {
 class TarShard final : public DatasetShard {
   public:
     TarShard(const std::string& url, uint64_t shard, std::unique_ptr<Source> source,
-             const DatasetContext& context)
+             std::shared_ptr<const ShardIndex> index, const DatasetContext& context)
         : context_(context),
           origin_(std::make_shared<Origin>(
               Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0})),
-          index_(open_index(url, *source, context.options, context.cancel)),
+          index_(std::move(index)),
           file_(url, std::move(source), context.options, context.cancel, context.budget) {}
 
     [[nodiscard]] size_t samples() const override { return index_->samples(); }
@@ -212,8 +212,9 @@ Error TarShard::lie(size_t sample) const {
 
 std::unique_ptr<DatasetShard> tar_dataset_shard(const std::string& url, uint64_t shard,
                                                 std::unique_ptr<Source> source,
+                                                std::shared_ptr<const ShardIndex> index,
                                                 const DatasetContext& context) {
-    return std::make_unique<TarShard>(url, shard, std::move(source), context);
+    return std::make_unique<TarShard>(url, shard, std::move(source), std::move(index), context);
 }
 
 }  // namespace shf
