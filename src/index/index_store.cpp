@@ -49,7 +49,8 @@ fs::path name_for(const fs::path& shard) {
     char hash[17];
     std::snprintf(hash, sizeof hash, "%016llx",
                   static_cast<unsigned long long>(XXH3_64bits(whole.data(), whole.size())));
-    return shard.filename().string() + "." + hash + std::string(suffix);
+    // The hash tells shards apart; what comes before it is for people.
+    return shard.filename().string().substr(0, 200) + "." + hash + std::string(suffix);
 }
 
 // Where the index of a shard may lie, the best place first.
@@ -69,7 +70,8 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
     try {
         source = file_source(path.string(), never);
     } catch (const Error& error) {
-        if (error.fault().os_error == ENOENT || error.fault().os_error == ENOTDIR) return nullptr;
+        const int number = error.fault().os_error;
+        if (number == ENOENT || number == ENOTDIR || number == ENAMETOOLONG) return nullptr;
         throw;
     }
     if (!source->seekable() || source->size().value_or(0) > largest_file)
@@ -84,8 +86,9 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
 // Writes a file whole or not at all: under another name first. Returns an error number.
 int publish(const fs::path& path, std::span<const uint8_t> bytes) {
     std::random_device random;
-    const fs::path part =
-        path.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(random()) + ".part";
+    // Not longer than the names of shards can be.
+    const fs::path part = path.parent_path() / (".sfidx-" + std::to_string(::getpid()) + "-" +
+                                                std::to_string(random()) + ".part");
     const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) return errno;
     int error = 0;
