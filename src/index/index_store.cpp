@@ -119,10 +119,19 @@ std::optional<fs::path> save(const ShardIndex& index, const std::vector<fs::path
 }
 
 // What is wrong with the index of a shard, when something is.
-std::optional<Error> fault_of(const ShardIndex& index, const ShardIdentity& shard) {
-    if (index.identity() == shard) return std::nullopt;
-    return Error(SHF_E_CHANGED, "the index is of another version of the shard",
-                 "index=auto makes it anew");
+std::optional<Error> fault_of(const ShardIndex& index, const ShardIdentity& shard,
+                              const Options& options) {
+    if (index.identity() != shard)
+        return Error(SHF_E_CHANGED, "the index is of another version of the shard",
+                     "index=auto makes it anew");
+    // An index must not hide what a walk would refuse. One that was made under strict options is
+    // good for all.
+    if ((index.leniency() & ~leniency_of(options)) != 0)
+        return Error(SHF_E_USAGE,
+                     "the index was made under options that accept more: end_marker=optional, "
+                     "concat, trailing=ignore, duplicate_keys=accept or allow_empty",
+                     "set them here too; index=auto makes it anew");
+    return std::nullopt;
 }
 
 }  // namespace
@@ -138,7 +147,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
             std::optional<Error> fault;
             try {
                 if (auto index = load(place)) {
-                    fault = fault_of(*index, identity);
+                    fault = fault_of(*index, identity, options);
                     if (!fault) return index;
                 }
             } catch (const Error& error) {

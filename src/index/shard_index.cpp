@@ -241,6 +241,7 @@ void ShardIndex::read_body(std::span<const uint8_t> body) {
     identity_.head = hash_of(map["head"]);
     identity_.tail = hash_of(map["tail"]);
     end_ = number(map["end"]);
+    leniency_ = number(map["leniency"]);
     read_schemas(text(bytes(map["schemas"])));
     keys_ = text(bytes(map["keys"]));
     key_ends_ = column<uint32_t>(map["key_ends"]);
@@ -322,15 +323,15 @@ void IndexRows::add(std::string_view key, uint64_t header,
     }
 }
 
-std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identity,
-                                                    uint64_t end) const {
+std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identity, uint64_t end,
+                                                    uint64_t leniency) const {
     const auto as_bytes = [](std::string_view from) {
         return std::span(reinterpret_cast<const uint8_t*>(from.data()), from.size());
     };
     std::string schemas;
     for (const auto& schema : schemas_.list()) schemas += schema->names + '\0';
     Packer body;
-    body.map(12);
+    body.map(13);
     const auto put = [&body](std::string_view name, const auto& value) {
         body.add(name);
         body.add(value);
@@ -340,6 +341,7 @@ std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identit
     put("head", std::span<const uint8_t>(identity.head));
     put("tail", std::span<const uint8_t>(identity.tail));
     put("end", end);
+    put("leniency", leniency);
     put("schemas", as_bytes(schemas));
     put("keys", as_bytes(keys_));
     put("key_ends", key_ends_);

@@ -67,7 +67,7 @@ inline std::string index_file(std::string_view body, uint64_t version = 1) {
 struct IndexParts {
     uint64_t size = 0, modified = 0;
     std::string head, tail;  // 16 bytes each
-    uint64_t end = 0;
+    uint64_t end = 0, leniency = 0;
     std::string schemas, keys;
     std::vector<uint32_t> key_ends, schema;
     std::vector<uint64_t> headers, offsets, sizes;
@@ -81,6 +81,7 @@ struct IndexParts {
                 {"head", pack_bytes(head)},
                 {"tail", pack_bytes(tail)},
                 {"end", pack_number(end)},
+                {"leniency", pack_number(leniency)},
                 {"schemas", pack_bytes(schemas)},
                 {"keys", pack_bytes(keys)},
                 {"key_ends", pack_bytes(column_of(key_ends))},
@@ -106,6 +107,7 @@ inline IndexParts parts_of(const ShardIndex& index) {
     parts.head.assign(shard.head.begin(), shard.head.end());
     parts.tail.assign(shard.tail.begin(), shard.tail.end());
     parts.end = index.end();
+    parts.leniency = index.leniency();
     std::vector<std::string> schemas;
     for (size_t i = 0; i < index.samples(); ++i) {
         parts.keys += index.key(i);

@@ -117,7 +117,7 @@ TEST_F(IndexStore, IsMadeOnceAndUsedAgain) {
     EXPECT_EQ(names_in(directory / "."), (std::vector<std::string>{"x.tar", "x.tar.sfidx"}));
 }
 
-// The index alone says where samples are: with one that names fewer, fewer are there.
+// A second opening reads nothing between the first and the last 64 KiB.
 TEST_F(IndexStore, SavesTheWalk) {
     ASSERT_EQ(Opening(shard).code, SHF_OK);
     const std::string file = read_file(index);
@@ -295,6 +295,41 @@ TEST_F(IndexStore, MadeByItself) {
     EXPECT_EQ(shf_index_build((directory / "shards/x.zip").c_str(), nullptr, &error),
               SHF_E_UNSUPPORTED);
     EXPECT_NE(std::string(error.message).find("needs no index"), std::string::npos);
+}
+
+// What a walk under these options would refuse is refused with an index too.
+TEST_F(IndexStore, MadeUnderOtherOptions) {
+    const std::string a = member("a.txt", "first"), b = member("b.txt", "second"),
+                      end = end_marker();
+    struct Case {
+        const char *option, *value;
+        std::string bytes;
+        int32_t refused;
+    };
+    for (const Case& lenient :
+         {Case{"end_marker", "optional", a + b, SHF_E_TRUNCATED},
+          Case{"concat", "true", a + end + b + end, SHF_E_FORMAT},
+          Case{"trailing", "ignore", a + b + end + "junk", SHF_E_FORMAT},
+          Case{"duplicate_keys", "accept", a + b + member("a.x", "") + end, SHF_E_AMBIGUOUS},
+          Case{"allow_empty", "true", end, SHF_E_FORMAT}}) {
+        SCOPED_TRACE(lenient.option);
+        const Settings accept = {{lenient.option, lenient.value}};
+        directory.write("shards/x.tar", lenient.bytes);
+        EXPECT_TRUE(Opening(shard, accept).saved());
+        EXPECT_TRUE(Opening(shard, accept).messages.empty());
+        const Opening required(shard, {{"index", "require"}});
+        EXPECT_EQ(required.code, SHF_E_USAGE) << required.error.message;
+        const Opening strict(shard);
+        EXPECT_EQ(strict.code, lenient.refused) << strict.error.message;
+        EXPECT_EQ(strict.count(SHF_LOG_WARNING, lenient.option), 1U);
+        EXPECT_TRUE(Opening(shard, accept).messages.empty());
+        // Where nothing was passed over, the index becomes one for all.
+        directory.write("shards/x.tar", tar_of(two));
+        EXPECT_TRUE(Opening(shard, accept).saved());
+        EXPECT_TRUE(Opening(shard).saved());
+        EXPECT_TRUE(Opening(shard).messages.empty());
+        EXPECT_TRUE(Opening(shard, accept).messages.empty());
+    }
 }
 
 // ---- Places -------------------------------------------------------------------------------------
