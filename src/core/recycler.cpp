@@ -63,11 +63,15 @@ void Recycler::put_back(Storage* storage) noexcept {
     bool taken = false;
     if (kept_.fetch_add(size, std::memory_order_relaxed) + size <= keep_) {
         const int64_t at = shelf.top.fetch_add(1, std::memory_order_relaxed);
-        Storage* none = nullptr;
-        taken = at >= 0 && at < static_cast<int64_t>(places) &&
-                shelf.pieces[static_cast<size_t>(at)].compare_exchange_strong(
-                    none, storage, std::memory_order_release, std::memory_order_relaxed);
-        if (!taken) shelf.top.fetch_sub(1, std::memory_order_relaxed);
+        if (at >= 0 && at < static_cast<int64_t>(places)) {
+            // When there is a piece already, whose place was asked for before it was there, the top
+            // is right again: that piece would never be seen otherwise.
+            Storage* none = nullptr;
+            taken = shelf.pieces[static_cast<size_t>(at)].compare_exchange_strong(
+                none, storage, std::memory_order_release, std::memory_order_relaxed);
+        } else {
+            shelf.top.fetch_sub(1, std::memory_order_relaxed);
+        }
     }
     if (!taken) {
         kept_.fetch_sub(size, std::memory_order_relaxed);

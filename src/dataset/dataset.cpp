@@ -34,6 +34,7 @@ Dataset::Dataset(std::span<const char* const> urls, const Options& options)
       context_{options_, cancel_, budget_, scratches_, *memory_},
       urls_(urls, options_),
       first_{0} {
+    if (urls_.size() == 0) throw Error(SHF_E_USAGE, "no shards", "give at least one URL");
     for (uint64_t i = 0; i < urls_.size(); ++i) {
         const std::string url = urls_.at(i);
         shards_.push_back(with_url(url, [&] { return open_dataset_shard(url, i, context_); }));

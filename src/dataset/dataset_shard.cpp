@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "format/zip_directory.h"
+#include "index/index_store.h"
 
 #include <array>
 #include <utility>
@@ -18,9 +19,10 @@ std::unique_ptr<DatasetShard> open_dataset_shard(const std::string& url, uint64_
                     "copy the shard to a disk, or read it with a stream");
     std::array<uint8_t, zip_head> start{};
     const auto head = std::span(start).first(source->read(0, start));
-    return is_zip(head, url, context.options)
-               ? zip_dataset_shard(url, shard, std::move(source), context)
-               : tar_dataset_shard(url, shard, std::move(source), context);
+    if (is_zip(head, url, context.options))
+        return zip_dataset_shard(url, shard, std::move(source), context);
+    auto index = open_index(url, *source, context.options, context.cancel);
+    return tar_dataset_shard(url, shard, std::move(source), std::move(index), context);
 }
 
 BlockRef make_sample(std::string_view key, uint64_t offset, std::shared_ptr<const Origin> origin,

@@ -14,6 +14,8 @@
 
 namespace shf {
 
+class ShardIndex;
+
 // Does not change once it is made: any number of threads, and forked children too.
 class DatasetShard {
   public:
@@ -39,9 +41,10 @@ struct DatasetContext {
 // Lists the samples of the shard at `url`, number `shard` of its dataset. Throws Error.
 std::unique_ptr<DatasetShard> open_dataset_shard(const std::string& url, uint64_t shard,
                                                  const DatasetContext& context);
-// For open_dataset_shard.
+// For open_dataset_shard. `source` is the open shard.
 std::unique_ptr<DatasetShard> tar_dataset_shard(const std::string& url, uint64_t shard,
                                                 std::unique_ptr<Source> source,
+                                                std::shared_ptr<const ShardIndex> index,
                                                 const DatasetContext& context);
 std::unique_ptr<DatasetShard> zip_dataset_shard(const std::string& url, uint64_t shard,
                                                 std::unique_ptr<Source> source,

@@ -9,10 +9,29 @@
 
 namespace shf {
 
+namespace {
+
+std::atomic<int64_t> kept_open{0};  // by all datasets
+
+}  // namespace
+
 FileBudget::FileBudget() {
     rlimit limit{};
     const bool known = ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    left_ = std::min<int64_t>(known ? static_cast<int64_t>(limit.rlim_cur / 2) : 4096, 4096);
+    most_ = std::min<int64_t>(known ? static_cast<int64_t>(limit.rlim_cur / 2) : 4096, 4096);
+}
+
+FileBudget::~FileBudget() {
+    kept_open.fetch_sub(taken_, std::memory_order_relaxed);
+}
+
+bool FileBudget::take() {
+    if (kept_open.fetch_add(1, std::memory_order_relaxed) < most_) {
+        ++taken_;
+        return true;
+    }
+    kept_open.fetch_sub(1, std::memory_order_relaxed);
+    return false;
 }
 
 ShardFile::ShardFile(std::string url, std::unique_ptr<Source> source, const Options& options,

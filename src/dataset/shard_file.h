@@ -13,14 +13,18 @@ namespace shf {
 
 struct Options;
 
-// How many files a dataset keeps open; the others are opened for each read.
+// How many files a dataset keeps open; the others are opened for each read. All datasets of a
+// process together keep half of what it may have.
 class FileBudget {
   public:
-    FileBudget();  // half of what the process may have
-    bool take() { return left_.fetch_sub(1, std::memory_order_relaxed) > 0; }
+    FileBudget();
+    ~FileBudget();  // gives back what was taken
+    FileBudget(const FileBudget&) = delete;
+    FileBudget& operator=(const FileBudget&) = delete;
+    bool take();  // one thread at a time
 
   private:
-    std::atomic<int64_t> left_;
+    int64_t most_, taken_ = 0;
 };
 
 // Any number of threads, and forked children too; no locks.

@@ -1,7 +1,7 @@
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "format/tar_listing.h"
-#include "index/index_store.h"
+#include "index/shard_index.h"
 #include "sample/name.h"
 
 #include <algorithm>
@@ -21,6 +21,9 @@ constexpr uint64_t longest_gap = 4096;
 // From this size on a read goes to the same place in a page as the bytes have in the file: the
 // kernel then copies whole pages.
 constexpr size_t paged_from = 16 * 1024, page = 4096, alignment = 64;
+// What may lie between the fields of a sample, besides six times their size. The recycler adds up
+// to a quarter.
+constexpr uint64_t largest_overhead = 48 * 1024;
 
 bool same_lowered(std::string_view field, std::string_view lowered) {
     return std::equal(field.begin(), field.end(), lowered.begin(), lowered.end(),
@@ -30,11 +33,11 @@ bool same_lowered(std::string_view field, std::string_view lowered) {
 class TarShard final : public DatasetShard {
   public:
     TarShard(const std::string& url, uint64_t shard, std::unique_ptr<Source> source,
-             const DatasetContext& context)
+             std::shared_ptr<const ShardIndex> index, const DatasetContext& context)
         : context_(context),
           origin_(std::make_shared<Origin>(
               Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0})),
-          index_(open_index(url, *source, context.options, context.cancel)),
+          index_(std::move(index)),
           file_(url, std::move(source), context.options, context.cancel, context.budget) {}
 
     [[nodiscard]] size_t samples() const override { return index_->samples(); }
@@ -54,8 +57,14 @@ class TarShard final : public DatasetShard {
         uint64_t offset, size;
         size_t at;  // in the storage
     };
+    using Pieces = std::pmr::vector<Piece>;
+    using Fields = std::pmr::vector<PlacedField>;
 
     void check_limits(size_t sample) const;
+    Pieces pieces_of(size_t sample, uint64_t& total, std::pmr::memory_resource& memory) const;
+    StorageRef read_pieces(size_t sample, std::span<const Piece> pieces, size_t total,
+                           Source& source, Fields& fields, bool& all_plain) const;
+    StorageRef read_fields(size_t sample, Source& source, Fields& fields, bool& all_plain) const;
     [[nodiscard]] bool plain(size_t member, size_t sample, const uint8_t* header) const;
     void walk(size_t sample, Source& source) const;
     [[nodiscard]] Error lie(size_t sample) const;
@@ -68,13 +77,29 @@ class TarShard final : public DatasetShard {
 
 BlockRef TarShard::read(size_t sample) const {
     check_limits(sample);
-    const size_t first = index_->first_member(sample), last = index_->first_member(sample + 1);
     std::array<std::byte, 1024> stack;  // enough for most samples, and faster than the heap
     std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size());
-    std::pmr::vector<Piece> pieces(&memory);
     uint64_t total = 0;
-    for (size_t i = first; i < last; ++i) {
-        if (index_->offset(i) < header_size) throw lie(sample);
+    const Pieces pieces = pieces_of(sample, total, memory);
+    Fields fields(&memory);
+    fields.reserve(index_->first_member(sample + 1) - index_->first_member(sample));
+    const ShardFile::Lease source(file_);
+    bool all_plain = true;
+    // A kept sample holds little more than its bytes, so not what lies between many small fields.
+    const StorageRef storage =
+        total <= largest_overhead + 6 * bytes(sample)
+            ? read_pieces(sample, pieces, static_cast<size_t>(total), *source, fields, all_plain)
+            : read_fields(sample, *source, fields, all_plain);
+    if (!all_plain) walk(sample, *source);
+    return make_sample(index_->key(sample), index_->header(sample), origin_, index_->schema(sample),
+                       storage, fields);
+}
+
+// What to read for a sample, and how much memory it takes.
+TarShard::Pieces TarShard::pieces_of(size_t sample, uint64_t& total,
+                                     std::pmr::memory_resource& memory) const {
+    Pieces pieces(&memory);
+    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
         const uint64_t start = index_->offset(i) - header_size;
         const uint64_t end = index_->offset(i) + index_->size(i);
         if (!pieces.empty() && start - (pieces.back().offset + pieces.back().size) <= longest_gap) {
@@ -89,25 +114,43 @@ BlockRef TarShard::read(size_t sample) const {
         piece.at = static_cast<size_t>(total);
         total += piece.size;
     }
-    const ShardFile::Lease source(file_);
-    const StorageRef storage = context_.memory.acquire(static_cast<size_t>(total));
-    for (const Piece& piece : pieces)
-        if (source->read(piece.offset,
-                         {storage->data + piece.at, static_cast<size_t>(piece.size)}) < piece.size)
-            throw lie(sample);
-    std::pmr::vector<PlacedField> fields(&memory);
-    fields.reserve(last - first);
-    bool all_plain = true;
+    return pieces;
+}
+
+// Few reads, with the headers in the same memory as the fields.
+StorageRef TarShard::read_pieces(size_t sample, std::span<const Piece> pieces, size_t total,
+                                 Source& source, Fields& fields, bool& all_plain) const {
+    StorageRef storage = context_.memory.acquire(total);
+    for (const Piece& piece : pieces) {
+        const auto size = static_cast<size_t>(piece.size);
+        if (source.read(piece.offset, {storage->data + piece.at, size}) < size) throw lie(sample);
+    }
     auto piece = pieces.begin();
-    for (size_t i = first; i < last; ++i) {
+    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
         if (index_->offset(i) > piece->offset + piece->size) ++piece;
         const auto at = static_cast<size_t>(piece->at + (index_->offset(i) - piece->offset));
         all_plain = all_plain && plain(i, sample, storage->data + at - header_size);
         fields.push_back({at, static_cast<size_t>(index_->size(i))});
     }
-    if (!all_plain) walk(sample, *source);
-    return make_sample(index_->key(sample), index_->header(sample), origin_, index_->schema(sample),
-                       storage, fields);
+    return storage;
+}
+
+// Field after field, and nothing else in memory.
+StorageRef TarShard::read_fields(size_t sample, Source& source, Fields& fields,
+                                 bool& all_plain) const {
+    StorageRef storage = context_.memory.acquire(static_cast<size_t>(bytes(sample)));
+    std::array<uint8_t, header_size> header;
+    size_t at = 0;
+    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
+        const auto size = static_cast<size_t>(index_->size(i));
+        if (source.read(index_->offset(i) - header_size, header) < header.size() ||
+            source.read(index_->offset(i), {storage->data + at, size}) < size)
+            throw lie(sample);
+        all_plain = all_plain && plain(i, sample, header.data());
+        fields.push_back({at, size});
+        at += size;
+    }
+    return storage;
 }
 
 void TarShard::check_limits(size_t sample) const {
@@ -174,8 +217,9 @@ Error TarShard::lie(size_t sample) const {
 
 std::unique_ptr<DatasetShard> tar_dataset_shard(const std::string& url, uint64_t shard,
                                                 std::unique_ptr<Source> source,
+                                                std::shared_ptr<const ShardIndex> index,
                                                 const DatasetContext& context) {
-    return std::make_unique<TarShard>(url, shard, std::move(source), context);
+    return std::make_unique<TarShard>(url, shard, std::move(source), std::move(index), context);
 }
 
 }  // namespace shf

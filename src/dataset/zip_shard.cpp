@@ -118,17 +118,20 @@ class ZipShard final : public DatasetShard {
         const ShardFile::Lease source(file_);
         const ScratchPool::Lease scratch(context_.scratches);
         const ZipReader reader(*source, directory_, context_.options);
-        const StorageRef storage =
-            context_.memory.acquire(static_cast<size_t>(size) + list.size() * alignment);
         std::vector<PlacedField> fields;
         fields.reserve(list.size());
-        size_t at = 0;
+        size_t total = 0;
         for (const uint32_t entry : list) {
             const auto entry_size = static_cast<size_t>(directory_.entry(entry).size);
-            reader.read(entry, {storage->data + at, entry_size}, *scratch);
-            fields.push_back({at, entry_size});
-            at += (entry_size + alignment - 1) / alignment * alignment;
+            // Small fields stay close together: a kept sample holds little more than its bytes.
+            const size_t unit = entry_size >= alignment ? alignment : 1;
+            total = (total + unit - 1) / unit * unit;
+            fields.push_back({total, entry_size});
+            total += entry_size;
         }
+        const StorageRef storage = context_.memory.acquire(total);
+        for (size_t i = 0; i < list.size(); ++i)
+            reader.read(list[i], {storage->data + fields[i].start, fields[i].size}, *scratch);
         return make_sample(key(sample), offset(sample), origin_,
                            groups_.schemas.list()[groups_.schema[sample]], storage, fields);
     }

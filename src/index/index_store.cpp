@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "format/zip_directory.h"
 #include "index/tar_indexer.h"
 #include "io/file.h"
 #include "io/source.h"
@@ -14,6 +15,7 @@
 
 #include <fcntl.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +32,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view suffix = ".sfidx";
+// The body has at most 2^32 - 1 bytes; the rest is short.
+constexpr uint64_t largest_file = (uint64_t{1} << 32) + 1024;
 
 // The folder for files that can be made again (XDG Base Directory Specification), or nothing.
 fs::path cache_folder() {
@@ -45,12 +49,13 @@ fs::path name_for(const fs::path& shard) {
     char hash[17];
     std::snprintf(hash, sizeof hash, "%016llx",
                   static_cast<unsigned long long>(XXH3_64bits(whole.data(), whole.size())));
-    return shard.filename().string() + "." + hash + std::string(suffix);
+    // The hash tells shards apart; what comes before it is for people.
+    return shard.filename().string().substr(0, 200) + "." + hash + std::string(suffix);
 }
 
 // Where the index of a shard may lie, the best place first.
 std::vector<fs::path> places_for(const std::string& url, const Options& options) {
-    const fs::path shard = url.starts_with("file:") ? path_of_file_url(url) : url;
+    const fs::path shard = is_file_url(url) ? path_of_file_url(url) : url;
     if (!options.index_dir.empty()) return {fs::path(options.index_dir) / name_for(shard)};
     std::vector<fs::path> places{fs::path(shard.string() + std::string(suffix))};
     if (const fs::path cache = cache_folder(); !cache.empty())
@@ -65,10 +70,13 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
     try {
         source = file_source(path.string(), never);
     } catch (const Error& error) {
-        if (error.fault().os_error == ENOENT || error.fault().os_error == ENOTDIR) return nullptr;
+        const int number = error.fault().os_error;
+        if (number == ENOENT || number == ENOTDIR || number == ENAMETOOLONG) return nullptr;
         throw;
     }
-    const auto size = static_cast<size_t>(source->seekable() ? source->size().value_or(0) : 0);
+    if (!source->seekable() || source->size().value_or(0) > largest_file)
+        throw Error(SHF_E_FORMAT, "this is no index file", "delete it; it is made again");
+    const auto size = static_cast<size_t>(source->size().value_or(0));
     const StorageRef storage = unpooled(size);
     if (source->read(0, {storage->data, size}) < size)
         throw Error(SHF_E_TRUNCATED, "the index file became shorter while it was read");
@@ -78,8 +86,9 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
 // Writes a file whole or not at all: under another name first. Returns an error number.
 int publish(const fs::path& path, std::span<const uint8_t> bytes) {
     std::random_device random;
-    const fs::path part =
-        path.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(random()) + ".part";
+    // Not longer than the names of shards can be.
+    const fs::path part = path.parent_path() / (".sfidx-" + std::to_string(::getpid()) + "-" +
+                                                std::to_string(random()) + ".part");
     const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) return errno;
     int error = 0;
@@ -110,10 +119,19 @@ std::optional<fs::path> save(const ShardIndex& index, const std::vector<fs::path
 }
 
 // What is wrong with the index of a shard, when something is.
-std::optional<Error> fault_of(const ShardIndex& index, const ShardIdentity& shard) {
-    if (index.identity() == shard) return std::nullopt;
-    return Error(SHF_E_CHANGED, "the index is of another version of the shard",
-                 "index=auto makes it anew");
+std::optional<Error> fault_of(const ShardIndex& index, const ShardIdentity& shard,
+                              const Options& options) {
+    if (index.identity() != shard)
+        return Error(SHF_E_CHANGED, "the index is of another version of the shard",
+                     "index=auto makes it anew");
+    // An index must not hide what a walk would refuse. One that was made under strict options is
+    // good for all.
+    if ((index.leniency() & ~leniency_of(options)) != 0)
+        return Error(SHF_E_USAGE,
+                     "the index was made under options that accept more: end_marker=optional, "
+                     "concat, trailing=ignore, duplicate_keys=accept or allow_empty",
+                     "set them here too; index=auto makes it anew");
+    return std::nullopt;
 }
 
 }  // namespace
@@ -129,7 +147,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
             std::optional<Error> fault;
             try {
                 if (auto index = load(place)) {
-                    fault = fault_of(*index, identity);
+                    fault = fault_of(*index, identity, options);
                     if (!fault) return index;
                 }
             } catch (const Error& error) {
@@ -143,7 +161,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
         if (options.index == IndexUse::require && last) throw Error(*last);
         if (options.index == IndexUse::require)
             throw Error(SHF_E_NOT_FOUND, "the shard has no index",
-                        "index=auto makes one in " + escape(places[0].parent_path().string()));
+                        "index=auto makes " + escape(places[0].string()));
     }
     log(options, SHF_LOG_INFO, shown + ": making its index");
     auto index = index_tar(source, options, cancel);
@@ -169,6 +187,9 @@ std::string build_index(const std::string& url, const Options& options, const Ca
     const auto source = open_source(url, options, cancel);
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "only files have an index", "copy the shard to a disk");
+    std::array<uint8_t, zip_head> start{};
+    if (is_zip(std::span(start).first(source->read(0, start)), url, options))
+        throw Error(SHF_E_UNSUPPORTED, "a ZIP file needs no index, it has a directory");
     const auto index = index_tar(*source, options, cancel);
     int error = 0;
     const auto place = save(*index, places_for(url, options), error);

@@ -22,6 +22,7 @@ constexpr std::string_view magic = "shardfeed-index";
 constexpr uint64_t version = 1;
 constexpr size_t identity_part = 64 * 1024;
 constexpr uint64_t most = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t block_size = 512;  // of a tar
 
 Error damaged(const std::string& what) {
     return Error(SHF_E_FORMAT, "the index file " + what, "delete it; it is made again");
@@ -76,6 +77,10 @@ class Map {
   public:
     explicit Map(const msgpack_object& value) : map_(value.via.map) {
         if (value.type != MSGPACK_OBJECT_MAP) throw damaged("lacks its body");
+        for (uint32_t i = 0; i < map_.size; ++i)
+            for (uint32_t k = 0; k < i; ++k)
+                if (msgpack_object_equal(map_.ptr[i].key, map_.ptr[k].key))
+                    throw damaged("has two values of one name");
     }
     const msgpack_object& operator[](std::string_view name) const {
         for (uint32_t i = 0; i < map_.size; ++i)
@@ -87,6 +92,13 @@ class Map {
     const msgpack_object_map& map_;
 };
 
+template <typename Number>
+Column<Number> column(const msgpack_object& value) {
+    const auto from = bytes(value);
+    if (from.size() % sizeof(Number) != 0) throw damaged("has a column with a part of a number");
+    return Column<Number>(from);
+}
+
 std::array<uint8_t, 16> hash_of(const msgpack_object& value) {
     std::array<uint8_t, 16> hash{};
     const auto from = bytes(value);
@@ -95,16 +107,43 @@ std::array<uint8_t, 16> hash_of(const msgpack_object& value) {
     return hash;
 }
 
-// msgpack-c takes memory for as many elements as a header claims. A whole file has these headers
-// and no other containers, so nothing is parsed that starts in another way.
+// Whether `from` is `count` values one after another, each a number, a text or bytes (msgpack
+// specification, "Formats"). msgpack-c takes memory for as many elements as the header of an array
+// or a map claims, so it is given nothing that has such a header inside.
+bool is_flat(std::span<const uint8_t> from, size_t count) {
+    for (; count > 0 && !from.empty(); --count) {
+        const uint8_t type = from[0];
+        size_t head = 1;
+        uint64_t body = 0;
+        const auto length_of = [&](size_t width) {
+            for (; head <= width && head < from.size(); ++head) body = body << 8 | from[head];
+        };
+        if (type >= 0xa0 && type <= 0xbf) {
+            body = type & 0x1f;  // short text
+        } else if (type >= 0xc4 && type <= 0xc6) {
+            length_of(size_t{1} << (type - 0xc4));  // bytes
+        } else if (type >= 0xd9 && type <= 0xdb) {
+            length_of(size_t{1} << (type - 0xd9));  // text
+        } else if (type >= 0xcc && type <= 0xd3) {
+            body = uint64_t{1} << (type & 3);  // number
+        } else if (type >= 0x80) {
+            return false;
+        }
+        if (body > from.size() - head) return false;
+        from = from.subspan(head + static_cast<size_t>(body));
+    }
+    return count == 0 && from.empty();
+}
+
 bool starts_like_a_file(std::span<const uint8_t> file) {
     constexpr uint8_t array_of_four = 0x94, short_text = 0xa0;
     return file.size() > 2 + magic.size() && file[0] == array_of_four &&
            file[1] == (short_text | magic.size()) && text(file.subspan(2, magic.size())) == magic;
 }
 
-bool starts_like_a_map(std::span<const uint8_t> body) {
-    return !body.empty() && (body[0] & 0xf0) == 0x80;  // of at most 15 entries
+bool is_flat_map(std::span<const uint8_t> body) {
+    return !body.empty() && (body[0] & 0xf0) == 0x80 &&  // of at most 15 entries
+           is_flat(body.subspan(1), 2 * (body[0] & size_t{0x0f}));
 }
 
 // ---- Writing ------------------------------------------------------------------------------------
@@ -178,6 +217,7 @@ ShardIdentity identify(Source& source) {
 
 ShardIndex::ShardIndex(StorageRef file, size_t size) : file_(std::move(file)), file_size_(size) {
     if (!starts_like_a_file(this->file())) throw damaged("does not start like one");
+    if (!is_flat(this->file().subspan(1), 4)) throw damaged("is not an array of four plain values");
     const Value whole(this->file());
     const msgpack_object_array& parts = whole.get().via.array;  // of four, as seen above
     if (number(parts.ptr[1]) != version)
@@ -193,7 +233,7 @@ ShardIndex::ShardIndex(StorageRef file, size_t size) : file_(std::move(file)), f
 }
 
 void ShardIndex::read_body(std::span<const uint8_t> body) {
-    if (!starts_like_a_map(body)) throw damaged("lacks its body");
+    if (!is_flat_map(body)) throw damaged("has a body that is no map of plain values");
     const Value value(body);
     const Map map(value.get());
     identity_.size = number(map["size"]);
@@ -201,13 +241,14 @@ void ShardIndex::read_body(std::span<const uint8_t> body) {
     identity_.head = hash_of(map["head"]);
     identity_.tail = hash_of(map["tail"]);
     end_ = number(map["end"]);
+    leniency_ = number(map["leniency"]);
     read_schemas(text(bytes(map["schemas"])));
     keys_ = text(bytes(map["keys"]));
-    key_ends_ = Column<uint32_t>(bytes(map["key_ends"]));
-    schema_ = Column<uint32_t>(bytes(map["schema"]));
-    headers_ = Column<uint64_t>(bytes(map["headers"]));
-    offsets_ = Column<uint64_t>(bytes(map["offsets"]));
-    sizes_ = Column<uint64_t>(bytes(map["sizes"]));
+    key_ends_ = column<uint32_t>(map["key_ends"]);
+    schema_ = column<uint32_t>(map["schema"]);
+    headers_ = column<uint64_t>(map["headers"]);
+    offsets_ = column<uint64_t>(map["offsets"]);
+    sizes_ = column<uint64_t>(map["sizes"]);
     const size_t samples = key_ends_.size();
     if (schema_.size() != samples || headers_.size() != samples ||
         sizes_.size() != offsets_.size() || samples > most || offsets_.size() > most)
@@ -240,7 +281,8 @@ void ShardIndex::read_schemas(std::string_view lists) {
     }
 }
 
-// Everything must lie in the shard and in its order, so that no reader has to look again.
+// Everything must lie in the shard, in its order, and where a tar has it, with room for a header
+// before each member, so that no reader has to look again.
 void ShardIndex::check() const {
     uint32_t key_end = 0;
     for (size_t i = 0; i < samples(); ++i) {
@@ -252,12 +294,14 @@ void ShardIndex::check() const {
     if (end_ > identity_.size) throw damaged("has an end outside of the shard");
     uint64_t reached = 0;
     for (size_t i = 0; i < samples(); ++i) {
-        if (headers_[i] < reached) throw damaged("has samples in another order than the shard");
+        if (headers_[i] < reached || headers_[i] % block_size != 0)
+            throw damaged("has samples in another order than the shard");
         reached = headers_[i];
         for (size_t k = first_member(i); k < first_member(i + 1); ++k) {
             uint64_t end = 0;
-            if (offsets_[k] <= reached || __builtin_add_overflow(offsets_[k], sizes_[k], &end) ||
-                end > end_)
+            if (offsets_[k] < reached || offsets_[k] - reached < block_size ||
+                offsets_[k] % block_size != 0 ||
+                __builtin_add_overflow(offsets_[k], sizes_[k], &end) || end > end_)
                 throw damaged("has a member outside of the shard");
             reached = end;
         }
@@ -278,15 +322,15 @@ void IndexRows::add(const GroupedSample& sample, std::span<const MemberPlace> me
     }
 }
 
-std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identity,
-                                                    uint64_t end) const {
+std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identity, uint64_t end,
+                                                    uint64_t leniency) const {
     const auto as_bytes = [](std::string_view from) {
         return std::span(reinterpret_cast<const uint8_t*>(from.data()), from.size());
     };
     std::string schemas;
     for (const auto& schema : schemas_.list()) schemas += schema->names + '\0';
     Packer body;
-    body.map(12);
+    body.map(13);
     const auto put = [&body](std::string_view name, const auto& value) {
         body.add(name);
         body.add(value);
@@ -296,6 +340,7 @@ std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identit
     put("head", std::span<const uint8_t>(identity.head));
     put("tail", std::span<const uint8_t>(identity.tail));
     put("end", end);
+    put("leniency", leniency);
     put("schemas", as_bytes(schemas));
     put("keys", as_bytes(keys_));
     put("key_ends", key_ends_);

@@ -59,6 +59,9 @@ class ShardIndex {
     [[nodiscard]] size_t members() const { return offsets_.size(); }
     // Where the end marker of the tar starts.
     [[nodiscard]] uint64_t end() const { return end_; }
+    // The switches under which the walk accepted the shard, see leniency_of(): under stricter ones
+    // it might not have.
+    [[nodiscard]] uint64_t leniency() const { return leniency_; }
 
     [[nodiscard]] std::string_view key(size_t sample) const {
         const size_t begin = sample == 0 ? 0 : key_ends_[sample - 1];
@@ -86,7 +89,7 @@ class ShardIndex {
     StorageRef file_;
     size_t file_size_;
     ShardIdentity identity_;
-    uint64_t end_ = 0;
+    uint64_t end_ = 0, leniency_ = 0;
     std::vector<std::shared_ptr<const Schema>> schemas_;
     std::string_view keys_;
     Column<uint32_t> key_ends_, schema_;
@@ -101,7 +104,7 @@ class IndexRows {
     void add(const GroupedSample& sample, std::span<const MemberPlace> members);
     // Makes the index. `end` is where the end marker of the tar starts. Throws Error.
     [[nodiscard]] std::shared_ptr<const ShardIndex> finish(const ShardIdentity& identity,
-                                                           uint64_t end) const;
+                                                           uint64_t end, uint64_t leniency) const;
 
   private:
     std::string keys_;

@@ -27,7 +27,7 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
             throw Error(SHF_E_FORMAT, "empty shard: there is no sample in it",
                         "allow_empty=true accepts shards without samples");
         listing_.finish();
-        return rows_.finish(identity, end_);
+        return rows_.finish(identity, end_, leniency_of(options_));
     }
 
   private:
@@ -57,6 +57,13 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
 };
 
 }  // namespace
+
+uint64_t leniency_of(const Options& options) {
+    return (options.end_marker == EndMarker::optional ? 1U : 0U) | (options.concat ? 2U : 0U) |
+           (options.trailing == Trailing::ignore ? 4U : 0U) |
+           (options.duplicate_keys == DuplicateKeys::accept ? 8U : 0U) |
+           (options.allow_empty ? 16U : 0U);
+}
 
 std::shared_ptr<const ShardIndex> index_tar(Source& source, const Options& options,
                                             const Cancel& cancel) {

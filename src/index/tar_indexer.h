@@ -3,6 +3,7 @@
 
 #include "index/shard_index.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,10 @@ namespace shf {
 
 class Cancel;
 struct Options;
+
+// The options that let a walk accept what it else refuses, as a bit each: 1 end_marker=optional,
+// 2 concat=true, 4 trailing=ignore, 8 duplicate_keys=accept, 16 allow_empty=true.
+uint64_t leniency_of(const Options& options);
 
 // Throws Error when the shard is damaged, compressed (UNSUPPORTED), or has no samples. The switches
 // of `options` hold, its limits of size do not: they are for reading.

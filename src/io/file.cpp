@@ -311,6 +311,14 @@ std::string read_whole_file(const std::string& path, uint64_t limit) {
     }
 }
 
+bool is_file_url(std::string_view url) {
+    constexpr std::string_view file = "file:";
+    return url.size() > file.size() &&
+           std::equal(file.begin(), file.end(), url.begin(), [](char a, char b) {
+               return a == static_cast<char>(std::tolower(static_cast<unsigned char>(b)));
+           });
+}
+
 std::string path_of_file_url(std::string_view url) {
     std::string_view rest = url.substr(std::string_view("file:").size());
     if (rest.find_first_of("?#") != rest.npos)

@@ -14,6 +14,9 @@ std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cance
 // The bytes of a whole file, at most `limit` of them; throws Error(LIMIT) when there are more.
 std::string read_whole_file(const std::string& path, uint64_t limit);
 
+// Whether this is a "file:" URL; schemes have no case (RFC 3986, 3.1).
+bool is_file_url(std::string_view url);
+
 // The path of a "file:" URL (RFC 8089). Throws Error(USAGE).
 std::string path_of_file_url(std::string_view url);
 

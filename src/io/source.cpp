@@ -27,14 +27,6 @@ std::string scheme_of(const std::string& url) {
     return scheme;
 }
 
-bool is_file_url(const std::string& url) {
-    constexpr std::string_view file = "file:";
-    return url.size() > file.size() &&
-           std::equal(file.begin(), file.end(), url.begin(), [](char a, char b) {
-               return a == static_cast<char>(std::tolower(static_cast<unsigned char>(b)));
-           });
-}
-
 }  // namespace
 
 size_t Source::read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts) {

@@ -2,6 +2,7 @@
 
 #include "core/options.h"
 #include "index/index_store.h"
+#include "index/tar_indexer.h"
 #include "io/source.h"
 
 #include <algorithm>
@@ -193,7 +194,9 @@ void ShardRun::found(const GroupedSample& sample, std::span<const MemberPlace> p
 void ShardRun::save_index(const std::string& url, Source& source, uint64_t end) {
     if (!source.seekable()) return;
     try {
-        warning_ = shf::save_index(url, *rows_->finish(identify(source), end), shared_.options);
+        warning_ = shf::save_index(
+            url, *rows_->finish(identify(source), end, leniency_of(shared_.options)),
+            shared_.options);
     } catch (const std::exception& error) {
         warning_ = error.what();
     }
