@@ -183,16 +183,28 @@ class IndexedTar {
     [[nodiscard]] BlockRef block(size_t number) const { return shard_->read(number); }
 
   private:
-    struct Drop {
-        void operator()(Recycler* memory) const { memory->drop(); }
-    };
+    // One for all: it is large, and fuzz targets make many shards.
+    static Recycler& memory() {
+        static Recycler* const shared = Recycler::make(1 << 20);
+        return *shared;
+    }
     const Options options_;
     const Cancel cancel_;
     FileBudget budget_;
     ScratchPool scratches_;
-    const std::unique_ptr<Recycler, Drop> memory_{Recycler::make(1 << 20)};
-    const DatasetContext context_{options_, cancel_, budget_, scratches_, *memory_};
+    const DatasetContext context_{options_, cancel_, budget_, scratches_, memory()};
     const std::unique_ptr<DatasetShard> shard_;
 };
+
+// Whether these are all fields of a sample of the shard, or some of them.
+inline bool is_true(const SeenSample& sample, const std::vector<SeenSample>& truth) {
+    for (const SeenSample& whole : truth) {
+        if (whole.key != sample.key) continue;
+        return std::ranges::all_of(sample.fields, [&](const auto& field) {
+            return std::ranges::find(whole.fields, field) != whole.fields.end();
+        });
+    }
+    return false;
+}
 
 }  // namespace shf::test

@@ -361,17 +361,6 @@ struct Lies {
     size_t refused = 0, read = 0, lies = 0;  // indexes, samples, samples
 };
 
-// Whether these are all fields of a sample of the shard, or some of them.
-bool is_true(const SeenSample& sample, const std::vector<SeenSample>& truth) {
-    for (const SeenSample& whole : truth) {
-        if (whole.key != sample.key) continue;
-        return std::ranges::all_of(sample.fields, [&](const auto& field) {
-            return std::ranges::find(whole.fields, field) != whole.fields.end();
-        });
-    }
-    return false;
-}
-
 void try_lie(const std::string& tar, const std::vector<SeenSample>& truth, const IndexParts& parts,
              Lies& lies) {
     std::shared_ptr<const ShardIndex> index;
