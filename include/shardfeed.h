@@ -182,8 +182,9 @@ enum { SHF_LOG_ERROR = 0, SHF_LOG_WARNING = 1, SHF_LOG_INFO = 2 };
 typedef void (*shf_log_fn)(void *ctx, int32_t level, const char *message);
 
 /* Sets who receives messages of `level` and more serious ones. Now they are SHF_LOG_WARNING for
- * each sample and shard that on_error skips, and what shf_dataset_open says of indexes. Silent by default; NULL makes it silent again. `ctx`
- * must live as long as the streams opened with these options.
+ * each sample and shard that on_error skips, and what shf_dataset_open says of indexes. Silent by
+ * default; NULL makes it silent again. `ctx` must live as long as the streams opened with these
+ * options.
  * Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block or
  * shf_dataset_open.
  * Since: 0.1 */
@@ -552,6 +553,41 @@ int32_t shf_dataset_shard(const shf_dataset *dataset, uint64_t number, uint64_t 
 /* Makes the index of the tar at `url` and saves it where a dataset looks for it.
  * Errors: as shf_dataset_open; IO when it cannot be saved. Since: 0.1 */
 int32_t shf_index_build(const char *url, const shf_options *options, shf_error *error);
+
+/* Index files of other tools. */
+enum {
+    SHF_INDEX_DALI_1_0 = 0, /* "v1.0" of DALI's webdataset reader and of rocAL; only read         */
+    SHF_INDEX_DALI_1_1 = 1, /* without names of members                                           */
+    SHF_INDEX_DALI_1_2 = 2, /* what wds2idx writes                                                */
+    SHF_INDEX_ENERGON = 3,  /* SHARD.tar.idx of Megatron-Energon                                  */
+    SHF_INDEX_WIDS = 4      /* JSON list of shards of wids                                        */
+};
+
+/* Writes the index that another tool needs into the file `path`, which appears whole or not at
+ * all. The URLs are expanded; DALI and Energon have one index for each shard, wids one for all. A
+ * shard is a plain tar; for wids also a ZIP file. The index is the one that the tool's own indexer
+ * would write, but right for GNU long names too: in shards with hidden files, files without a dot,
+ * or names between __ and __ it has the samples that the tool sees, not those of a dataset. An
+ * index of wids names shards in its own folder by relative paths, and has no md5sum.
+ * Errors: as shf_dataset_open; USAGE (another number of shards than one, no file); UNSUPPORTED for
+ * names that the format cannot hold (DALI: blanks, nothing after the dot; wids: not UTF-8, one of
+ * ?#;), for SHF_INDEX_DALI_1_0, which nothing reads, and for a ZIP file; IO, NOSPACE when the file
+ * cannot be written. Since: 0.1 */
+int32_t shf_index_export(const char *const *urls, size_t url_count, int32_t format,
+                         const char *path, const shf_options *options, shf_error *error);
+
+/* Takes over the index of another tool in the file `path`: makes the index of the tar at `url`
+ * (expanded; one shard) as shf_index_build does, and saves it when the other index says the same of
+ * every sample. Nothing of it is believed. It may have the samples as a dataset has them, or as its
+ * own tool sees them. A file of DALI says itself which version it is, whichever of the three was
+ * named. An index of wids names its shards: `url` is NULL, all of them are local files, relative to
+ * the folder of the index, and those before one that is refused have got their index.
+ * Errors: as shf_index_build; FORMAT when the index is malformed, or says something else of a
+ * sample than the shard does; CHANGED when it is of another number of samples or another size;
+ * UNSUPPORTED (version, shards on the network); USAGE (a pipe in the index); LIMIT (a file above
+ * 1 GiB). Since: 0.1 */
+int32_t shf_index_import(const char *url, int32_t format, const char *path,
+                         const shf_options *options, shf_error *error);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

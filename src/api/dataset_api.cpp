@@ -1,7 +1,6 @@
-// shf_dataset_*, shf_index_build.
+// shf_dataset_*.
 #include "api/handles.h"
 #include "dataset/dataset.h"
-#include "index/index_store.h"
 
 #include <string>
 
@@ -94,20 +93,5 @@ int32_t shf_dataset_shard(const shf_dataset* dataset, uint64_t number, uint64_t*
     if (shard) *shard = place.shard;
     if (first) *first = place.first;
     return SHF_OK;
-}
-
-int32_t shf_index_build(const char* url, const shf_options* options, shf_error* error) {
-    return guard(error, [&] {
-        if (!url) throw Error(SHF_E_USAGE, "shf_index_build: url is NULL");
-        const shf::Cancel never;
-        try {
-            shf::build_index(url, shf::values_of(options), never);
-        } catch (const Error& what) {
-            shf::Fault fault = what.fault();
-            fault.shard = shf::redact(url);
-            throw Error(std::move(fault));
-        }
-        return SHF_OK;
-    });
 }
 }

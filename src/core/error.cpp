@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <new>
 #include <system_error>
@@ -103,7 +104,10 @@ Error::Error(int32_t code, std::string cause, std::string help, uint64_t offset)
                   .help = std::move(help)}) {}
 
 Error Error::system(std::string_view doing, int number) {
-    return Error(Fault{.code = number == ENOMEM ? SHF_E_NOMEM : SHF_E_IO,
+    const bool full = number == ENOSPC || number == EDQUOT;
+    return Error(Fault{.code = number == ENOMEM ? SHF_E_NOMEM
+                               : full           ? SHF_E_NOSPACE
+                                                : SHF_E_IO,
                        .os_error = number,
                        .shard = {},
                        .member = {},

@@ -83,28 +83,6 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
     return std::make_shared<const ShardIndex>(storage, size);
 }
 
-// Writes a file whole or not at all: under another name first. Returns an error number.
-int publish(const fs::path& path, std::span<const uint8_t> bytes) {
-    std::random_device random;
-    // Not longer than the names of shards can be.
-    const fs::path part = path.parent_path() / (".sfidx-" + std::to_string(::getpid()) + "-" +
-                                                std::to_string(random()) + ".part");
-    const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) return errno;
-    int error = 0;
-    while (!bytes.empty() && error == 0) {
-        const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-        if (written >= 0)
-            bytes = bytes.subspan(static_cast<size_t>(written));
-        else if (errno != EINTR)
-            error = errno;
-    }
-    if (::close(fd) != 0 && error == 0) error = errno;
-    if (error == 0 && ::rename(part.c_str(), path.c_str()) != 0) error = errno;
-    if (error != 0) ::unlink(part.c_str());
-    return error;
-}
-
 // Saves an index in the first place that takes it. Returns where, or nothing with the last error.
 std::optional<fs::path> save(const ShardIndex& index, const std::vector<fs::path>& places,
                              int& error) {
@@ -135,6 +113,27 @@ std::optional<Error> fault_of(const ShardIndex& index, const ShardIdentity& shar
 }
 
 }  // namespace
+
+int publish(const fs::path& path, std::span<const uint8_t> bytes) {
+    std::random_device random;
+    // Not longer than the names of shards can be.
+    const fs::path part = path.parent_path() / (".sfidx-" + std::to_string(::getpid()) + "-" +
+                                                std::to_string(random()) + ".part");
+    const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return errno;
+    int error = 0;
+    while (!bytes.empty() && error == 0) {
+        const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+        if (written >= 0)
+            bytes = bytes.subspan(static_cast<size_t>(written));
+        else if (errno != EINTR)
+            error = errno;
+    }
+    if (::close(fd) != 0 && error == 0) error = errno;
+    if (error == 0 && ::rename(part.c_str(), path.c_str()) != 0) error = errno;
+    if (error != 0) ::unlink(part.c_str());
+    return error;
+}
 
 std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& source,
                                              const Options& options, const Cancel& cancel) {
@@ -183,6 +182,13 @@ std::string save_index(const std::string& url, const ShardIndex& index, const Op
            std::error_code(error, std::generic_category()).message();
 }
 
+std::string store_index(const std::string& url, const ShardIndex& index, const Options& options) {
+    int error = 0;
+    const auto place = save(index, places_for(url, options), error);
+    if (!place) throw Error::system("saving the index", error);
+    return place->string();
+}
+
 std::string build_index(const std::string& url, const Options& options, const Cancel& cancel) {
     const auto source = open_source(url, options, cancel);
     if (!source->seekable() || !source->size())
@@ -190,11 +196,7 @@ std::string build_index(const std::string& url, const Options& options, const Ca
     std::array<uint8_t, zip_head> start{};
     if (is_zip(std::span(start).first(source->read(0, start)), url, options))
         throw Error(SHF_E_UNSUPPORTED, "a ZIP file needs no index, it has a directory");
-    const auto index = index_tar(*source, options, cancel);
-    int error = 0;
-    const auto place = save(*index, places_for(url, options), error);
-    if (!place) throw Error::system("saving the index", error);
-    return place->string();
+    return store_index(url, *index_tar(*source, options, cancel), options);
 }
 
 }  // namespace shf

@@ -3,7 +3,10 @@
 
 #include "index/shard_index.h"
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace shf {
@@ -21,8 +24,14 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
 // Saves an index where open_index looks for it. Returns what went wrong, for a log, or nothing.
 std::string save_index(const std::string& url, const ShardIndex& index, const Options& options);
 
+// The same, but returns the path of the file, and throws Error when it could not be saved.
+std::string store_index(const std::string& url, const ShardIndex& index, const Options& options);
+
 // Makes the index of the shard at `url` and saves it. Returns the path of the file. Throws Error;
 // IO when it could not be saved anywhere.
 std::string build_index(const std::string& url, const Options& options, const Cancel& cancel);
+
+// Writes a file whole or not at all: under another name first. Returns an error number.
+int publish(const std::filesystem::path& path, std::span<const uint8_t> bytes);
 
 }  // namespace shf

@@ -81,6 +81,8 @@ TEST(Error, system_errors_carry_errno) {
     EXPECT_EQ(error.fault().os_error, ENOENT);
     EXPECT_STREQ(error.what(), "open: No such file or directory");
     EXPECT_EQ(Error::system("mmap", ENOMEM).code(), SHF_E_NOMEM);
+    EXPECT_EQ(Error::system("write", ENOSPC).code(), SHF_E_NOSPACE);
+    EXPECT_EQ(Error::system("write", EDQUOT).code(), SHF_E_NOSPACE);
 }
 
 TEST(Error, classes_that_may_be_skipped) {

@@ -1,0 +1,74 @@
+// shf_index_*.
+#include "api/handles.h"
+#include "index/foreign_index.h"
+#include "index/index_store.h"
+#include "io/source.h"
+
+#include <string>
+
+using shf::Error;
+using shf::guard;
+using shf::IndexFormat;
+
+static_assert(static_cast<int>(IndexFormat::dali_1_0) == SHF_INDEX_DALI_1_0 &&
+              static_cast<int>(IndexFormat::dali_1_1) == SHF_INDEX_DALI_1_1 &&
+              static_cast<int>(IndexFormat::dali_1_2) == SHF_INDEX_DALI_1_2 &&
+              static_cast<int>(IndexFormat::energon) == SHF_INDEX_ENERGON &&
+              static_cast<int>(IndexFormat::wids) == SHF_INDEX_WIDS);
+
+namespace {
+
+// Throws Error(USAGE).
+IndexFormat checked_format(int32_t format) {
+    if (format < SHF_INDEX_DALI_1_0 || format > SHF_INDEX_WIDS)
+        throw Error(SHF_E_USAGE, std::to_string(format) + " is no format of an index");
+    return static_cast<IndexFormat>(format);
+}
+
+std::string checked_path(const char* path) {
+    if (!path || *path == '\0') throw Error(SHF_E_USAGE, "the path of the index is NULL or empty");
+    return path;
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t shf_index_build(const char* url, const shf_options* options, shf_error* error) {
+    return guard(error, [&] {
+        if (!url) throw Error(SHF_E_USAGE, "shf_index_build: url is NULL");
+        const shf::Cancel never;
+        try {
+            shf::build_index(url, shf::values_of(options), never);
+        } catch (const Error& what) {
+            shf::Fault fault = what.fault();
+            fault.shard = shf::redact(url);
+            throw Error(std::move(fault));
+        }
+        return SHF_OK;
+    });
+}
+
+int32_t shf_index_export(const char* const* urls, size_t url_count, int32_t format,
+                         const char* path, const shf_options* options, shf_error* error) {
+    return guard(error, [&] {
+        shf::export_index(shf::checked_urls(urls, url_count), checked_format(format),
+                          checked_path(path), shf::values_of(options));
+        return SHF_OK;
+    });
+}
+
+int32_t shf_index_import(const char* url, int32_t format, const char* path,
+                         const shf_options* options, shf_error* error) {
+    return guard(error, [&] {
+        const IndexFormat checked = checked_format(format);
+        if (!url != (checked == IndexFormat::wids))
+            throw Error(SHF_E_USAGE, checked == IndexFormat::wids
+                                         ? "shf_index_import: an index of wids names its shards"
+                                         : "shf_index_import: url is NULL");
+        shf::import_index({&url, url ? 1U : 0U}, checked, checked_path(path),
+                          shf::values_of(options));
+        return SHF_OK;
+    });
+}
+}

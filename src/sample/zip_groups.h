@@ -1,0 +1,43 @@
+// The samples of a ZIP file as its directory has them: groups of entries, in the order of the file.
+#pragma once
+
+#include "format/zip_directory.h"
+#include "sample/block.h"
+#include "sample/schema_set.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace shf {
+
+struct Options;
+
+class ZipGroups {
+  public:
+    // Throws Error when the entries are no samples, or there are none. What is wrong with the data
+    // of an entry is said when it is read.
+    ZipGroups(const ZipDirectory& directory, const Options& options);
+
+    [[nodiscard]] size_t size() const { return schema_.size(); }
+    // The entries of a sample, at least one.
+    [[nodiscard]] std::span<const uint32_t> operator[](size_t sample) const {
+        const size_t begin = first_entry_[sample];
+        return std::span(entries_).subspan(begin, first_entry_[sample + 1] - begin);
+    }
+    [[nodiscard]] const std::shared_ptr<const Schema>& schema(size_t sample) const {
+        return schemas_.list()[schema_[sample]];
+    }
+
+  private:
+    class Grouping;
+
+    std::vector<uint32_t> entries_;         // of all samples
+    std::vector<uint32_t> first_entry_{0};  // samples + 1
+    std::vector<uint32_t> schema_;          // of each sample
+    SchemaSet schemas_;
+};
+
+}  // namespace shf
