@@ -13,6 +13,7 @@ from typing import Any
 
 import msgpack
 import pytest
+import xxhash
 from conftest import write_tar
 from shardfeed._native import ffi, lib
 
@@ -110,6 +111,21 @@ def test_identity(tmp_path: Path, reader: dict[str, Any]) -> None:
     os.utime(early, ns=(0, -5))
     index, _ = reader["read_index"](build_index(early))
     assert is_of(index, early)
+
+
+def test_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shards").mkdir()
+    name = "n" * 240 + ".tar"
+    shard = write_tar(tmp_path / "shards" / name, [("a.x", b"data")])
+    folder = tmp_path / "made" / "here"
+    options = ffi.gc(lib.shf_options_new(), lib.shf_options_free)
+    error = ffi.new("shf_error *")
+    assert lib.shf_options_set(options, b"index_dir", os.fsencode(folder), error) == 0
+    for url in str(shard), f"shards/../shards/./{name}", f"file://{shard}":
+        assert lib.shf_index_build(os.fsencode(url), options, error) == 0
+    digest = xxhash.xxh3_64_hexdigest(os.fsencode(shard))
+    assert [path.name for path in folder.iterdir()] == [f"{name[:200]}.{digest}.sfidx"]
 
 
 def test_damage(tmp_path: Path, reader: dict[str, Any]) -> None:
