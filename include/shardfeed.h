@@ -514,7 +514,8 @@ typedef struct shf_dataset shf_dataset;
  * `options` may be NULL.
  * Owns: *out is owned, release with shf_dataset_close.
  * Errors: as shf_stream_open; any class that a damaged shard can have; UNSUPPORTED for a compressed
- * tar; with index=require NOT_FOUND and CHANGED. Since: 0.1 */
+ * tar; with index=require NOT_FOUND, CHANGED, what a damaged index has, and USAGE when it was made
+ * under options that accept more than these do. Since: 0.1 */
 int32_t shf_dataset_open(shf_dataset **out, const char *const *urls, size_t url_count,
                          const shf_options *options, shf_error *error);
 
