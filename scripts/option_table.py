@@ -19,7 +19,8 @@ def table() -> str:
         values = option["range"].replace("|", " \\| ")
         if option["type"] == "bool":
             values = "bool"
-        rows.append(f"| `{option['name']}` | `{option['default']}` | {values} | {option['help']} |")
+        default = f"`{option['default']}`" if option["default"] else ""
+        rows.append(f"| `{option['name']}` | {default} | {values} | {option['help']} |")
     return "\n".join(rows) + "\n"
 
 

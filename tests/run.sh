@@ -104,17 +104,23 @@ $fast || meson_tests "slow library tests" "$plain" slow
 
 check "install" meson install -C "$plain" --quiet
 export PKG_CONFIG_PATH=$build/installed/lib/pkgconfig
-readme_example() {
-    # The C example of the README builds with one command and reads a shard.
-    sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$build/first.c" || return 1
-    # shellcheck disable=SC2046
-    cc "$build/first.c" $(pkg-config --cflags --libs shardfeed) -o "$build/first" || return 1
-    mkdir -p "$build/example" && printf 'x' >"$build/example/a.jpg" || return 1
-    tar -C "$build/example" -cf "$build/example.tar" a.jpg || return 1
-    LD_LIBRARY_PATH=$build/installed/lib "$build/first" "$build/example.tar" |
-        grep -x 'a: 1 bytes of jpg'
+readme_programs() {
+    # The C examples of the README build with one command each, and read a shard and a ZIP file.
+    local number here=$build/example
+    mkdir -p "$here" && printf 'x' >"$here/a.jpg" || return 1
+    tar -C "$here" -cf "$here/a.tar" a.jpg || return 1
+    (cd "$here" && python3 -m zipfile -c a.zip a.jpg) || return 1
+    for number in 1 2; do
+        awk -v number="$number" '/^```/ {inside = 0} inside {print} /^```c$/ {inside = ++n == number}' \
+            README.md >"$here/$number.c" || return 1
+        # shellcheck disable=SC2046
+        cc "$here/$number.c" $(pkg-config --cflags --libs shardfeed) -o "$here/$number" || return 1
+    done
+    local libraries=$build/installed/lib
+    LD_LIBRARY_PATH=$libraries "$here/1" "$here/a.tar" | grep -x 'a: 1 bytes of jpg' || return 1
+    LD_LIBRARY_PATH=$libraries "$here/2" "$here/a.zip" a.jpg | grep -x x
 }
-check "the C example of the README" readme_example
+check "the C examples of the README" readme_programs
 
 # ---- Other builds -------------------------------------------------------------------------------
 
@@ -130,7 +136,7 @@ if ! $fast; then
     export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
     sanitized asan address,undefined
-    sanitized tsan thread -codec # one thread each, and long
+    sanitized tsan thread -single_threaded
 
     clang_build() {
         CC=clang CXX=clang++ configure "$build/clang" -Dwerror=true -Dbuildtype=plain &&
