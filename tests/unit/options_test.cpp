@@ -175,9 +175,9 @@ TEST(Options, no_two_rows_share_a_value) {
                             &Options::max_window,    &Options::max_shards, &Options::timeout,
                             &Options::pipe_timeout})
             compare(member);
-        for (auto member : {&Options::shuffle_shards, &Options::resample, &Options::concat,
-                            &Options::allow_empty, &Options::expand, &Options::secure,
-                            &Options::write_index})
+        for (auto member :
+             {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
+              &Options::expand, &Options::secure, &Options::write_index})
             compare(member);
         compare(&Options::on_error);
         compare(&Options::end_marker);
