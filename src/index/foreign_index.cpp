@@ -95,7 +95,7 @@ uint64_t wids_samples(const Shard& shard) {
 }
 
 fs::path path_of(const std::string& url) {
-    const fs::path path = url.starts_with("file:") ? path_of_file_url(url) : url;
+    const fs::path path = is_file_url(url) ? path_of_file_url(url) : url;
     return fs::absolute(path).lexically_normal();
 }
 

@@ -310,7 +310,7 @@ TEST(DaliIndex, leaves_a_file_that_is_there_when_it_cannot_be_made) {
     folder.write("s.tar", small_shard());
     expect_refused(folder.write_index({"s.tar"}, SHF_INDEX_DALI_1_2, "s.tar"), SHF_E_USAGE,
                    {"take the place of the shard"});
-    EXPECT_EQ(folder.bytes_of("s.tar"), small_shard());
+    EXPECT_TRUE(folder.bytes_of("s.tar") == small_shard());
     expect_refused(folder.write_index({"s.tar"}, SHF_INDEX_DALI_1_2, "none/s.idx"), SHF_E_IO,
                    {"none/s.idx"});
     EXPECT_EQ(folder.count(), 2U);

@@ -331,6 +331,26 @@ TEST(WidsIndex, names_a_file_like_a_url_from_the_root_on) {
     }
 }
 
+TEST(WidsIndex, knows_the_file_of_a_url) {
+    const WidsFolder folder;
+    folder.write("s.tar", small_shard());
+    for (const char* scheme : {"file:", "FILE://", "File://localhost"}) {
+        const std::string url = scheme + (folder / "s.tar");
+        const char* urls[] = {url.c_str()};
+        shf_error error = {};
+        EXPECT_EQ(shf_index_export(urls, 1, SHF_INDEX_WIDS, (folder / "index.json").c_str(),
+                                   nullptr, &error),
+                  SHF_OK)
+            << error.message;
+        EXPECT_NE(folder.bytes_of("index.json").find("{\"url\": \"s.tar\""), std::string::npos)
+            << folder.bytes_of("index.json");
+        EXPECT_EQ(
+            shf_index_export(urls, 1, SHF_INDEX_WIDS, (folder / "s.tar").c_str(), nullptr, &error),
+            SHF_E_USAGE);
+        ASSERT_TRUE(folder.bytes_of("s.tar") == small_shard());
+    }
+}
+
 TEST(WidsIndex, cannot_hold_every_path) {
     const WidsFolder folder;
     for (const char* name : {"a?.tar", "a#.tar", "a;b.tar", "a\n.tar", "a\xff.tar"}) {
