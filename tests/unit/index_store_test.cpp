@@ -123,7 +123,7 @@ TEST_F(IndexStore, SavesTheWalk) {
     const std::string file = read_file(index);
     // The same size and time, first and last 64 KiB, with another middle.
     std::string bytes;
-    for (int i = 0; i < 100; ++i)
+    for (size_t i = 0; i < 100; ++i)
         bytes += member(numbered("s", i) + ".txt", std::string(2000, 'x'));
     directory.write("shards/x.tar", bytes + end_marker());
     set_time(shard, 1700000000);
