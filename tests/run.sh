@@ -174,7 +174,8 @@ check "mypy" "$environment/bin/mypy" bindings/python/shardfeed
 bench_smoke() {
     "$python" tests/bench/run.py --build "$plain" --scale 0.01 --repeat 1 --python "$python" \
         --json "$build/bench.json" &&
-        "$python" tests/bench/random_access.py --scale 0.01 --repeat 1 --json "$build/random.json"
+        "$python" tests/bench/random_access.py --scale 0.01 --repeat 1 --build "$plain" \
+            --json "$build/random.json"
 }
 $fast || check "benchmark, small" bench_smoke
 

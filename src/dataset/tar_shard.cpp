@@ -76,6 +76,7 @@ class TarShard final : public DatasetShard {
 };
 
 BlockRef TarShard::read(size_t sample) const {
+    index_->prefetch(sample);
     check_limits(sample);
     std::array<std::byte, 1024> stack;  // enough for most samples, and faster than the heap
     std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size());

@@ -42,6 +42,7 @@ class Column {
     Number operator[](size_t i) const {
         return little_endian<Number>(bytes_.data() + i * sizeof(Number));
     }
+    void prefetch(size_t i) const { __builtin_prefetch(bytes_.data() + i * sizeof(Number)); }
 
   private:
     std::span<const uint8_t> bytes_;
@@ -77,6 +78,16 @@ class ShardIndex {
     // Of a member's data.
     [[nodiscard]] uint64_t offset(size_t member) const { return offsets_[member]; }
     [[nodiscard]] uint64_t size(size_t member) const { return sizes_[member]; }
+
+    // Asks for the rows of a sample at once: in random order each column is a cache miss.
+    void prefetch(size_t sample) const {
+        key_ends_.prefetch(sample);
+        schema_.prefetch(sample);
+        headers_.prefetch(sample);
+        const size_t member = first_members_[sample];
+        offsets_.prefetch(member);
+        sizes_.prefetch(member);
+    }
 
     // The file, as the constructor took it.
     [[nodiscard]] std::span<const uint8_t> file() const { return {file_->data, file_size_}; }

@@ -1,29 +1,37 @@
 #!/usr/bin/env python3
-"""Measures members of ZIP files in random order: shardfeed.Archive and Python's zipfile.
+"""Measures random access: members of ZIP files and samples of a tar, in shuffled order.
 
-Run it with an interpreter that has shardfeed. The first run writes 300 MB to data/. Files are in
-the page cache. Rounds go over all rows in turn, and the best of each row counts. Slow is not an
-error; wrong is: every reader must find the bytes that were written, else the exit status is 1.
+From Python shardfeed.Archive and zipfile; from C, with --build, shardfeed, libzip, the Rust crate
+zip over a memory map, and what the system allows. Run it with an interpreter that has shardfeed.
+The first run writes 450 MB to data/. Files are in the page cache. Rounds go over all rows in turn,
+and the best of each row counts. Slow is not an error; wrong is: every reader must find the bytes
+that were written, else the exit status is 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import platform
 import random
+import subprocess
 import sys
+import tarfile
 import threading
 import time
 import zipfile
 import zlib
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import corpora
 import shardfeed
+from building import build_rust, build_with_shardfeed, compile_program, packaged
 
-DATA = Path(__file__).resolve().parent / "data"
+DATA = corpora.DATA
 BATCH = 256
 
 Work = Callable[[list[int]], object]
@@ -176,10 +184,132 @@ def measure_reading(
     return table(title, len(order), best_of(rows, order, rounds))
 
 
+# ---- From C and Rust -----------------------------------------------------------------------------
+
+
+class Programs:
+    """The measuring programs, and the files that tell them what to read."""
+
+    def __init__(self, build: Path, rounds: int) -> None:
+        self.rounds = str(rounds)
+        self.shardfeed = build_with_shardfeed("shardfeed_random", build.resolve())
+        self.libzip = compile_program("libzip_random", packaged("libzip"))
+        self.limit = compile_program("random_limit", packaged("libdeflate"))
+        self.rust = build_rust("rust_zip")
+
+    def run(self, program: Path | None, *arguments: object) -> dict[str, float] | None:
+        if program is None:
+            return None
+        command = [str(program), *map(str, arguments)]
+        done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE)
+        result: dict[str, float] = json.loads(done.stdout)
+        return result
+
+
+def numbers_file(name: str, numbers: Iterable[int]) -> Path:
+    path = DATA / f"{name}.u64"
+    path.write_bytes(array("Q", numbers).tobytes())
+    return path
+
+
+def compare(title: str, runs: dict[str, dict[str, float] | None]) -> dict[str, object]:
+    """Prints the table of programs that did the same; the first one sets the ratios."""
+    done = {name: run for name, run in runs.items() if run is not None}
+    for name, run in done.items():
+        first = next(iter(done.values()))
+        for what in ("members", "bytes", "checksum"):
+            if run[what] != first[what]:
+                sys.exit(f"WRONG: {name} of {title}: other {what} than the others")
+    count = int(next(iter(done.values()))["members"])
+    return table(title, count, {name: run["seconds"] for name, run in done.items()})
+
+
+def measure_programs(programs: Programs, opened: Path, read: dict[str, Path]) -> dict[str, object]:
+    rounds = programs.rounds
+    nothing = numbers_file("nothing", [])
+    figures = {
+        "open": compare(
+            "From C: opening",
+            {
+                "libzip": programs.run(programs.libzip, "open", opened, nothing, rounds),
+                "Rust crate zip": programs.run(programs.rust, "open", opened, nothing, rounds),
+                "shardfeed": programs.run(programs.shardfeed, "open", opened, nothing, rounds),
+            },
+        )
+    }
+    for name, path in read.items():
+        with zipfile.ZipFile(path) as file:
+            entries = file.infolist()
+        shuffled = list(range(len(entries)))
+        random.Random(1).shuffle(shuffled)
+        order = numbers_file("order", shuffled)
+        ranges = []
+        for position in shuffled:
+            entry = entries[position]  # zipfile writes no local extra field here
+            data = entry.header_offset + 30 + len(entry.filename.encode())
+            made = entry.file_size if entry.compress_type else 0
+            ranges += [data, entry.compress_size, made]
+        limit = programs.run(programs.limit, path, numbers_file("ranges", ranges), rounds)
+        mine = programs.shardfeed
+        figures[name] = compare(
+            f"From C: {name}, shuffled",
+            {
+                "limit": limit,
+                "libzip": programs.run(programs.libzip, "read", path, order, rounds),
+                "Rust crate zip": programs.run(programs.rust, "read", path, order, rounds),
+                "shardfeed, read": programs.run(mine, "read", path, order, rounds),
+                "shardfeed, read_many, threads=1": programs.run(
+                    mine, "many", path, order, rounds, "threads=1"
+                ),
+                "shardfeed, read_many": programs.run(mine, "many", path, order, rounds),
+            },
+        )
+    return figures
+
+
+def measure_dataset(programs: Programs, samples: int) -> dict[str, object]:
+    """Samples of a tar by number, against pread(2) of their fields."""
+    figures: dict[str, object] = {}
+    for size in (1_000, 10_000, 100_000):
+        count = max(300, samples * 1_000 // size)
+        path = DATA / f"samples-{size}-{count}.tar"
+        if not path.exists():
+            with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+                for number in range(count):
+                    data = random.Random(number).randbytes(size)
+                    info = tarfile.TarInfo(f"{number:08d}.bin")
+                    info.size = size
+                    tar.addfile(info, io.BytesIO(data))
+        with tarfile.open(path) as tar:
+            members = tar.getmembers()
+        shuffled = list(range(count))
+        random.Random(1).shuffle(shuffled)
+        order = numbers_file("order", shuffled)
+        ranges = [n for i in shuffled for n in (members[i].offset_data, members[i].size, 0)]
+        mine, rounds = programs.shardfeed, programs.rounds
+        figures[str(size)] = compare(
+            f"From C: a dataset, samples of {size:,} bytes, shuffled",
+            {
+                "pread(2)": programs.run(
+                    programs.limit, path, numbers_file("ranges", ranges), rounds
+                ),
+                "get": programs.run(mine, "get", path, order, rounds),
+                "get_many of 256, threads=1": programs.run(
+                    mine, "get_many", path, order, rounds, "threads=1"
+                ),
+                "get_many of 256": programs.run(mine, "get_many", path, order, rounds),
+            },
+        )
+    return figures
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scale", type=float, default=1.0, help="number of members (1)")
     parser.add_argument("--repeat", type=int, default=7, help="rounds; the best counts (7)")
+    parser.add_argument(
+        "--build", type=Path, help="meson build directory with libshardfeed.so, for what runs in C"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there too")
     arguments = parser.parse_args()
 
@@ -188,7 +318,7 @@ def main() -> None:
 
     stored = members_file("stored", count(20_000), zipfile.ZIP_STORED, pixels)
     deflated = members_file("deflated", count(1_000), zipfile.ZIP_DEFLATED, text)
-    figures = {
+    figures: dict[str, object] = {
         "open": measure_opening(count(200_000), arguments.repeat),
         "stored": measure_reading(
             "Stored members of 10 kB, shuffled", stored, arguments.repeat, pixels
@@ -197,6 +327,13 @@ def main() -> None:
             "Deflated members of 64 KiB of text, shuffled", deflated, arguments.repeat, text
         ),
     }
+    if arguments.build is not None:
+        programs = Programs(arguments.build, arguments.repeat)
+        opened = members_file("tiny", count(200_000), zipfile.ZIP_STORED, tiny)
+        read = {"stored members of 10 kB": stored, "deflated members of 64 KiB": deflated}
+        figures["programs"] = measure_programs(programs, opened, read)
+        if programs.shardfeed is not None:
+            figures["dataset"] = measure_dataset(programs, count(50_000))
     load = os.getloadavg()[0]
     if load > 1.5:
         print(f"note: the load is {load:.1f}; measure again when the machine is idle")

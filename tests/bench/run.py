@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,15 +21,13 @@ from pathlib import Path
 import corpora
 import report
 import targets
+from building import BUILT, build_rust, build_with_shardfeed, compile_program, note, packaged
 from corpora import Corpus
 from rows import READERS, Row, Tools
 from targets import Verdict
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-BUILT = corpora.DATA / "build"
-PROGRAMS = HERE / "programs"
-WARNINGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic"]
 PYTHON_READERS = ("shardfeed", "webdataset", "spdl.io")
 RUN_SECONDS = 600
 # Runs shorter than this are at the mercy of a neighbour's cache misses: they get more rounds.
@@ -45,63 +42,13 @@ class RunError(Exception):
     """A measuring process failed; the text is the last line of what it said."""
 
 
-def note(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr)
-
-
 # ---- Tools ---------------------------------------------------------------------------------------
 
 
-def compile_program(name: str, extra: list[str]) -> Path:
-    target = BUILT / name
-    source = PROGRAMS / f"{name}.c"
-    subprocess.run(
-        [os.environ.get("CC", "cc"), *WARNINGS, "-o", str(target), str(source), *extra], check=True
-    )
-    return target
-
-
 def build_peers() -> None:
-    flags = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "libarchive"],
-        check=True,
-        text=True,
-        stdout=subprocess.PIPE,
-    ).stdout.split()
     compile_program("read_limit", [])
     compile_program("bare_walk", [])
-    compile_program("libarchive_walk", flags)
-
-
-def build_shardfeed_walk(build: Path) -> Path | None:
-    library = build / "libshardfeed.so"
-    if not library.exists():
-        note(f"{library} is not there; shardfeed from C is left out (--build names the directory)")
-        return None
-    try:
-        listed = json.loads((build / "meson-info/intro-buildoptions.json").read_text())
-        options = {option["name"]: option["value"] for option in listed}
-        if options["buildtype"] != "release" or options["b_sanitize"] not in ("none", [], ["none"]):
-            note(f"{build} is not a release build; its figures mean nothing")
-    except (OSError, ValueError, KeyError):
-        note(f"{build} does not look like a meson build; taking the library as it is")
-    place = str(build)
-    link = [f"-I{ROOT / 'include'}", f"-L{place}", f"-Wl,-rpath,{place}", "-lshardfeed"]
-    return compile_program("shardfeed_walk", link)
-
-
-def build_rust() -> Path | None:
-    cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
-    if cargo is None:
-        note("no cargo; the Rust crate tar is left out")
-        return None
-    command = [cargo, "build", "--release", "--locked", "--quiet"]
-    environment = os.environ | {"CARGO_TARGET_DIR": str(BUILT / "rust")}
-    done = subprocess.run(command, cwd=PROGRAMS / "rust_tar", env=environment, check=False)
-    if done.returncode != 0:
-        note("cargo build failed; the Rust crate tar is left out")
-        return None
-    return BUILT / "rust/release/rust_tar"
+    compile_program("libarchive_walk", packaged("libarchive"))
 
 
 def own_python(reinstall: bool) -> Path:
@@ -134,13 +81,12 @@ def importable(python: Path, modules: tuple[str, ...]) -> frozenset[str]:
 
 
 def gather_tools(arguments: argparse.Namespace) -> Tools:
-    BUILT.mkdir(parents=True, exist_ok=True)
     tools = Tools(BUILT)
     if "c" in arguments.reader:
         build_peers()
-        tools.shardfeed_walk = build_shardfeed_walk(arguments.build.resolve())
+        tools.shardfeed_walk = build_with_shardfeed("shardfeed_walk", arguments.build.resolve())
     if "rust" in arguments.reader:
-        tools.rust_tar = build_rust()
+        tools.rust_tar = build_rust("rust_tar")
     if "python" in arguments.reader:
         # Not resolved: the link to the interpreter is what makes it that of its venv.
         tools.python = (arguments.python or own_python(arguments.reinstall)).absolute()

@@ -26,7 +26,7 @@ typedef void (*random_pass)(void* reader, const uint64_t* order, size_t count, s
 /* Prints the fastest of `rounds` passes. */
 static inline void best_pass(const char* name, random_pass pass, void* reader,
                              const uint64_t* order, size_t count, int rounds) {
-    struct measure best, m;
+    struct measure best = {0}, m;
     for (int i = 0; i < rounds; i++) {
         measure_start(&m);
         pass(reader, order, count, &m);

@@ -1,0 +1,69 @@
+"""Builds the measuring programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import corpora
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILT = corpora.DATA / "build"
+PROGRAMS = HERE / "programs"
+WARNINGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic"]
+
+
+def note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
+
+
+def packaged(name: str) -> list[str]:
+    """What the compiler must be told of a library."""
+    command = ["pkg-config", "--cflags", "--libs", name]
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout.split()
+
+
+def compile_program(name: str, extra: list[str]) -> Path:
+    BUILT.mkdir(parents=True, exist_ok=True)
+    target = BUILT / name
+    source = PROGRAMS / f"{name}.c"
+    subprocess.run(
+        [os.environ.get("CC", "cc"), *WARNINGS, "-o", str(target), str(source), *extra], check=True
+    )
+    return target
+
+
+def build_with_shardfeed(name: str, build: Path) -> Path | None:
+    library = build / "libshardfeed.so"
+    if not library.exists():
+        note(f"{library} is not there; shardfeed from C is left out (--build names the directory)")
+        return None
+    try:
+        listed = json.loads((build / "meson-info/intro-buildoptions.json").read_text())
+        options = {option["name"]: option["value"] for option in listed}
+        if options["buildtype"] != "release" or options["b_sanitize"] not in ("none", [], ["none"]):
+            note(f"{build} is not a release build; its figures mean nothing")
+    except (OSError, ValueError, KeyError):
+        note(f"{build} does not look like a meson build; taking the library as it is")
+    place = str(build)
+    link = [f"-I{ROOT / 'include'}", f"-L{place}", f"-Wl,-rpath,{place}", "-lshardfeed"]
+    return compile_program(name, link)
+
+
+def build_rust(crate: str) -> Path | None:
+    cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
+    if cargo is None:
+        note(f"no cargo; {crate} is left out")
+        return None
+    command = [cargo, "build", "--release", "--locked", "--quiet"]
+    environment = os.environ | {"CARGO_TARGET_DIR": str(BUILT / "rust")}
+    done = subprocess.run(command, cwd=PROGRAMS / crate, env=environment, check=False)
+    if done.returncode != 0:
+        note(f"cargo build failed; {crate} is left out")
+        return None
+    return BUILT / "rust/release" / crate
