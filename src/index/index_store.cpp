@@ -175,13 +175,6 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
     return index;
 }
 
-std::string save_index(const std::string& url, const ShardIndex& index, const Options& options) {
-    int error = 0;
-    if (save(index, places_for(url, options), error)) return {};
-    return "the index could not be saved: " +
-           std::error_code(error, std::generic_category()).message();
-}
-
 std::string store_index(const std::string& url, const ShardIndex& index, const Options& options) {
     int error = 0;
     const auto place = save(index, places_for(url, options), error);

@@ -21,10 +21,8 @@ struct Options;
 std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& source,
                                              const Options& options, const Cancel& cancel);
 
-// Saves an index where open_index looks for it. Returns what went wrong, for a log, or nothing.
-std::string save_index(const std::string& url, const ShardIndex& index, const Options& options);
-
-// The same, but returns the path of the file, and throws Error when it could not be saved.
+// Saves an index where open_index looks for it. Returns the path of the file. Throws Error when it
+// could not be saved anywhere.
 std::string store_index(const std::string& url, const ShardIndex& index, const Options& options);
 
 // Makes the index of the shard at `url` and saves it. Returns the path of the file. Throws Error;

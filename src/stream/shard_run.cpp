@@ -194,13 +194,11 @@ void ShardRun::found(const GroupedSample& sample, std::span<const MemberPlace> p
 void ShardRun::save_index(const std::string& url, Source& source, uint64_t end) {
     if (!source.seekable()) return;
     try {
-        warning_ = shf::save_index(
-            url, *rows_->finish(identify(source), end, leniency_of(shared_.options)),
-            shared_.options);
+        const auto index = rows_->finish(identify(source), end, leniency_of(shared_.options));
+        store_index(url, *index, shared_.options);
     } catch (const std::exception& error) {
-        warning_ = error.what();
+        warning_ = origin_->url + ": no index is left behind: " + error.what();
     }
-    if (!warning_.empty()) warning_ = origin_->url + ": " + warning_;
 }
 
 void ShardRun::take_events(std::deque<Event>& out) {

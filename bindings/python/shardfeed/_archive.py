@@ -19,13 +19,13 @@ from ._errors import (
 )
 from ._native import ffi, lib
 from ._options import native_options, option_texts
+from ._recipe import Recipe
 from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from types import TracebackType
 
-    from typing_extensions import Buffer, Self, SupportsIndex, TypeAlias, Unpack
+    from typing_extensions import Buffer, SupportsIndex, TypeAlias, Unpack
 
     from ._native import ArchiveOptions, _CData
     from ._urls import URL
@@ -152,7 +152,7 @@ class Member:
         return f"<shardfeed.Member {self.position} {self.name!r} {self.size} bytes>"
 
 
-class Archive(Sequence[Member]):
+class Archive(Recipe, Sequence[Member]):
     """The members of one tar or ZIP file, in any order.
 
         with shardfeed.Archive("images.zip") as archive:
@@ -416,29 +416,9 @@ class Archive(Sequence[Member]):
         self._data = None
 
     @property
-    def closed(self) -> bool:
-        return self._closed
-
-    @property
     def url(self) -> str | None:
         """The URL as it was given; None for an archive in memory."""
         return self._url
-
-    @property
-    def options(self) -> dict[str, str]:
-        """The options that were given, as the library takes them."""
-        return dict(self._options)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __getstate__(self) -> dict[str, object]:
         data = None if self._data is None else bytes(self._data)

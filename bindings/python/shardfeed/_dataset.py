@@ -11,14 +11,14 @@ from ._errors import AmbiguousError, NoMemberError, UsageError, error_from
 from ._log import LogTarget, log_to_logging
 from ._native import ffi, lib
 from ._options import native_options, option_texts
+from ._recipe import Recipe
 from ._sample import Sample
 from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from types import TracebackType
 
-    from typing_extensions import Self, SupportsIndex, Unpack
+    from typing_extensions import SupportsIndex, Unpack
 
     from ._log import Log
     from ._native import DatasetOptions, _CData
@@ -104,7 +104,7 @@ def _schema(names: bytes) -> dict[str, int]:
     return schema
 
 
-class Dataset(Sequence[Sample]):
+class Dataset(Recipe, Sequence[Sample]):
     """The samples of many shards, by number.
 
         with shardfeed.Dataset("train-{000000..000099}.tar") as data:
@@ -240,29 +240,9 @@ class Dataset(Sequence[Sample]):
         self._holder = _NOT_OPEN
 
     @property
-    def closed(self) -> bool:
-        return self._closed
-
-    @property
     def urls(self) -> list[str]:
         """The URLs as they were given."""
         return list(self._urls)
-
-    @property
-    def options(self) -> dict[str, str]:
-        """The options that were given, as the library takes them."""
-        return dict(self._options)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_holder": None, "_count": 0}

@@ -22,11 +22,11 @@ from ._errors import (
 from ._log import LogTarget, log_to_logging
 from ._native import ffi, lib
 from ._options import native_options, option_default, option_texts
+from ._recipe import Recipe
 from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from typing_extensions import Self, TypeAlias, Unpack
 
@@ -306,8 +306,8 @@ os.register_at_fork(after_in_child=_refuse_in_child)
 # ---- Stream -------------------------------------------------------------------------------------
 
 
-class Stream:
-    """The samples of many tar shards, in order, read ahead of the consumer.
+class Stream(Recipe):
+    """The samples of many shards, in order, read ahead of the consumer.
 
         with shardfeed.Stream("train-{000000..000099}.tar", shuffle=1000, seed=1) as stream:
             for sample in stream:
@@ -412,22 +412,6 @@ class Stream:
     def urls(self) -> list[str]:
         """The URLs as they were given."""
         return list(self._urls)
-
-    @property
-    def options(self) -> dict[str, str]:
-        """The options that were given, as the library takes them."""
-        return dict(self._options)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_source": None, "_iterator": None}
