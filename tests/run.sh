@@ -91,7 +91,26 @@ configure() { # FOLDER MESON-OPTION...
     shift
     if [ -f "$folder/build.ninja" ]; then meson setup --reconfigure "$folder" "$@"; else meson setup "$folder" "$@"; fi
 }
-compile() { ninja -C "$1"; }
+compile() { ninja -C "$1" "${@:2}"; }
+
+# test_programs FOLDER SUITE: the programs of all tests but those of SUITE and of suite slow.
+test_programs() {
+    python3 - "$1" "$2" <<'PY'
+import json
+import os
+import sys
+
+folder, left_out = sys.argv[1:]
+with open(f"{folder}/meson-info/intro-tests.json") as file:
+    tests = json.load(file)
+paths = {
+    os.path.relpath(test["cmd"][0], folder)
+    for test in tests
+    if not {suite.rpartition(":")[2] for suite in test["suite"]} & {left_out, "slow"}
+}
+print(*sorted(path for path in paths if not path.startswith("..")), "libshardfeed.so")
+PY
+}
 
 # ---- The library --------------------------------------------------------------------------------
 
@@ -125,18 +144,20 @@ check "the C examples of the README" readme_programs
 # ---- Other builds -------------------------------------------------------------------------------
 
 if ! $fast; then
-    sanitized() { # NAME SANITIZERS SUITE...
+    sanitized() { # NAME SANITIZERS [SUITE-LEFT-OUT]
+        local left_out=${3:-slow}
         # Without -Dwerror: GCC warns of code that the instrumentation made.
         check "configure with $2" configure "$build/$1" -Db_sanitize="$2" -Db_lundef=false \
             -Dbuildtype=plain -Doptimization=1 -Ddebug=true
-        check "build with $2" compile "$build/$1"
-        meson_tests "library tests under $2" "$build/$1" unit api fuzz-replay "${@:3}"
+        # shellcheck disable=SC2046
+        check "build with $2" compile "$build/$1" $(test_programs "$build/$1" "$left_out")
+        meson_tests "library tests under $2" "$build/$1" unit api fuzz-replay "-$left_out"
     }
     export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
     export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
     sanitized asan address,undefined
-    sanitized tsan thread -single_threaded
+    sanitized tsan thread single_threaded
 
     clang_build() {
         CC=clang CXX=clang++ configure "$build/clang" -Dwerror=true -Dbuildtype=plain &&
