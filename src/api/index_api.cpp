@@ -2,7 +2,7 @@
 #include "api/handles.h"
 #include "index/foreign_index.h"
 #include "index/index_store.h"
-#include "io/source.h"
+#include "io/in_shard.h"
 
 #include <string>
 
@@ -38,13 +38,7 @@ int32_t shf_index_build(const char* url, const shf_options* options, shf_error* 
     return guard(error, [&] {
         if (!url) throw Error(SHF_E_USAGE, "shf_index_build: url is NULL");
         const shf::Cancel never;
-        try {
-            shf::build_index(url, shf::values_of(options), never);
-        } catch (const Error& what) {
-            shf::Fault fault = what.fault();
-            fault.shard = shf::redact(url);
-            throw Error(std::move(fault));
-        }
+        shf::in_shard(url, [&] { shf::build_index(url, shf::values_of(options), never); });
         return SHF_OK;
     });
 }

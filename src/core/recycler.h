@@ -24,8 +24,8 @@ class Recycler {
 
   private:
     friend class StorageRef;
-    // From 16 KiB to 32 MiB, four sizes for each power of two. The heap is good at smaller ones.
-    static constexpr size_t least_bits = 14, most_bits = 25, steps = 4;
+    // From 1 KiB to 32 MiB, four sizes for each power of two. The heap is good at smaller ones.
+    static constexpr size_t least_bits = 10, most_bits = 25, steps = 4;
     static constexpr size_t classes = (most_bits - least_bits) * steps;
     static constexpr size_t places = 256;
 

@@ -2,6 +2,7 @@
 
 #include "dataset/parallel.h"
 #include "format/filter.h"
+#include "io/in_shard.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,21 +15,9 @@ void WholeFile::Free::operator()(uint8_t* bytes) const {
     std::free(bytes);
 }
 
-// Runs `action`; its errors say which archive.
-template <typename Do>
-auto Archive::with_url(Do action) const {
-    try {
-        return action();
-    } catch (const Error& error) {
-        Fault fault = error.fault();
-        fault.shard = url_;
-        throw Error(std::move(fault));
-    }
-}
-
 Archive::Archive(const std::string& url, const Options& options)
     : options_(options), url_(redact(url)) {
-    with_url([&] {
+    in_shard(url_, [&] {
         source_ = open_source(url, options_, cancel_);
         if (!source_->seekable() || !source_->size()) {
             const auto input = source_->open_sequential(0);
@@ -41,7 +30,7 @@ Archive::Archive(const std::string& url, const Options& options)
 
 Archive::Archive(std::span<const uint8_t> file, const Options& options)
     : options_(options), url_("memory") {
-    with_url([&] {
+    in_shard(url_, [&] {
         source_ = memory_source(file);
         list(file);
     });
@@ -98,18 +87,18 @@ void Archive::take_into_memory(Sequential& input, const char* help) {
 }
 
 size_t Archive::find(std::string_view name) const {
-    return with_url([&] { return names_->find(name); });
+    return in_shard(url_, [&] { return names_->find(name); });
 }
 
 void Archive::read(size_t position, std::span<uint8_t> out) const {
-    with_url([&] {
+    in_shard(url_, [&] {
         const ScratchPool::Lease scratch(scratches_);
         members_->read(position, out, *scratch);
     });
 }
 
 std::span<const uint8_t> Archive::view(size_t position) const {
-    return with_url([&] { return members_->view(position); });
+    return in_shard(url_, [&] { return members_->view(position); });
 }
 
 void Archive::read_many(std::span<const uint64_t> positions,
@@ -130,7 +119,7 @@ void Archive::read_many(std::span<const uint64_t> positions,
         const ScratchPool::Lease scratch(scratches_);
         members_->read(position, {outputs[order[i].second], size}, *scratch);
     };
-    with_url([&] {
+    in_shard(url_, [&] {
         run_jobs(order.size(), options_.threads, bytes, read_one,
                  [&order](size_t i) { return order[i].second; });
     });

@@ -46,11 +46,9 @@ class Archive {
   private:
     void list(std::span<const uint8_t> memory);
     void take_into_memory(Sequential& input, const char* help);
-    template <typename Do>
-    auto with_url(Do action) const;
 
     const Options options_;
-    const std::string url_;  // redacted
+    const std::string url_;  // without secrets
     Cancel cancel_;          // nobody asks for it
     WholeFile whole_;        // when the file cannot be read in place
     std::unique_ptr<Source> source_;

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "dataset/parallel.h"
+#include "io/in_shard.h"
 
 #include <algorithm>
 #include <string>
@@ -14,18 +15,6 @@ namespace {
 // Memory of samples that were released, for the next ones.
 constexpr uint64_t most_kept = 64 << 20;
 
-// Runs `action`; its errors say which shard.
-template <typename Do>
-auto with_url(const std::string& url, Do action) {
-    try {
-        return action();
-    } catch (const Error& error) {
-        Fault fault = error.fault();
-        fault.shard = redact(url);
-        throw Error(std::move(fault));
-    }
-}
-
 }  // namespace
 
 Dataset::Dataset(std::span<const char* const> urls, const Options& options)
@@ -37,7 +26,7 @@ Dataset::Dataset(std::span<const char* const> urls, const Options& options)
     if (urls_.size() == 0) throw Error(SHF_E_USAGE, "no shards", "give at least one URL");
     for (uint64_t i = 0; i < urls_.size(); ++i) {
         const std::string url = urls_.at(i);
-        shards_.push_back(with_url(url, [&] { return open_dataset_shard(url, i, context_); }));
+        shards_.push_back(in_shard(url, [&] { return open_dataset_shard(url, i, context_); }));
         first_.push_back(first_.back() + shards_.back()->samples());
     }
 }
@@ -63,9 +52,8 @@ Sample* Dataset::get(size_t number) const {
         BlockRef block = shards_[at.shard]->read(number - at.first);
         return &block.release()->samples[0];
     } catch (const Error& error) {
-        Fault fault = error.fault();
-        fault.shard = redact(urls_.at(at.shard));
-        throw Error(std::move(fault));
+        // The URL is made from the list, and so only when it is needed.
+        return in_shard(urls_.at(at.shard), [&]() -> Sample* { throw Error(error); });
     }
 }
 

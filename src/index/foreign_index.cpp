@@ -9,6 +9,7 @@
 #include "index/tar_indexer.h"
 #include "index/wids_index.h"
 #include "io/file.h"
+#include "io/in_shard.h"
 #include "io/source.h"
 #include "io/urls.h"
 #include "sample/zip_groups.h"
@@ -27,18 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t largest_file = uint64_t{1} << 30;
-
-// Runs `action`; its errors say which shard.
-template <typename Do>
-auto with_url(const std::string& url, Do action) {
-    try {
-        return action();
-    } catch (const Error& error) {
-        Fault fault = error.fault();
-        fault.shard = redact(url);
-        throw Error(std::move(fault));
-    }
-}
 
 // Runs `action`; its errors say which index file.
 template <typename Do>
@@ -128,7 +117,7 @@ std::string wids_text(std::span<const char* const> urls, const std::string& path
     std::vector<WidsShard> shards;
     for (uint64_t i = 0; i < list.size(); ++i) {
         const std::string url = list.at(i);
-        with_url(url, [&] {
+        in_shard(url, [&] {
             const Shard shard = walk(url, options, cancel);
             keep_shard(url, path);
             shards.push_back({.url = wids_url(path_of(url), folder_of(path)),
@@ -141,7 +130,7 @@ std::string wids_text(std::span<const char* const> urls, const std::string& path
 
 std::string tar_text(const std::string& url, IndexFormat format, const std::string& path,
                      const Options& options, const Cancel& cancel) {
-    return with_url(url, [&] {
+    return in_shard(url, [&] {
         const Shard shard = walk_tar(url, options, cancel);
         keep_shard(url, path);
         return format == IndexFormat::energon
@@ -159,7 +148,7 @@ void import_wids(const std::string& text, const std::string& path, const Options
         urls.push_back(
             with_file(path, [&] { return wids_path(shard.url, folder_of(path)).string(); }));
     for (size_t i = 0; i < shards.size(); ++i) {
-        with_url(urls[i], [&] {
+        in_shard(urls[i], [&] {
             const Shard shard = walk(urls[i], options, cancel);
             with_file(path, [&] {
                 const auto differs = [i](const char* what, uint64_t claimed, uint64_t truth) {
@@ -200,7 +189,7 @@ void import_index(std::span<const char* const> urls, IndexFormat format, const s
     if (format != IndexFormat::wids) url = one_url(urls, options);
     const std::string text = with_file(path, [&] { return read_whole_file(path, largest_file); });
     if (format == IndexFormat::wids) return import_wids(text, path, options, never);
-    with_url(url, [&] {
+    in_shard(url, [&] {
         const Shard shard = walk_tar(url, options, never);
         with_file(path, [&] {
             if (format == IndexFormat::energon)

@@ -46,14 +46,14 @@ TEST(Recycler, PiecesAreLargeEnoughAndNotWasteful) {
             const StorageRef piece = memory->acquire(wanted);
             EXPECT_GE(piece->capacity, wanted);
             EXPECT_LE(piece->capacity,
-                      wanted <= 16384 ? std::max<size_t>(wanted, 1) : wanted + wanted / 4 + 1);
+                      wanted <= 1024 ? std::max<size_t>(wanted, 1) : wanted + wanted / 4 + 1);
             if (wanted >= 32768) {
                 EXPECT_EQ(reinterpret_cast<uintptr_t>(piece->data) % 4096, 0U) << wanted;
             }
             if (piece->capacity < (8 << 20)) std::memset(piece->data, 0xff, piece->capacity);
         }
     }
-    for (size_t bits = 14; bits <= 25; ++bits) {
+    for (size_t bits = 10; bits <= 25; ++bits) {
         const size_t size = size_t{1} << bits;
         EXPECT_EQ(memory->acquire(size)->capacity, size);
     }
