@@ -42,6 +42,10 @@ const char* codec_of_magic(std::span<const uint8_t> head);
 // for, or NULL.
 const char* codec_of_suffix(std::string_view name);
 
+// Whether decompression takes longer than fresh memory does, which the system clears page by page.
+// Reading far ahead pays only then: zstd and lz4 are faster into memory that is used again.
+bool is_slow_codec(std::string_view codec);
+
 // The library behind a codec and its version, "isa-l 2.30.0" for "gzip", as found at run time where
 // the library tells; NULL for an unknown codec. Static text.
 const char* codec_version(std::string_view codec);

@@ -86,6 +86,10 @@ const char* codec_of_magic(std::span<const uint8_t> head) {
     return head.size() >= 4 && cut_magic(head, "bzip2") ? "bzip2" : nullptr;
 }
 
+bool is_slow_codec(std::string_view codec) {
+    return codec != "zstd" && codec != "lz4";
+}
+
 const char* codec_of_suffix(std::string_view name) {
     for (const Suffix& suffix : suffixes)
         if (name.ends_with(suffix.text)) return suffix.codec;

@@ -66,6 +66,9 @@ class ZipReader {
     const Options& options_;
 };
 
+// Whether a method takes longer than fresh memory does, as is_slow_codec() says of codecs.
+bool is_slow_zip_method(uint16_t method);
+
 // Decompresses `in` with the method of a ZIP entry into exactly `out`. Throws Error (FORMAT,
 // INTEGRITY, LIMIT, UNSUPPORTED, NOMEM) without member and offset.
 void decode_zip_method(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,

@@ -146,6 +146,10 @@ void decode_zip_method(const ZipEntry& entry, std::span<const uint8_t> in, std::
     }
 }
 
+bool is_slow_zip_method(uint16_t method) {
+    return method != stored && method != zstd;
+}
+
 // ---- ZipScratch ---------------------------------------------------------------------------------
 
 ZipScratch::ZipScratch() = default;

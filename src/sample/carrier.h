@@ -24,8 +24,9 @@ class CarrierClient {
     virtual void admit(size_t bytes) = 0;
     // Called before a read that will wait for another process or host.
     virtual void about_to_wait() = 0;
-    // The shard is compressed. Called before the first member is found.
-    virtual void is_compressed() = 0;
+    // The shard is compressed in a way that takes longer to read than fresh memory takes to get.
+    // Called before the first member is found.
+    virtual void is_slow() = 0;
     // The size that the next slab should have, in bytes. Asked once for each slab.
     virtual size_t next_slab_size() = 0;
 };

@@ -15,8 +15,8 @@ class SampleSink {
     // Returns when `bytes` more memory may be taken, or throws Error(CANCELLED).
     virtual void admit(size_t bytes) = 0;
     virtual void deliver(BlockRef block) = 0;
-    // The shard is compressed: what is read of it ahead of time is worth keeping.
-    virtual void is_compressed() = 0;
+    // The shard takes long to decompress: what is read of it ahead of time is worth its memory.
+    virtual void is_slow() = 0;
     // The reader will wait for another process or host; what was delivered should be seen now.
     virtual void about_to_wait() = 0;
     // One sample is bad, the next one can be reached. The sample was dropped.
@@ -45,7 +45,7 @@ class SampleReader final : private CarrierClient, private GrouperClient {
   private:
     void admit(size_t bytes) override { sink_.admit(bytes); }
     void about_to_wait() override;
-    void is_compressed() override { sink_.is_compressed(); }
+    void is_slow() override { sink_.is_slow(); }
     size_t next_slab_size() override;
 
     void sample(const GroupedSample& sample) override;

@@ -22,10 +22,8 @@ class TarCarrier final : public Carrier, private WindowClient {
           window_(*input_, pool, cancel, *this),
           walker_(window_, options, stats) {
         window_.need(1);  // the filter is known from the first bytes on
-        if (report_.codec)
-            client.is_compressed();
-        else
-            walker_.set_input_size(source.size());
+        if (!report_.codec) walker_.set_input_size(source.size());
+        if (report_.codec && is_slow_codec(report_.codec)) client.is_slow();
         const char* suffix = codec_of_suffix(url);
         if (url.starts_with("pipe:")) {  // its words tell nothing about its output
         } else if (suffix ? !report_.codec || std::string_view(suffix) != report_.codec

@@ -25,7 +25,8 @@ class ZipCarrier final : public Carrier {
         // Where the directory has another order than the file, an offset that is wrong moves its
         // entry away from its sample, which would be delivered without it.
         for (size_t i = 0; i < directory_.size() && !directory_.sorted(); ++i) check_place(i);
-        if (!order_.empty() && directory_.entry(order_[0]).method != 0) client.is_compressed();
+        if (!order_.empty() && is_slow_zip_method(directory_.entry(order_[0]).method))
+            client.is_slow();
     }
 
     bool next(Member& member) override {

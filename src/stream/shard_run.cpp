@@ -130,7 +130,7 @@ void ShardRun::wake_reader_if_admitted() {
     reader_.notify_one();
 }
 
-void ShardRun::is_compressed() {
+void ShardRun::is_slow() {
     const std::lock_guard lock(shared_.mutex);
     deep_ = !first_;
     if (deep_) shared_.deep_bytes += queued_bytes_;

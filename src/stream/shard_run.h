@@ -39,7 +39,7 @@ struct Shared {
     const bool single_samples;   // blocks of one sample, for the shuffle buffers
     const uint64_t run_ahead;    // bytes that all readers together may hold without being asked for
     const uint64_t queue_limit;  // bytes that one reader may have waiting in its queue
-    // Bytes that the readers of compressed shards whose turn has not come may hold together.
+    // Bytes that the readers of slow shards whose turn has not come may hold together.
     // Without that much a second thread would wait for the first: a lane's shards are delivered in
     // turn.
     const uint64_t deep_limit;
@@ -98,7 +98,7 @@ class ShardRun final : public SampleSink {
     void admit(size_t bytes) override;
     void deliver(BlockRef block) override;
     void about_to_wait() override;
-    void is_compressed() override;
+    void is_slow() override;
     void bad_sample(Fault fault) override;
     [[nodiscard]] bool wants_places() const override { return indexed_; }
     void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
@@ -117,7 +117,7 @@ class ShardRun final : public SampleSink {
     std::string warning_;
     std::deque<Event> events_;
     bool first_ = false;  // its turn has come, or is next in its lane
-    bool deep_ = false;   // compressed and not first
+    bool deep_ = false;   // slow to decompress and not first
     bool ended_ = false;
     std::optional<Fault> end_fault_;
     uint64_t queued_bytes_ = 0;

@@ -90,7 +90,7 @@ class CollectingSink final : public SampleSink {
 
     void admit(size_t) override {}
     void about_to_wait() override {}
-    void is_compressed() override {}
+    void is_slow() override {}
     void deliver(BlockRef block) override {
         delivered_ += block->count;
         blocks_.push_back(std::move(block));
