@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeVar, overload
-
-if TYPE_CHECKING:
-    from ._block import Block
-    from ._dataset import _OwnSample
+from typing import Protocol, TypeVar, overload
 
 _T = TypeVar("_T")
+
+
+class _Column(Protocol):
+    """Numbers of fields, by the number of the field in the block."""
+
+    def __getitem__(self, index: int, /) -> int: ...
+
+
+class SampleBlock(Protocol):
+    """What samples are read from: fields are numbered, and lie in a few views."""
+
+    @property
+    def views(self) -> list[memoryview]: ...
+    @property
+    def buffers(self) -> _Column: ...  # of each field: the number of its view,
+    @property
+    def starts(self) -> _Column: ...  # where it starts there,
+    @property
+    def stops(self) -> _Column: ...  # and where it stops
+    def key(self, index: int) -> str: ...
+    def shard(self, index: int) -> str: ...
 
 
 class Sample(Mapping[str, memoryview]):
@@ -25,7 +42,7 @@ class Sample(Mapping[str, memoryview]):
 
     def __init__(
         self,
-        block: Block | _OwnSample | _CopiedBlock,
+        block: SampleBlock,
         index: int,
         schema: dict[str, int],
         field: int,
