@@ -25,11 +25,6 @@ constexpr size_t paged_from = 16 * 1024, page = 4096, alignment = 64;
 // to a quarter.
 constexpr uint64_t largest_overhead = 48 * 1024;
 
-bool same_lowered(std::string_view field, std::string_view lowered) {
-    return std::equal(field.begin(), field.end(), lowered.begin(), lowered.end(),
-                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
-}
-
 class TarShard final : public DatasetShard {
   public:
     TarShard(const std::string& url, uint64_t shard, std::unique_ptr<Source> source,

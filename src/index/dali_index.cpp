@@ -1,6 +1,7 @@
 #include "index/dali_index.h"
 
 #include "core/error.h"
+#include "sample/name.h"
 
 #include <algorithm>
 #include <charconv>
@@ -15,11 +16,6 @@ namespace {
 constexpr std::string_view blanks = " \t\n\v\f\r";  // what DALI separates at: isspace(), C locale
 constexpr std::string_view names[] = {"v1.0", "v1.1", "v1.2"};
 constexpr const char* make_it_anew = "make the index anew from this shard";
-
-bool same_lowered(std::string_view field, std::string_view lowered) {
-    return std::equal(field.begin(), field.end(), lowered.begin(), lowered.end(),
-                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
-}
 
 std::string_view next_word(std::string_view& line) {
     line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));

@@ -1,5 +1,6 @@
 #include "sample/name.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace shf {
@@ -16,6 +17,11 @@ MemberName split_name(std::string_view name) {
     const size_t dot = name.find('.', base);
     if (dot == name.npos || dot == base) return {};
     return {.key = name.substr(0, dot), .field = name.substr(dot + 1), .has_key = true};
+}
+
+bool same_lowered(std::string_view field, std::string_view lowered) {
+    return std::equal(field.begin(), field.end(), lowered.begin(), lowered.end(),
+                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
 }
 
 }  // namespace shf

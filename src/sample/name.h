@@ -19,4 +19,7 @@ struct MemberName {
 // and metadata: a first component, or a whole name, between "__" and "__".
 MemberName split_name(std::string_view name);
 
+// Whether `field`, as split_name() gives it, is the field name `lowered` of a sample.
+bool same_lowered(std::string_view field, std::string_view lowered);
+
 }  // namespace shf

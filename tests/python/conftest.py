@@ -47,3 +47,17 @@ def shards(tmp_path: Path) -> Callable[..., str]:
         return str(tmp_path / f"{name}-{{000..{count - 1:03d}}}.tar")
 
     return make
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """PyTorch; tests that ask for it are skipped without."""
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="session")
+def datasets(torch):
+    """The module shardfeed.torch."""
+    import shardfeed.torch
+
+    return shardfeed.torch

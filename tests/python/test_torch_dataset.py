@@ -15,18 +15,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def torch():
-    return pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def datasets(torch):
-    import shardfeed.torch
-
-    return shardfeed.torch
-
-
 def numbers(sample: shardfeed.Sample) -> tuple[int, int]:
     return int(bytes(sample["txt"]).rstrip(b".")), int(bytes(sample["cls"]))
 

@@ -24,18 +24,6 @@ COUNT = 50
 SHAPE = (3, 8, 8)
 
 
-@pytest.fixture(scope="module")
-def torch():
-    return pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def datasets(torch):
-    import shardfeed.torch
-
-    return shardfeed.torch
-
-
 def raw(number: int) -> bytes:
     return bytes((number + n) % 256 for n in range(3 * 8 * 8))
 

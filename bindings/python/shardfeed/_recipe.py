@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,14 +11,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Recipe:
+class Recipe(ABC):
     """Something that is opened from what it was given, and closed at the end of a with block."""
 
     _options: dict[str, str]
     _closed: bool
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> None: ...
 
     @property
     def closed(self) -> bool:
