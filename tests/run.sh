@@ -144,26 +144,24 @@ check "the C examples of the README" readme_programs
 # ---- Other builds -------------------------------------------------------------------------------
 
 if ! $fast; then
-    sanitized() { # NAME SANITIZERS [SUITE-LEFT-OUT]
-        local left_out=${3:-slow}
-        # Without -Dwerror: GCC warns of code that the instrumentation made.
+    sanitizer_build() { # NAME SANITIZERS MESON-OPTION...
         check "configure with $2" configure "$build/$1" -Db_sanitize="$2" -Db_lundef=false \
-            -Dbuildtype=plain -Doptimization=1 -Ddebug=true
-        # shellcheck disable=SC2046
-        check "build with $2" compile "$build/$1" $(test_programs "$build/$1" "$left_out")
-        meson_tests "library tests under $2" "$build/$1" unit api fuzz-replay "-$left_out"
+            -Dbuildtype=plain -Doptimization=1 -Ddebug=true "${@:3}"
     }
     export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
     export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-    sanitized asan address,undefined
-    sanitized tsan thread single_threaded
 
-    clang_build() {
-        CC=clang CXX=clang++ configure "$build/clang" -Dwerror=true -Dbuildtype=plain &&
-            compile "$build/clang"
-    }
-    check "build with Clang, no warnings" clang_build
+    # With Clang, and all of it: what Clang warns of is seen in the same build.
+    CC=clang CXX=clang++ sanitizer_build asan address,undefined -Dwerror=true
+    check "build with Clang and address,undefined, no warnings" compile "$build/asan"
+    meson_tests "library tests under address,undefined" "$build/asan" unit api fuzz-replay
+
+    # With GCC, which warns of code that ThreadSanitizer made: without -Dwerror.
+    sanitizer_build tsan thread
+    # shellcheck disable=SC2046
+    check "build with thread" compile "$build/tsan" $(test_programs "$build/tsan" single_threaded)
+    meson_tests "library tests under thread" "$build/tsan" unit api fuzz-replay -single_threaded
 fi
 
 # ---- The Python package -------------------------------------------------------------------------

@@ -319,7 +319,7 @@ static void test_forked_children(void) {
 /* Other threads are in the middle of reading at the fork. Not under sanitizers: ThreadSanitizer
  * allows no child of such a fork to go on, and the allocator of AddressSanitizer hangs when another
  * thread held its lock at the fork. */
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !SANITIZED
 static void test_fork_while_threads_read(void) {
     for (int run = 0; run < 5; ++run) {
         shf_dataset* dataset = open_all(NULL);
@@ -350,7 +350,7 @@ int main(void) {
     RUN(test_wrong_calls);
     RUN(test_log);
     RUN(test_forked_children);
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !SANITIZED
     RUN(test_fork_while_threads_read);
 #endif
     RUN(test_threads);

@@ -92,7 +92,7 @@ static void test_child_of_a_fork(void) {
 
 /* ThreadSanitizer allows no threads after a fork, and the allocator of AddressSanitizer hangs when
  * another thread held its lock at the fork. */
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !SANITIZED
 /* A child may open streams of its own, and its child again. */
 static int read_all(int depth) {
     alarm(60);
@@ -198,7 +198,7 @@ int main(void) {
     const int threads = count_own_threads();
     const int descriptors = count_entries("/proc/self/fd");
     RUN(test_child_of_a_fork);
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !SANITIZED
     RUN(test_child_opens_its_own);
 #endif
     RUN(test_pipe_survives_a_child);

@@ -6,6 +6,8 @@
 
 #define _XOPEN_SOURCE 700
 
+#include "../sanitizers.h"
+
 #include <shardfeed.h>
 
 #include <dirent.h>
@@ -72,11 +74,7 @@ static inline void sleep_ms(long ms) {
 }
 
 /* Sanitizers make everything slower: limits of time are multiplied by this. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLOWNESS = 10, SANITIZED = 1 };
-#else
-enum { SLOWNESS = 1, SANITIZED = 0 };
-#endif
+enum { SLOWNESS = SANITIZED ? 10 : 1 };
 
 /* Entries of /proc/self/fd or /proc/self/task. */
 static inline int count_entries(const char* path) {

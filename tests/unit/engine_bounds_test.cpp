@@ -29,11 +29,8 @@ uint64_t growth(Client& client) {
     return std::max(most, resident()) - before;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t slack = 1024 * MiB;  // shadow memory; the runs themselves are still of use
-#else
-constexpr uint64_t slack = 64 * MiB;
-#endif
+// Shadow memory of a sanitizer; the runs themselves are still of use.
+constexpr uint64_t slack = (SANITIZED ? 1024 : 64) * MiB;
 
 class EngineBounds : public testing::Test {
   protected:

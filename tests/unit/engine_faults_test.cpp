@@ -298,7 +298,7 @@ TEST_F(EngineFaults, every_exit_status) {
     directory.write("b.tar", whole(1));
     std::string urls;
     const std::string before = directory / "a.tar", after = directory / "b.tar";
-    for (int status = 0; status < 256; status += sanitized ? 17 : 1) {
+    for (int status = 0; status < 256; status += SANITIZED ? 17 : 1) {
         const std::string command = "pipe:cat " + before + "; exit " + std::to_string(status);
         Client client({command, after}, {{"threads", "2"}, {"expand", "false"}});
         auto expected = first(0, status == 0 ? 20 : 19);  // the last one waits for the proof

@@ -122,11 +122,11 @@ TEST_F(EngineMemory, every_thousandth_tiny_sample_of_two_gigabytes) {
     directory.write("a.tar", shard + end_marker());
     const uint64_t epochs = (uint64_t{2} << 30) / shard.size() + 1;
     for (const bool blocks : {false, true}) {
-        if (sanitized && blocks) break;  // slow, and their own memory hides ours
+        if (SANITIZED && blocks) break;  // slow, and their own memory hides ours
         std::vector<SampleHandle> kept;
         const uint64_t before = resident_bytes();
         Client client(directory / "a.tar",
-                      {{"epochs", std::to_string(sanitized ? 20 : epochs)}, {"memory", "32MiB"}});
+                      {{"epochs", std::to_string(SANITIZED ? 20 : epochs)}, {"memory", "32MiB"}});
         uint64_t count = 0;
         if (blocks) {
             shf_block* block = nullptr;
@@ -140,8 +140,8 @@ TEST_F(EngineMemory, every_thousandth_tiny_sample_of_two_gigabytes) {
             while (SampleHandle sample = client.next())
                 if (count++ % 1000 == 0) kept.push_back(std::move(sample));
         }
-        EXPECT_EQ(count, (sanitized ? 20 : epochs) * 5000);
-        if (!sanitized) {
+        EXPECT_EQ(count, (SANITIZED ? 20 : epochs) * 5000);
+        if (!SANITIZED) {
             EXPECT_LE(resident_bytes() - before, kept.size() * (allowance + 8 * 60) + 32 * MiB);
         }
         EXPECT_LE(client.stat(SHF_STAT_MEMORY_PEAK), 32 * MiB);

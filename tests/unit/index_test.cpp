@@ -1,5 +1,6 @@
 // The index of a tar says where the samples lie that a stream finds there; a file that is not what
 // the library wrote is refused, or says the same.
+#include "../sanitizers.h"
 #include "index_builder.h"
 
 #include <gtest/gtest.h>
@@ -8,12 +9,6 @@
 
 namespace shf::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
 
 // The samples that the index names, with the bytes at the places that it says.
 std::vector<SeenSample> samples_of(const ShardIndex& index, std::string_view tar) {
@@ -256,7 +251,7 @@ TEST(DamagedIndex, ClaimsTakeNoMemory) {
         EXPECT_EQ(code_of_index(start + deep), SHF_E_FORMAT);
         EXPECT_EQ(code_of_index(index_file("\x81" + pack_text("size") + deep)), SHF_E_FORMAT);
     }
-    if (!sanitized) {
+    if (!SANITIZED) {
         EXPECT_LT(peak_of_addresses() - before, 32U << 20);
     }
 }

@@ -1,6 +1,7 @@
 // Shards in a temporary directory, and a stream over them as a program in C sees it.
 #pragma once
 
+#include "../sanitizers.h"
 #include "tar_builder.h"
 
 #include <gtest/gtest.h>
@@ -192,11 +193,5 @@ class Watchdog {
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;
 };
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
 
 }  // namespace shf::test
