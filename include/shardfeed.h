@@ -342,6 +342,25 @@ enum {
  * Since: 0.1 */
 uint64_t shf_sample_position(const shf_sample *sample, int32_t what);
 
+/* ---- Arrays ---------------------------------------------------------------------------------- */
+
+enum {
+    SHF_DTYPE_BOOL = 0, /* one byte, 0 or 1                                                      */
+    SHF_DTYPE_INT8 = 1,
+    SHF_DTYPE_INT16 = 2,
+    SHF_DTYPE_INT32 = 3,
+    SHF_DTYPE_INT64 = 4,
+    SHF_DTYPE_UINT8 = 5,
+    SHF_DTYPE_UINT16 = 6,
+    SHF_DTYPE_UINT32 = 7,
+    SHF_DTYPE_UINT64 = 8,
+    SHF_DTYPE_FLOAT16 = 9,
+    SHF_DTYPE_FLOAT32 = 10,
+    SHF_DTYPE_FLOAT64 = 11,
+    SHF_DTYPE_COMPLEX64 = 12, /* two float32: real, imaginary                                     */
+    SHF_DTYPE_COMPLEX128 = 13
+};
+
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* Adds a reference and returns its argument. Threads: any. Since: 0.1 */

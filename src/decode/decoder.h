@@ -1,0 +1,46 @@
+// What turns the bytes of one kind of field into an array.
+#pragma once
+
+#include "decode/array.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace shf {
+
+struct ImageScratch;
+
+// What a decoding thread keeps between fields: memory, and handles that are dear to make.
+struct DecodeScratch {
+    DecodeScratch();
+    ~DecodeScratch();
+    DecodeScratch(const DecodeScratch&) = delete;
+    DecodeScratch& operator=(const DecodeScratch&) = delete;
+
+    std::unique_ptr<ImageScratch> image;  // made by the first image
+};
+
+class Decoder {
+  public:
+    virtual ~Decoder() = default;
+
+    // The array that the field is, told from its headers; nothing large is allocated and nothing
+    // decoded. `random` is the key of the sample's random choices: the same for all of its fields.
+    // Throws Error, without shard and member: FORMAT, UNSUPPORTED, LIMIT (over max_decoded).
+    [[nodiscard]] virtual ArrayType measure(std::span<const uint8_t> field,
+                                            uint64_t random) const = 0;
+
+    // Writes the array. `type` is what measure() said of this field, `out` has type.bytes().
+    // Any number of threads, each with its own scratch. Throws Error as measure(), and
+    // std::bad_alloc; `out` then has undefined contents.
+    virtual void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
+                        std::span<uint8_t> out, DecodeScratch& scratch) const = 0;
+
+    // Worth a thread: decode() takes much longer than finding the field.
+    [[nodiscard]] virtual bool is_slow() const { return false; }
+};
+
+}  // namespace shf
