@@ -281,6 +281,7 @@ enum {
     SHF_STAT_CONSUMER_WAIT_NS = 18,  /* time next spent waiting for bytes                         */
     SHF_STAT_READER_WAIT_NS = 19,    /* time readers spent waiting for the consumer or memory     */
     SHF_STAT_EPOCH_SAMPLES = 20,     /* this consumer's share of the option epoch_samples, or 0   */
+    SHF_STAT_PASSED_OVER = 21,       /* samples without a field of a batch, under missing=skip    */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 
@@ -342,25 +343,6 @@ enum {
  * Since: 0.1 */
 uint64_t shf_sample_position(const shf_sample *sample, int32_t what);
 
-/* ---- Arrays ---------------------------------------------------------------------------------- */
-
-enum {
-    SHF_DTYPE_BOOL = 0, /* one byte, 0 or 1                                                      */
-    SHF_DTYPE_INT8 = 1,
-    SHF_DTYPE_INT16 = 2,
-    SHF_DTYPE_INT32 = 3,
-    SHF_DTYPE_INT64 = 4,
-    SHF_DTYPE_UINT8 = 5,
-    SHF_DTYPE_UINT16 = 6,
-    SHF_DTYPE_UINT32 = 7,
-    SHF_DTYPE_UINT64 = 8,
-    SHF_DTYPE_FLOAT16 = 9,
-    SHF_DTYPE_FLOAT32 = 10,
-    SHF_DTYPE_FLOAT64 = 11,
-    SHF_DTYPE_COMPLEX64 = 12, /* two float32: real, imaginary                                     */
-    SHF_DTYPE_COMPLEX128 = 13
-};
-
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* Adds a reference and returns its argument. Threads: any. Since: 0.1 */
@@ -417,6 +399,131 @@ int32_t shf_block_schema(const shf_block *block, size_t index, shf_bytes *out);
 /* URL number `index`, as shf_sample_url.
  * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
 int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
+
+/* ---- Batches --------------------------------------------------------------------------------- */
+
+/* A batch is the decoded fields of some samples, one column for each field: made by threads of the
+ * stream, each row written straight into its column. The option "decode" says what becomes of
+ * which field, in one text:
+ *
+ *     jpg;png:image/rgb8/chw/resize=256x256, cls:int, json:bytes
+ *
+ * Columns are separated by commas. A column has the name of its field; names separated by
+ * semicolons are alternatives. After the colon stands what the field becomes:
+ *   bytes, json, msgpack   its bytes (a binding makes objects of the last two)
+ *   text                   its bytes, checked to be UTF-8
+ *   int, float             a decimal number as text: int64, float64
+ *   npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
+ *   image                  JPEG, PNG or WebP. After slashes: the pixels (rgb8, l8, rgba8; rgb16,
+ *                          l16; rgb and l are float32 in 0..1), the layout (hwc or chw), exif (turn
+ *                          as the EXIF orientation says), resize=N (the shorter side), resize=WxH,
+ *                          resize=fit:WxH, crop=WxH (centre), crop=random:WxH, flip=random or
+ *                          always. Random choices are keyed by seed, epoch, shard and key: the same
+ *                          for all images of a sample, and in every run.
+ * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
+ * png, webp: image/rgb8; npy; cls, cls2, index, inx, id: int; txt, text, transcript: text; json,
+ * jsn; mp, msg, msgpack; all others: bytes.
+ * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". */
+typedef struct shf_batch shf_batch;
+
+enum {
+    SHF_COLUMN_ARRAY = 0, /* numbers                                                              */
+    SHF_COLUMN_BYTES = 1, /* bytes of any length, as are the next three                           */
+    SHF_COLUMN_TEXT = 2,
+    SHF_COLUMN_JSON = 3,
+    SHF_COLUMN_MSGPACK = 4
+};
+
+enum {
+    SHF_DTYPE_BOOL = 0, /* one byte, 0 or 1                                                      */
+    SHF_DTYPE_INT8 = 1,
+    SHF_DTYPE_INT16 = 2,
+    SHF_DTYPE_INT32 = 3,
+    SHF_DTYPE_INT64 = 4,
+    SHF_DTYPE_UINT8 = 5,
+    SHF_DTYPE_UINT16 = 6,
+    SHF_DTYPE_UINT32 = 7,
+    SHF_DTYPE_UINT64 = 8,
+    SHF_DTYPE_FLOAT16 = 9,
+    SHF_DTYPE_FLOAT32 = 10,
+    SHF_DTYPE_FLOAT64 = 11,
+    SHF_DTYPE_COMPLEX64 = 12, /* two float32: real, imaginary                                     */
+    SHF_DTYPE_COMPLEX128 = 13
+};
+
+/* One column: numbers in C order without gaps. Three layouts:
+ *   even    offsets is NULL; shape[0] is the number of rows, the rest the shape of each
+ *   ragged  offsets has rows + 1 numbers: row i is elements offsets[i] up to offsets[i + 1], ndim is
+ *           1; shapes has row_ndim numbers for each row (NULL for bytes and numbers)
+ *   padded  even, and shapes has the shape that each row had before zeros were added
+ * Frozen: 112 bytes on 64-bit systems. */
+typedef struct shf_array {
+    void *data;             /* 64-byte aligned; yours to write to                                 */
+    size_t size;            /* bytes                                                              */
+    const int64_t *offsets; /* in elements; NULL when even                                        */
+    const int64_t *shapes;  /* NULL when all rows have the same                                   */
+    int64_t shape[8];
+    int32_t ndim;
+    int32_t row_ndim;
+    int32_t dtype; /* SHF_DTYPE_*                                                                 */
+    int32_t kind;  /* SHF_COLUMN_*                                                                */
+} shf_array;
+
+/* Delivers the next batch of a stream with the option "batch", which delivers nothing else: that
+ * many samples, in the order in which shf_stream_next would deliver them; the last batch may have
+ * fewer (option "last"). A sample that cannot be decoded is an error, or skipped under
+ * on_error=skip_sample, and then the one after it takes its place. The first error ends the stream;
+ * the batch that it falls into is not delivered.
+ * Owns: *out is owned, release with shf_batch_unref.
+ * Errors: as shf_stream_next; FORMAT (a field cannot be decoded, rows of unequal shape, a missing
+ * field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one batch above memory), USAGE
+ * (bad option "decode", or no option "batch"). Since: 0.1 */
+int32_t shf_stream_next_batch(shf_stream *stream, shf_batch **out, shf_error *error);
+
+/* Makes a batch of `count` samples, at least one, as the options "decode", "ragged" and "missing"
+ * say; with missing=skip it may have fewer rows. `options` may be NULL.
+ * Owns: *out is owned, release with shf_batch_unref.
+ * Errors: as shf_stream_next_batch; that of the first bad sample. Since: 0.1 */
+int32_t shf_batch_make(shf_batch **out, shf_sample *const *samples, size_t count,
+                       const shf_options *options, shf_error *error);
+
+/* Adds a reference and returns its argument. Threads: any. Since: 0.1 */
+shf_batch *shf_batch_ref(shf_batch *batch);
+
+/* Drops a reference; the last one gives the memory of the columns back, to be used again. Threads:
+ * any. Since: 0.1 */
+void shf_batch_unref(shf_batch *batch);
+
+/* The number of rows. Since: 0.1 */
+size_t shf_batch_size(const shf_batch *batch);
+
+/* The number of columns, "__key__" and "__url__" included. Since: 0.1 */
+size_t shf_batch_count(const shf_batch *batch);
+
+/* Column number `index`: its name and its numbers. name or array may be NULL.
+ * Owns: all that the outputs point to is borrowed from the batch.
+ * Errors: NOT_FOUND past the last column. Since: 0.1 */
+int32_t shf_batch_column(const shf_batch *batch, size_t index, shf_bytes *name, shf_array *array);
+
+/* The number of the column called `name` (`name_size` bytes). Errors: NOT_FOUND. Since: 0.1 */
+int32_t shf_batch_find(const shf_batch *batch, const char *name, size_t name_size, size_t *index);
+
+/* The key of a row. Owns: borrowed from the batch. Errors: NOT_FOUND. Since: 0.1 */
+int32_t shf_batch_key(const shf_batch *batch, size_t row, shf_bytes *out);
+
+/* A column as DLPack (ABI 1.0): *out is a DLManagedTensor, or, when `versioned` is not 0, a
+ * DLManagedTensorVersioned. Of a ragged column it has the elements of all rows. A bool is uint8
+ * in the former. The batch lives until its deleter is called.
+ * Owns: *out is owned, release with its deleter. Errors: NOT_FOUND, NOMEM. Since: 0.1 */
+int32_t shf_batch_dlpack(shf_batch *batch, size_t index, int32_t versioned, void **out,
+                         shf_error *error);
+
+/* The batch as a record batch of the Arrow C data interface: fills the caller's struct ArrowArray
+ * and struct ArrowSchema. Even columns are numbers or fixed-size lists (with the extension type
+ * arrow.fixed_shape_tensor), ragged ones large lists; bytes are large_binary, text is large_utf8, a
+ * bool is uint8, a complex number two floats. Shapes of rows are a column "NAME.shape".
+ * Owns: both are released by their release callbacks. Errors: NOMEM. Since: 0.1 */
+int32_t shf_batch_arrow(shf_batch *batch, void *array, void *schema, shf_error *error);
 
 /* ---- Archives -------------------------------------------------------------------------------- */
 
@@ -557,6 +664,13 @@ int32_t shf_dataset_get(const shf_dataset *dataset, uint64_t number, shf_sample 
  * is that of the first bad one in the list. Errors: as shf_dataset_get. Since: 0.1 */
 int32_t shf_dataset_get_many(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
                              shf_sample **out, shf_error *error);
+
+/* Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make with the
+ * options of the dataset.
+ * Owns: *out is owned, release with shf_batch_unref. Errors: as shf_dataset_get and
+ * shf_batch_make. Since: 0.1 */
+int32_t shf_dataset_get_batch(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
+                              shf_batch **out, shf_error *error);
 
 /* The number of the sample with this key (`key_size` bytes). The first call makes a table of all
  * keys: 8 to 22 bytes for each.

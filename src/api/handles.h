@@ -60,6 +60,16 @@ inline const Block* block_of(const shf_block* block) {
     return reinterpret_cast<const Block*>(block);
 }
 
+inline Batch* batch_of(shf_batch* batch) {
+    return reinterpret_cast<Batch*>(batch);
+}
+inline const Batch* batch_of(const shf_batch* batch) {
+    return reinterpret_cast<const Batch*>(batch);
+}
+inline shf_batch* handle_of(Batch* batch) {
+    return reinterpret_cast<shf_batch*>(batch);
+}
+
 inline shf_bytes bytes_of(std::string_view text) {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }

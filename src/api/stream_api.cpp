@@ -70,6 +70,15 @@ int32_t shf_stream_next_block(shf_stream* stream, size_t max_samples, shf_block*
     });
 }
 
+int32_t shf_stream_next_batch(shf_stream* stream, shf_batch** out, shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&]() -> int32_t {
+        if (!out) throw Error(SHF_E_USAGE, "shf_stream_next_batch: out is NULL");
+        const Entry entry(stream);
+        return deliver(out, shf::handle_of(stream->engine->next_batch().release()));
+    });
+}
+
 int32_t shf_stream_stat(const shf_stream* stream, int32_t stat, uint64_t* value) {
     if (value) *value = 0;
     if (!stream || !value || !shf::stat_name(stat)) return SHF_E_USAGE;

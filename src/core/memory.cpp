@@ -17,6 +17,7 @@ namespace shf {
 namespace {
 
 constexpr size_t page = 4096;
+constexpr size_t cache_line = 64;
 // From this size on pieces are pages of their own and go back to the system when they are freed;
 // smaller ones come from the heap, where fresh memory costs little.
 constexpr size_t mapped_from = 32 * 1024;
@@ -46,12 +47,13 @@ size_t size_class(size_t& size) {
     return (exponent - 8) * 8 + eighth;
 }
 
-// Memory of `size` bytes from the system, page-aligned from mapped_from on. Throws std::bad_alloc.
+// Memory of `size` bytes from the system, aligned to 64 bytes, and to a page from mapped_from on.
+// Throws std::bad_alloc.
 uint8_t* system_memory(size_t size) {
     if (size < mapped_from) {
-        auto* data = static_cast<uint8_t*>(std::malloc(size));
-        if (!data) throw std::bad_alloc();
-        return data;
+        void* data = nullptr;
+        if (::posix_memalign(&data, cache_line, size) != 0) throw std::bad_alloc();
+        return static_cast<uint8_t*>(data);
     }
     // Slabs will be filled whole: their pages come at once, not by a fault for each.
     const int populate = size <= populated_to ? MAP_POPULATE : 0;
@@ -70,7 +72,6 @@ void free_system_memory(uint8_t* data, size_t size) noexcept {
         std::free(data);
 }
 
-constexpr size_t cache_line = 64;
 static_assert(sizeof(Storage) <= cache_line);
 
 StorageRef unpooled_piece(Storage* storage, size_t size) {

@@ -19,7 +19,8 @@ enum class Type : uint8_t { boolean, count, bytes, duration, choice, text };
 // Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
 using Member = std::variant<bool Options::*, uint64_t Options::*, OnError Options::*,
                             EndMarker Options::*, Trailing Options::*, DuplicateKeys Options::*,
-                            Leniency Options::*, IndexUse Options::*, std::string Options::*>;
+                            Leniency Options::*, IndexUse Options::*, LastBatch Options::*,
+                            Ragged Options::*, Missing Options::*, std::string Options::*>;
 
 struct Row {
     const char* name;
@@ -105,6 +106,21 @@ constexpr Row rows[] = {
      "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
     {"write_index", Type::boolean, "false", "true|false", "stream", &O::write_index,
      "save the index of each plain tar that is read to its end"},
+    {"decode", Type::text, "auto", "FIELD:KIND/..., ...", "stream dataset", &O::decode,
+     "columns of a batch: what becomes of which field; auto: every field, as its suffix says"},
+    {"batch", Type::count, "0", "0..4294967295", "stream", &O::batch,
+     "samples in a batch; 0: the stream delivers samples"},
+    {"last", Type::choice, "keep", "keep|drop", "stream", &O::last,
+     "the last batch, when it has fewer samples"},
+    {"ragged", Type::choice, "error", "error|offsets|pad", "stream dataset", &O::ragged,
+     "arrays of unequal shape in one column: an error of the sample, one after another with "
+     "offsets, or filled up with zeros"},
+    {"missing", Type::choice, "error", "error|skip|empty", "stream dataset", &O::missing,
+     "a sample without a field of decode: an error, passed over, or a row of zeros or no bytes"},
+    {"decode_threads", Type::count, "0", "0..4096", "stream dataset", &O::decode_threads,
+     "threads that decode; 0: one for each core"},
+    {"max_decoded", Type::bytes, "256MiB", "1..1EiB", "stream dataset", &O::max_decoded,
+     "size of the largest decoded field"},
     {"index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,
      "index files: use or make them; only use them; make them anew; leave them alone"},
     {"index_dir", Type::text, "", "folder", "stream dataset", &O::index_dir,

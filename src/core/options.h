@@ -15,6 +15,9 @@ enum class EndMarker : uint8_t { required, optional };
 enum class Trailing : uint8_t { refuse, ignore };
 enum class DuplicateKeys : uint8_t { error, accept };
 enum class Leniency : uint8_t { refuse, allow };
+enum class LastBatch : uint8_t { keep, drop };
+enum class Ragged : uint8_t { error, offsets, pad };
+enum class Missing : uint8_t { error, skip, empty };
 enum class IndexUse : uint8_t { automatic, require, rebuild, memory };
 
 // The value of every option, in the units of the comments. Plain data: copy it to keep it.
@@ -54,6 +57,13 @@ struct Options {
     bool expand;
     bool secure;
     bool write_index;
+    std::string decode;
+    uint64_t batch;  // rows, 0: no batches
+    LastBatch last;
+    Ragged ragged;
+    Missing missing;
+    uint64_t decode_threads;  // 0: chosen from the machine
+    uint64_t max_decoded;     // bytes of one field
     IndexUse index;
     std::string index_dir;  // empty: beside the shard
 

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "dataset/parallel.h"
+#include "dataset/sample_batch.h"
 #include "io/in_shard.h"
 
 #include <algorithm>
@@ -80,6 +81,16 @@ void Dataset::get_many(std::span<const uint64_t> numbers, std::span<Sample*> sam
             if (Sample* gone = std::exchange(sample, nullptr)) gone->block->unref();
         throw;
     }
+}
+
+BatchRef Dataset::get_batch(std::span<const uint64_t> numbers) const {
+    std::vector<Sample*> samples(numbers.size());
+    get_many(numbers, samples);
+    std::vector<BlockRef> kept;  // each sample has a block of its own
+    for (const Sample* sample : samples) kept.emplace_back(sample->block);
+    return make_batch(samples, options_, [this](uint64_t bytes) {
+        return memory_->acquire(static_cast<size_t>(bytes));
+    });
 }
 
 const NameTable& Dataset::keys() const {

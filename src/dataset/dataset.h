@@ -4,6 +4,7 @@
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "dataset/name_table.h"
+#include "decode/batch.h"
 #include "io/urls.h"
 
 #include <atomic>
@@ -38,6 +39,8 @@ class Dataset final : private Names {
     // The same for many; samples[i] is number numbers[i]. Throws what was wrong with the first bad
     // one in the list; then there are none.
     void get_many(std::span<const uint64_t> numbers, std::span<Sample*> samples) const;
+    // A batch of them. Throws Error.
+    [[nodiscard]] BatchRef get_batch(std::span<const uint64_t> numbers) const;
     // The number of the one sample with this key. Throws Error: NOT_FOUND, AMBIGUOUS.
     [[nodiscard]] size_t find(std::string_view key) const;
 

@@ -37,9 +37,12 @@ uint64_t ArrayType::bytes() const {
 std::string ArrayType::text() const {
     std::string out(traits_of(dtype).name);
     out += " (";
-    for (int32_t i = 0; i < ndim; ++i)
-        out += (i > 0 ? ", " : "") + std::to_string(shape[static_cast<size_t>(i)]);
-    return out + (ndim == 1 ? ",)" : ")");
+    for (const int64_t length : dimensions()) {
+        if (!out.ends_with('(')) out += ", ";
+        out += std::to_string(length);
+    }
+    out += ndim == 1 ? ",)" : ")";
+    return out;
 }
 
 }  // namespace shf

@@ -14,7 +14,7 @@ namespace shf {
 class Random {
   public:
     // Different purposes and keys give independent sequences.
-    enum Purpose : uint64_t { shard_order = 1, sample_shuffle = 2, resampling = 3 };
+    enum Purpose : uint64_t { shard_order = 1, sample_shuffle = 2, resampling = 3, augmentation = 4 };
 
     Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {
         for (const uint64_t key : keys) key_ = mix(key_ ^ mix(key + gamma));

@@ -41,9 +41,12 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
       builder_(*shared_.pool, shared_.cancel, false,
                [this](BlockRef block) { gathered_ = std::move(block); }) {
     shared_.pool->on_wait = [this] {
+        if (batcher_) return batcher_->wake();
         const std::lock_guard lock(shared_.mutex);
         shared_.consumer.notify_one();
     };
+    if (BatchClient& client = *this; shared_.batched)
+        batcher_ = std::make_unique<Batcher>(shared_, client);
     for (const uint32_t number : shared_.plan.own_lanes()) {
         if (shared_.plan.shards_of(number) == 0) continue;
         LaneClient& client = *this;
@@ -73,6 +76,7 @@ void Engine::refuse_second_reading() const {
 
 Engine::~Engine() {
     cancel();
+    batcher_.reset();
     for (std::thread& reader : readers_) reader.join();
 }
 
@@ -85,6 +89,7 @@ void Engine::cancel() noexcept {
         for (const auto& lane : lanes_) lane->readers.notify_all();
     }
     shared_.pool->interrupt();
+    if (batcher_) batcher_->wake();
 }
 
 uint64_t Engine::stat(int32_t stat) const {
@@ -137,7 +142,7 @@ bool Engine::wait(std::unique_lock<std::mutex>& lock, Lane& lane) {
     const auto start = Clock::now();
     const auto happened = [&] {
         return (lane.head() && lane.head()->has_event()) || shared_.cancel.requested() ||
-               shared_.out_of_memory || shared_.pool->wants_service() ||
+               shared_.out_of_memory || (!shared_.batched && shared_.pool->wants_service()) ||
                lane.head() != shared_.wanted;
     };
     bool in_time = true;
@@ -145,23 +150,27 @@ bool Engine::wait(std::unique_lock<std::mutex>& lock, Lane& lane) {
         shared_.wanted = lane.head();  // NULL until a reader has taken the shard
         if (lane.head()) lane.head()->want();
         shared_.consumer_waits = true;
-        if (shared_.options.timeout == 0)
+        // A thread that makes batches waits as long as it takes; next_batch() has the deadline, and
+        // runs the callbacks.
+        if (shared_.options.timeout == 0 || shared_.batched)
             shared_.consumer.wait(lock, happened);
         else
             in_time = shared_.consumer.wait_until(lock, deadline_, happened);
         shared_.consumer_waits = false;
         if (shared_.out_of_memory) throw std::bad_alloc();
-        if (shared_.pool->wants_service()) {
+        if (!shared_.batched && shared_.pool->wants_service()) {
             lock.unlock();
             shared_.pool->serve();
             lock.lock();
         }
     }
     shared_.wanted = nullptr;
-    shared_.stats.add_alone(
-        SHF_STAT_CONSUMER_WAIT_NS,
-        static_cast<uint64_t>(
-            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()));
+    if (!shared_.batched)
+        shared_.stats.add_alone(
+            SHF_STAT_CONSUMER_WAIT_NS,
+            static_cast<uint64_t>(
+                std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start)
+                    .count()));
     shared_.cancel.check();
     if (!in_time)
         throw Error(SHF_E_TIMEOUT, "no sample within the time of the option timeout",
@@ -173,8 +182,8 @@ void Engine::fault(Fault fault, bool whole_shard) {
     if (shared_.options.on_error == OnError::raise || !skippable(fault.code))
         throw Error(std::move(fault));
     Stats& stats = shared_.stats;
-    stats.add_alone(whole_shard ? SHF_STAT_SKIPPED_SHARDS : SHF_STAT_SKIPPED_SAMPLES, 1);
-    stats.add_alone(SHF_STAT_SKIPS_BY_CLASS - fault.code, 1);
+    stats.add(whole_shard ? SHF_STAT_SKIPPED_SHARDS : SHF_STAT_SKIPPED_SAMPLES, 1);
+    stats.add(SHF_STAT_SKIPS_BY_CLASS - fault.code, 1);
     const uint64_t samples = stats.get(SHF_STAT_SKIPPED_SAMPLES);
     const uint64_t shards = stats.get(SHF_STAT_SKIPPED_SHARDS);
     if (samples + shards > shared_.options.max_skips) {
@@ -186,13 +195,22 @@ void Engine::fault(Fault fault, bool whole_shard) {
         fault.code = SHF_E_LIMIT;
         throw Error(std::move(fault));
     }
-    log(shared_.options, SHF_LOG_WARNING,
-        (whole_shard ? "skipped the rest of a shard: " : "skipped a sample: ") +
-            std::string(shf_error_name(fault.code)) + ": " + fault.text());
+    warn((whole_shard ? "skipped the rest of a shard: " : "skipped a sample: ") +
+         std::string(shf_error_name(fault.code)) + ": " + fault.text());
 }
 
 void Engine::warn(const std::string& message) {
-    log(shared_.options, SHF_LOG_WARNING, message);
+    const std::lock_guard lock(notes_mutex_);
+    notes_.push_back(message);
+}
+
+void Engine::pass_on_notes() {
+    std::vector<std::string> notes;
+    {
+        const std::lock_guard lock(notes_mutex_);
+        notes.swap(notes_);
+    }
+    for (const std::string& note : notes) log(shared_.options, SHF_LOG_WARNING, note);
 }
 
 // The lane in front is at the end of its epoch: it goes on to the next one, or leaves.
@@ -252,15 +270,27 @@ auto Engine::guarded(Take take) {
     const InsideCall inside(*shared_.pool);
     try {
         begin_call();
-        return take();
+        auto taken = take();
+        pass_on_notes();
+        return taken;
     } catch (...) {
         Fault fault = describe_exception();
+        pass_on_notes();
         if (fault.code != SHF_E_TIMEOUT && !failure_) failure_ = std::move(fault);
         throw;
     }
 }
 
+void Engine::check_mode(bool batches) const {
+    if (batches && !batcher_)
+        throw Error(SHF_E_USAGE, "this stream has no batches", "set the option batch");
+    if (!batches && batcher_)
+        throw Error(SHF_E_USAGE, "this stream delivers batches",
+                    "leave out the option batch, or take batches");
+}
+
 Sample* Engine::next() {
+    check_mode(false);
     return guarded([this]() -> Sample* {
         Delivery delivery = std::move(pending_);
         patient_ = true;
@@ -306,6 +336,7 @@ bool Engine::gather(uint64_t most) {
 }
 
 BlockRef Engine::next_block(uint64_t most) {
+    check_mode(false);
     if (most == 0) most = UINT64_MAX;
     return guarded([this, most]() -> BlockRef {
         BlockRef block;
@@ -323,6 +354,35 @@ BlockRef Engine::next_block(uint64_t most) {
         }
         count(block->count, block->payload_bytes);
         return block;
+    });
+}
+
+// On a thread of the batcher.
+SampleRun Engine::take_run() {
+    SampleRun run;
+    patient_ = true;
+    if (lanes_.size() == 1 && !shared_.single_samples) {
+        if (pull_block(run.block, UINT64_MAX) == Pull::epoch_end) return {};
+        run.count = static_cast<uint32_t>(std::min<uint64_t>(run.block->count, remaining_));
+    } else {
+        Delivery delivery;
+        if (pull(delivery) == Pull::epoch_end) return {};
+        run = {std::move(delivery.block), delivery.index, 1};
+    }
+    remaining_ -= remaining_ == UINT64_MAX ? 0 : run.count;
+    return run;
+}
+
+BatchRef Engine::next_batch() {
+    check_mode(true);
+    return guarded([this]() -> BatchRef {
+        std::optional<Clock::time_point> deadline;
+        if (shared_.options.timeout != 0) deadline = deadline_;
+        BatchRef batch = batcher_->next(deadline);
+        if (!batch) return nullptr;
+        shared_.stats.add(SHF_STAT_SAMPLES, batch->rows);
+        shared_.stats.add(SHF_STAT_BYTES, batch->bytes());
+        return batch;
     });
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "order/turns.h"
+#include "stream/batcher.h"
 #include "stream/lane.h"
 
 #include <chrono>
@@ -15,7 +16,7 @@
 
 namespace shf {
 
-class Engine final : private LaneClient {
+class Engine final : private LaneClient, private BatchClient {
   public:
     // Plans; opens no shard and starts no thread. Throws Error.
     Engine(std::span<const char* const> urls, const Options& options);
@@ -28,6 +29,9 @@ class Engine final : private LaneClient {
     Sample* next();
     // The next samples, at most `most` (0: no bound); NULL at the end. Throws Error.
     BlockRef next_block(uint64_t most);
+    // The next batch; NULL at the end. Throws Error. Of a stream with the option "batch", which
+    // gives nothing else.
+    BatchRef next_batch();
 
     // From any thread.
     void cancel() noexcept;
@@ -39,6 +43,8 @@ class Engine final : private LaneClient {
     bool wait(std::unique_lock<std::mutex>& lock, Lane& lane) override;
     void fault(Fault fault, bool whole_shard) override;
     void warn(const std::string& message) override;
+    SampleRun take_run() override;
+    void bad_row(Fault bad) override { fault(std::move(bad), false); }
 
     void begin_call();
     template <typename Take>
@@ -47,6 +53,8 @@ class Engine final : private LaneClient {
     Pull pull_block(BlockRef& out, uint64_t most);
     void end_epoch();
     void count(uint64_t samples, uint64_t bytes);
+    void check_mode(bool batches) const;
+    void pass_on_notes();
     [[nodiscard]] bool at_end() const { return turns_.empty() || remaining_ == 0; }
     bool gather(uint64_t most);
     void refuse_second_reading() const;
@@ -66,6 +74,10 @@ class Engine final : private LaneClient {
     Delivery pending_;  // taken from a lane, did not fit the last block
     BlockBuilder builder_;
     BlockRef gathered_;
+    std::unique_ptr<Batcher> batcher_;
+
+    std::mutex notes_mutex_;
+    std::vector<std::string> notes_;  // for the log, which is called on the consumer's thread
 };
 
 }  // namespace shf

@@ -71,6 +71,7 @@ Pull Lane::fetch_block() {
 }
 
 void Lane::hand_out(const Block& block) const {
+    if (shared_.batched) return;  // until it is decoded
     for (const StorageRef& storage : block.storages) storage.hand_out();
     shared_.wake_readers();
 }

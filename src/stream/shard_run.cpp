@@ -33,6 +33,7 @@ Shared::Shared(std::span<const char* const> urls, const Options& given)
       plan(options, shards.size()),
       pool(Pool::make(options)),
       single_samples(options.shuffle > 1),
+      batched(options.batch > 0),
       run_ahead(std::min<uint64_t>(options.memory / 4, 32 * MiB)),
       queue_limit(std::min<uint64_t>(run_ahead / 2, 2 * MiB)),
       deep_limit(options.memory / 2) {}

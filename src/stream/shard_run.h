@@ -37,6 +37,7 @@ struct Shared {
     Stats stats;
     Pool* const pool;
     const bool single_samples;   // blocks of one sample, for the shuffle buffers
+    const bool batched;          // samples go into batches: their memory is ours to the end
     const uint64_t run_ahead;    // bytes that all readers together may hold without being asked for
     const uint64_t queue_limit;  // bytes that one reader may have waiting in its queue
     // Bytes that the readers of slow shards whose turn has not come may hold together.
@@ -48,16 +49,18 @@ struct Shared {
     std::condition_variable consumer;
     const ShardRun* wanted = nullptr;  // the run that the consumer waits for
     bool consumer_waits = false;
-    uint64_t deep_bytes = 0;                 // held by them now
-    bool large_pieces = false;               // some reader asked for more than run_ahead at once
-    bool out_of_memory = false;              // a reader could not even take a shard
-    std::vector<ShardRun*> waiting;          // runs whose readers wait in admit()
-    std::atomic<size_t> waiting_count{0};    // its size, to be looked at without the lock
-    std::atomic<uint64_t> shuffle_bytes{0};  // held by shuffle buffers; not part of running ahead
+    uint64_t deep_bytes = 0;               // held by them now
+    bool large_pieces = false;             // some reader asked for more than run_ahead at once
+    bool out_of_memory = false;            // a reader could not even take a shard
+    std::vector<ShardRun*> waiting;        // runs whose readers wait in admit()
+    std::atomic<size_t> waiting_count{0};  // its size, to be looked at without the lock
+    // Held by shuffle buffers, and by batches in the making; not part of running ahead.
+    std::atomic<uint64_t> shuffle_bytes{0}, batch_bytes{0};
 
     // Payload bytes that readers hold, but for the deep ones. With the lock held.
     [[nodiscard]] uint64_t ahead() const {
-        const uint64_t kept = shuffle_bytes.load(std::memory_order_relaxed) + deep_bytes;
+        const uint64_t kept = shuffle_bytes.load(std::memory_order_relaxed) +
+                              batch_bytes.load(std::memory_order_relaxed) + deep_bytes;
         const uint64_t held = pool->held();
         return held > kept ? held - kept : 0;
     }

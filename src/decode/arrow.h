@@ -1,0 +1,13 @@
+// A batch for programs that take the Arrow C data interface
+// (https://arrow.apache.org/docs/format/CDataInterface.html).
+#pragma once
+
+#include "decode/batch.h"
+
+namespace shf {
+
+// Fills a struct ArrowArray and a struct ArrowSchema with a record batch. Each keeps what it needs
+// until its release callback is called. Throws std::bad_alloc; then neither is filled.
+void to_arrow(Batch& batch, void* array, void* schema);
+
+}  // namespace shf

@@ -1,0 +1,66 @@
+// How samples become rows: the columns of the option "decode" with their decoders, and what is done
+// about fields that are missing or have another shape.
+#pragma once
+
+#include "core/options.h"
+#include "decode/batch.h"
+#include "decode/decoder.h"
+#include "sample/block.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace shf {
+
+struct ColumnPlan {
+    ColumnSpec spec;
+    std::unique_ptr<Decoder> decoder;  // NULL for bytes of any length
+    // What the latest batch had, as a first guess for the next one.
+    uint64_t usual_bytes = 0;
+    std::optional<ArrayType> usual_type;
+
+    // Rows of any shape, whose places are known when all of them are.
+    [[nodiscard]] bool any_shape() const { return decoder && spec.kind >= ColumnSpec::Kind::npy; }
+};
+
+// One thread at a time.
+class BatchPlan {
+  public:
+    // Throws Error(USAGE) for a bad option "decode".
+    explicit BatchPlan(const Options& options);
+
+    // The fields of samples with one list of names.
+    struct Fields {
+        std::shared_ptr<const Schema> schema;
+        std::vector<int32_t> number;  // of each column's field; -1: the sample has none
+        bool complete = true;
+        std::string unexpected;  // with decode=auto: a field that the first sample did not have
+    };
+    // The first call settles the columns of decode=auto.
+    const Fields& fields_of(const std::shared_ptr<const Schema>& schema);
+
+    // Valid once fields_of() was called, and then the same for ever.
+    [[nodiscard]] std::span<ColumnPlan> columns() { return columns_; }
+    [[nodiscard]] std::span<const ColumnPlan> columns() const { return columns_; }
+    [[nodiscard]] const Options& options() const { return options_; }
+    // The key of a sample's random choices.
+    [[nodiscard]] uint64_t random_of(const Block& block, uint32_t sample) const;
+
+  private:
+    void add(ColumnSpec spec);
+
+    const Options options_;
+    bool automatic_;  // and the first sample is still to come
+    bool any_image_ = false;
+    const bool was_automatic_;
+    std::vector<ColumnPlan> columns_;
+    std::unordered_map<const Schema*, Fields> known_;
+    const Fields* last_ = nullptr;
+};
+
+}  // namespace shf

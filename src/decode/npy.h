@@ -1,0 +1,29 @@
+// The .npy format of numpy, versions 1 to 3 (numpy.lib.format), and the members of .npz files. The
+// header is a Python literal; it is read by its grammar, never evaluated.
+#pragma once
+
+#include "decode/decoder.h"
+
+#include <memory>
+#include <string>
+
+namespace shf {
+
+// What the header of an .npy says.
+struct NpyHeader {
+    ArrayType type;  // the shape as numpy shows it
+    bool fortran_order = false;
+    bool swapped = false;  // the bytes of each word are in the other order than this machine's
+    size_t data = 0;       // where the numbers begin
+
+    bool operator==(const NpyHeader&) const = default;
+};
+
+// Throws Error: FORMAT, UNSUPPORTED (objects, records, text, dates), LIMIT (too many dimensions).
+NpyHeader parse_npy(std::span<const uint8_t> field);
+
+std::unique_ptr<Decoder> npy_decoder(uint64_t max_decoded);
+// The member called `member` or `member`.npy of an .npz, which is a ZIP file.
+std::unique_ptr<Decoder> npz_decoder(std::string member, uint64_t max_decoded);
+
+}  // namespace shf

@@ -1,0 +1,345 @@
+#include "stream/batcher.h"
+
+#include "core/error.h"
+#include "core/options.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+// Decoding so much, about, is one piece of work for a thread.
+constexpr uint64_t piece = 256 * 1024;
+
+uint64_t thread_count(const Options& options) {
+    if (options.decode_threads != 0) return options.decode_threads;
+    return std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 64);
+}
+
+}  // namespace
+
+Batcher::Batcher(Shared& shared, BatchClient& client)
+    : shared_(shared),
+      client_(client),
+      plan_(shared.options),
+      threads_wanted_(thread_count(shared.options)),
+      most_makings_(threads_wanted_ + 2) {}
+
+Batcher::~Batcher() {
+    wake();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void Batcher::wake() {
+    const std::lock_guard lock(mutex_);
+    workers_.notify_all();
+    consumer_.notify_all();
+}
+
+void Batcher::start() {
+    for (uint64_t i = 0; i < threads_wanted_; ++i) threads_.emplace_back([this] { run(); });
+}
+
+// ---- Threads ------------------------------------------------------------------------------------
+
+void Batcher::run() noexcept {
+    sigset_t all;  // the program's handlers run on the program's threads
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    DecodeScratch scratch;
+    std::unique_lock lock(mutex_);
+    while (!shared_.cancel.requested()) {
+        if (!tasks_.empty()) {
+            Task task = std::move(tasks_.front());
+            tasks_.pop_front();
+            lock.unlock();
+            do_task(std::move(task), scratch);
+            lock.lock();
+        } else if (!taking_ && may_take()) {
+            taking_ = true;
+            lock.unlock();
+            std::optional<Fault> fault;
+            try {
+                take_rows();
+            } catch (...) {
+                fault = describe_exception();
+            }
+            lock.lock();
+            taking_ = false;
+            if (fault) end(std::move(fault));
+            workers_.notify_one();
+        } else {
+            workers_.wait(lock);
+        }
+    }
+}
+
+void Batcher::do_task(Task task, DecodeScratch& scratch) {
+    std::vector<Making::Failure> failures;
+    for (const DecodeWork& work : task.work) {
+        if (shared_.cancel.requested()) break;
+        try {
+            task.making->builder.decode(work, scratch);
+        } catch (...) {
+            failures.push_back({work.row, describe_exception()});
+        }
+    }
+    task.blocks.clear();  // their memory is free before anybody waits for it
+    shared_.wake_readers();
+    const std::lock_guard lock(mutex_);
+    Making& making = *task.making;
+    for (auto& failure : failures) making.failures.push_back(std::move(failure));
+    if (--making.work == 0 && making.closed && makings_.front().get() == &making)
+        consumer_.notify_one();
+}
+
+// A thread may take samples when there is a batch to put them in, or room to start one.
+bool Batcher::may_take() const {
+    if (ended_) return false;
+    if (open_) return true;
+    if (makings_.empty()) return true;
+    uint64_t bytes = usual_bytes_;
+    for (const auto& making : makings_) bytes += making->bytes;
+    return makings_.size() < most_makings_ && bytes <= shared_.options.memory / 2;
+}
+
+StorageRef Batcher::allocate(uint64_t bytes) {
+    const StorageRef memory = shared_.pool->acquire(static_cast<size_t>(bytes), shared_.cancel);
+    shared_.batch_bytes.fetch_add(memory->capacity, std::memory_order_relaxed);
+    if (open_) open_->bytes += memory->capacity;
+    return memory;
+}
+
+void Batcher::open_making() {
+    uint64_t capacity = 0;
+    {
+        // After a row that failed one batch has fewer rows, so that the later ones fit again.
+        const std::lock_guard lock(mutex_);
+        capacity = shared_.options.batch - phase_;
+        phase_ = 0;
+    }
+    auto making = std::make_unique<Making>(plan_, capacity,
+                                           [this](uint64_t bytes) { return allocate(bytes); });
+    const std::lock_guard lock(mutex_);
+    open_ = making.get();
+    makings_.push_back(std::move(making));
+}
+
+// Gives rows to the samples that come next, until there is work for others or a batch is full.
+void Batcher::take_rows() {
+    if (run_.count == 0) {
+        run_ = client_.take_run();
+        if (run_.count == 0) {
+            if (open_) close_making();
+            const std::lock_guard lock(mutex_);
+            return end(std::nullopt);
+        }
+    }
+    if (!open_) open_making();
+    Making& making = *open_;
+    uint64_t bytes = 0;
+    std::vector<DecodeWork> work;
+    while (run_.count > 0 && !making.builder.full() && bytes < piece) {
+        const uint32_t sample = run_.first++;
+        --run_.count;
+        try {
+            if (!making.builder.add(*run_.block, sample)) {
+                shared_.stats.add(SHF_STAT_PASSED_OVER, 1);
+                continue;
+            }
+        } catch (const Error& error) {
+            // What is wrong with earlier rows is said earlier.
+            if (!work.empty()) hand_out_work(making, std::exchange(work, {}), run_.block);
+            client_.bad_row(error.fault());
+            continue;
+        }
+        for (DecodeWork& todo : making.builder.take_work()) {
+            bytes += todo.type.bytes();
+            work.push_back(todo);
+        }
+    }
+    if (!work.empty()) hand_out_work(making, std::move(work), run_.block);
+    if (making.builder.keeps_blocks() &&
+        (making.blocks.empty() || making.blocks.back().get() != run_.block.get())) {
+        run_.block->ref();
+        making.blocks.emplace_back(run_.block.get());
+    }
+    if (run_.count == 0) {
+        run_.block.reset();
+        shared_.wake_readers();
+    }
+    if (making.builder.full()) close_making();
+}
+
+void Batcher::hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block) {
+    Task task{&making, std::move(work), {}};
+    block->ref();
+    task.blocks.emplace_back(block.get());
+    const std::lock_guard lock(mutex_);
+    ++making.work;
+    tasks_.push_back(std::move(task));
+    workers_.notify_one();
+}
+
+void Batcher::close_making() {
+    Making& making = *open_;
+    const std::vector<DecodeWork> work = making.builder.close();
+    std::vector<Task> tasks;
+    uint64_t bytes = piece;
+    for (const DecodeWork& todo : work) {
+        if (bytes >= piece) {
+            tasks.push_back({&making, {}, {}});
+            bytes = 0;
+        }
+        bytes += todo.type.bytes() + 1;
+        Task& task = tasks.back();
+        task.work.push_back(todo);
+        if (!making.blocks.empty() &&
+            (task.blocks.empty() || task.blocks.back().get() != todo.block)) {
+            const_cast<Block*>(todo.block)->ref();
+            task.blocks.emplace_back(const_cast<Block*>(todo.block));
+        }
+    }
+    making.blocks.clear();
+    const std::lock_guard lock(mutex_);
+    making.work += tasks.size();
+    for (Task& task : tasks) tasks_.push_back(std::move(task));
+    making.closed = true;
+    usual_bytes_ = making.bytes;
+    open_ = nullptr;
+    workers_.notify_all();
+    consumer_.notify_one();
+}
+
+// No more samples. With the lock held.
+void Batcher::end(std::optional<Fault> fault) {
+    ended_ = true;
+    end_fault_ = std::move(fault);
+    if (open_) open_->closed = open_->broken_off = true;
+    open_ = nullptr;
+    consumer_.notify_one();
+}
+
+// ---- Consumer -----------------------------------------------------------------------------------
+
+bool Batcher::complete() const {
+    if (makings_.empty()) return ended_;
+    return makings_.front()->closed && makings_.front()->work == 0;
+}
+
+void Batcher::wait_for_batch(std::unique_lock<std::mutex>& lock,
+                             const std::optional<Clock::time_point>& deadline) {
+    const auto start = Clock::now();
+    bool in_time = true;
+    while (in_time && !complete() && !shared_.cancel.requested()) {
+        const auto happened = [&] {
+            return complete() || shared_.cancel.requested() || shared_.pool->wants_service();
+        };
+        if (deadline)
+            in_time = consumer_.wait_until(lock, *deadline, happened);
+        else
+            consumer_.wait(lock, happened);
+        if (shared_.pool->wants_service()) {
+            lock.unlock();
+            shared_.pool->serve();
+            lock.lock();
+        }
+    }
+    shared_.stats.add(
+        SHF_STAT_CONSUMER_WAIT_NS,
+        static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()));
+    shared_.cancel.check();
+    if (!in_time)
+        throw Error(SHF_E_TIMEOUT, "no batch within the time of the option timeout",
+                    "call again to go on waiting");
+}
+
+// The rows of a batch that is complete, and what became of those that failed.
+Batcher::Left Batcher::collect(std::unique_ptr<Making> making) {
+    auto& failures = making->failures;
+    std::sort(failures.begin(), failures.end(),
+              [](const auto& a, const auto& b) { return a.row < b.row; });
+    Left left;
+    size_t next = 0;
+    for (uint64_t row = 0; row < making->builder.rows(); ++row) {
+        if (next == failures.size() || failures[next].row != row) {
+            left.rows.push_back(row);
+            continue;
+        }
+        client_.bad_row(std::move(failures[next].fault));
+        while (next < failures.size() && failures[next].row == row) ++next;
+    }
+    const uint64_t failed = making->builder.rows() - left.rows.size();
+    {
+        const std::lock_guard lock(mutex_);
+        const uint64_t size = shared_.options.batch;
+        phase_ = (phase_ + size - failed % size) % size;
+    }
+    if (making->broken_off) left.rows.clear();
+    if (!left.rows.empty()) left.batch = making->builder.finish();
+    shared_.batch_bytes.fetch_sub(making->bytes, std::memory_order_relaxed);
+    return left;
+}
+
+// A batch of the first rows that are left. As long as no row fails that is the batch as it was
+// made; after that rows are copied, until the batches fit again.
+BatchRef Batcher::join_rows(uint64_t most) {
+    Left& first = left_.front();
+    const uint64_t count = std::min(most, left_rows_);
+    left_rows_ -= count;
+    if (first.next == 0 && first.rows.size() == count && first.batch->rows == count) {
+        BatchRef batch = std::move(first.batch);
+        left_.pop_front();
+        return batch;
+    }
+    std::vector<RowOfBatch> rows;
+    std::vector<BatchRef> sources;
+    while (rows.size() < count) {
+        Left& left = left_.front();
+        while (left.next < left.rows.size() && rows.size() < count)
+            rows.push_back({left.batch.get(), left.rows[left.next++]});
+        if (left.next < left.rows.size()) break;
+        sources.push_back(std::move(left.batch));
+        left_.pop_front();
+    }
+    return gather_rows(rows, [this](uint64_t bytes) {
+        return shared_.pool->acquire(static_cast<size_t>(bytes), shared_.cancel);
+    });
+}
+
+BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
+    if (threads_.empty()) start();
+    const uint64_t wanted = shared_.options.batch;
+    while (left_rows_ < wanted) {
+        std::unique_ptr<Making> making;
+        {
+            std::unique_lock lock(mutex_);
+            wait_for_batch(lock, deadline);
+            if (makings_.empty()) {
+                if (end_fault_) throw Error(*end_fault_);
+                break;  // the end
+            }
+            making = std::move(makings_.front());
+            makings_.pop_front();
+            workers_.notify_one();
+        }
+        Left left = collect(std::move(making));
+        if (left.rows.empty()) continue;
+        left_rows_ += left.rows.size();
+        left_.push_back(std::move(left));
+    }
+    if (left_rows_ == 0 || (left_rows_ < wanted && shared_.options.last == LastBatch::drop))
+        return nullptr;
+    BatchRef batch = join_rows(wanted);
+    batch->hand_out();
+    shared_.wake_readers();
+    return batch;
+}
+
+}  // namespace shf

@@ -1,0 +1,127 @@
+// Makes batches of the samples of a stream, ahead of the consumer. Its threads take turns at taking
+// samples in the order of the plan and giving them rows; what takes time to decode is done by all
+// of them. Which thread does what decides when a batch is complete, never what is in it.
+#pragma once
+
+#include "decode/batch_builder.h"
+#include "decode/rows.h"
+#include "stream/shard_run.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace shf {
+
+// Samples of one block that come next, one after another.
+struct SampleRun {
+    BlockRef block;
+    uint32_t first = 0;
+    uint32_t count = 0;
+};
+
+// What a batcher asks of the engine.
+class BatchClient {
+  public:
+    virtual ~BatchClient() = default;
+    // The samples that come next, waiting as long as it takes; none at the end. One thread of the
+    // batcher at a time. Throws Error.
+    virtual SampleRun take_run() = 0;
+    // A sample is bad: throws Error, or counts and returns when it is to be skipped. Any thread.
+    virtual void bad_row(Fault fault) = 0;
+};
+
+class Batcher {
+  public:
+    // Starts no thread. Throws Error(USAGE) for a bad option "decode". The references must outlive
+    // it.
+    Batcher(Shared& shared, BatchClient& client);
+    // After the stream was cancelled. Joins the threads.
+    ~Batcher();
+    Batcher(const Batcher&) = delete;
+    Batcher& operator=(const Batcher&) = delete;
+
+    using Clock = std::chrono::steady_clock;
+    // The next batch; NULL at the end. Waits until `deadline`, when there is one. Throws Error.
+    BatchRef next(std::optional<Clock::time_point> deadline);
+    // The stream was cancelled, or an allocation waits for the consumer. Any thread.
+    void wake();
+
+  private:
+    // A batch in the making; its rows become a batch, or parts of two when some fail.
+    struct Making {
+        explicit Making(BatchPlan& plan, uint64_t capacity, Allocate allocate)
+            : builder(plan, capacity, std::move(allocate)) {}
+        BatchBuilder builder;
+        std::vector<BlockRef> blocks;  // of work that waits for the last row
+        uint64_t work = 0;             // handed out and not done
+        bool closed = false;
+        bool broken_off = false;         // by a fault; its rows go nowhere
+        std::atomic<uint64_t> bytes{0};  // of its columns
+        struct Failure {
+            uint64_t row;
+            Fault fault;
+        };
+        std::vector<Failure> failures;
+    };
+    struct Task {
+        Making* making;
+        std::vector<DecodeWork> work;
+        std::vector<BlockRef> blocks;
+    };
+    // Rows that were decoded and have not been handed out.
+    struct Left {
+        BatchRef batch;
+        std::vector<uint64_t> rows;  // those that did not fail
+        size_t next = 0;
+    };
+
+    void start();
+    void run() noexcept;
+    void do_task(Task task, DecodeScratch& scratch);
+    [[nodiscard]] bool may_take() const;
+    void take_rows();
+    void open_making();
+    void hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block);
+    void close_making();
+    void end(std::optional<Fault> fault);
+    [[nodiscard]] bool complete() const;
+    void wait_for_batch(std::unique_lock<std::mutex>& lock,
+                        const std::optional<Clock::time_point>& deadline);
+    Left collect(std::unique_ptr<Making> making);
+    BatchRef join_rows(uint64_t most);
+    StorageRef allocate(uint64_t bytes);
+
+    Shared& shared_;
+    BatchClient& client_;
+    BatchPlan plan_;
+    const uint64_t threads_wanted_;
+    const uint64_t most_makings_;
+    std::vector<std::thread> threads_;
+
+    std::mutex mutex_;  // guards all below
+    std::condition_variable workers_, consumer_;
+    std::deque<std::unique_ptr<Making>> makings_;  // in order; the last one may be open
+    std::deque<Task> tasks_;
+    bool taking_ = false;  // a thread is at it
+    bool ended_ = false;   // there are no more samples
+    std::optional<Fault> end_fault_;
+    // Rows of all batches made so far that did not fail, modulo the size of a batch.
+    uint64_t phase_ = 0;
+    uint64_t usual_bytes_ = 0;
+
+    // Of the thread that takes.
+    SampleRun run_;
+    Making* open_ = nullptr;
+
+    // Of the consumer.
+    std::deque<Left> left_;
+    uint64_t left_rows_ = 0;
+};
+
+}  // namespace shf
