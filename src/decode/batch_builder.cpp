@@ -159,11 +159,11 @@ bool BatchBuilder::add(const Block& block, uint32_t sample) {
         if (plan_.options().missing == Missing::error) {
             std::string cause = "it has a field that the first sample has not";
             std::string_view field = fields.unexpected;
-            for (size_t c = 0; c < plans.size() && !fields.complete; ++c)
-                if (fields.number[c] < 0) {
-                    field = plans[c].spec.name();
-                    cause = "the sample has no field of this name";
-                }
+            const auto lacking = std::find(fields.number.begin(), fields.number.end(), -1);
+            if (lacking != fields.number.end()) {
+                field = plans[static_cast<size_t>(lacking - fields.number.begin())].spec.name();
+                cause = "the sample has no field of this name";
+            }
             throw placed(Error(SHF_E_FORMAT, cause,
                                "name the columns in decode, or set missing=skip or missing=empty"),
                          block, sample, field);

@@ -33,13 +33,11 @@ std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decode
 
 }  // namespace
 
-BatchPlan::BatchPlan(const Options& options)
-    : options_(options), automatic_(false), was_automatic_([&] {
-          DecodeSpec spec = DecodeSpec::parse(options.decode);
-          automatic_ = spec.automatic;
-          for (ColumnSpec& column : spec.columns) add(std::move(column));
-          return spec.automatic;
-      }()) {}
+BatchPlan::BatchPlan(const Options& options) : options_(options) {
+    DecodeSpec spec = DecodeSpec::parse(options.decode);
+    automatic_ = unsettled_ = spec.automatic;
+    for (ColumnSpec& column : spec.columns) add(std::move(column));
+}
 
 void BatchPlan::add(ColumnSpec spec) {
     any_image_ = any_image_ || spec.kind == ColumnSpec::Kind::image;
@@ -57,7 +55,7 @@ const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema
     if (!fresh) return *last_;
     Fields& fields = place->second;
     fields.schema = schema;
-    if (std::exchange(automatic_, false))
+    if (std::exchange(unsettled_, false))
         for (size_t i = 0; i < schema->ends.size(); ++i) add(column_for(schema->name(i)));
     std::vector<bool> taken(schema->ends.size());
     for (const ColumnPlan& column : columns_) {
@@ -71,7 +69,7 @@ const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema
         else
             fields.complete = false;
     }
-    for (size_t i = 0; was_automatic_ && i < taken.size(); ++i)
+    for (size_t i = 0; automatic_ && i < taken.size(); ++i)
         if (!taken[i]) fields.unexpected = schema->name(i);
     return fields;
 }

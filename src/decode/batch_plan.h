@@ -55,9 +55,9 @@ class BatchPlan {
     void add(ColumnSpec spec);
 
     const Options options_;
-    bool automatic_;  // and the first sample is still to come
+    bool automatic_ = false;  // decode=auto ...
+    bool unsettled_ = false;  // ... and the first sample is still to come
     bool any_image_ = false;
-    const bool was_automatic_;
     std::vector<ColumnPlan> columns_;
     std::unordered_map<const Schema*, Fields> known_;
     const Fields* last_ = nullptr;

@@ -1,0 +1,103 @@
+// The option "decode": what is understood, and where errors point.
+#include "decode/decode_spec.h"
+
+#include "core/error.h"
+
+#include <gtest/gtest.h>
+
+namespace shf::test {
+namespace {
+
+using Kind = ColumnSpec::Kind;
+
+TEST(DecodeSpec, columns_with_kinds) {
+    const DecodeSpec spec = DecodeSpec::parse(
+        "jpg:image/rgb8/chw/resize=256x256, cls:int, json:bytes,a.txt : text ,x:npy,y:npz/w, "
+        "s:float, m:msgpack, j:json");
+    ASSERT_EQ(spec.columns.size(), 9U);
+    EXPECT_FALSE(spec.automatic);
+    EXPECT_EQ(spec.columns[0].name(), "jpg");
+    EXPECT_EQ(spec.columns[0].image, (ImageOptions{.mode = ImageOptions::Mode::rgb8,
+                                                   .channels_first = true,
+                                                   .resize = ImageOptions::Resize::exact,
+                                                   .width = 256,
+                                                   .height = 256}));
+    const std::vector<Kind> kinds = {Kind::image, Kind::integer, Kind::bytes,
+                                     Kind::text,  Kind::npy,     Kind::npz,
+                                     Kind::real,  Kind::msgpack, Kind::json};
+    for (size_t i = 0; i < kinds.size(); ++i) EXPECT_EQ(spec.columns[i].kind, kinds[i]) << i;
+    EXPECT_EQ(spec.columns[3].name(), "a.txt");
+    EXPECT_EQ(spec.columns[5].member, "w");
+}
+
+TEST(DecodeSpec, alternatives_and_suffixes) {
+    const DecodeSpec spec = DecodeSpec::parse("jpg;jpeg ; png:image/l8, cls, seg.png, x.foo");
+    ASSERT_EQ(spec.columns.size(), 4U);
+    EXPECT_EQ(spec.columns[0].fields, (std::vector<std::string>{"jpg", "jpeg", "png"}));
+    EXPECT_EQ(spec.columns[0].image.mode, ImageOptions::Mode::l8);
+    EXPECT_EQ(spec.columns[1].kind, Kind::integer);
+    EXPECT_EQ(spec.columns[2].kind, Kind::image);
+    EXPECT_EQ(spec.columns[3].kind, Kind::bytes);
+    EXPECT_TRUE(DecodeSpec::parse(" auto ").automatic);
+}
+
+TEST(DecodeSpec, image_words) {
+    const auto image = [](const std::string& words) {
+        return DecodeSpec::parse("x:image" + words).columns[0].image;
+    };
+    EXPECT_EQ(image(""), ImageOptions());
+    EXPECT_EQ(image("/resize=224"),
+              (ImageOptions{.resize = ImageOptions::Resize::shorter, .width = 224}));
+    EXPECT_EQ(image("/resize=fit:64x32"),
+              (ImageOptions{.resize = ImageOptions::Resize::fit, .width = 64, .height = 32}));
+    EXPECT_EQ(
+        image("/crop=10x20"),
+        (ImageOptions{.crop = ImageOptions::Crop::centre, .crop_width = 10, .crop_height = 20}));
+    EXPECT_EQ(image("/crop=random:10x20/flip=random/exif"),
+              (ImageOptions{.crop = ImageOptions::Crop::random,
+                            .crop_width = 10,
+                            .crop_height = 20,
+                            .flip = ImageOptions::Flip::random,
+                            .orient = true}));
+    EXPECT_EQ(image("/rgb/hwc/flip=always").flip, ImageOptions::Flip::always);
+}
+
+// Where the mark stands in the message, or what else happened.
+std::string pointed(const std::string& text) {
+    try {
+        DecodeSpec::parse(text);
+        return "accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), SHF_E_USAGE);
+        const std::string message = error.what();
+        const size_t mark = message.find(" >>> ");
+        if (mark == std::string::npos) return message;
+        const std::string rest = message.substr(mark + 5);
+        // Up to the quote that ends the text.
+        return rest.substr(0, rest.find('"'));
+    }
+}
+
+TEST(DecodeSpec, errors_point_at_the_character) {
+    EXPECT_EQ(pointed("jpg:picture"), "picture");
+    EXPECT_EQ(pointed("cls:int, jpg:image/rgb9/chw"), "rgb9/chw");
+    EXPECT_EQ(pointed("jpg:image/resize=axb"), "axb");
+    EXPECT_EQ(pointed("jpg:image/resize=0"), "0");
+    EXPECT_EQ(pointed("jpg:image/resize=70000"), "70000");
+    EXPECT_EQ(pointed("jpg:image/resize=fit:64"), "");
+    EXPECT_EQ(pointed("jpg:image/crop=64"), "");
+    EXPECT_EQ(pointed("jpg:image/crop=random:64xx"), "x");
+    EXPECT_EQ(pointed("jpg:image/flip=up, cls:int"), "up, cls:int");
+    EXPECT_EQ(pointed("cls:int/2"), "2");
+    EXPECT_EQ(pointed("cls:int,"), "");
+    EXPECT_EQ(pointed(""), "");
+    EXPECT_EQ(pointed("a;;b:int"), ";b:int");
+    EXPECT_EQ(pointed(":int"), ":int");
+    EXPECT_EQ(pointed("x:npz"), "");
+    EXPECT_EQ(pointed("a/b:int"), "a/b:int");
+    EXPECT_EQ(pointed("a:int, a:text"), " a:text");
+    EXPECT_EQ(pointed("jpg:image/"), "");
+}
+
+}  // namespace
+}  // namespace shf::test
