@@ -453,8 +453,8 @@ enum {
 
 /* One column: numbers in C order without gaps. Three layouts:
  *   even    offsets is NULL; shape[0] is the number of rows, the rest the shape of each
- *   ragged  offsets has rows + 1 numbers: row i is elements offsets[i] up to offsets[i + 1], ndim is
- *           1; shapes has row_ndim numbers for each row (NULL for bytes and numbers)
+ *   ragged  offsets has rows + 1 numbers: row i is elements offsets[i] up to offsets[i + 1], and
+ *           ndim is 1; shapes has row_ndim numbers for each row (NULL for bytes and numbers)
  *   padded  even, and shapes has the shape that each row had before zeros were added
  * Frozen: 112 bytes on 64-bit systems. */
 typedef struct shf_array {
