@@ -180,6 +180,9 @@ need "pip install ." "$environment/bin/pip" install --quiet --disable-pip-versio
     --force-reinstall --no-deps .
 if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"; fi
 check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
+go=" (not with Go's archive/zip: go is not installed)"
+command -v go >/dev/null && go=" and Go's archive/zip"
+check "the same members as Python's zipfile$go" "$python" tests/differential/zipfile_oracle.py
 
 # ---- The sources --------------------------------------------------------------------------------
 
