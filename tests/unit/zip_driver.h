@@ -112,15 +112,19 @@ class DatasetRoom {
     [[nodiscard]] const DatasetContext& context() const { return context_; }
 
   private:
-    struct Drop {
-        void operator()(Recycler* memory) const { memory->drop(); }
-    };
+    // Thousands of rooms are made, and this is large.
+    static Recycler& memory() {
+        struct Drop {
+            void operator()(Recycler* memory) const { memory->drop(); }
+        };
+        static const std::unique_ptr<Recycler, Drop> memory(Recycler::make(1 << 20));
+        return *memory;
+    }
     const Options options_;
     const Cancel cancel_;
     FileBudget budget_;
     ScratchPool scratches_;
-    const std::unique_ptr<Recycler, Drop> memory_{Recycler::make(1 << 20)};
-    const DatasetContext context_{options_, cancel_, budget_, scratches_, *memory_};
+    const DatasetContext context_{options_, cancel_, budget_, scratches_, memory()};
 };
 
 // Reads every sample by its number.
