@@ -32,7 +32,7 @@ void ImageScratch::drop_large_pieces() noexcept {
         if (buffer->size() > most_kept) buffer->clear();
     const auto bytes = [](const auto& items) { return items.capacity() * sizeof items[0]; };
     const auto table_bytes = [&](const FilterTable& table) {
-        return bytes(table.taps) + bytes(table.weights) + bytes(table.precise);
+        return bytes(table.taps) + bytes(table.weights) + bytes(table.pairs) + bytes(table.precise);
     };
     if (bytes(resample.lines) + table_bytes(resample.columns) + table_bytes(resample.rows) >
         most_kept)

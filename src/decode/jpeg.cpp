@@ -57,13 +57,16 @@ bool has_exif(std::span<const uint8_t> segment) {
     return text.starts_with(std::string_view("Exif\0\0", 6));
 }
 
-[[noreturn]] void fail(tjhandle handle) {
-    const std::string_view words = tjGetErrorStr2(handle);
+// A handle that saw an error is not used again: libjpeg-turbo 2.1.5 then says the words of an
+// earlier error.
+[[noreturn]] void fail(JpegHandle& handle) {
+    const std::string words = tjGetErrorStr2(handle.get());
+    handle.reset();
     // JERR_OUT_OF_MEMORY of libjpeg, and TurboJPEG's own.
     if (words.starts_with("Insufficient memory") ||
         words.find("Memory allocation failure") != words.npos)
         throw std::bad_alloc();
-    bad(std::string(words));
+    bad(words);
 }
 
 }  // namespace
@@ -123,7 +126,7 @@ void decode_jpeg(std::span<const uint8_t> file, const ImageHeader& header, uint3
                                           &subsampling, &colours);
     if (width < 1 || static_cast<uint32_t>(width) != header.width || height < 1 ||
         static_cast<uint32_t>(height) != header.height) {
-        if (found != 0) fail(handle.get());
+        if (found != 0) fail(handle);
         bad("the header is ambiguous");
     }
     const int format = to.channels == 1 ? TJPF_GRAY : to.channels == 3 ? TJPF_RGB : TJPF_RGBA;
@@ -134,7 +137,7 @@ void decode_jpeg(std::span<const uint8_t> file, const ImageHeader& header, uint3
     };
     if (tjDecompress2(handle.get(), file.data(), file.size(), to.data, scaled(width),
                       static_cast<int>(to.stride()), scaled(height), format, flags) != 0)
-        fail(handle.get());
+        fail(handle);
 }
 
 }  // namespace shf

@@ -98,8 +98,7 @@ class PngReader {
 void PngReader::prepare() noexcept {
     png_set_read_fn(png_, this, take);
     png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
-    // What libpng would only warn of changes pixels: colours that the palette does not have, a
-    // wrong checksum of the compressed pixels, a damaged tRNS.
+    // What libpng would only warn of: a wrong checksum of the compressed pixels, a damaged tRNS.
     png_set_benign_errors(png_, 0);
     // Texts and profiles are neither used nor unpacked, whatever they claim; their CRC is checked.
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);

@@ -10,13 +10,13 @@ namespace shf {
 namespace {
 
 // How far from its centre, in samples of the image, the triangle reaches; and the most samples it
-// covers.
+// covers, made even for kernels that take two at once.
 double reach(uint32_t size, uint32_t resized) {
     return std::max(1.0, static_cast<double>(size) / resized);
 }
 
 size_t most_taps(uint32_t size, uint32_t resized) {
-    return static_cast<size_t>(std::ceil(reach(size, resized))) * 2 + 1;
+    return static_cast<size_t>(std::ceil(reach(size, resized))) * 2 + 2;
 }
 
 // precompute_coeffs() of Pillow, for the places first .. first + count - 1 of `resized`.
@@ -28,13 +28,11 @@ void fill_table(FilterTable& table, uint32_t size, uint32_t resized, uint32_t fi
     table.most = most_taps(size, resized);
     table.is_copy = size == resized;
     table.taps.resize(count);
-    table.weights.clear();
-    table.precise.clear();
-    if (depth == 8)
-        table.weights.resize(table.most * count);
-    else
-        table.precise.resize(table.most * count);
+    table.weights.assign(depth == 8 ? table.most * count : 0, 0);
+    table.precise.assign(depth == 8 ? 0 : table.most * count, 0);
     std::vector<double> weights(table.most);
+    // Thousands of weights that are rounded up would sum to more than one.
+    const double rounding = table.most > 8192 ? 0 : 0.5;
     for (uint32_t i = 0; i < count; ++i) {
         const double centre = (first + i + 0.5) * scale;
         const auto from = static_cast<uint32_t>(std::max(centre - support + 0.5, 0.0));
@@ -51,10 +49,18 @@ void fill_table(FilterTable& table, uint32_t size, uint32_t resized, uint32_t fi
             const double weight = sum == 0 ? 0 : weights[k] / sum;
             if (depth == 8)
                 table.weights[i * table.most + k] =
-                    static_cast<int32_t>(weight * (1 << weight_bits) + 0.5);
+                    static_cast<int32_t>(weight * (1 << weight_bits) + rounding);
             else
                 table.precise[i * table.most + k] = static_cast<float>(weight);
         }
+    }
+}
+
+void fill_pairs(FilterTable& table) {
+    table.pairs.resize(table.weights.size());
+    for (size_t i = 0; i < table.weights.size(); i += 2) {
+        table.pairs[i] = pair_high(table.weights[i], table.weights[i + 1]);
+        table.pairs[i + 1] = pair_low(table.weights[i], table.weights[i + 1]);
     }
 }
 
@@ -88,54 +94,6 @@ void resample_wide_columns(const uint8_t* const* in, uint32_t count, const float
     }
 }
 
-#if defined(__x86_64__)
-#define SHF_RESAMPLE_AVX2
-[[gnu::target("avx2")]] void rows3_avx2(const uint8_t* in0, const uint8_t* in1,
-                                        const FilterTable& table, uint8_t* out0, uint8_t* out1) {
-    resample_rows<3>(in0, in1, table, out0, out1);
-}
-[[gnu::target("avx2")]] void rows4_avx2(const uint8_t* in0, const uint8_t* in1,
-                                        const FilterTable& table, uint8_t* out0, uint8_t* out1) {
-    resample_rows<4>(in0, in1, table, out0, out1);
-}
-[[gnu::target("avx2")]] void columns_avx2(const uint8_t* const* in, uint32_t count,
-                                          const int32_t* weights, uint8_t* out, size_t size) {
-    resample_columns(in, count, weights, out, size);
-}
-#endif
-void rows1(const uint8_t* in0, const uint8_t* in1, const FilterTable& table, uint8_t* out0,
-           uint8_t* out1) {
-    resample_rows<1>(in0, in1, table, out0, out1);
-}
-void rows3(const uint8_t* in0, const uint8_t* in1, const FilterTable& table, uint8_t* out0,
-           uint8_t* out1) {
-    resample_rows<3>(in0, in1, table, out0, out1);
-}
-void rows4(const uint8_t* in0, const uint8_t* in1, const FilterTable& table, uint8_t* out0,
-           uint8_t* out1) {
-    resample_rows<4>(in0, in1, table, out0, out1);
-}
-void columns_any(const uint8_t* const* in, uint32_t count, const int32_t* weights, uint8_t* out,
-                 size_t size) {
-    resample_columns(in, count, weights, out, size);
-}
-
-struct Kernels {
-    decltype(&rows1) rows[5];  // by channels
-    decltype(&columns_any) columns;
-};
-
-const Kernels& kernels() {
-    static constexpr Kernels any{{nullptr, rows1, nullptr, rows3, rows4}, columns_any};
-#ifdef SHF_RESAMPLE_AVX2
-    static constexpr Kernels avx2{{nullptr, rows1, nullptr, rows3_avx2, rows4_avx2}, columns_avx2};
-    static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-    return has_avx2 ? avx2 : any;
-#else
-    return any;
-#endif
-}
-
 // One resampling: the first pass makes lines as the second one comes to need them, so that they are
 // still in the cache, and keeps only those that one line of the result is made of.
 class Resampling {
@@ -144,7 +102,7 @@ class Resampling {
         : from_(from), to_(to), columns_(scratch.columns), rows_(scratch.rows) {
         // One more line than is needed: they are made in pairs.
         lines_ = rows_.most + 1;
-        scratch.lines.resize(columns_.is_copy ? 0 : lines_ * to.stride() + to.stride());
+        scratch.lines.resize(columns_.is_copy ? 0 : (lines_ + 1) * line_size());
         memory_ = scratch.lines.data();
     }
 
@@ -166,11 +124,13 @@ class Resampling {
     }
 
   private:
+    // The kernels write a byte more than a line, and even numbers keep 16 bits aligned.
+    [[nodiscard]] size_t line_size() const { return to_.stride() + 16; }
     [[nodiscard]] const uint8_t* line(size_t y) const {
         if (columns_.is_copy) return from_.row(y) + columns_.taps[0].first * from_.pixel_size();
         return place(y);
     }
-    [[nodiscard]] uint8_t* place(size_t y) const { return memory_ + y % lines_ * to_.stride(); }
+    [[nodiscard]] uint8_t* place(size_t y) const { return memory_ + y % lines_ * line_size(); }
 
     void make_lines(uint32_t first, uint32_t end) {
         if (columns_.is_copy) return;
@@ -188,7 +148,7 @@ class Resampling {
             }
         }
     }
-    [[nodiscard]] uint8_t* spare() const { return memory_ + lines_ * to_.stride(); }
+    [[nodiscard]] uint8_t* spare() const { return memory_ + lines_ * line_size(); }
     void make_wide(size_t y) {
         const auto* in = reinterpret_cast<const uint16_t*>(from_.row(y));
         auto* out = reinterpret_cast<uint16_t*>(place(y));
@@ -201,7 +161,7 @@ class Resampling {
 
     const Pixels &from_, &to_;
     const FilterTable &columns_, &rows_;
-    const Kernels& kernels_ = kernels();
+    const ResampleKernels& kernels_ = resample_kernels();
     size_t lines_;
     uint8_t* memory_;
     uint32_t made_ = 0;  // lines before this one were made, or are not needed
@@ -214,7 +174,7 @@ uint64_t resample_memory(uint32_t width, uint32_t height, const ImageGeometry& p
     // Sides are below 2^31, so no product of two of them leaves 64 bits; the sums are compared
     // as double to be safe with three factors.
     const double tables =
-        static_cast<double>(most_taps(width, plan.resized_width)) * plan.crop.width * 4 +
+        static_cast<double>(most_taps(width, plan.resized_width)) * plan.crop.width * 8 +
         static_cast<double>(most_taps(height, plan.resized_height)) * plan.crop.height * 4;
     const double lines = (static_cast<double>(most_taps(height, plan.resized_height)) + 2) *
                          plan.crop.width * static_cast<double>(pixel_size);
@@ -225,6 +185,7 @@ void resample(const Pixels& from, const ImageGeometry& plan, const Pixels& to,
               ResampleScratch& scratch) {
     fill_table(scratch.columns, from.width, plan.resized_width, plan.crop.left, plan.crop.width,
                from.depth);
+    fill_pairs(scratch.columns);
     fill_table(scratch.rows, from.height, plan.resized_height, plan.crop.top, plan.crop.height,
                from.depth);
     Resampling(from, to, scratch).run();

@@ -19,8 +19,10 @@ struct FilterTable {
         uint32_t first, count;
     };
     std::vector<Taps> taps;
-    std::vector<int32_t> weights;  // `most` for each place, in fixed point; for 8 bit
-    std::vector<float> precise;    // the same as numbers; for 16 bit
+    // `most` for each place, an even number of them; what is not used is 0.
+    std::vector<int32_t> weights;  // for 8 bit: in fixed point
+    std::vector<int32_t> pairs;    // the same, two by two as the fast kernels take them
+    std::vector<float> precise;    // for 16 bit
     size_t most = 0;
     bool is_copy = false;  // each place is one sample, the first one is taps[0].first
 };
