@@ -85,7 +85,8 @@ uint32_t shf_version(void);
 const char *shf_version_string(void);
 
 /* Tells whether the library was built with a feature, and by which library: "zlib 1.2.13" for
- * "gzip", NULL for a feature that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe.
+ * "gzip", NULL for a feature that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe,
+ * jpeg, png, webp.
  * Owns: static. Since: 0.1 */
 const char *shf_feature(const char *name);
 

@@ -9,7 +9,7 @@ set -euo pipefail
 declare -A packages=(
     [build]="g++ meson ninja-build pkg-config zlib1g-dev libbz2-dev liblzma-dev libzstd-dev liblz4-dev
              libxxhash-dev libisal-dev libdeflate-dev libmsgpack-dev
-             nlohmann-json3-dev
+             nlohmann-json3-dev libturbojpeg0-dev libpng-dev libwebp-dev
              python3-dev python3-venv"
     [test]="libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-14-dev"
     [test-old]="python3-torch python3-numpy python3-pil python3-pytest python3-cffi python3-msgpack python3-xxhash
