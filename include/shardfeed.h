@@ -632,7 +632,11 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * Where the samples of a tar lie is kept in an index file beside it (SHARD.sfidx), so that a shard
  * is walked once; docs/index-format.md describes the file. It is believed only when it is of this
  * very shard (size, modification time, first and last 64 KiB), and every read compares the header
- * before each field. See the options "index" and "index_dir". */
+ * before each field. See the options "index" and "index_dir".
+ *
+ * A ZIP file has its directory. The first read of a sample also compares the local headers of what
+ * lies between it and its neighbours, so that no field is missed that the directory has under a
+ * wrong name. Where the directory has another order than the file, open compares all of them. */
 typedef struct shf_dataset shf_dataset;
 
 /* Opens a dataset over the shards that the URLs name, files all of them. Indexes that are missing
