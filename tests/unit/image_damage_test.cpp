@@ -114,7 +114,7 @@ Bytes jpeg_bomb() {
 
 Bytes png_bomb() {
     Bytes file = png_rgb(1, 1, {1, 2, 3});
-    for (const size_t at : {16, 20}) file[at + 2] = file[at + 3] = 0xff;
+    for (const size_t at : {size_t{16}, size_t{20}}) file[at + 2] = file[at + 3] = 0xff;
     const uint32_t crc = static_cast<uint32_t>(crc32(0, &file[12], 17));
     for (size_t i = 0; i < 4; ++i) file[29 + i] = static_cast<uint8_t>(crc >> (24 - 8 * i));
     return file;
@@ -126,7 +126,7 @@ TEST(ImageDamage, BombsAreRefusedByTheirHeaders) {
     // The size of a lossless image: twice 14 bits behind the signature byte (RFC 9649 section 3.4).
     Bytes webp = webp_file(1, 1, {1, 2, 3}, 3, true);
     ASSERT_EQ(webp[20], 0x2f);
-    for (const size_t at : {21, 22, 23}) webp[at] = 0xff;
+    for (const size_t at : {size_t{21}, size_t{22}, size_t{23}}) webp[at] = 0xff;
     webp[24] = static_cast<uint8_t>(webp[24] | 0x0f);
     bombs.push_back(webp);
 #endif

@@ -134,18 +134,13 @@ inline Bytes exif_block(uint8_t orientation, bool big_endian) {
 // The JPEG with the block in an APP1 segment behind SOI.
 inline Bytes with_exif(const Bytes& jpeg, const Bytes& block) {
     const size_t length = 2 + 6 + block.size();
-    Bytes file = {0xff,
-                  0xd8,
-                  0xff,
-                  0xe1,
-                  static_cast<uint8_t>(length >> 8),
-                  static_cast<uint8_t>(length),
-                  'E',
-                  'x',
-                  'i',
-                  'f',
-                  0,
-                  0};
+    Bytes file;
+    file.reserve(jpeg.size() + length + 2);
+    for (const size_t byte :
+         {size_t{0xff}, size_t{0xd8}, size_t{0xff}, size_t{0xe1}, length >> 8, length & 255})
+        file.push_back(static_cast<uint8_t>(byte));
+    for (const char byte : {'E', 'x', 'i', 'f', '\0', '\0'})
+        file.push_back(static_cast<uint8_t>(byte));
     file.insert(file.end(), block.begin(), block.end());
     file.insert(file.end(), jpeg.begin() + 2, jpeg.end());
     return file;

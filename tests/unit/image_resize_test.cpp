@@ -226,7 +226,7 @@ TEST(ImageResize, FastKernelsGiveTheSameBytes) {
         table.pairs.push_back(pair_high(table.weights[i], table.weights[i + 1]));
         table.pairs.push_back(pair_low(table.weights[i], table.weights[i + 1]));
     }
-    for (const size_t channels : {1, 3, 4}) {
+    for (const size_t channels : {size_t{1}, size_t{3}, size_t{4}}) {
         const size_t size = table.taps.size() * channels;
         Bytes ours0(size + 1), ours1(size + 1), theirs0(size + 1), theirs1(size + 1);
         const uint8_t* next = in.data() + width * channels;
