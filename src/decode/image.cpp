@@ -162,10 +162,17 @@ class ImageDecoder final : public Decoder {
             Pixels part = pixels;
             part.width = plan.crop.width;
             part.height = plan.crop.height;
-            scratch.resampled.hold(part);
+            const bool last_step = part.depth == traits_of(mode_.dtype).size * 8 &&
+                                   part.channels == mode_.channels && mode_.dtype != DType::f32 &&
+                                   (mode_.channels == 1 || !options_.channels_first);
+            if (last_step)
+                part.data = out.data();
+            else
+                scratch.resampled.hold(part);
             if (has_alpha) premultiply(pixels);
             resample(pixels, plan, part, scratch.resample);
             if (has_alpha) unpremultiply(part);
+            if (last_step) return;
             pixels = part;
             box = {0, 0, part.width, part.height};
         }

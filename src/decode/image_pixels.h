@@ -21,7 +21,7 @@ struct Pixels {
     [[nodiscard]] uint8_t* row(size_t y) const { return data + y * stride(); }
 };
 
-// Colour to grey in the same memory: the luma of ITU-R BT.601 in 16 bits of fixed point, as
+// Three channels to grey in the same memory: the luma of ITU-R BT.601 in 16 bits of fixed point, as
 // convert("L") of Pillow computes it.
 void make_grey(Pixels& pixels);
 
