@@ -186,6 +186,8 @@ class Dataset(Recipe, Sequence[Sample]):
         """
         checked = checked_hooks(hooks, self._options)
         listed = list(map(self._checked, numbers))
+        if not listed:
+            raise UsageError("a batch of no samples")
         array = ffi.new("uint64_t[]", listed)
         holder = new_holder()
         error = ffi.new("shf_error *")

@@ -337,12 +337,15 @@ class Stream(Recipe):
         last="drop": as go into them), the same number for every rank and worker.
         """
         texts = {**self._options, **option_texts(options)}
-        unexpected = sorted(set(options) - _BATCH_OPTIONS)
-        if unexpected:
-            raise TypeError(f'batches() takes no option "{unexpected[0]}"; help: give it to Stream')
         if batch is not None:
             texts.update(option_texts({"batch": batch}))
         native_options(texts)  # refuses bad values before the next lines use them
+        unexpected = sorted(set(options) - _BATCH_OPTIONS)
+        if unexpected:
+            raise TypeError(
+                f'unexpected keyword argument: "{unexpected[0]}" is an option of the stream; help: '
+                "give it to Stream()"
+            )
         size = int(texts.get("batch", "0"))
         if size == 0:
             raise UsageError("how many samples are a batch? help: batches(256), or Stream(batch=)")
