@@ -27,6 +27,16 @@ def new_holder() -> _CData:
     return ffi.gc(ffi.new("shf_batch **"), lib.python_unref_batch)
 
 
+def column_numbers(holder: _CData) -> dict[str, int]:
+    """The columns of a batch: name -> number. Batches of one stream have the same."""
+    numbers: dict[str, int] = {}
+    name = ffi.new("shf_bytes *")
+    while not lib.shf_batch_column(holder[0], len(numbers), name, ffi.NULL):
+        text = str(ffi.buffer(name.data, name.size), "utf-8", "surrogateescape")
+        numbers[text] = len(numbers)
+    return numbers
+
+
 class Batch:
     """Some samples, decoded: a column for each field, by name.
 
@@ -48,22 +58,22 @@ class Batch:
     """
 
     __slots__ = (
-        "__weakref__", "_columns", "_empty_is_none", "_holder", "_hooked", "_hooks", "_rows",
-        "_values",
+        "__weakref__", "_columns", "_empty_is_none", "_holder", "_hooked", "_hooks", "_numbers",
+        "_rows", "_values",
     )  # fmt: skip
-
-    _columns: dict[str, Column]
 
     def __init__(
         self,
         rows: int,
+        numbers: dict[str, int],
         columns: dict[str, Column],
         *,
         empty_is_none: bool = False,
         holder: _CData | None = None,
     ) -> None:
         self._rows = rows
-        self._columns = columns
+        self._numbers = numbers  # of the columns in the library's batch, in their order
+        self._columns = columns  # in a copy all, else those that were asked for
         self._empty_is_none = empty_is_none
         self._holder = holder  # of the library's batch; none in a copy
         self._hooks: dict[str, Hook] = {}
@@ -71,26 +81,23 @@ class Batch:
         self._values: dict[str, Any] = {}  # of the columns that were asked for
 
     @classmethod
-    def received(cls, holder: _CData, options: Mapping[str, str]) -> Batch:
-        """The batch that a call of the library put into the holder."""
-        pointer = holder[0]
-        rows = lib.shf_batch_size(pointer)
-        columns = {}
-        name = ffi.new("shf_bytes *")
-        array = ffi.new("shf_array *")
-        number = 0
-        while not lib.shf_batch_column(pointer, number, name, array):
-            text = str(ffi.buffer(name.data, name.size), "utf-8", "surrogateescape")
-            columns[text] = Column.received(holder, number, text, array, rows)
-            number += 1
-        empty_is_none = options.get("missing") == "empty"
-        return cls(rows, columns, empty_is_none=empty_is_none, holder=holder)
+    def received(
+        cls, holder: _CData, options: Mapping[str, str], numbers: dict[str, int] | None = None
+    ) -> Batch:
+        """The batch that a call of the library put into the holder; `numbers` if they are known."""
+        return cls(
+            lib.shf_batch_size(holder[0]),
+            column_numbers(holder) if numbers is None else numbers,
+            {},
+            empty_is_none=options.get("missing") == "empty",
+            holder=holder,
+        )
 
     def use_hooks(self, hooks: Mapping[str, Hook]) -> None:
         """Makes columns of bytes the lists that functions make of them, when they are asked for."""
         chosen = hooks_of_columns(hooks, self)
         for name in chosen:
-            column = self._columns[name]
+            column = self.column(name)
             if column.kind != "bytes":
                 raise UsageError(
                     f'hooks: the column "{name}" is {column.kind} and not bytes; help: give '
@@ -121,16 +128,26 @@ class Batch:
         return column.numpy()
 
     def _items(self, column: Column) -> BytesColumn:
-        places = self._columns[_KEYS], self._columns[_URLS]
+        places = self.column(_KEYS), self.column(_URLS)
         return BytesColumn(column, column.kind, places, self._empty_is_none)
 
     def column(self, name: str) -> Column:
         """A column as it lies in memory, for DLPack: torch.from_dlpack(batch.column("x"))."""
-        try:
-            return self._columns[name]
-        except KeyError:
-            shown = ", ".join(map(repr, self))
-            raise NoMemberError(f"no column {name!r}; help: the columns are {shown}") from None
+        column = self._columns.get(name)
+        if column is None:
+            number = self._numbers.get(name)
+            if number is None:
+                shown = ", ".join(map(repr, self))
+                raise NoMemberError(f"no column {name!r}; help: the columns are {shown}")
+            assert self._holder is not None
+            array = ffi.new("shf_array *")
+            lib.shf_batch_column(self._holder[0], number, ffi.NULL, array)
+            column = Column.received(self._holder, number, name, array, self._rows)
+            self._columns[name] = column
+        return column
+
+    def _all_columns(self) -> dict[str, Column]:
+        return {name: self.column(name) for name in self._numbers}
 
     def shapes(self, name: str) -> NDArray[np.int64] | None:
         """The shape of each row of a column: of (rows, dimensions of a row).
@@ -143,12 +160,12 @@ class Batch:
     @property
     def sample_keys(self) -> list[str]:
         """The key of each row; what is not UTF-8 in it are surrogate escapes."""
-        return texts_of(self._columns[_KEYS])
+        return texts_of(self.column(_KEYS))
 
     @property
     def urls(self) -> list[str]:
         """The URL of the shard of each row, without secrets."""
-        return texts_of(self._columns[_URLS])
+        return texts_of(self.column(_URLS))
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -161,11 +178,11 @@ class Batch:
         return iter(self.keys())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return name in self._numbers
 
     def keys(self) -> list[str]:
         """The names of the columns; batch["__key__"] and batch["__url__"] are there beside them."""
-        return [name for name in self._columns if name not in (_KEYS, _URLS)]
+        return [name for name in self._numbers if name not in (_KEYS, _URLS)]
 
     def values(self) -> list[Any]:
         return [self[name] for name in self]
@@ -175,7 +192,7 @@ class Batch:
         return [(name, self[name]) for name in self]
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self._columns else default
+        return self[name] if name in self._numbers else default
 
     # ---- Other packages ----
 
@@ -188,7 +205,7 @@ class Batch:
         A ragged column is a Ragged of tensors. For uint16, uint32 and uint64, which PyTorch has
         since 2.3, older ones raise UnsupportedError.
         """
-        return {name: self._tensor(self._columns[name]) for name in self}
+        return {name: self._tensor(self.column(name)) for name in self}
 
     def _tensor(self, column: Column) -> Any:
         if column.kind != "array":
@@ -207,9 +224,9 @@ class Batch:
             return self
         columns = {
             name: column.pinned() if column.kind == "array" else column
-            for name, column in self._columns.items()
+            for name, column in self._all_columns().items()
         }
-        batch = Batch(self._rows, columns, empty_is_none=self._empty_is_none)
+        batch = Batch(self._rows, self._numbers, columns, empty_is_none=self._empty_is_none)
         batch._hooks, batch._hooked = self._hooks, self._hooked
         return batch
 
@@ -254,14 +271,14 @@ class Batch:
         # Functions often cannot be pickled; what they make of the bytes usually can.
         for name in self._hooks:
             self[name]
-        return _copied_batch, (self._rows, self._columns, self._empty_is_none, self._hooked)
+        return _copied_batch, (self._rows, self._all_columns(), self._empty_is_none, self._hooked)
 
     def __repr__(self) -> str:
         shown = ", ".join(
             f"{name}: {column.kind}"
             if column.kind != "array"
             else f"{name}: {column.dtype} {'ragged' if column.is_ragged else column.shape}"
-            for name, column in self._columns.items()
+            for name, column in self._all_columns().items()
             if name not in (_KEYS, _URLS)
         )
         return f"<shardfeed.Batch {self._rows} rows {shown}>"
@@ -270,6 +287,7 @@ class Batch:
 def _copied_batch(
     rows: int, columns: dict[str, Column], empty_is_none: bool, hooked: dict[str, Any]
 ) -> Batch:
-    batch = Batch(rows, columns, empty_is_none=empty_is_none)
+    numbers = {name: number for number, name in enumerate(columns)}
+    batch = Batch(rows, numbers, columns, empty_is_none=empty_is_none)
     batch._hooked = hooked
     return batch

@@ -152,9 +152,9 @@ class Column:
         array: NDArray[np.int64] = _numpy().frombuffer(view, "int64").reshape(shape)
         return array
 
-    def bounds(self) -> list[int]:
-        """The offsets as a list."""
-        return [] if self._offsets is None else memoryview(self._offsets).cast("q").tolist()
+    def bounds(self) -> memoryview:
+        """The offsets, without NumPy."""
+        return memoryview(b"" if self._offsets is None else self._offsets).cast("q")
 
     def view(self) -> memoryview:
         """All bytes of the column."""
@@ -417,7 +417,7 @@ class BytesColumn(Sequence[Any]):
 
 def texts_of(column: Column) -> list[str]:
     """The texts of all rows."""
-    view, bounds = column.view(), column.bounds()
+    view, bounds = column.view(), column.bounds().tolist()
     whole = _text(view)
     if len(whole) == len(view):  # one character for each byte
         return [whole[start:stop] for start, stop in zip(bounds, bounds[1:])]

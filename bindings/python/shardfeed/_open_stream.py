@@ -9,7 +9,7 @@ from threading import Lock, RLock
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ._batch import Batch, new_holder
+from ._batch import Batch, column_numbers, new_holder
 from ._block import BlockReader
 from ._errors import TimeoutError, UsageError, error_from
 from ._log import LogTarget
@@ -185,6 +185,7 @@ class BatchStream(OpenStream[Batch]):
     """A stream of batches."""
 
     _unit = "batch"
+    _numbers: dict[str, int] | None = None  # of the columns, once they are known
 
     def _new_holder(self) -> _CData:
         return new_holder()
@@ -193,7 +194,9 @@ class BatchStream(OpenStream[Batch]):
         return lib.shf_stream_next_batch(stream, holder, self._error)
 
     def _taken(self, holder: _CData) -> Batch:
-        return Batch.received(holder, self.texts)
+        if self._numbers is None:
+            self._numbers = column_numbers(holder)
+        return Batch.received(holder, self.texts, self._numbers)
 
 
 _STAT_NAMES: list[tuple[int, str]] = []
