@@ -65,6 +65,28 @@ def test_members_of_npz(tmp_path):
         only_batch(path, decode="npz:npz/mask")
 
 
+def test_images(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    import io
+
+    pixels = [values("u1", (5, 4, 3), n) for n in range(3)]
+    rows = []
+    for array in pixels:
+        file = io.BytesIO()
+        image.fromarray(array).save(file, "png")
+        rows.append({"png": file.getvalue()})
+    path = rows_tar(tmp_path / "t.tar", rows)
+    assert_same(only_batch(path)["png"], np.stack(pixels))
+    channels_first = np.stack(pixels).transpose(0, 3, 1, 2)
+    assert_same(only_batch(path, decode="png:image/rgb8/chw")["png"], channels_first)
+    floats = only_batch(path, decode="png:image/rgb")["png"]
+    assert floats.dtype == "f4"
+    assert np.abs(floats - np.stack(pixels) / 255).max() < 1e-6
+    assert only_batch(path, decode="png:image/l8/resize=3x2")["png"].shape == (3, 2, 3)
+    (sample, *_) = shardfeed.Stream(path)
+    assert_same(sample.array("png"), pixels[0])
+
+
 def test_numbers_as_text(tmp_path):
     texts = [b"3", b" -7\n", b"9223372036854775807"]
     path = rows_tar(
