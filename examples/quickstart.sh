@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# From a fresh Debian machine to a measured stream: installs what is missing, builds the library and
-# the Python package, writes shards of real digits (or of the files of the folder given as argument),
-# and streams them from C and from Python. Run it again as often as you like.
+# From a fresh Debian machine to a trained classifier: installs what is missing, builds the library
+# and the Python package, writes shards of real digits (or of the files of the folder given as
+# argument), streams them from C and from Python, and trains on decoded batches of the digits. Run it
+# again as often as you like.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,3 +43,8 @@ fi
 echo "streaming $urls"
 "$work/digest" 50 "$urls"
 .venv/bin/python examples/python/digest.py 50 "$urls"
+
+if [ $# -eq 0 ]; then
+    echo "training on batches of $urls"
+    .venv/bin/python examples/python/train_digits.py "$urls"
+fi

@@ -124,12 +124,16 @@ $fast || meson_tests "slow library tests" "$plain" slow
 check "install" meson install -C "$plain" --quiet
 export PKG_CONFIG_PATH=$build/installed/lib/pkgconfig
 readme_programs() {
-    # The C examples of the README build with one command each, and read a shard and a ZIP file.
+    # The C examples of the README build with one command each; they read a shard, a ZIP file, and
+    # batches of a shard.
+    local one_red_pixel=iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC
     local number here=$build/example
     mkdir -p "$here" && printf 'x' >"$here/a.jpg" || return 1
     tar -C "$here" -cf "$here/a.tar" a.jpg || return 1
     (cd "$here" && python3 -m zipfile -c a.zip a.jpg) || return 1
-    for number in 1 2; do
+    base64 -d >"$here/b.png" <<<"$one_red_pixel" && printf '7' >"$here/b.cls" || return 1
+    tar -C "$here" -cf "$here/b.tar" b.png b.cls || return 1
+    for number in 1 2 3; do
         awk -v number="$number" '/^```/ {inside = 0} inside {print} /^```c$/ {inside = ++n == number}' \
             README.md >"$here/$number.c" || return 1
         # shellcheck disable=SC2046
@@ -137,7 +141,9 @@ readme_programs() {
     done
     local libraries=$build/installed/lib
     LD_LIBRARY_PATH=$libraries "$here/1" "$here/a.tar" | grep -x 'a: 1 bytes of jpg' || return 1
-    LD_LIBRARY_PATH=$libraries "$here/2" "$here/a.zip" a.jpg | grep -x x
+    LD_LIBRARY_PATH=$libraries "$here/2" "$here/a.zip" a.jpg | grep -x x || return 1
+    LD_LIBRARY_PATH=$libraries "$here/3" "$here/b.tar" |
+        grep -x '1 images in 12288 bytes, the first one of class 7'
 }
 check "the C examples of the README" readme_programs
 

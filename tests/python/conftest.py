@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+import shardfeed
 
 Members = Iterable[tuple[str, bytes]]
 
@@ -61,3 +62,20 @@ def datasets(torch):
     import shardfeed.torch
 
     return shardfeed.torch
+
+
+@pytest.fixture
+def even(tmp_path: Path) -> shardfeed.Batch:
+    """A batch of five rows, with a column of every dtype, and cls."""
+    np = pytest.importorskip("numpy")
+    from batches import DTYPES, npy, rows_tar
+
+    rows = [
+        {
+            **{f"{d}.npy": npy(np.full((2, 3), n % 2 if d == "?" else n, d)) for d in DTYPES},
+            "cls": b"%d" % n,
+        }
+        for n in range(5)
+    ]
+    (batch,) = shardfeed.Stream(rows_tar(tmp_path / "t.tar", rows)).batches(9)
+    return batch

@@ -45,12 +45,28 @@ def look(source: Path | bytes) -> int:
         with archive.open(b"name") as file:
             file.seek(0)
     return size
+
+def learn(urls: list[str]) -> int:
+    seen = 0
+    with shardfeed.Stream(urls, batch=256, decode="jpg:image/rgb8, cls:int") as stream:
+        for batch in stream.batches(64, ragged="pad", hooks={"flac": len, "pyd": "pickle"}):
+            image = batch["jpg"][0]
+            keys: list[str] = batch.sample_keys
+            tensors = batch.torch()["cls"]
+            seen += len(batch)
+    first: shardfeed.Batch = shardfeed.Dataset(urls, missing="empty").batch([3, 7, 9])
+    column: shardfeed.Column = first.column("jpg")
+    shape: tuple[int, ...] = column.shape
+    return seen
 """
 BAD = {
     'shardfeed.Stream("x.tar", shufle=1)': "Unexpected keyword",
     'shardfeed.Stream("x.tar", on_error="ignore")': "incompatible type",
     "shardfeed.Stream(5)": "incompatible type",
     'next(iter(shardfeed.Stream("x.tar")))["jpg"] = b""': "Unsupported target",
+    'shardfeed.Stream("x.tar").batches(5, shuffle=1)': "Unexpected keyword",
+    'shardfeed.Stream("x.tar").batches(5, ragged="fill")': "incompatible type",
+    'next(shardfeed.Stream("x.tar").batches(5))["x"] = 1': "Unsupported target",
     'shardfeed.Archive("x.zip", shuffle=1)': "Unexpected keyword",
     'shardfeed.Archive("x.zip")[0] = b""': "Unsupported target",
     'shardfeed.Archive("x.zip").read(1.5)': "incompatible type",

@@ -1,0 +1,65 @@
+"""Shards of arrays for the tests of batches: written with numpy, read with shardfeed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shardfeed
+from conftest import write_tar
+
+DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+
+
+def npy(array: Any, version: tuple[int, int] | None = None) -> bytes:
+    """The .npy file of an array."""
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.asarray(array), version, allow_pickle=False)
+    return file.getvalue()
+
+
+def npz(**arrays: Any) -> bytes:
+    """The .npz file of arrays."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def rows_tar(path: Path, rows: Iterable[dict[str, bytes]]) -> str:
+    """A tar with a sample for each dict of fields, numbered."""
+    members = [
+        (f"{number:06d}.{field}", data)
+        for number, row in enumerate(rows)
+        for field, data in row.items()
+    ]
+    return str(write_tar(path, members))
+
+
+def ramps(path: Path, count: int, size: int = 16) -> str:
+    """Samples whose array x.npy, of int64, begins with the number that is in cls."""
+    return rows_tar(
+        path, ({"x.npy": npy(np.arange(n, n + size)), "cls": b"%d" % n} for n in range(count))
+    )
+
+
+def bytes_of(value: Any) -> bytes:
+    """All bytes of a column, and what they mean."""
+    if isinstance(value, shardfeed.Ragged):
+        parts = [value.values, value.offsets]
+        parts += [] if value.shapes is None else [value.shapes]
+        return b"".join(map(bytes_of, parts))
+    if isinstance(value, shardfeed.BytesColumn):
+        return bytes_of(value.values) + bytes_of(value.offsets)
+    return f"{value.dtype}{value.shape}".encode() + value.tobytes()
+
+
+def digest(batch: shardfeed.Batch) -> str:
+    """A digest of all that is in a batch."""
+    parts = [b"%d" % len(batch), *map(str.encode, batch.sample_keys + batch.urls)]
+    for name, value in batch.items():
+        parts += [name.encode(), bytes_of(value)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
