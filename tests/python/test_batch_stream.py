@@ -237,6 +237,15 @@ def test_cancel_and_close_from_another_thread(silent_fifo, end):
         next(batches)
 
 
+def test_cancel_ends_one_epoch_only(url):
+    for options in ({}, {"batch": 10}, {"epoch_samples": 30}):
+        stream = shardfeed.Stream(url, **options)
+        stream.cancel()
+        with pytest.raises(shardfeed.CancelledError):
+            list(stream.batches(10))
+        assert len(list(stream.batches(10))) == 3
+
+
 def test_timeout_and_the_next_call_goes_on(tmp_path):
     whole = write_tar(tmp_path / "t.tar", [("a.cls", b"7")]).read_bytes()
     path = tmp_path / "fifo"

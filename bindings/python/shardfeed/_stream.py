@@ -288,11 +288,14 @@ class Stream(Recipe):
         self._source: BlockStream | BatchStream | None = (
             self._open(BatchStream, self._options)
             if self._number("batch")
-            else self._open(BlockStream, self._options)
+            else self._open(BlockStream, self._sample_texts())
         )
 
     def _number(self, option: str) -> int:
         return int(self._options.get(option) or option_default(option))
+
+    def _sample_texts(self) -> dict[str, str]:
+        return {**self._options, "batch": "0"}
 
     def _open(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
         if self._goes_on:
@@ -306,7 +309,7 @@ class Stream(Recipe):
 
     def __iter__(self) -> SampleIterator:
         previous = self._iterator
-        source = self._begin_epoch(BlockStream, {**self._options, "batch": "0"})
+        source = self._begin_epoch(BlockStream, self._sample_texts())
         samples = source.epoch_samples * self._epochs if source.epoch_samples else 0
         self._iterator = SampleIterator(source, samples or _ENDLESS, previous)
         if previous is not None:
@@ -379,16 +382,20 @@ class Stream(Recipe):
             raise UsageError("the stream is closed")
         self._leave_parent()
         source = self._source
-        used = self._iterator is not None and source is not None
-        if isinstance(source, kind) and not (used and (source.over or not self._goes_on)):
-            wanted = {**texts, "epochs": "0"} if self._goes_on else texts
-            if source.texts == wanted:
-                self._next_epoch += max(self._epochs, 1)
-                return source
+        used = self._iterator is not None
+        cancelled = False
         if source is not None:
+            wanted = {**texts, "epochs": "0"} if self._goes_on else texts
+            if not (used and (source.over or not self._goes_on)):
+                if isinstance(source, kind) and source.texts == wanted:
+                    self._next_epoch += max(self._epochs, 1)
+                    return source
+                cancelled = source.over and not used  # which is meant for this epoch
             self._source = None
             source.close()
         opened = self._source = self._open(kind, texts)
+        if cancelled:
+            opened.cancel()
         self._next_epoch += max(self._epochs, 1)
         return opened
 
