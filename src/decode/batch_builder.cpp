@@ -236,6 +236,7 @@ void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const 
 void BatchBuilder::settle_type(size_t column) {
     ColumnPlan& plan = plan_.columns()[column];
     Building& building = columns_[column];
+    if (!building.type && !plan.any_shape()) building.type = plan.decoder->measure({}, 0);
     if (!building.type) building.type = plan.usual_type;
     if (!building.type)
         throw Error(SHF_E_FORMAT, "no sample of a batch has the field " + escape(plan.spec.name()) +
