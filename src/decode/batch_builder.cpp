@@ -35,11 +35,11 @@ BatchBuilder::BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate
 StorageRef BatchBuilder::allocate(uint64_t bytes) const {
     const uint64_t memory = plan_.options().memory;
     if (bytes > memory)
-        throw Error(SHF_E_LIMIT,
-                    "a batch of " + std::to_string(capacity_) + " rows takes " +
-                        std::to_string(bytes) +
-                        " bytes for one column, more than memory=" + std::to_string(memory),
-                    "raise memory, or lower batch");
+        throw BatchTooLarge(SHF_E_LIMIT,
+                            "a batch of " + std::to_string(capacity_) + " rows takes " +
+                                std::to_string(bytes) +
+                                " bytes for one column, more than memory=" + std::to_string(memory),
+                            "raise memory, or lower batch");
     return allocate_(bytes);
 }
 
@@ -107,6 +107,8 @@ void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan:
                        !is_utf8({reinterpret_cast<const char*>(field.data), field.size})) {
                 throw Error(SHF_E_FORMAT, "text that is not UTF-8", "take the field as bytes");
             }
+        } catch (const BatchTooLarge&) {
+            throw;
         } catch (const Error& error) {
             throw placed(error, block, sample, field.name);
         }

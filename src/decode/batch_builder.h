@@ -2,6 +2,7 @@
 // time is handed out as work that any thread may do, and that writes straight into the column.
 #pragma once
 
+#include "core/error.h"
 #include "decode/batch_plan.h"
 
 #include <cstdint>
@@ -26,6 +27,11 @@ struct DecodeWork {
     ArrayType type;
     uint8_t* out = nullptr;             // the row
     const ArrayType* padded = nullptr;  // of the row, when it is larger than `type`
+};
+
+// The option "memory" has no room for the batch. No fault of a sample: none is skipped for it.
+struct BatchTooLarge : Error {
+    using Error::Error;
 };
 
 class BatchBuilder {

@@ -152,6 +152,8 @@ void Batcher::take_rows() {
                 shared_.stats.add(SHF_STAT_PASSED_OVER, 1);
                 continue;
             }
+        } catch (const BatchTooLarge&) {
+            throw;
         } catch (const Error& error) {
             // What is wrong with earlier rows is said earlier.
             if (!work.empty()) hand_out_work(making, std::exchange(work, {}), run_.block);

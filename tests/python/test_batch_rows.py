@@ -111,3 +111,14 @@ def test_missing_empty(incomplete):
         assert batch["x.npy"][n].tolist() == ([0, 0] if n % 3 == 1 else [n, n])
         assert batch["txt"].raw[n] == (b"" if n % 4 == 2 else b"text %d" % n)
         assert batch["txt"][n] == (None if n % 4 == 2 else f"text {n}")
+
+
+def test_numbers_that_no_sample_has(tmp_path):
+    path = rows_tar(tmp_path / "t.tar", [{"txt": b"t"}] * 3)
+    decode = "cls:int, score:float"
+    (batch,) = shardfeed.Stream(path, decode=decode).batches(3, missing="empty")
+    assert (batch["cls"].dtype, batch["score"].dtype) == ("i8", "f8")
+    assert batch["cls"].tolist() == batch["score"].tolist() == [0] * 3
+    # What array it would be nobody knows.
+    with pytest.raises(shardfeed.FormatError, match="not known"):
+        list(shardfeed.Stream(path, decode="x:npy").batches(3, missing="empty"))
