@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import sys
 import threading
 import time
 
@@ -177,8 +179,11 @@ def test_limits(tmp_path):
     with pytest.raises(shardfeed.LimitError, match="max_decoded"):
         list(shardfeed.Stream(path).batches(3, max_decoded=7999))
     assert len(list(shardfeed.Stream(path).batches(3, max_decoded=8000))) == 1
-    with pytest.raises(shardfeed.LimitError, match="memory"):
-        list(shardfeed.Stream(path, memory="1MiB").batches(1000))
+    for on_error in ("raise", "skip_sample"):  # it is no sample's fault
+        stream = shardfeed.Stream(path, memory="1MiB", on_error=on_error)
+        with pytest.raises(shardfeed.LimitError, match="lower batch"):
+            list(stream.batches(1000))
+        assert stream.stats()["skipped_samples"] == 0
 
 
 def test_how_many_samples_are_a_batch(url):
@@ -222,6 +227,39 @@ def test_ctrl_c_ends_a_blocked_next_within_100_ms(silent_fifo):
         late = time.monotonic() - sent[0]
         timer.join()
         assert late < 0.1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="signals come between any two bytecodes")
+def test_interrupts_lose_no_batch_and_repeat_none(tmp_path):
+    batches = shardfeed.Stream(ramps(tmp_path / "t.tar", 2000)).batches(2)
+
+    class InterruptError(Exception):
+        pass
+
+    def interrupt(number, frame):
+        raise InterruptError
+
+    # As in test_signals.py: what the loop has received is stored by the for statement itself.
+    seen = [None] * 1001
+    taken = interrupts = 0
+    delays = random.Random(1)
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        while True:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, delays.uniform(20e-6, 400e-6))
+                for seen[taken] in batches:
+                    taken += 1
+                break
+            except InterruptError:
+                interrupts += 1
+                if seen[taken] is not None:
+                    taken += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert interrupts > 0
+    assert [batch["cls"][0] for batch in seen[:taken]] == list(range(0, 2000, 2))
 
 
 @pytest.mark.parametrize("end", ["cancel", "close"])
