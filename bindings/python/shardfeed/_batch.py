@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._column import BytesColumn, Column, Ragged, texts_of
+from ._column import KEYS, URLS, BytesColumn, Column, Columns, Ragged, texts_of
 from ._errors import NoMemberError, UnsupportedError, UsageError, error_from
 from ._hooks import hooks_of_columns
 from ._native import ffi, lib
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ._hooks import Hook
     from ._native import _CData
-
-_KEYS, _URLS = "__key__", "__url__"
 
 
 def new_holder() -> _CData:
@@ -57,25 +55,11 @@ class Batch:
     pickled batch is a copy.
     """
 
-    __slots__ = (
-        "__weakref__", "_columns", "_empty_is_none", "_holder", "_hooked", "_hooks", "_numbers",
-        "_rows", "_values",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "_columns", "_empty_is_none", "_hooked", "_hooks", "_values")
 
-    def __init__(
-        self,
-        rows: int,
-        numbers: dict[str, int],
-        columns: dict[str, Column],
-        *,
-        empty_is_none: bool = False,
-        holder: _CData | None = None,
-    ) -> None:
-        self._rows = rows
-        self._numbers = numbers  # of the columns in the library's batch, in their order
-        self._columns = columns  # in a copy all, else those that were asked for
+    def __init__(self, columns: Columns, *, empty_is_none: bool = False) -> None:
+        self._columns = columns
         self._empty_is_none = empty_is_none
-        self._holder = holder  # of the library's batch; none in a copy
         self._hooks: dict[str, Hook] = {}
         self._hooked: dict[str, list[Any]] = {}  # what they made
         self._values: dict[str, Any] = {}  # of the columns that were asked for
@@ -85,13 +69,9 @@ class Batch:
         cls, holder: _CData, options: Mapping[str, str], numbers: dict[str, int] | None = None
     ) -> Batch:
         """The batch that a call of the library put into the holder; `numbers` if they are known."""
-        return cls(
-            lib.shf_batch_size(holder[0]),
-            column_numbers(holder) if numbers is None else numbers,
-            {},
-            empty_is_none=options.get("missing") == "empty",
-            holder=holder,
-        )
+        rows = lib.shf_batch_size(holder[0])
+        columns = Columns(rows, numbers or column_numbers(holder), {}, holder)
+        return cls(columns, empty_is_none=options.get("missing") == "empty")
 
     def use_hooks(self, hooks: Mapping[str, Hook]) -> None:
         """Makes columns of bytes the lists that functions make of them, when they are asked for."""
@@ -128,26 +108,15 @@ class Batch:
         return column.numpy()
 
     def _items(self, column: Column) -> BytesColumn:
-        places = self.column(_KEYS), self.column(_URLS)
-        return BytesColumn(column, column.kind, places, self._empty_is_none)
+        return BytesColumn(column, column.kind, self._columns, self._empty_is_none)
 
     def column(self, name: str) -> Column:
         """A column as it lies in memory, for DLPack: torch.from_dlpack(batch.column("x"))."""
-        column = self._columns.get(name)
-        if column is None:
-            number = self._numbers.get(name)
-            if number is None:
-                shown = ", ".join(map(repr, self))
-                raise NoMemberError(f"no column {name!r}; help: the columns are {shown}")
-            assert self._holder is not None
-            array = ffi.new("shf_array *")
-            lib.shf_batch_column(self._holder[0], number, ffi.NULL, array)
-            column = Column.received(self._holder, number, name, array, self._rows)
-            self._columns[name] = column
-        return column
-
-    def _all_columns(self) -> dict[str, Column]:
-        return {name: self.column(name) for name in self._numbers}
+        try:
+            return self._columns.find(name)
+        except KeyError:
+            shown = ", ".join(map(repr, self))
+            raise NoMemberError(f"no column {name!r}; help: the columns are {shown}") from None
 
     def shapes(self, name: str) -> NDArray[np.int64] | None:
         """The shape of each row of a column: of (rows, dimensions of a row).
@@ -160,16 +129,16 @@ class Batch:
     @property
     def sample_keys(self) -> list[str]:
         """The key of each row; what is not UTF-8 in it are surrogate escapes."""
-        return texts_of(self.column(_KEYS))
+        return texts_of(self.column(KEYS))
 
     @property
     def urls(self) -> list[str]:
         """The URL of the shard of each row, without secrets."""
-        return texts_of(self.column(_URLS))
+        return texts_of(self.column(URLS))
 
     def __len__(self) -> int:
         """The number of rows."""
-        return self._rows
+        return self._columns.rows
 
     def __bool__(self) -> bool:
         return True
@@ -178,11 +147,11 @@ class Batch:
         return iter(self.keys())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._numbers
+        return name in self._columns.numbers
 
     def keys(self) -> list[str]:
         """The names of the columns; batch["__key__"] and batch["__url__"] are there beside them."""
-        return [name for name in self._numbers if name not in (_KEYS, _URLS)]
+        return [name for name in self._columns.numbers if name not in (KEYS, URLS)]
 
     def values(self) -> list[Any]:
         return [self[name] for name in self]
@@ -192,7 +161,7 @@ class Batch:
         return [(name, self[name]) for name in self]
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self._numbers else default
+        return self[name] if name in self._columns.numbers else default
 
     # ---- Other packages ----
 
@@ -224,9 +193,10 @@ class Batch:
             return self
         columns = {
             name: column.pinned() if column.kind == "array" else column
-            for name, column in self._all_columns().items()
+            for name, column in self._columns.all().items()
         }
-        batch = Batch(self._rows, self._numbers, columns, empty_is_none=self._empty_is_none)
+        copies = Columns(len(self), self._columns.numbers, columns, None)
+        batch = Batch(copies, empty_is_none=self._empty_is_none)
         batch._hooks, batch._hooked = self._hooks, self._hooked
         return batch
 
@@ -252,7 +222,7 @@ class Batch:
         """The capsules of the Arrow PyCapsule interface. Schemas that are asked for are not made:
         the interface leaves it to the consumer to cast.
         """
-        if self._holder is None:
+        if self._columns.holder is None:
             raise UnsupportedError(
                 "a batch that was pickled or pinned has no Arrow form; help: call arrow() before, "
                 "and pickle what it gives"
@@ -261,7 +231,7 @@ class Batch:
 
         array, schema = ffi.new("void **"), ffi.new("void **")
         error = ffi.new("shf_error *")
-        if lib.python_arrow(self._holder, array, schema, error):
+        if lib.python_arrow(self._columns.holder, array, schema, error):
             raise error_from(error)
         return capsule(b"arrow_schema", schema[0]), capsule(b"arrow_array", array[0])
 
@@ -271,23 +241,23 @@ class Batch:
         # Functions often cannot be pickled; what they make of the bytes usually can.
         for name in self._hooks:
             self[name]
-        return _copied_batch, (self._rows, self._all_columns(), self._empty_is_none, self._hooked)
+        return _copied_batch, (len(self), self._columns.all(), self._empty_is_none, self._hooked)
 
     def __repr__(self) -> str:
         shown = ", ".join(
             f"{name}: {column.kind}"
             if column.kind != "array"
             else f"{name}: {column.dtype} {'ragged' if column.is_ragged else column.shape}"
-            for name, column in self._all_columns().items()
-            if name not in (_KEYS, _URLS)
+            for name, column in self._columns.all().items()
+            if name not in (KEYS, URLS)
         )
-        return f"<shardfeed.Batch {self._rows} rows {shown}>"
+        return f"<shardfeed.Batch {len(self)} rows {shown}>"
 
 
 def _copied_batch(
     rows: int, columns: dict[str, Column], empty_is_none: bool, hooked: dict[str, Any]
 ) -> Batch:
     numbers = {name: number for number, name in enumerate(columns)}
-    batch = Batch(rows, numbers, columns, empty_is_none=empty_is_none)
+    batch = Batch(Columns(rows, numbers, columns, None), empty_is_none=empty_is_none)
     batch._hooked = hooked
     return batch

@@ -42,6 +42,7 @@ _KINDS: dict[int, str] = {
     lib.SHF_COLUMN_JSON: "json",
     lib.SHF_COLUMN_MSGPACK: "msgpack",
 }
+KEYS, URLS = "__key__", "__url__"  # the columns of a batch that are no fields
 _CPU = (1, 0)  # DLPack's number of the device
 
 
@@ -257,6 +258,35 @@ def _copied_column(
     return Column(name, kind, dtype, shape, row_ndim, (data, offsets, shapes))
 
 
+class Columns:
+    """The columns of a batch by name; each is looked up when it is asked for."""
+
+    __slots__ = ("_made", "holder", "numbers", "rows")
+
+    def __init__(
+        self, rows: int, numbers: dict[str, int], made: dict[str, Column], holder: _CData | None
+    ) -> None:
+        self.rows = rows
+        self.numbers = numbers  # of the columns in the library's batch, in their order
+        self.holder = holder  # of the library's batch; none in a copy
+        self._made = made  # in a copy all of them
+
+    def find(self, name: str) -> Column:
+        """A column. KeyError."""
+        column = self._made.get(name)
+        if column is None:
+            number = self.numbers[name]
+            assert self.holder is not None
+            array = ffi.new("shf_array *")
+            lib.shf_batch_column(self.holder[0], number, ffi.NULL, array)
+            column = Column.received(self.holder, number, name, array, self.rows)
+            self._made[name] = column
+        return column
+
+    def all(self) -> dict[str, Column]:
+        return {name: self.find(name) for name in self.numbers}
+
+
 class Ragged(Sequence[Any]):
     """Arrays of unequal shape, one after another in one array.
 
@@ -345,13 +375,13 @@ class BytesColumn(Sequence[Any]):
     another, and where each begins, as NumPy arrays.
     """
 
-    __slots__ = ("_bounds", "_column", "_empty_is_none", "_item", "_places", "_view", "kind")
+    __slots__ = ("_bounds", "_column", "_columns", "_empty_is_none", "_item", "_view", "kind")
 
     def __init__(
         self,
         column: Column,
         kind: str,
-        places: tuple[Column, Column],
+        columns: Columns,
         empty_is_none: bool = False,
     ) -> None:
         self.kind = kind
@@ -359,13 +389,13 @@ class BytesColumn(Sequence[Any]):
         self._view = column.view()
         self._bounds = column.bounds()
         self._item = _ITEMS[kind]
-        self._places = places  # the keys and the URLs of the rows, for messages
+        self._columns = columns  # for messages that say which row
         self._empty_is_none = empty_is_none
 
     @property
     def raw(self) -> BytesColumn:
         """The same column, as bytes."""
-        return BytesColumn(self._column, "bytes", self._places)
+        return BytesColumn(self._column, "bytes", self._columns)
 
     @property
     def values(self) -> NDArray[np.uint8]:
@@ -403,9 +433,7 @@ class BytesColumn(Sequence[Any]):
         try:
             return self._item(item)
         except (ValueError, TypeError) as error:
-            key, url = (
-                _text(place.view()[slice(*place.bounds()[row : row + 2])]) for place in self._places
-            )
+            key, url = (texts_of(self._columns.find(name))[row] for name in (KEYS, URLS))
             raise FormatError(
                 f"{url}: {key}.{self._column.name}: not {self.kind}: {error}; help: take .raw, the "
                 "bytes"
