@@ -488,7 +488,7 @@ def test_gil_is_released(tmp_path):
             turns += 1
             time.sleep(0.0001)
         thread.join()
-        assert turns > 10
+        assert turns > 3  # more, the less other programs do
 
 
 # ---- Memory -------------------------------------------------------------------------------------
