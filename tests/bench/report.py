@@ -1,4 +1,4 @@
-"""The tables that run.py prints."""
+"""The tables that run.py and batches.py print."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from corpora import Corpus
 from rows import Row
 
 # Heading and the rows that it may stand for, the most telling one first.
-PEERS = (
+Peers = tuple[tuple[str, tuple[str, ...]], ...]
+WALKERS: Peers = (
     ("webds", ("webdataset",)),
     ("spdl", ("spdl",)),
     ("libarch", ("libarchive",)),
@@ -40,10 +41,11 @@ def table(
     rows: Sequence[Row],
     best: Mapping[str, Mapping[str, float]],
     problems: Mapping[str, str],
+    wanted: Peers,
 ) -> str:
     peers = [
         (heading, next(name for name in names if name in best))
-        for heading, names in PEERS
+        for heading, names in wanted
         if any(name in best for name in names)
     ]
     lines = [

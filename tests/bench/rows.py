@@ -14,6 +14,8 @@ HERE = Path(__file__).resolve().parent
 # within the noise of it.
 CHUNK = 256 * 1024
 
+# The corpora of run.py.
+WALKED = ("tiny", "small", "npy", "image", "large", "small4", "small4-gz", "small4-zst")
 COMPRESSED = ("small4-gz", "small4-zst")
 
 

@@ -5,9 +5,10 @@ A missed target is printed and never fails the run: machines and their neighbour
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from corpora import Corpus
 from rows import Row
 
 MEBI = 1 << 20
@@ -73,21 +74,29 @@ RATIOS = (
 GOAL_CORPUS, GOAL_ROW, GOAL_RATE = "tiny", "py", 600_000
 
 
-def judge(
+def ratios(
+    wanted: Iterable[Ratio],
     corpus: str,
-    samples: int,
     rows: Mapping[str, Row],
     best: Mapping[str, Mapping[str, float]],
 ) -> Iterator[Verdict]:
-    """The verdicts on one corpus; rows that were not run have none."""
-    rate = {name: samples / result["seconds"] for name, result in best.items()}
-    for want in RATIOS:
-        if want.corpus == corpus and want.ours in rate and want.peer in rate:
-            got = rate[want.ours] / rate[want.peer]
+    """The verdicts on the ratios of one corpus; rows that were not run have none."""
+    for want in wanted:
+        if want.corpus == corpus and want.ours in best and want.peer in best:
+            got = best[want.peer]["seconds"] / best[want.ours]["seconds"]
             text = f"{rows[want.ours].label} / {rows[want.peer].label}"
             yield Verdict(text, f"{want.least:g}", f"{got:.2f}", got >= want.least)
-    if corpus == GOAL_CORPUS and GOAL_ROW in rate:
-        got = rate[GOAL_ROW]
+
+
+def judge(
+    corpus: Corpus,
+    rows: Mapping[str, Row],
+    best: Mapping[str, Mapping[str, float]],
+) -> Iterator[Verdict]:
+    """The verdicts on one corpus of run.py."""
+    yield from ratios(RATIOS, corpus.name, rows, best)
+    if corpus.name == GOAL_CORPUS and GOAL_ROW in best:
+        got = corpus.samples / best[GOAL_ROW]["seconds"]
         text = f"{rows[GOAL_ROW].label}, samples/s (goal)"
         yield Verdict(text, f"{GOAL_RATE:,}", f"{got:,.0f}", got >= GOAL_RATE)
     ours = [name for name in best if rows[name].ours]
@@ -98,12 +107,18 @@ def judge(
             best[slowest]["first_seconds"],
             FIRST_SAMPLE_SECONDS,
         )
-        largest = max(ours, key=lambda name: best[name]["peak_rss_bytes"])
-        yield at_most_bytes(
-            f"peak memory, largest: {rows[largest].label}",
-            best[largest]["peak_rss_bytes"],
-            DEFAULT_MEMORY + MEMORY_SLACK,
-        )
+        yield peak_memory(rows, best)
+
+
+def peak_memory(rows: Mapping[str, Row], best: Mapping[str, Mapping[str, float]]) -> Verdict:
+    """That of the hungriest row of ours, which has to be there."""
+    ours = [name for name in best if rows[name].ours]
+    largest = max(ours, key=lambda name: best[name]["peak_rss_bytes"])
+    return at_most_bytes(
+        f"peak memory, largest: {rows[largest].label}",
+        best[largest]["peak_rss_bytes"],
+        DEFAULT_MEMORY + MEMORY_SLACK,
+    )
 
 
 def at_most(text: str, seconds: float, limit: float) -> Verdict:
