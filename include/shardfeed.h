@@ -85,7 +85,8 @@ uint32_t shf_version(void);
 const char *shf_version_string(void);
 
 /* Tells whether the library was built with a feature, and by which library: "zlib 1.2.13" for
- * "gzip", NULL for a feature that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe.
+ * "gzip", NULL for a feature that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe,
+ * jpeg, png, webp.
  * Owns: static. Since: 0.1 */
 const char *shf_feature(const char *name);
 
@@ -690,7 +691,7 @@ int32_t shf_index_build(const char *url, const shf_options *options, shf_error *
 
 /* Index files of other tools. */
 enum {
-    SHF_INDEX_DALI_1_0 = 0, /* "v1.0" of DALI's webdataset reader and of rocAL; only read         */
+    SHF_INDEX_DALI_1_0 = 0, /* size before offset; DALI reads the two below. Read: also rocAL's   */
     SHF_INDEX_DALI_1_1 = 1, /* without names of members                                           */
     SHF_INDEX_DALI_1_2 = 2, /* what wds2idx writes                                                */
     SHF_INDEX_ENERGON = 3,  /* SHARD.tar.idx of Megatron-Energon                                  */
@@ -705,8 +706,7 @@ enum {
  * index of wids names shards in its own folder by relative paths, and has no md5sum.
  * Errors: as shf_dataset_open; USAGE (another number of shards than one, no file); UNSUPPORTED for
  * names that the format cannot hold (DALI: blanks, nothing after the dot; wids: not UTF-8, one of
- * ?#;), for SHF_INDEX_DALI_1_0, which nothing reads, and for a ZIP file; IO, NOSPACE when the file
- * cannot be written. Since: 0.1 */
+ * ?#;), and for a ZIP file; IO, NOSPACE when the file cannot be written. Since: 0.1 */
 int32_t shf_index_export(const char *const *urls, size_t url_count, int32_t format,
                          const char *path, const shf_options *options, shf_error *error);
 

@@ -2,14 +2,18 @@
 # Installs what the given groups need from Debian's packages, and nothing that is there already.
 #   scripts/install_dependencies.sh build         to build the library and the Python package
 #   scripts/install_dependencies.sh build test    also what tests/run.sh needs
+#   scripts/install_dependencies.sh test-old      Debian's PyTorch, which is older than those of PyPI that
+#                                                 are tested (about 700 MB)
 set -euo pipefail
 
 declare -A packages=(
     [build]="g++ meson ninja-build pkg-config zlib1g-dev libbz2-dev liblzma-dev libzstd-dev liblz4-dev
              libxxhash-dev libisal-dev libdeflate-dev libmsgpack-dev
-             nlohmann-json3-dev
+             nlohmann-json3-dev libturbojpeg0-dev libpng-dev libwebp-dev
              python3-dev python3-venv"
     [test]="libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-14-dev"
+    [test-old]="python3-torch python3-numpy python3-pil python3-pytest python3-cffi python3-msgpack python3-xxhash
+                python3-venv"
 )
 
 missing=()

@@ -175,11 +175,38 @@ make_environment() {
     $fast || "$environment/bin/pip" install --quiet --disable-pip-version-check \
         -r tests/bench/requirements.txt -r tests/python/requirements-torch.txt
 }
+install_wheel() { # PYTHON
+    "$1" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
+        "$build"/wheel/shardfeed-*.whl
+}
+build_wheel() {
+    rm -rf "$build/wheel"
+    "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$build/wheel" .
+}
 need "Python environment" make_environment
-need "pip install ." "$environment/bin/pip" install --quiet --disable-pip-version-check \
-    --force-reinstall --no-deps .
+need "pip wheel ." build_wheel
+need "pip install" install_wheel "$python"
 if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"; fi
 check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
+go=" (not with Go's archive/zip: go is not installed)"
+command -v go >/dev/null && go=" and Go's archive/zip"
+check "the same members as Python's zipfile$go" "$python" tests/differential/zipfile_oracle.py
+
+# The oldest PyTorch that shardfeed.torch is for: the one of Debian 12, in Debian's own Python.
+old=$build/venv-old
+make_old_environment() {
+    scripts/install_dependencies.sh test-old || return 1
+    [ -x "$old/bin/python" ] || /usr/bin/python3 -m venv --system-site-packages "$old" || return 1
+    # The wheel is made once, unless this is another version of Python.
+    install_wheel "$old/bin/python" ||
+        "$old/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall . ||
+        return 1
+    "$old/bin/python" -c 'import numpy, PIL, torch' # without them tests would be skipped
+}
+if ! $fast; then
+    check "environment with Debian's PyTorch" make_old_environment
+    python=$old/bin/python pytests "Python tests with Debian's PyTorch" -k "torch or not slow"
+fi
 
 # ---- The sources --------------------------------------------------------------------------------
 

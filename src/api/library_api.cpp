@@ -1,5 +1,6 @@
 // Versions, error texts, features.
 #include "core/error.h"
+#include "decode/image.h"
 #include "format/filter.h"
 
 #include <shardfeed.h>
@@ -62,6 +63,7 @@ const char* shf_version_string(void) {
 const char* shf_feature(const char* name) {
     if (name == nullptr) return nullptr;
     if (std::string_view(name) == "pipe") return "posix_spawn";
+    if (const char* version = shf::image_codec_version(name)) return version;
     return shf::codec_version(name);
 }
 

@@ -4,6 +4,7 @@
 #include "sample/name.h"
 #include "sample/zip_groups.h"
 
+#include <atomic>
 #include <limits>
 #include <utility>
 
@@ -20,7 +21,16 @@ class ZipShard final : public DatasetShard {
               Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0})),
           directory_(*source, context.options),
           groups_(directory_, context.options),
-          file_(url, std::move(source), context.options, context.cancel, context.budget) {}
+          is_checked_(std::make_unique<std::atomic<bool>[]>(groups_.size())),
+          file_(url, std::move(source), context.options, context.cancel, context.budget) {
+        // Around the samples is checked when they are read. Where the directory has another order
+        // than the file, an entry may be missing from any sample; where there are no samples, from
+        // one that would be there.
+        if (directory_.sorted() && groups_.size() > 0) return;
+        const ShardFile::Lease lease(file_);
+        const ZipReader reader(*lease, directory_, context_.options);
+        for (size_t i = 0; i < directory_.size(); ++i) reader.check_place(i);
+    }
 
     [[nodiscard]] size_t samples() const override { return groups_.size(); }
     [[nodiscard]] std::string_view key(size_t sample) const override {
@@ -52,6 +62,7 @@ class ZipShard final : public DatasetShard {
         const ShardFile::Lease source(file_);
         const ScratchPool::Lease scratch(context_.scratches);
         const ZipReader reader(*source, directory_, context_.options);
+        check_around(sample, reader);
         std::vector<PlacedField> fields;
         fields.reserve(list.size());
         size_t total = 0;
@@ -75,10 +86,31 @@ class ZipShard final : public DatasetShard {
 
     [[nodiscard]] uint32_t first(size_t sample) const { return groups_[sample][0]; }
 
+    // The directory may have a wrong name for a field of this sample: then it is in a sample before
+    // or behind, or in none. So all entries from one neighbour to the other are compared with their
+    // local headers, but the sample's own, which read() compares.
+    void check_around(size_t sample, const ZipReader& reader) const {
+        if (!directory_.sorted() || is_checked_[sample].load(std::memory_order_relaxed)) return;
+        const auto own = groups_[sample];
+        const size_t begin = sample == 0 ? 0 : groups_[sample - 1].back();
+        const size_t end =
+            sample + 1 == groups_.size() ? directory_.size() : groups_[sample + 1].front() + 1;
+        for (size_t entry = begin, next_own = 0; entry < end; ++entry) {
+            if (next_own < own.size() && own[next_own] == entry)
+                ++next_own;
+            else
+                reader.check_place(entry);
+        }
+        is_checked_[sample].store(true, std::memory_order_relaxed);
+    }
+
     const DatasetContext& context_;
     const std::shared_ptr<const Origin> origin_;
     const ZipDirectory directory_;
     const ZipGroups groups_;
+    // Of each sample, whether what is around it was found right. Nothing hangs on the order in
+    // which threads see these, and a forked child that does not only looks once more.
+    const std::unique_ptr<std::atomic<bool>[]> is_checked_;
     const ShardFile file_;
 };
 

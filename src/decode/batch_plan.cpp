@@ -1,9 +1,9 @@
 #include "decode/batch_plan.h"
 
 #include "core/error.h"
+#include "core/random.h"
 #include "decode/npy.h"
 #include "decode/number.h"
-#include "order/random.h"
 
 #include <algorithm>
 #include <utility>
@@ -78,7 +78,7 @@ uint64_t BatchPlan::random_of(const Block& block, uint32_t sample) const {
     if (!any_image_) return 0;
     const Origin& origin = *block.origins[block.origin[sample]];
     const std::string_view key = block.key_of(sample);
-    return Random(Random::augmentation,
+    return Random(Random::sample_augmentation,
                   {options_.seed, origin.epoch, origin.shard, XXH3_64bits(key.data(), key.size())})
         .next();
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 namespace shf {
 
@@ -33,8 +34,21 @@ struct ImageOptions {
     bool operator==(const ImageOptions&) const = default;
 };
 
-// The steps are: decode, orient, resize, crop, flip, convert. No image may have more than
-// `max_decoded` bytes, neither as it is stored (after decoding) nor as it comes out.
+// The steps are: decode, make grey or drop alpha as the mode says, orient, resize, crop, flip, and
+// convert to the numbers of the mode. 16 bits become 8 as value / 257, rounded, in the first step;
+// 8 bits become 16 as value * 257. Crops and flips at random depend on the sample's key and the
+// image's size alone, so that an image and its mask agree. A JPEG that is to become smaller is
+// reduced while it is decoded, by at most what leaves it as large as it is to be.
+//
+// No image may have more than `max_decoded` bytes, neither as it is stored (after decoding) nor as
+// it comes out, and resizing takes no more than that besides. An image without its end, or with
+// damage that its decoder sees, is an error; bytes after its end are not looked at.
+// Throws Error(USAGE) for a resize or a crop to 0 pixels. `out` of decode() must be aligned for the
+// numbers of the mode.
 std::unique_ptr<Decoder> image_decoder(const ImageOptions& options, uint64_t max_decoded);
+
+// The library that decodes "jpeg", "png" or "webp", such as "libpng 1.6.39"; NULL for a format that
+// is unknown or was left out of the build.
+const char* image_codec_version(std::string_view format);
 
 }  // namespace shf

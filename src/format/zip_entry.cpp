@@ -189,15 +189,30 @@ auto ZipReader::named(size_t index, Read read) const {
     }
 }
 
-void ZipReader::check(size_t index) const {
+void ZipReader::check_place(size_t index) const {
+    switch (directory_.entry(index).fault) {
+        case ZipFault::none: return check_header(index);
+        case ZipFault::overlap:
+        case ZipFault::nul_in_name:
+        case ZipFault::unicode_name:
+        case ZipFault::extra_field:
+        case ZipFault::zip64_missing:
+        case ZipFault::zip64_twice:
+        case ZipFault::zip64_disagrees:
+        case ZipFault::too_large: throw directory_.fault_of(index);
+        default: return;  // in its place; what is wrong is said when the entry is read
+    }
+}
+
+void ZipReader::check_header(size_t index) const {
     named(index, [&] {
         const ZipEntry& entry = directory_.entry(index);
-        if (entry.fault != ZipFault::none) throw directory_.fault_of(index);
         const uint64_t room = entry.limit > entry.offset ? entry.limit - entry.offset : 0;
         std::vector<uint8_t> header(static_cast<size_t>(std::min<uint64_t>(room, usual_header)));
         for (;;) {
             if (header.size() < local_size) throw outside();
-            if (source_.read(entry.offset, header) < header.size())
+            const std::span<uint8_t> whole(header);
+            if (source_.read_unverified(entry.offset, {&whole, 1}) < header.size())
                 throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
             const size_t real_size = header_length(header);
             if (real_size > room) throw outside();

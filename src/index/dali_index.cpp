@@ -171,9 +171,6 @@ std::vector<Columns> columns_of(DaliVersion version) {
 }  // namespace
 
 std::string dali_index(const TarFiles& files, DaliVersion version) {
-    if (version == DaliVersion::v1_0)
-        throw Error(SHF_E_UNSUPPORTED, "nothing reads an index of version v1.0",
-                    "DALI reads v1.1 and v1.2, rocAL too");
     const View view{files, split_dali_name, false};
     if (view.groups.size() == 0)
         throw Error(SHF_E_UNSUPPORTED, "DALI has no index of a shard without samples");
@@ -195,12 +192,14 @@ std::string dali_index(const TarFiles& files, DaliVersion version) {
                     .cause = extension.empty()
                                  ? "an index of DALI cannot hold a name that ends after its dot"
                                  : "an index of DALI cannot hold a name with blanks",
-                    .help = "write the shard again with another name; v1.1 has no names, but "
-                            "extensions"});
+                    .help = "write the shard again with another name; v1.0 and v1.1 have no "
+                            "names, but extensions"});
             if (!std::exchange(first, false)) text += ' ';
             text += extension;
-            add(std::to_string(files[file].data));
-            add(std::to_string(files[file].size));
+            std::pair numbers(files[file].data, files[file].size);
+            if (version == DaliVersion::v1_0) std::swap(numbers.first, numbers.second);
+            add(std::to_string(numbers.first));
+            add(std::to_string(numbers.second));
             if (named) add(name);
         }
         text += '\n';

@@ -2,10 +2,9 @@
 // its members, all parts separated by single blanks:
 //   v1.2  EXTENSION OFFSET SIZE NAME
 //   v1.1  EXTENSION OFFSET SIZE
-//   v1.0  what was before: EXTENSION SIZE OFFSET, says DALI; the tool of AMD's rocAL writes the
-//         columns of v1.2 under it
-// EXTENSION is what follows the first dot of the last component, OFFSET is of the data. DALI reads
-// v1.1 and v1.2.
+//   v1.0  what was before: EXTENSION SIZE OFFSET, says DALI, which no longer reads it; the tool of
+//         AMD's rocAL writes the columns of v1.2 under it
+// EXTENSION is what follows the first dot of the last component, OFFSET is of the data.
 #pragma once
 
 #include "index/foreign_samples.h"
@@ -18,8 +17,8 @@ namespace shf {
 
 enum class DaliVersion : uint8_t { v1_0, v1_1, v1_2 };
 
-// The text of the file, as wds2idx writes it, but right for GNU long names. Throws Error
-// (UNSUPPORTED) for v1.0, which nothing reads, and for names that the text cannot hold.
+// The text of the file, as wds2idx writes it, but right for GNU long names; for v1.0 with the
+// columns that DALI names. Throws Error (UNSUPPORTED) for names that the text cannot hold.
 std::string dali_index(const TarFiles& files, DaliVersion version);
 
 // Throws Error (FORMAT, CHANGED, UNSUPPORTED) unless the file, of any version, is of this tar, with

@@ -1,7 +1,7 @@
 #include "order/plan.h"
 
 #include "core/error.h"
-#include "order/random.h"
+#include "core/random.h"
 
 #include <numeric>
 #include <utility>

@@ -2,7 +2,7 @@
 // item that comes in.
 #pragma once
 
-#include "order/random.h"
+#include "core/random.h"
 
 #include <utility>
 #include <vector>

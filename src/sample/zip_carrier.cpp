@@ -24,7 +24,8 @@ class ZipCarrier final : public Carrier {
           order_(directory_.by_offset()) {
         // Where the directory has another order than the file, an offset that is wrong moves its
         // entry away from its sample, which would be delivered without it.
-        for (size_t i = 0; i < directory_.size() && !directory_.sorted(); ++i) check_place(i);
+        for (size_t i = 0; i < directory_.size() && !directory_.sorted(); ++i)
+            reader_.check_place(i);
         if (!order_.empty() && is_slow_zip_method(directory_.entry(order_[0]).method))
             client.is_slow();
     }
@@ -85,22 +86,6 @@ class ZipCarrier final : public Carrier {
     // So much is read and decompressed in memory that is not counted.
     static constexpr uint64_t uncounted = 4 << 20;
 
-    // Throws Error unless the entry is what the directory says, where it says.
-    void check_place(size_t index) {
-        switch (directory_.entry(index).fault) {
-            case ZipFault::none: return reader_.check(index);
-            case ZipFault::overlap:
-            case ZipFault::nul_in_name:
-            case ZipFault::unicode_name:
-            case ZipFault::extra_field:
-            case ZipFault::zip64_missing:
-            case ZipFault::zip64_twice:
-            case ZipFault::zip64_disagrees:
-            case ZipFault::too_large: throw directory_.fault_of(index);
-            default: return;  // in its place; what is wrong is said when the entry is read
-        }
-    }
-
     // A name that is wrong in the directory would end a sample before its last field, or hide the
     // field, before anybody compares it: so where a name starts another sample, or belongs to none,
     // it is compared at once. Within a sample, reading the entry is soon enough.
@@ -110,7 +95,7 @@ class ZipCarrier final : public Carrier {
             return;
         in_sample_ = entry.kind == MemberKind::file && name.has_key;
         if (in_sample_) key_.assign(name.key);
-        check_place(current_);
+        reader_.check_place(current_);
     }
 
     void read(size_t size) {

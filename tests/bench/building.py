@@ -38,6 +38,15 @@ def compile_program(name: str, extra: list[str]) -> Path:
     return target
 
 
+def compile_with_package(name: str, package: str) -> Path | None:
+    try:
+        extra = packaged(package)
+    except (OSError, subprocess.CalledProcessError):
+        note(f"pkg-config does not find {package}; {name} is left out")
+        return None
+    return compile_program(name, extra)
+
+
 def build_with_shardfeed(name: str, build: Path) -> Path | None:
     library = build / "libshardfeed.so"
     if not library.exists():

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measures random access: members of ZIP files and samples of a tar, in shuffled order.
 
-From Python shardfeed.Archive and zipfile; from C, with --build, shardfeed, libzip, the Rust crate
-zip over a memory map, and what the system allows. Run it with an interpreter that has shardfeed.
-The first run writes 450 MB to data/. Files are in the page cache. Rounds go over all rows in turn,
+From Python shardfeed.Archive and zipfile, and both in PyTorch's DataLoader where torch is
+installed; from C, with --build, shardfeed, libzip, the Rust crate zip over a memory map, and what
+the system allows. Run it with an interpreter that has shardfeed. The first run writes 850 MB to
+data/. Files are in the page cache. Rounds go over all rows in turn,
 and the best of each row counts. Slow is not an error; wrong is: every reader must find the bytes
 that were written, else the exit status is 1.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import math
 import os
 import platform
 import random
@@ -21,6 +23,7 @@ import sys
 import tarfile
 import threading
 import time
+import warnings
 import zipfile
 import zlib
 from array import array
@@ -29,7 +32,7 @@ from pathlib import Path
 
 import corpora
 import shardfeed
-from building import build_rust, build_with_shardfeed, compile_program, packaged
+from building import ROOT, build_rust, build_with_shardfeed, compile_with_package, note
 
 DATA = corpora.DATA
 BATCH = 256
@@ -184,6 +187,92 @@ def measure_reading(
     return table(title, len(order), best_of(rows, order, rounds))
 
 
+# ---- In a DataLoader ----------------------------------------------------------------------------
+
+SHAPE = (3, 256, 256)
+WORKERS = 8
+LOADER_BATCH = 16  # so that what waits in shared memory fits the 64 MB that containers have
+
+
+def image(number: int) -> bytes:
+    return random.Random(number).randbytes(math.prod(SHAPE))
+
+
+def images_file(count: int) -> Path:
+    """A ZIP file with images of raw bytes. The label of each is its checksum."""
+    path = DATA / f"images-{count}.zip"
+    if not path.exists():
+        DATA.mkdir(parents=True, exist_ok=True)
+        labels = {}
+        unfinished = path.with_suffix(".part")
+        with zipfile.ZipFile(unfinished, "w") as file:
+            for number in range(count):
+                name, data = f"img_{number:06d}.png", image(number)
+                labels[name] = zlib.crc32(data)
+                file.writestr(name, data)
+            file.writestr("dataset.json", json.dumps({"labels": labels}))
+        unfinished.rename(path)
+    return path
+
+
+def measure_loading(count: int, rounds: int) -> dict[str, object] | None:
+    """Epochs of a DataLoader over stored raw images. None without PyTorch."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        note("torch is not installed; DataLoader is left out")
+        return None
+    sys.path.insert(0, str(ROOT / "examples/python"))
+    import zip_images
+    from shardfeed.torch import ZipDataset
+
+    class RawZipfileImages(zip_images.ZipfileImages):
+        """The cure of the example, for images of raw bytes."""
+
+        def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+            data = bytearray(self.read(index))  # tensors are to be written to
+            tensor = torch.frombuffer(data, dtype=torch.uint8).reshape(SHAPE)
+            return tensor, self.labels[self.names[index]]
+
+    class OneImage(zip_images.Dataset):
+        """The same image always: what the loader itself takes."""
+
+        def __init__(self) -> None:
+            self.item = torch.zeros(SHAPE, dtype=torch.uint8), 0
+
+        def __len__(self) -> int:
+            return count
+
+        def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+            return self.item
+
+    # The table is about eight, whatever PyTorch advises for this machine.
+    warnings.filterwarnings("ignore", "This DataLoader will create")
+    path = images_file(count)
+    with zipfile.ZipFile(path) as file:
+        labels = json.loads(file.read("dataset.json"))["labels"]
+    rows: dict[str, Work] = {}
+    for name, data in (
+        (f"zipfile in each of {WORKERS} workers", RawZipfileImages(path, labels)),
+        (f"shardfeed.torch, {WORKERS} workers", ZipDataset(path, shape=SHAPE)),
+    ):
+        loader = zip_images.make_loader(data, WORKERS, LOADER_BATCH)
+        seen = set()
+        for images, checksums in loader:
+            for one, checksum in zip(images, checksums.tolist()):
+                if zlib.crc32(one.numpy()) != checksum:
+                    sys.exit(f"WRONG: {name}: an image that is not the one of its label")
+                seen.add(checksum)
+        if seen != set(labels.values()):
+            sys.exit(f"WRONG: {name}: {len(seen)} images of {count}")
+        rows[name] = lambda _, loader=loader: zip_images.run_epoch(loader)
+    limit = zip_images.make_loader(OneImage(), WORKERS, LOADER_BATCH)
+    zip_images.run_epoch(limit)  # starts the workers
+    rows[f"nothing is read, {WORKERS} workers"] = lambda _: zip_images.run_epoch(limit)
+    title = f"DataLoader, raw images of {math.prod(SHAPE):,} bytes, batches of {LOADER_BATCH}"
+    return table(title, count, best_of(rows, [], rounds))
+
+
 # ---- From C and Rust -----------------------------------------------------------------------------
 
 
@@ -193,8 +282,8 @@ class Programs:
     def __init__(self, build: Path, rounds: int) -> None:
         self.rounds = str(rounds)
         self.shardfeed = build_with_shardfeed("shardfeed_random", build.resolve())
-        self.libzip = compile_program("libzip_random", packaged("libzip"))
-        self.limit = compile_program("random_limit", packaged("libdeflate"))
+        self.libzip = compile_with_package("libzip_random", "libzip")
+        self.limit = compile_with_package("random_limit", "libdeflate")
         self.rust = build_rust("rust_zip")
 
     def run(self, program: Path | None, *arguments: object) -> dict[str, float] | None:
@@ -215,6 +304,8 @@ def numbers_file(name: str, numbers: Iterable[int]) -> Path:
 def compare(title: str, runs: dict[str, dict[str, float] | None]) -> dict[str, object]:
     """Prints the table of programs that did the same; the first one sets the ratios."""
     done = {name: run for name, run in runs.items() if run is not None}
+    if not done:
+        return {}
     for name, run in done.items():
         first = next(iter(done.values()))
         for what in ("members", "bytes", "checksum"):
@@ -327,6 +418,9 @@ def main() -> None:
             "Deflated members of 64 KiB of text, shuffled", deflated, arguments.repeat, text
         ),
     }
+    loading = measure_loading(count(2_000), arguments.repeat)
+    if loading is not None:
+        figures["loader"] = loading
     if arguments.build is not None:
         programs = Programs(arguments.build, arguments.repeat)
         opened = members_file("tiny", count(200_000), zipfile.ZIP_STORED, tiny)

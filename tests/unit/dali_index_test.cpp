@@ -23,6 +23,11 @@ constexpr std::string_view small_v1_1 =
     "jpg 512 5 Cls 1536 1\n"
     "seg.png 2560 0\n";
 
+constexpr std::string_view small_v1_0 =
+    "v1.0 2\n"
+    "jpg 5 512 Cls 1 1536\n"
+    "seg.png 0 2560\n";
+
 TEST(DaliIndex, is_written_as_wds2idx_writes_it) {
     const IndexFolder folder;
     folder.write("s.tar", small_shard());
@@ -32,15 +37,10 @@ TEST(DaliIndex, is_written_as_wds2idx_writes_it) {
     const Outcome older = folder.write_index({"s.tar"}, SHF_INDEX_DALI_1_1, "s.idx");
     ASSERT_EQ(older.code, SHF_OK) << older;
     EXPECT_EQ(folder.bytes_of("s.idx"), small_v1_1);
+    const Outcome oldest = folder.write_index({"s.tar"}, SHF_INDEX_DALI_1_0, "s.idx");
+    ASSERT_EQ(oldest.code, SHF_OK) << oldest;
+    EXPECT_EQ(folder.bytes_of("s.idx"), small_v1_0);
     EXPECT_EQ(folder.count(), 2U);  // no half-written file is left
-}
-
-TEST(DaliIndex, of_version_1_0_is_not_written) {
-    const IndexFolder folder;
-    folder.write("s.tar", small_shard());
-    expect_refused(folder.write_index({"s.tar"}, SHF_INDEX_DALI_1_0, "s.idx"), SHF_E_UNSUPPORTED,
-                   {"v1.0", "v1.1 and v1.2"});
-    EXPECT_FALSE(folder.has("s.idx"));
 }
 
 TEST(DaliIndex, has_the_offset_of_the_data_behind_long_names) {
@@ -133,7 +133,7 @@ TEST(DaliIndex, cannot_hold_every_name) {
     ASSERT_EQ(outcome.code, SHF_OK) << outcome;
     EXPECT_EQ(folder.bytes_of("v1.1.idx"), "v1.1 1\njpg 512 1\n");
     folder.write("s.tar", member("a.", "1") + end_marker());
-    for (const int32_t version : {SHF_INDEX_DALI_1_1, SHF_INDEX_DALI_1_2})
+    for (const int32_t version : {SHF_INDEX_DALI_1_0, SHF_INDEX_DALI_1_1, SHF_INDEX_DALI_1_2})
         expect_refused(folder.write_index({"s.tar"}, version, "s.idx"), SHF_E_UNSUPPORTED,
                        {"after its dot"});
     EXPECT_FALSE(folder.has("s.idx"));
@@ -143,7 +143,7 @@ TEST(DaliIndex, gives_the_index_of_the_shard_when_it_is_taken_over) {
     const IndexFolder folder;
     folder.write("s.tar", small_shard());
     const std::string right = folder.built("s.tar");
-    for (const std::string_view text : {small_v1_2, small_v1_1}) {
+    for (const std::string_view text : {small_v1_2, small_v1_1, small_v1_0}) {
         // The file says its version; what was asked for does not matter.
         const Outcome outcome = folder.read_bytes("s.tar", SHF_INDEX_DALI_1_0, text);
         EXPECT_EQ(outcome.code, SHF_OK) << outcome;
@@ -157,6 +157,23 @@ TEST(DaliIndex, gives_the_index_of_the_shard_when_it_is_taken_over) {
     EXPECT_EQ(outcome.code, SHF_OK) << outcome;
     EXPECT_FALSE(folder.has("s.tar.sfidx"));
     EXPECT_FALSE(std::filesystem::is_empty(folder / "indexes"));
+}
+
+TEST(DaliIndex, goes_out_and_comes_back_in_every_version) {
+    const IndexFolder folder;
+    const std::string long_name = std::string(120, 'n') + ".jpg";
+    folder.write("s.tar", member("512.bin", std::string(512, 'x')) +  // size and offset alike
+                              member("512.x", "") + gnu_name(long_name) +
+                              member(long_name.substr(0, 100), "1", Carrier::gnu) + end_marker());
+    const std::string right = folder.built("s.tar");
+    for (const int32_t version : {SHF_INDEX_DALI_1_0, SHF_INDEX_DALI_1_1, SHF_INDEX_DALI_1_2}) {
+        const Outcome written = folder.write_index({"s.tar"}, version, "s.idx");
+        ASSERT_EQ(written.code, SHF_OK) << written;
+        const Outcome taken = folder.read_index("s.tar", version, "s.idx");
+        EXPECT_EQ(taken.code, SHF_OK) << taken;
+        EXPECT_EQ(folder.bytes_of("s.tar.sfidx"), right);
+        folder.remove("s.tar.sfidx");
+    }
 }
 
 TEST(DaliIndex, may_be_lower_cased_and_have_other_blanks) {
@@ -260,10 +277,8 @@ TEST(DaliIndex, that_is_malformed_is_refused) {
 TEST(DaliIndex, that_is_damaged_never_gives_another_index) {
     const IndexFolder folder;
     folder.write("s.tar", small_shard());
-    for (const std::string_view text : {small_v1_2, small_v1_1})
+    for (const std::string_view text : {small_v1_2, small_v1_1, small_v1_0})
         folder.expect_no_damage("s.tar", SHF_INDEX_DALI_1_2, text);
-    folder.expect_no_damage("s.tar", SHF_INDEX_DALI_1_0,
-                            "v1.0 2\njpg 5 512 Cls 1 1536\nseg.png 0 2560\n");
 }
 
 TEST(DaliIndex, is_of_one_plain_tar) {
@@ -271,7 +286,7 @@ TEST(DaliIndex, is_of_one_plain_tar) {
     folder.write("s.tar", small_shard());
     folder.write("s.tar.gz", "\x1f\x8b\x08" + zeros(100));
     folder.write("empty.tar", end_marker());
-    for (const int32_t version : {SHF_INDEX_DALI_1_1, SHF_INDEX_DALI_1_2}) {
+    for (const int32_t version : {SHF_INDEX_DALI_1_0, SHF_INDEX_DALI_1_1, SHF_INDEX_DALI_1_2}) {
         expect_refused(folder.write_index({"s.tar", "s.tar"}, version, "s.idx"), SHF_E_USAGE,
                        {"one shard, not of 2"});
         expect_refused(folder.write_index({"{s,t}.tar"}, version, "s.idx"), SHF_E_USAGE, {"2"});

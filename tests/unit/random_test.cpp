@@ -1,5 +1,5 @@
 // The generator behind every order.
-#include "order/random.h"
+#include "core/random.h"
 
 #include <gtest/gtest.h>
 

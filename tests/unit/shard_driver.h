@@ -83,6 +83,16 @@ struct Way {
     bool alone = false;      // one sample to a block, as for a shuffle buffer
 };
 
+inline SeenSample seen_sample(const Block& block, uint32_t number) {
+    SeenSample sample{std::string(block.key_of(number)), {}, block.offset[number]};
+    for (uint64_t f = 0; f < block.first_field[number + 1] - block.first_field[number]; ++f) {
+        const FieldView field = block.field_of(number, f);
+        sample.fields.emplace_back(
+            field.name, std::string(reinterpret_cast<const char*>(field.data), field.size));
+    }
+    return sample;
+}
+
 // Collects what a reader delivers, by the rules of on_error.
 class CollectingSink final : public SampleSink {
   public:
@@ -108,17 +118,7 @@ class CollectingSink final : public SampleSink {
     [[nodiscard]] std::vector<SeenSample> samples() const {
         std::vector<SeenSample> all;
         for (const BlockRef& block : blocks_)
-            for (uint32_t i = 0; i < block->count; ++i) {
-                SeenSample& sample = all.emplace_back();
-                sample.key = block->key_of(i);
-                sample.offset = block->offset[i];
-                for (uint64_t f = 0; f < block->first_field[i + 1] - block->first_field[i]; ++f) {
-                    const FieldView field = block->field_of(i, f);
-                    sample.fields.emplace_back(
-                        field.name,
-                        std::string(reinterpret_cast<const char*>(field.data), field.size));
-                }
-            }
+            for (uint32_t i = 0; i < block->count; ++i) all.push_back(seen_sample(*block, i));
         return all;
     }
     [[nodiscard]] std::vector<SeenFault>& bad() { return bad_; }

@@ -1,7 +1,9 @@
-// Opens a ZIP file in memory and tells all that can be read of it.
+// Opens a ZIP file in memory, as an archive or as a shard of a dataset, and tells all that can be
+// read of it.
 #pragma once
 
 #include "core/options.h"
+#include "dataset/dataset_shard.h"
 #include "dataset/members.h"
 #include "dataset/name_table.h"
 #include "shard_driver.h"
@@ -101,6 +103,54 @@ inline std::string summary(const ZipListing& listing) {
 }
 inline std::string read_zip(std::string_view bytes, const Options& options = {}) {
     return summary(list_zip(bytes, options));
+}
+
+// What the shards of one dataset share.
+class DatasetRoom {
+  public:
+    explicit DatasetRoom(Options options = {}) : options_(std::move(options)) {}
+    [[nodiscard]] const DatasetContext& context() const { return context_; }
+
+  private:
+    // Thousands of rooms are made, and this is large.
+    static Recycler& memory() {
+        struct Drop {
+            void operator()(Recycler* memory) const { memory->drop(); }
+        };
+        static const std::unique_ptr<Recycler, Drop> memory(Recycler::make(1 << 20));
+        return *memory;
+    }
+    const Options options_;
+    const Cancel cancel_;
+    FileBudget budget_;
+    ScratchPool scratches_;
+    const DatasetContext context_{options_, cancel_, budget_, scratches_, memory()};
+};
+
+// Reads every sample by its number.
+inline ShardResult read_by_number(const DatasetShard& shard) {
+    ShardResult result;
+    for (size_t i = 0; i < shard.samples(); ++i) {
+        try {
+            const BlockRef block = shard.read(i);
+            result.samples.push_back(seen_sample(*block, 0));
+        } catch (const Error& error) {
+            result.bad_samples.push_back(
+                {error.code(), error.fault().offset, error.fault().text(), result.samples.size()});
+        }
+    }
+    return result;
+}
+inline ShardResult read_by_number(std::string_view bytes, const Options& options = {}) {
+    const DatasetRoom room(options);
+    try {
+        return read_by_number(
+            *zip_dataset_shard("test.zip", 0, memory_source(span_of(bytes)), room.context()));
+    } catch (const Error& error) {
+        ShardResult result;
+        result.end = {error.code(), error.fault().offset, error.fault().text(), 0};
+        return result;
+    }
 }
 
 }  // namespace shf::test

@@ -6,7 +6,8 @@
     data = ZipDataset("images.zip", load_encoded=True, transform=to_tensor)    # images of a ZIP
     loader = torch.utils.data.DataLoader(data, batch_size=256, shuffle=True, num_workers=8)
 
-The package does not depend on PyTorch: only this module imports it, and Pillow only to decode.
+The package does not depend on PyTorch: only this module imports it (1.13 or later), and Pillow only
+to decode.
 """
 
 from __future__ import annotations

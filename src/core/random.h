@@ -1,6 +1,5 @@
-// order: which sample comes when. Pure: no I/O, no threads, no clock, so that it can be tested with
-// a million shards and no bytes. Everything random is keyed: the same numbers give the same order
-// on every machine, and a draw is told by its key and its count alone.
+// Random numbers that are keyed: the same numbers give the same order, and the same choices for an
+// image, on every machine; a draw is told by its key and its count alone.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,14 @@ namespace shf {
 class Random {
   public:
     // Different purposes and keys give independent sequences.
-    enum Purpose : uint64_t { shard_order = 1, sample_shuffle = 2, resampling = 3, augmentation = 4 };
+    enum Purpose : uint64_t {
+        shard_order = 1,
+        sample_shuffle = 2,
+        resampling = 3,
+        image_crop = 4,
+        image_flip = 5,
+        sample_augmentation = 6
+    };
 
     Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {
         for (const uint64_t key : keys) key_ = mix(key_ ^ mix(key + gamma));

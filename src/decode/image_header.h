@@ -1,0 +1,26 @@
+// What the header of an image file says, before anything is decoded.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace shf {
+
+enum class ImageFormat : uint8_t { jpeg, png, webp };
+
+struct ImageHeader {
+    ImageFormat format = ImageFormat::jpeg;
+    uint32_t width = 0, height = 0;  // as stored, both above 0
+    uint32_t channels = 0;           // 1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha
+    uint32_t depth = 8;              // bits of a channel after decoding: 8 or 16
+    uint32_t orientation = 1;        // of EXIF, 1 to 8; 1 when nobody asked
+
+    [[nodiscard]] bool is_grey() const { return channels < 3; }
+    [[nodiscard]] bool lies_on_its_side() const { return orientation >= 5; }
+};
+
+// Tells the format by the first bytes and reads the header. Throws Error: UNSUPPORTED for other
+// formats and kinds of images, FORMAT for what is no image.
+ImageHeader read_image_header(std::span<const uint8_t> file, bool orient);
+
+}  // namespace shf
