@@ -11,12 +11,21 @@ A sample is a Mapping from field name to a read-only memoryview, with .key and .
     with shardfeed.Archive("images.zip") as archive:
         archive.read("img_000.png"), archive[5].read(), archive.read_many([7, 5, 8])
 
+    with shardfeed.Stream(urls, decode="jpg:image/rgb8/resize=64x64, cls:int") as stream:
+        for batch in stream.batches(256):
+            images, labels = batch["jpg"], batch["cls"]
+
+A batch has a column for each field, decoded: a NumPy array over memory of the library, which other
+packages take without a copy too.
+
 An archive gives the members of one tar or ZIP file in any order; shardfeed.torch has a data set
 over it. Options are listed by shardfeed.options(). All errors are shardfeed.Error, and also the
 built-in ones people catch.
 """
 
 from ._archive import Archive, Member
+from ._batch import Batch
+from ._column import BytesColumn, Column, Ragged
 from ._dataset import Dataset
 from ._errors import (
     AccessError,
@@ -49,7 +58,7 @@ from ._native import ffi as _ffi
 from ._native import lib as _lib
 from ._options import features, options
 from ._sample import Sample
-from ._stream import SampleIterator, Stream
+from ._stream import BatchIterator, SampleIterator, Stream
 from ._urls import expand_urls
 
 __version__: str = _ffi.string(_lib.shf_version_string()).decode("ascii")
@@ -59,9 +68,13 @@ __all__ = [
     "AmbiguousError",
     "Archive",
     "AuthError",
+    "Batch",
+    "BatchIterator",
+    "BytesColumn",
     "CancelledError",
     "ChangedError",
     "ChildError",
+    "Column",
     "Dataset",
     "Error",
     "ForkedError",
@@ -76,6 +89,7 @@ __all__ = [
     "NoMemoryError",
     "NoSpaceError",
     "NotFoundError",
+    "Ragged",
     "ReadError",
     "Sample",
     "SampleIterator",

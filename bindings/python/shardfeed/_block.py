@@ -64,6 +64,9 @@ class Block:
         key = self._keys[bounds[index] : bounds[index + 1]]
         return str(key, "utf-8", "surrogateescape")
 
+    def native(self, index: int) -> _CData:
+        return lib.shf_block_sample(self._pointer, index)
+
     def shard(self, index: int) -> str:
         url = ffi.new("shf_bytes *")
         lib.shf_block_url(self._pointer, self._tables[lib.SHF_BLOCK_URL][index], url)

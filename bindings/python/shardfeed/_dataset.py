@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, overload
 
+from ._batch import Batch, new_holder
 from ._errors import AmbiguousError, NoMemberError, UsageError, error_from
+from ._hooks import checked_hooks
 from ._log import LogTarget, log_to_logging
 from ._native import ffi, lib
 from ._options import native_options, option_texts
@@ -16,10 +18,11 @@ from ._sample import Sample
 from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from typing_extensions import SupportsIndex, Unpack
 
+    from ._hooks import Hook
     from ._log import Log
     from ._native import DatasetOptions, _CData
     from ._urls import URLs
@@ -73,6 +76,10 @@ class _OwnSample:
     def shard(self, index: int) -> str:
         return self._text(lib.shf_sample_url)
 
+    def native(self, index: int) -> _CData:
+        pointer: _CData = self._holder[0]
+        return pointer
+
     def _text(self, function: Callable[[_CData, _CData], object]) -> str:
         out = ffi.new("shf_bytes *")
         function(self._holder[0], out)
@@ -110,6 +117,7 @@ class Dataset(Recipe, Sequence[Sample]):
         with shardfeed.Dataset("train-{000000..000099}.tar") as data:
             len(data), data[5]["jpg"], data[-1], data[10:20]
             data.get_many([7, 5, 8])    # with one call, by several threads
+            data.batch([7, 5, 8])       # and decoded, as the option decode says
             data.find("a/0001")         # the number of a key
 
     urls: as for Stream; files all of them, tar (not compressed) or ZIP. Where the samples of a tar
@@ -162,6 +170,30 @@ class Dataset(Recipe, Sequence[Sample]):
         if lib.python_get_many(self._opened(), listed, len(listed), array, error):
             raise self._failure(error)
         return list(map(_sample, holders))
+
+    def batch(
+        self,
+        numbers: Iterable[SupportsIndex],
+        *,
+        hooks: Mapping[str, Hook | str] | None = None,
+    ) -> Batch:
+        """A batch of these samples, decoded as the options decode, ragged and missing say.
+
+            data = shardfeed.Dataset("train-{000..099}.tar", decode="jpg:image/rgb8, cls:int")
+            data.batch([3, 7, 9])["jpg"]
+
+        hooks: as for Stream.batches().
+        """
+        checked = checked_hooks(hooks, self._options)
+        listed = list(map(self._checked, numbers))
+        array = ffi.new("uint64_t[]", listed)
+        holder = new_holder()
+        error = ffi.new("shf_error *")
+        if lib.shf_dataset_get_batch(self._opened()[0], array, len(listed), holder, error):
+            raise self._failure(error)
+        batch = Batch.received(holder, self._options)
+        batch.use_hooks(checked)
+        return batch
 
     def find(self, key: str) -> int:
         """The number of the sample with this key. KeyError (NoMemberError), AmbiguousError."""

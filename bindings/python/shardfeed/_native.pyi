@@ -15,6 +15,7 @@ class _CData:
     def __getitem__(self, index: int) -> Any: ...
     def __setitem__(self, index: int, value: object) -> None: ...
     def __bool__(self) -> bool: ...
+    def __int__(self) -> int: ...
 
 @type_check_only
 class _FFI:
@@ -28,7 +29,7 @@ class _FFI:
         free: Callable[[_CData], object] = ...,
         should_clear_after_alloc: bool = ...,
     ) -> Callable[[str, object], _CData]: ...
-    def addressof(self, cdata: _CData, *fields: str | int) -> _CData: ...
+    def addressof(self, cdata: _CData | _Lib, *fields: str | int) -> _CData: ...
     def cast(self, cdecl: str, source: object) -> _CData: ...
     def from_buffer(self, cdecl: str, buffer: Buffer, require_writable: bool = ...) -> Any: ...
     def buffer(self, cdata: _CData, size: int = ...) -> Any: ...
@@ -96,6 +97,25 @@ class _Lib:
     SHF_KIND_SPECIAL: int
     SHF_KIND_SPARSE: int
     SHF_KIND_MULTI_VOLUME: int
+    SHF_COLUMN_ARRAY: int
+    SHF_COLUMN_BYTES: int
+    SHF_COLUMN_TEXT: int
+    SHF_COLUMN_JSON: int
+    SHF_COLUMN_MSGPACK: int
+    SHF_DTYPE_BOOL: int
+    SHF_DTYPE_INT8: int
+    SHF_DTYPE_INT16: int
+    SHF_DTYPE_INT32: int
+    SHF_DTYPE_INT64: int
+    SHF_DTYPE_UINT8: int
+    SHF_DTYPE_UINT16: int
+    SHF_DTYPE_UINT32: int
+    SHF_DTYPE_UINT64: int
+    SHF_DTYPE_FLOAT16: int
+    SHF_DTYPE_FLOAT32: int
+    SHF_DTYPE_FLOAT64: int
+    SHF_DTYPE_COMPLEX64: int
+    SHF_DTYPE_COMPLEX128: int
     python_log: _CData
     python_url: _CData
     def python_close_stream(self, holder: _CData) -> None: ...
@@ -122,6 +142,8 @@ class _Lib:
         self, holder: _CData, numbers: list[int], count: int, holders: _CData, error: _CData
     ) -> int: ...
     def python_describe(self, holder: _CData, fields: int, bytes: int, out: _CData) -> int: ...
+    def python_unref_batch(self, holder: _CData) -> None: ...
+    def python_arrow(self, holder: _CData, array: _CData, schema: _CData, error: _CData) -> int: ...
     def python_allocate(self, size: int) -> _CData: ...
     def python_free(self, memory: _CData) -> None: ...
     def shf_version(self) -> int: ...
@@ -151,6 +173,7 @@ class _Lib:
     def shf_stream_next_block(
         self, stream: _CData, max_samples: int, out: _CData, error: _CData
     ) -> int: ...
+    def shf_stream_next_batch(self, stream: _CData, out: _CData, error: _CData) -> int: ...
     def shf_stream_stat(self, stream: _CData, stat: int, value: _CData) -> int: ...
     def shf_stat_name(self, stat: int) -> _CData: ...
     def shf_stream_cancel(self, stream: _CData) -> None: ...
@@ -159,10 +182,19 @@ class _Lib:
     def shf_block_columns(
         self, block: _CData, column_count: int, columns: _CData, counts: _CData
     ) -> None: ...
+    def shf_block_sample(self, block: _CData, index: int) -> _CData: ...
     def shf_block_keys(self, block: _CData, out: _CData) -> None: ...
     def shf_block_buffer(self, block: _CData, index: int, out: _CData) -> int: ...
     def shf_block_schema(self, block: _CData, index: int, out: _CData) -> int: ...
     def shf_block_url(self, block: _CData, index: int, out: _CData) -> int: ...
+    def shf_batch_make(
+        self, out: _CData, samples: _CData, count: int, options: _CData, error: _CData
+    ) -> int: ...
+    def shf_batch_size(self, batch: _CData) -> int: ...
+    def shf_batch_column(self, batch: _CData, index: int, name: _CData, array: _CData) -> int: ...
+    def shf_batch_dlpack(
+        self, batch: _CData, index: int, versioned: bool, out: _CData, error: _CData
+    ) -> int: ...
     def shf_archive_open(self, out: _CData, url: bytes, options: _CData, error: _CData) -> int: ...
     def shf_archive_open_memory(
         self, out: _CData, data: _CData, size: int, options: _CData, error: _CData
@@ -181,6 +213,9 @@ class _Lib:
     ) -> int: ...
     def shf_dataset_count(self, dataset: _CData) -> int: ...
     def shf_dataset_get(self, dataset: _CData, number: int, out: _CData, error: _CData) -> int: ...
+    def shf_dataset_get_batch(
+        self, dataset: _CData, numbers: _CData, count: int, out: _CData, error: _CData
+    ) -> int: ...
     def shf_dataset_find(
         self, dataset: _CData, key: bytes, size: int, number: _CData, error: _CData
     ) -> int: ...
@@ -229,7 +264,31 @@ class StreamOptions(TypedDict, total=False):
     expand: bool | str
     secure: bool | str
     write_index: bool | str
+    decode: str
+    batch: int | str
+    last: Literal["keep", "drop"]
+    ragged: Literal["error", "offsets", "pad"]
+    missing: Literal["error", "skip", "empty"]
+    decode_threads: int | str
+    max_decoded: int | str
     index_dir: str
+
+# What Stream.batches() takes of them.
+@type_check_only
+class BatchOptions(TypedDict, total=False):
+    decode: str
+    last: Literal["keep", "drop"]
+    ragged: Literal["error", "offsets", "pad"]
+    missing: Literal["error", "skip", "empty"]
+    decode_threads: int | str
+    max_decoded: int | str
+
+# And what Sample.decode() takes.
+@type_check_only
+class DecodeOptions(TypedDict, total=False):
+    missing: Literal["error", "empty"]
+    max_decoded: int | str
+    seed: int | str
 
 @type_check_only
 class ArchiveOptions(TypedDict, total=False):
@@ -268,5 +327,10 @@ class DatasetOptions(TypedDict, total=False):
     max_shards: int | str
     expand: bool | str
     secure: bool | str
+    decode: str
+    ragged: Literal["error", "offsets", "pad"]
+    missing: Literal["error", "skip", "empty"]
+    decode_threads: int | str
+    max_decoded: int | str
     index: Literal["auto", "require", "rebuild", "memory"]
     index_dir: str

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from itertools import accumulate
-from typing import Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+
+from ._batch import Batch, new_holder
+from ._column import checked_array
+from ._errors import UsageError, error_from
+from ._native import ffi, lib
+from ._options import native_options, option_texts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from ._native import DecodeOptions, _CData
 
 _T = TypeVar("_T")
 
@@ -26,6 +38,7 @@ class SampleBlock(Protocol):
     def starts(self) -> _Column: ...  # where it starts there,
     @property
     def stops(self) -> _Column: ...  # and where it stops
+    def native(self, index: int) -> _CData: ...  # borrowed from the block
     def key(self, index: int) -> str: ...
     def shard(self, index: int) -> str: ...
 
@@ -65,6 +78,38 @@ class Sample(Mapping[str, memoryview]):
     def to_dict(self) -> dict[str, bytes]:
         """A copy: field name -> bytes."""
         return {name: bytes(view) for name, view in self.items()}
+
+    def array(self, name: str, kind: str | None = None) -> NDArray[Any]:
+        """A field decoded to a NumPy array: sample.array("x.npy"), sample.array("png").
+
+        kind: what it becomes where its suffix does not say it: sample.array("jpg", "image/l8"),
+        sample.array("embedding", "npy"), as the option decode has it.
+        """
+        if name not in self._schema:
+            raise KeyError(name)
+        batch = self._batch({"decode": name if kind is None else f"{name}:{kind}"})
+        array: NDArray[Any] = checked_array(batch.column(name)).numpy()[0, ...]
+        return array
+
+    def decode(self, decode: str = "auto", **options: Unpack[DecodeOptions]) -> dict[str, Any]:
+        """The decoded fields: field name -> array, number, text, object or bytes.
+
+            sample.decode()                          # every field, as its suffix says
+            sample.decode("jpg:image/rgb8, cls")     # as the option decode has it
+
+        options: missing, max_decoded, and seed, the key of random crops and flips.
+        """
+        batch = self._batch({"decode": decode, **option_texts(options)})
+        return {name: values[0] for name, values in batch.items()}
+
+    def _batch(self, texts: dict[str, str]) -> Batch:
+        """A batch of this sample alone."""
+        samples = ffi.new("shf_sample *[]", [self._block.native(self._index)])
+        holder = new_holder()
+        error = ffi.new("shf_error *")
+        if lib.shf_batch_make(holder, samples, 1, native_options(texts), error):
+            raise error_from(error)
+        return Batch.received(holder, texts)
 
     def __getitem__(self, name: str) -> memoryview:
         at = self._field + self._schema[name]
@@ -139,6 +184,11 @@ class _CopiedBlock:
         self.buffers = [0] * len(fields)
         self.stops = list(accumulate(map(len, fields.values())))
         self.starts = [0, *self.stops]
+
+    def native(self, index: int) -> _CData:
+        raise UsageError(
+            "a sample that was pickled cannot be decoded; help: decode it before, and pickle that"
+        )
 
     def key(self, index: int) -> str:
         return self._key

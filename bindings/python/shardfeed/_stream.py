@@ -5,45 +5,36 @@ from __future__ import annotations
 import os
 import re
 from _thread import get_ident
+from abc import ABC, abstractmethod
 from operator import length_hint
-from threading import Lock, RLock
-from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakSet
 
-from ._block import BlockReader
-from ._errors import (
-    Error,
-    ForkedError,
-    TimeoutError,
-    UsageError,
-    error_from,
-)
-from ._log import LogTarget, log_to_logging
-from ._native import ffi, lib
+from ._batch import Batch
+from ._errors import Error, ForkedError, UsageError
+from ._hooks import checked_hooks
+from ._log import log_to_logging
+from ._open_stream import BatchStream, BlockStream, stat_names
 from ._options import native_options, option_default, option_texts
 from ._recipe import Recipe
-from ._urls import native_urls, redacted, url_list
+from ._sample import Sample
+from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from typing_extensions import Self, TypeAlias, Unpack
 
     from ._block import Block
+    from ._hooks import Hook
     from ._log import Log
-    from ._native import StreamOptions, _CData
-    from ._sample import Sample
+    from ._native import BatchOptions, StreamOptions
     from ._urls import URLs
 
     Duration: TypeAlias = float | str | None
 
-# The longest time that one call into the library waits. Python runs signal handlers only between
-# such calls, so this is how long Ctrl-C may take.
-_WAIT = 0.05
-
-# How many counters there may be; most numbers have no name.
-_MAX_STATS = 256
+_T = TypeVar("_T", Sample, Batch)
+_Opened = TypeVar("_Opened", BlockStream, BatchStream)
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -58,189 +49,44 @@ def _seconds(timeout: Duration) -> float:
     return float(number) * _SECONDS[unit]
 
 
-# ---- One open stream of the library -------------------------------------------------------------
-
-
-class _OpenStream:
-    """A shf_stream and what has to live as long as it.
-
-    Python raises KeyboardInterrupt (or what another signal handler raises) after any call of any
-    function, before 3.11 even after any bytecode. What a call of the library delivers is therefore
-    received by a holder that has its destructor before the call, and is kept in an attribute until
-    it is stored elsewhere by one statement without a call in it: no sample is lost or comes twice.
-    """
-
-    __slots__ = (
-        "_error",
-        "_final_stats",
-        "_handle",
-        "_log",
-        "_pointer_lock",
-        "_reader",
-        "_received",
-        "_stream",
-        "_timeout",
-        "caller",
-        "closing",
-        "epoch_samples",
-        "fetched",
-        "lock",
-        "over",
-        "pid",
-    )
-
-    def __init__(
-        self, urls: list[str], texts: dict[str, str], timeout: float, log: Log | None
-    ) -> None:
-        self.pid = os.getpid()
-        self.over = False  # after the end, an error or cancel() there is nothing more to come
-        self.lock = Lock()  # held for fetch() and close_now(),
-        self.caller = 0  # by this thread
-        self.closing = False
-        self.fetched: tuple[Block, list[Sample]] | None = None
-        self._timeout = timeout
-        wait = min(_WAIT, timeout or _WAIT)
-        self._received: _CData | None = None
-        self._reader = BlockReader()
-        self._pointer_lock = RLock()  # held for calls that any thread may make
-        self._final_stats: dict[str, int] = {}
-        self._error = ffi.new("shf_error *")
-
-        native = native_options({**texts, "timeout": f"{max(round(wait * 1e9), 1)}ns"})
-        self._log = None if log is None else LogTarget(log)
-        self._handle = ffi.new_handle(self._log)
-        if log is not None:
-            lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, self._handle)
-        array, keep = native_urls(urls)
-        self._stream: _CData | None = ffi.gc(ffi.new("shf_stream **"), lib.python_close_stream)
-        if lib.shf_stream_open(self._stream, array, len(keep), native, self._error):
-            raise error_from(self._error)
-        self.epoch_samples = self._stat(self._stream[0], lib.SHF_STAT_EPOCH_SAMPLES)
-
-    def fetch(self, max_samples: int) -> bool:
-        """Makes `fetched` the next block, unless it still is one. False at the end."""
-        if self.fetched is not None:
-            return True
-        start = monotonic()
-        if self._received is None:
-            self._received = ffi.gc(ffi.new("shf_block **"), lib.python_unref_block)
-        received = self._received
-        while not received[0]:
-            if self._stream is None:
-                raise UsageError("the stream is closed")
-            result = lib.shf_stream_next_block(self._stream[0], max_samples, received, self._error)
-            if self._log is not None:
-                self._log.raise_exception()
-            if result == lib.SHF_E_TIMEOUT:
-                if self._timeout and monotonic() - start >= self._timeout:
-                    raise TimeoutError(
-                        f"no sample came within {self._timeout:g} s; help: call next() again to "
-                        "wait on, or raise timeout"
-                    )
-            elif result == lib.SHF_END:
-                self.over = True
-                return False
-            elif result != lib.SHF_OK:
-                self.over = True
-                raise error_from(self._error)
-        self.fetched = self._reader.read(received, received[0])
-        self._received = None
-        return True
-
-    def cancel(self) -> None:
-        self.over = True
-        with self._pointer_lock:
-            if self._stream is not None:
-                lib.shf_stream_cancel(self._stream[0])
-
-    def stats(self) -> dict[str, int]:
-        with self._pointer_lock:
-            if self._stream is None:
-                return dict(self._final_stats)
-            stream = self._stream[0]
-            return {name: self._stat(stream, number) for number, name in _stat_names()}
-
-    @staticmethod
-    def _stat(stream: _CData, number: int) -> int:
-        value = ffi.new("uint64_t *")
-        lib.shf_stream_stat(stream, number, value)
-        return int(value[0])
-
-    def close(self) -> None:
-        """Closes the stream. A fetch() of another thread is ended first; if this thread is inside
-        fetch() (its log function or a signal handler closes), it is told to close after that.
-        """
-        self.closing = True
-        self.cancel()
-        if self.caller != get_ident():
-            self.close_now()
-
-    def close_now(self) -> None:
-        caller = get_ident()
-        with self.lock:
-            self.caller = caller
-            try:
-                with self._pointer_lock:
-                    self._final_stats = self.stats()
-                    stream, self._stream = self._stream, None
-                if stream is not None:
-                    ffi.release(stream)  # closes it; no view leads to this pointer
-            finally:
-                self.caller = 0
-
-
-_STAT_NAMES: list[tuple[int, str]] = []
-
-
-def _stat_names() -> list[tuple[int, str]]:
-    if not _STAT_NAMES:
-        names = [(number, lib.shf_stat_name(number)) for number in range(_MAX_STATS)]
-        _STAT_NAMES[:] = [(number, ffi.string(name).decode()) for number, name in names if name]
-    return _STAT_NAMES
-
-
 # ---- Iterators ----------------------------------------------------------------------------------
 
 _ENDLESS = -1
 
 # Iterators of this process. A forked child must not go on with them.
-_iterators: WeakSet[SampleIterator] = WeakSet()
+_iterators: WeakSet[SampleIterator | BatchIterator] = WeakSet()
 
 
-class SampleIterator:
-    """One epoch of a stream. Made by iter(stream).
+class _EpochIterator(ABC, Generic[_Opened, _T]):
+    """One epoch of a stream.
 
-    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, without a
-    sample lost, and every other error of the library comes again. Nothing turns into a silent end.
+    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, with
+    nothing lost, and every other error of the library comes again. Nothing turns into a silent end.
     """
 
-    __slots__ = ("__weakref__", "_block", "_left", "_ready", "_refusal", "_source")
+    __slots__ = ("__weakref__", "_left", "_refusal", "_source")
 
-    def __init__(self, source: _OpenStream, samples: int, previous: SampleIterator | None) -> None:
-        self._source: _OpenStream | None = source
-        self._left = samples  # to be fetched, or _ENDLESS
+    def __init__(self, source: _Opened, left: int) -> None:
+        self._source: _Opened | None = source
+        self._left = left  # to be fetched, or _ENDLESS
         self._refusal: Error | None = None  # why this iterator does not go on
-        self._block: Block | None = None
-        self._ready: Iterator[Sample] = iter([])  # samples of the block
-        if previous is not None and previous._source is source:
-            # The same stream goes on: what the last epoch left comes first.
-            self._block, previous._block = previous._block, None
-            self._ready, previous._ready = previous._ready, self._ready
-            if samples != _ENDLESS:
-                self._left -= length_hint(self._ready)
-        _iterators.add(self)
 
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Sample:
-        while True:
-            for sample in self._ready:
-                return sample
-            self._fill()
+    @abstractmethod
+    def __next__(self) -> _T: ...
+
+    @abstractmethod
+    def _take(self) -> None:
+        """Fetches what comes next; at the end, makes this iterator one at its end."""
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """Drops what was fetched."""
 
     def _fill(self) -> None:
-        """Makes the samples of the next block ready. StopIteration at the end."""
+        """Makes what comes next ready. StopIteration at the end."""
         source = self._source
         if source is None:
             if self._refusal is not None:
@@ -253,16 +99,51 @@ class SampleIterator:
             with source.lock:
                 source.caller = caller
                 try:
-                    self._take_block(source)
+                    self._take()
                 finally:
                     source.caller = 0
         finally:
             if source.closing:
                 source.close_now()
 
-    def _take_block(self, source: _OpenStream) -> None:
-        """Makes the next block the current one; at the end, makes this iterator one at its end."""
-        if length_hint(self._ready):
+    def refuse(self, refusal: Error) -> None:
+        """Makes next() raise this from now on, unless the iterator is at its end."""
+        if self._source is not None:
+            self._refusal = refusal
+            self._source = None
+            self._drop()
+
+
+class SampleIterator(_EpochIterator[BlockStream, Sample]):
+    """The samples of one epoch of a stream. Made by iter(stream).
+
+    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, without a
+    sample lost, and every other error of the library comes again. Nothing turns into a silent end.
+    """
+
+    __slots__ = ("_block", "_ready")
+
+    def __init__(self, source: BlockStream, samples: int, previous: object) -> None:
+        super().__init__(source, samples)
+        self._block: Block | None = None
+        self._ready: Iterator[Sample] = iter([])  # samples of the block
+        if isinstance(previous, SampleIterator) and previous._source is source:
+            # The same stream goes on: what the last epoch left comes first.
+            self._block, previous._block = previous._block, None
+            self._ready, previous._ready = previous._ready, self._ready
+            if samples != _ENDLESS:
+                self._left -= length_hint(self._ready)
+        _iterators.add(self)
+
+    def __next__(self) -> Sample:
+        while True:
+            for sample in self._ready:
+                return sample
+            self._fill()
+
+    def _take(self) -> None:
+        source = self._source
+        if length_hint(self._ready) or source is None:
             return  # another thread was quicker
         if self._block is not None:
             self._block.cool()
@@ -280,20 +161,67 @@ class SampleIterator:
         ready = iter(samples)
         self._block, self._left, self._ready, source.fetched = block, left, ready, None
 
-    def _refuse(self, refusal: Error) -> None:
-        """Makes next() raise this from now on, unless the iterator is at its end."""
-        if self._source is not None:
-            self._refusal = refusal
+    def _drop(self) -> None:
+        self._ready = iter([])
+        if self._block is not None:
+            self._block.cool()
+            self._block = None
+
+
+class BatchIterator(_EpochIterator[BatchStream, Batch]):
+    """The batches of one epoch of a stream. Made by stream.batches().
+
+    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, without a
+    batch lost, and every other error of the library comes again. Nothing turns into a silent end.
+    """
+
+    __slots__ = ("_hooks", "_ready")
+
+    def __init__(
+        self, source: BatchStream, batches: int, previous: object, hooks: Mapping[str, Hook]
+    ) -> None:
+        super().__init__(source, batches)
+        self._hooks = hooks
+        self._ready: Batch | None = None
+        if isinstance(previous, BatchIterator) and previous._source is source:
+            # What an interrupt kept from the last epoch comes first.
+            self._ready, previous._ready = previous._ready, None
+            if batches != _ENDLESS and self._ready is not None:
+                self._left -= 1
+        _iterators.add(self)
+
+    def __next__(self) -> Batch:
+        while True:
+            batch, self._ready = self._ready, None
+            if batch is not None:
+                return batch
+            self._fill()
+
+    def _take(self) -> None:
+        source = self._source
+        if self._ready is not None or source is None:
+            return  # another thread was quicker
+        if self._left == 0:
             self._source = None
-            self._ready = iter([])
-            if self._block is not None:
-                self._block.cool()
-                self._block = None
+            return
+        if not source.fetch():
+            source.closing = True
+            self._source = None
+            return
+        batch = source.fetched
+        assert batch is not None
+        if self._hooks:
+            batch.use_hooks(self._hooks)
+        left = self._left if self._left == _ENDLESS else self._left - 1
+        self._ready, self._left, source.fetched = batch, left, None
+
+    def _drop(self) -> None:
+        self._ready = None
 
 
 def _refuse_in_child() -> None:
     for iterator in list(_iterators):
-        iterator._refuse(
+        iterator.refuse(
             ForkedError(
                 "this iterator belongs to the parent process; help: call iter(stream) in the child"
             )
@@ -301,6 +229,10 @@ def _refuse_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_refuse_in_child)
+
+
+# What batches() takes beside the options of its stream.
+_BATCH_OPTIONS = {"decode", "last", "ragged", "missing", "decode_threads", "max_decoded"}
 
 
 # ---- Stream -------------------------------------------------------------------------------------
@@ -326,6 +258,10 @@ class Stream(Recipe):
     an epoch goes on where the last one stopped. With epochs=0 an iterator has no end, and the next
     one goes on where it stopped. A stream has one active iterator: iter(stream) ends the last one.
 
+    stream.batches() gives batches instead, decoded by threads of the library: Stream(urls,
+    batch=256, decode="jpg:image/rgb8, cls:int").batches(). iter(stream) gives samples whether or
+    not there is the option batch.
+
     A Stream is a recipe. It can be pickled, and used in a forked process, where the next
     iter(stream) opens the shards again. An iterator cannot: it raises ForkedError.
     """
@@ -347,18 +283,21 @@ class Stream(Recipe):
         self._goes_on = self._epochs == 0 or self._number("epoch_samples") > 0
         self._next_epoch = self._number("epoch")
         self._closed = False
-        self._iterator: SampleIterator | None = None
+        self._iterator: SampleIterator | BatchIterator | None = None
         # Opening starts no thread and opens no shard, but finds what is wrong with the arguments.
-        self._source: _OpenStream | None = self._open()
+        self._source: BlockStream | BatchStream | None = (
+            self._open(BatchStream, self._options)
+            if self._number("batch")
+            else self._open(BlockStream, self._options)
+        )
 
     def _number(self, option: str) -> int:
         return int(self._options.get(option) or option_default(option))
 
-    def _open(self) -> _OpenStream:
-        texts = {**self._options, "epoch": str(self._next_epoch)}
+    def _open(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
         if self._goes_on:
-            texts["epochs"] = "0"
-        return _OpenStream(self._urls, texts, self._timeout, self._log)
+            texts = {**texts, "epochs": "0"}
+        return kind(self._urls, texts, self._next_epoch, self._timeout, self._log)
 
     def _leave_parent(self) -> None:
         """In a forked child, lets go of what belongs to the parent."""
@@ -366,22 +305,89 @@ class Stream(Recipe):
             self._source = self._iterator = None
 
     def __iter__(self) -> SampleIterator:
-        if self._closed:
-            raise UsageError("the stream is closed")
-        self._leave_parent()
-        previous, source = self._iterator, self._source
-        if source is not None and previous is not None and (source.over or not self._goes_on):
-            self._source = None
-            source.close()
-            source = None
-        if source is None:
-            source = self._source = self._open()
-        self._next_epoch += max(self._epochs, 1)
+        previous = self._iterator
+        source = self._begin_epoch(BlockStream, {**self._options, "batch": "0"})
         samples = source.epoch_samples * self._epochs if source.epoch_samples else 0
         self._iterator = SampleIterator(source, samples or _ENDLESS, previous)
         if previous is not None:
-            previous._refuse(UsageError("iter(stream) was called again, which ended this iterator"))
+            previous.refuse(UsageError("iter(stream) was called again, which ended this iterator"))
         return self._iterator
+
+    def batches(
+        self,
+        batch: int | str | None = None,
+        *,
+        hooks: Mapping[str, Hook | str] | None = None,
+        **options: Unpack[BatchOptions],
+    ) -> BatchIterator:
+        """The batches of the next epoch: `batch` samples at a time, decoded.
+
+            for batch in stream.batches(256, decode="jpg:image/rgb8/resize=64x64, cls:int"):
+                images, labels = batch["jpg"], batch["cls"]    # NumPy arrays
+
+        batch, options: decode, last, ragged, missing, decode_threads and max_decoded; those that
+        are not given are those of the stream.
+
+        hooks: functions for fields that the library takes as bytes, by field or suffix, called in
+        the thread that asks for the column: {"flac": decode_flac} makes batch["flac"] a list of
+        what decode_flac made of the bytes of each row. {"pyd": "pickle"} unpickles, which can run
+        any program that a shard brings; in secure mode it is refused.
+
+        With epoch_samples, an epoch has as many whole batches as hold those samples (with
+        last="drop": as go into them), the same number for every rank and worker.
+        """
+        texts = {**self._options, **option_texts(options)}
+        unexpected = sorted(set(options) - _BATCH_OPTIONS)
+        if unexpected:
+            raise TypeError(f'batches() takes no option "{unexpected[0]}"; help: give it to Stream')
+        if batch is not None:
+            texts.update(option_texts({"batch": batch}))
+        native_options(texts)  # refuses bad values before the next lines use them
+        size = int(texts.get("batch", "0"))
+        if size == 0:
+            raise UsageError("how many samples are a batch? help: batches(256), or Stream(batch=)")
+        checked = checked_hooks(hooks, texts)
+        count = self._batches_of_an_epoch(size, texts)
+        previous = self._iterator
+        source = self._begin_epoch(BatchStream, texts)
+        self._iterator = BatchIterator(source, count, previous, checked)
+        if previous is not None:
+            previous.refuse(UsageError("batches() was called again, which ended this iterator"))
+        return self._iterator
+
+    def _batches_of_an_epoch(self, size: int, texts: Mapping[str, str]) -> int:
+        total = self._number("epoch_samples")
+        if total == 0 or self._epochs == 0:
+            return _ENDLESS
+        # The smallest share, so that no rank has a batch more than another.
+        share = total // (self._number("world_size") * self._number("num_workers"))
+        samples = share * self._epochs
+        count = samples // size if texts.get("last") == "drop" else -(-samples // size)
+        if count == 0:
+            raise UsageError(
+                f"an epoch of {samples} samples has no batch of {size}; help: raise epoch_samples, "
+                "or lower batch"
+            )
+        return count
+
+    def _begin_epoch(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
+        """The open stream that the next epoch comes from."""
+        if self._closed:
+            raise UsageError("the stream is closed")
+        self._leave_parent()
+        source = self._source
+        used = self._iterator is not None and source is not None
+        if isinstance(source, kind) and not (used and (source.over or not self._goes_on)):
+            wanted = {**texts, "epochs": "0"} if self._goes_on else texts
+            if source.texts == wanted:
+                self._next_epoch += max(self._epochs, 1)
+                return source
+        if source is not None:
+            self._source = None
+            source.close()
+        opened = self._source = self._open(kind, texts)
+        self._next_epoch += max(self._epochs, 1)
+        return opened
 
     def cancel(self) -> None:
         """Makes the iterator, also one that waits in another thread, raise CancelledError.
@@ -399,13 +405,13 @@ class Stream(Recipe):
         if self._source is not None:
             self._source.close()
         if self._iterator is not None:
-            self._iterator._refuse(UsageError("the stream is closed"))
+            self._iterator.refuse(UsageError("the stream is closed"))
 
     def stats(self) -> dict[str, int]:
         """Counters of the epoch that runs or ran last, by name: "samples", "skipped_shards", ..."""
         self._leave_parent()
         if self._source is None:
-            return {name: 0 for _, name in _stat_names()}
+            return {name: 0 for _, name in stat_names()}
         return self._source.stats()
 
     @property

@@ -1,0 +1,78 @@
+"""Hooks: functions of the user that make objects of the bytes of a field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._errors import UsageError
+from ._urls import expand_urls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from typing_extensions import TypeAlias
+
+    Hook: TypeAlias = Callable[[bytes], Any]
+
+
+def _unpickle(data: bytes) -> Any:
+    import pickle
+
+    return pickle.loads(data)
+
+
+# Those that have a name. They are not chosen by a suffix, because bytes of a shard that are
+# unpickled may run any program.
+_NAMED: dict[str, Hook] = {"pickle": _unpickle}
+
+
+def checked_hooks(
+    hooks: Mapping[str, Hook | str] | None, options: Mapping[str, str]
+) -> dict[str, Hook]:
+    """Field or suffix -> function. UsageError for a hook that is unknown or not secure."""
+    checked: dict[str, Hook] = {}
+    for field, hook in (hooks or {}).items():
+        if not isinstance(hook, str):
+            checked[field] = hook
+        elif hook not in _NAMED:
+            raise UsageError(
+                f'hooks: unknown hook "{hook}" of the field "{field}"; help: give a function that '
+                f"takes bytes, or one of {', '.join(_NAMED)}"
+            )
+        elif _is_secure(options):
+            raise UsageError(
+                f'hooks: "{hook}" of the field "{field}" can run any program that a shard brings, '
+                "and is refused in secure mode; help: secure mode comes from the option secure or "
+                "from SHARDFEED_SECURE=1 in the environment"
+            )
+        else:
+            checked[field] = _NAMED[hook]
+    return checked
+
+
+def _is_secure(options: Mapping[str, str]) -> bool:
+    # The library says it, so that there is one rule: a command is refused, and not started here.
+    try:
+        expand_urls("pipe:true", secure=options.get("secure", "false"))
+    except UsageError:
+        return True
+    return False
+
+
+def hooks_of_columns(hooks: Mapping[str, Hook], names: Iterable[str]) -> dict[str, Hook]:
+    """Column -> its hook: that of the whole name, or that of the last suffix."""
+    listed = list(names)
+    chosen: dict[str, Hook] = {}
+    unused = set(hooks)
+    for name in listed:
+        for field in (name, name.rpartition(".")[2]):
+            if field in hooks:
+                chosen[name] = hooks[field]
+                unused.discard(field)
+                break
+    if unused:
+        raise UsageError(
+            f"hooks: no column is called {' or '.join(map(repr, sorted(unused)))}, or has that "
+            f"suffix; help: the columns are {', '.join(map(repr, listed))}"
+        )
+    return chosen

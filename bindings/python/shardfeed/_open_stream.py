@@ -1,0 +1,207 @@
+"""Open streams of the library: one epoch after another of samples, or of batches."""
+
+from __future__ import annotations
+
+import os
+from _thread import get_ident
+from abc import ABC, abstractmethod
+from threading import Lock, RLock
+from time import monotonic
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ._batch import Batch, new_holder
+from ._block import BlockReader
+from ._errors import TimeoutError, UsageError, error_from
+from ._log import LogTarget
+from ._native import ffi, lib
+from ._options import native_options
+from ._urls import native_urls
+
+if TYPE_CHECKING:
+    from ._block import Block
+    from ._log import Log
+    from ._native import _CData
+    from ._sample import Sample
+
+_T = TypeVar("_T")
+
+# The longest time that one call into the library waits. Python runs signal handlers only between
+# such calls, so this is how long Ctrl-C may take.
+_WAIT = 0.05
+
+# How many counters there may be; most numbers have no name.
+_MAX_STATS = 256
+
+
+class OpenStream(ABC, Generic[_T]):
+    """A shf_stream and what has to live as long as it.
+
+    Python raises KeyboardInterrupt (or what another signal handler raises) after any call of any
+    function, before 3.11 even after any bytecode. What a call of the library delivers is therefore
+    received by a holder that has its destructor before the call, and is kept in an attribute until
+    it is stored elsewhere by one statement without a call in it: nothing is lost or comes twice.
+    """
+
+    _unit: str  # what next() gives
+
+    def __init__(
+        self, urls: list[str], texts: dict[str, str], epoch: int, timeout: float, log: Log | None
+    ) -> None:
+        self.pid = os.getpid()
+        self.texts = texts
+        self.over = False  # after the end, an error or cancel() there is nothing more to come
+        self.lock = Lock()  # held for fetch() and close_now(),
+        self.caller = 0  # by this thread
+        self.closing = False
+        self.fetched: _T | None = None
+        self._timeout = timeout
+        wait = min(_WAIT, timeout or _WAIT)
+        self._received: _CData | None = None
+        self._pointer_lock = RLock()  # held for calls that any thread may make
+        self._final_stats: dict[str, int] = {}
+        self._error = ffi.new("shf_error *")
+
+        own = {"epoch": str(epoch), "timeout": f"{max(round(wait * 1e9), 1)}ns"}
+        native = native_options({**texts, **own})
+        self._log = None if log is None else LogTarget(log)
+        self._handle = ffi.new_handle(self._log)
+        if log is not None:
+            lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, self._handle)
+        array, keep = native_urls(urls)
+        self._stream: _CData | None = ffi.gc(ffi.new("shf_stream **"), lib.python_close_stream)
+        if lib.shf_stream_open(self._stream, array, len(keep), native, self._error):
+            raise error_from(self._error)
+        self.epoch_samples = self._stat(self._stream[0], lib.SHF_STAT_EPOCH_SAMPLES)
+
+    @abstractmethod
+    def _new_holder(self) -> _CData:
+        """Where a call receives what comes next."""
+
+    @abstractmethod
+    def _next(self, stream: _CData, most: int, holder: _CData) -> int:
+        """Asks for what comes next, and gives the result of the call."""
+
+    @abstractmethod
+    def _taken(self, holder: _CData) -> _T:
+        """What the holder holds, as Python has it."""
+
+    def fetch(self, most: int = 0) -> bool:
+        """Makes `fetched` what comes next, unless it is still there. False at the end.
+
+        most: the largest number of samples in a block; 0 for as many as are convenient.
+        """
+        if self.fetched is not None:
+            return True
+        start = monotonic()
+        if self._received is None:
+            self._received = self._new_holder()
+        received = self._received
+        while not received[0]:
+            if self._stream is None:
+                raise UsageError("the stream is closed")
+            result = self._next(self._stream[0], most, received)
+            if self._log is not None:
+                self._log.raise_exception()
+            if result == lib.SHF_E_TIMEOUT:
+                if self._timeout and monotonic() - start >= self._timeout:
+                    raise TimeoutError(
+                        f"no {self._unit} came within {self._timeout:g} s; help: call next() again "
+                        "to wait on, or raise timeout"
+                    )
+            elif result == lib.SHF_END:
+                self.over = True
+                return False
+            elif result != lib.SHF_OK:
+                self.over = True
+                raise error_from(self._error)
+        self.fetched = self._taken(received)
+        self._received = None
+        return True
+
+    def cancel(self) -> None:
+        self.over = True
+        with self._pointer_lock:
+            if self._stream is not None:
+                lib.shf_stream_cancel(self._stream[0])
+
+    def stats(self) -> dict[str, int]:
+        with self._pointer_lock:
+            if self._stream is None:
+                return dict(self._final_stats)
+            stream = self._stream[0]
+            return {name: self._stat(stream, number) for number, name in stat_names()}
+
+    @staticmethod
+    def _stat(stream: _CData, number: int) -> int:
+        value = ffi.new("uint64_t *")
+        lib.shf_stream_stat(stream, number, value)
+        return int(value[0])
+
+    def close(self) -> None:
+        """Closes the stream. A fetch() of another thread is ended first; if this thread is inside
+        fetch() (its log function or a signal handler closes), it is told to close after that.
+        """
+        self.closing = True
+        self.cancel()
+        if self.caller != get_ident():
+            self.close_now()
+
+    def close_now(self) -> None:
+        caller = get_ident()
+        with self.lock:
+            self.caller = caller
+            try:
+                with self._pointer_lock:
+                    self._final_stats = self.stats()
+                    stream, self._stream = self._stream, None
+                if stream is not None:
+                    ffi.release(stream)  # closes it; no view leads to this pointer
+            finally:
+                self.caller = 0
+
+
+class BlockStream(OpenStream["tuple[Block, list[Sample]]"]):
+    """A stream of samples, many with each call."""
+
+    _unit = "sample"
+
+    def __init__(
+        self, urls: list[str], texts: dict[str, str], epoch: int, timeout: float, log: Log | None
+    ) -> None:
+        self._reader = BlockReader()
+        super().__init__(urls, texts, epoch, timeout, log)
+
+    def _new_holder(self) -> _CData:
+        return ffi.gc(ffi.new("shf_block **"), lib.python_unref_block)
+
+    def _next(self, stream: _CData, most: int, holder: _CData) -> int:
+        return lib.shf_stream_next_block(stream, most, holder, self._error)
+
+    def _taken(self, holder: _CData) -> tuple[Block, list[Sample]]:
+        return self._reader.read(holder, holder[0])
+
+
+class BatchStream(OpenStream[Batch]):
+    """A stream of batches."""
+
+    _unit = "batch"
+
+    def _new_holder(self) -> _CData:
+        return new_holder()
+
+    def _next(self, stream: _CData, most: int, holder: _CData) -> int:
+        return lib.shf_stream_next_batch(stream, holder, self._error)
+
+    def _taken(self, holder: _CData) -> Batch:
+        return Batch.received(holder, self.texts)
+
+
+_STAT_NAMES: list[tuple[int, str]] = []
+
+
+def stat_names() -> list[tuple[int, str]]:
+    """Number and name of each counter."""
+    if not _STAT_NAMES:
+        names = [(number, lib.shf_stat_name(number)) for number in range(_MAX_STATS)]
+        _STAT_NAMES[:] = [(number, ffi.string(name).decode()) for number, name in names if name]
+    return _STAT_NAMES
