@@ -17,6 +17,14 @@ WALKERS: Peers = (
     ("read(2)", ("read-member", "read")),
 )
 
+BATCH_PEERS: Peers = (
+    ("webds", ("webdataset",)),
+    ("loader", ("loader-2", "loader-0")),
+    ("wds-rs", ("rust-2", "rust")),
+    ("mlx", ("mlx-2", "mlx-1")),
+    ("limit", ("jpeg-all", "read")),
+)
+
 HEAD = (
     f"{'':34}{'samples/s':>12}{'data MB/s':>11}{'wall ms':>9}{'cpu ms':>9}{'proc ms':>9}"
     f"{'peak MB':>9}{'first ms':>9} |"
