@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -96,25 +97,35 @@ def _rust_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
         yield Row(name, label, command + corpus.shards, "labels" if objects else "batches")
 
 
-def _python_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
-    if tools.python is None:
-        return
+def _python_row(
+    tools: Tools,
+    corpus: Corpus,
+    name: str,
+    label: str,
+    reader: str,
+    options: Options,
+    counts: str = "batches",
+) -> Row:
     work = WORK[corpus.name]
-    script = [str(tools.python), str(HERE / "batch_readers.py")]
     common: Options = {"field": work.field, "batch": work.batch}
-    objects: Options = {"objects": "true"}
+    words = option_words(common | options)
+    shards = [str(litdata_folder(corpus))] if reader == "litdata" else corpus.shards
+    script = [str(tools.python), str(HERE / "batch_readers.py")]
+    return Row(name, label, [*script, reader, *words, *shards], counts)
 
-    def row(name: str, label: str, reader: str, options: Options, counts: str = "batches") -> Row:
-        words = option_words(common | options)
-        shards = [str(litdata_folder(corpus))] if reader == "litdata" else corpus.shards
-        return Row(name, label, [*script, reader, *words, *shards], counts)
 
+OBJECTS: Options = {"objects": "true"}
+
+
+def _peer_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
+    row = functools.partial(_python_row, tools, corpus)
+    field = WORK[corpus.name].field
     modules = tools.python_modules
     if "webdataset" in modules:
         yield row("webdataset", "webdataset", "webdataset", {})
-        if work.field == "json":
+        if field == "json":
             label = "webdataset, objects"
-            yield row("webdataset-objects", label, "webdataset", objects, "labels")
+            yield row("webdataset-objects", label, "webdataset", OBJECTS, "labels")
         elif "torch" in modules:
             for workers in (0, 2):
                 label = f"WebLoader, {workers} workers"
@@ -124,24 +135,31 @@ def _python_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
             label = f"litdata, own format, {workers} workers"
             yield row(f"litdata-{workers}", label, "litdata", {"workers": workers})
     for threads in (1, 2):
-        if "mlx.data" in modules and work.field != "json":
+        if "mlx.data" in modules and field != "json":
             yield row(f"mlx-{threads}", f"mlx-data, {threads} thr.", "mlx", {"threads": threads})
-        decodes = work.field != "jpg" or tools.spdl_decodes
-        if "spdl.io" in modules and decodes and (threads == 1 or work.field == "jpg"):
+        # Only decoding takes long enough for two threads of Python.
+        if "spdl.io" in modules and (tools.spdl_decodes if field == "jpg" else threads == 1):
             yield row(f"spdl-{threads}", f"spdl-io, {threads} thr.", "spdl", {"threads": threads})
-    if "shardfeed" in modules:
-        decode: Options = {"decode": work.decode}
-        for threads in (1, 2):
-            options = decode | {"decode_threads": threads}
-            yield row(f"py-{threads}", f"shardfeed Python, {threads} thr.", "shardfeed", options)
-        if work.field == "json":
-            label = "shardfeed Python, objects"
-            yield row("py-objects", label, "shardfeed", decode | objects, "labels")
+
+
+def _python_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
+    if "shardfeed" not in tools.python_modules:
+        return
+    row = functools.partial(_python_row, tools, corpus)
+    work = WORK[corpus.name]
+    decode: Options = {"decode": work.decode}
+    for threads in (1, 2):
+        options = decode | {"decode_threads": threads}
+        yield row(f"py-{threads}", f"shardfeed Python, {threads} thr.", "shardfeed", options)
+    if work.field == "json":
+        label = "shardfeed Python, objects"
+        yield row("py-objects", label, "shardfeed", decode | OBJECTS, "labels")
 
 
 READERS: dict[str, Callable[[Tools, Corpus], Iterator[Row]]] = {
     "c": _c_rows,
     "rust": _rust_rows,
+    "peers": _peer_rows,
     "python": _python_rows,
 }
 

@@ -65,7 +65,10 @@ def gather_tools(arguments: argparse.Namespace) -> Tools:
     tools = Tools(BUILT)
     # Not resolved: the link to the interpreter is what makes it that of its venv.
     python = (arguments.python or own_python(arguments.reinstall)).absolute()
-    modules = importable(python, ("shardfeed", "numpy", "PIL", *PEERS))
+    wanted = ["numpy", "PIL"]
+    wanted += ["shardfeed"] if "python" in arguments.reader else []
+    wanted += PEERS if "peers" in arguments.reader else []
+    modules = importable(python, tuple(wanted))
     if "c" in arguments.reader:
         compile_program("read_limit", [])
         try:
@@ -82,20 +85,19 @@ def gather_tools(arguments: argparse.Namespace) -> Tools:
         note(f"{python} has no NumPy or no Pillow; the photographs are left out")
         arguments.only.remove("photo")
     generate(arguments.only, arguments.scale, python)
-    if "python" in arguments.reader:
-        tools.python, tools.python_modules = python, modules
-        for module in ("shardfeed", *PEERS):
-            if module not in modules:
-                note(f"{python} cannot import {module}; its rows are left out")
-        if "spdl.io" in modules:
-            # Images need the shared libraries of FFmpeg, which the package does not bring.
-            code = "import spdl.io; spdl.io.decode_config()"
-            done = subprocess.run([str(python), "-c", code], check=False, capture_output=True)
-            tools.spdl_decodes = done.returncode == 0
-            if not tools.spdl_decodes:
-                note("spdl-io finds no FFmpeg; it decodes no photographs")
-        if "litdata" in modules:
-            write_litdata(python, arguments.only, arguments.scale)
+    tools.python, tools.python_modules = python, modules
+    for module in wanted:
+        if module not in modules:
+            note(f"{python} cannot import {module}; its rows are left out")
+    if "spdl.io" in modules:
+        # Images need the shared libraries of FFmpeg, which the package does not bring.
+        code = "import spdl.io; spdl.io.decode_config()"
+        done = subprocess.run([str(python), "-c", code], check=False, capture_output=True)
+        tools.spdl_decodes = done.returncode == 0
+        if not tools.spdl_decodes:
+            note("spdl-io finds no FFmpeg; it decodes no photographs")
+    if "litdata" in modules:
+        write_litdata(python, arguments.only, arguments.scale)
     return tools
 
 
@@ -141,7 +143,8 @@ def check_handing(python: Path, scale: float) -> Iterator[Verdict]:
 def run_checks(tools: Tools, scale: float, outcome: Outcome) -> list[Verdict]:
     if tools.python is None or "shardfeed" not in tools.python_modules:
         return []
-    generate(["npy4"], scale, tools.python)
+    if corpora.load("npy4", scale) is None:
+        return []
     verdicts: list[Verdict] = []
     print("## Handing over")
     try:

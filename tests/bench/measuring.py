@@ -78,7 +78,7 @@ def differences(result: Result, wanted: Result) -> str:
 
 
 def measure(
-    corpus: Corpus, rows: list[Row], repeat: int, mistake: Mistake
+    corpus: Corpus, rows: list[Row], repeat: int, short_rounds: int, mistake: Mistake
 ) -> tuple[dict[str, Result], dict[str, str]]:
     """The best run of each row, and what went wrong with rows that have none.
 
@@ -87,7 +87,7 @@ def measure(
     """
     best: dict[str, Result] = {}
     problems: dict[str, str] = {}
-    for round_number in range(repeat * SHORT_ROUNDS):
+    for round_number in range(repeat * short_rounds):
         for row in rows:
             if row.name in problems:
                 continue
@@ -153,7 +153,9 @@ def compare(names: Sequence[str], scale: float, repeat: int, comparison: Compari
         corpus = corpora.load(name, scale)
         assert corpus is not None
         rows = comparison.rows(corpus)
-        best, problems = measure(corpus, rows, repeat, comparison.mistake)
+        # Of small corpora only the counts mean something.
+        short_rounds = SHORT_ROUNDS if scale == 1 else 1
+        best, problems = measure(corpus, rows, repeat, short_rounds, comparison.mistake)
         outcome.failed = outcome.failed or bool(problems)
         labels = {row.name: row for row in rows}
         verdicts = list(comparison.judge(corpus, labels, best))
