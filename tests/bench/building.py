@@ -1,4 +1,4 @@
-"""Builds the measuring programs."""
+"""Builds the measuring programs, and the environment of the readers in Python."""
 
 from __future__ import annotations
 
@@ -76,3 +76,32 @@ def build_rust(crate: str) -> Path | None:
         note(f"cargo build failed; {crate} is left out")
         return None
     return BUILT / "rust/release" / crate
+
+
+def own_python(reinstall: bool) -> Path:
+    """The interpreter of tests/bench/.venv, which is made on first use."""
+    python = HERE / ".venv/bin/python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(HERE / ".venv")], check=True)
+        requirements = str(HERE / "requirements.txt")
+        subprocess.run([*pip_install(python), "-r", requirements], check=True)
+    missing = "shardfeed" not in importable(python, ("shardfeed",))
+    if (reinstall or missing) and (ROOT / "pyproject.toml").exists():
+        # The version does not change from one build to the next; pip would keep the old one.
+        uninstall = [str(python), "-m", "pip", "uninstall", "--quiet", "--yes", "shardfeed"]
+        subprocess.run(uninstall, check=False, stderr=subprocess.DEVNULL)
+        if subprocess.run([*pip_install(python), str(ROOT)], check=False).returncode != 0:
+            note("shardfeed's Python package could not be installed")
+    return python
+
+
+def pip_install(python: Path) -> list[str]:
+    return [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+
+
+def importable(python: Path, modules: tuple[str, ...]) -> frozenset[str]:
+    def works(module: str) -> bool:
+        command = [str(python), "-c", f"import {module}"]
+        return subprocess.run(command, cwd="/", check=False, capture_output=True).returncode == 0
+
+    return frozenset(filter(works, modules))

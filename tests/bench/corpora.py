@@ -25,7 +25,7 @@ from pathlib import Path
 DATA = Path(__file__).resolve().parent / "data"
 
 # Part of corpus.json: a corpus that an older generator wrote is written anew.
-GENERATION = 1
+GENERATION = 2
 
 # Readers read one byte out of each 4 KiB of a field, and add these bytes up.
 PAGE = 4096
@@ -36,7 +36,11 @@ Maker = Callable[[random.Random, int], Fields]
 
 @dataclasses.dataclass
 class Corpus:
-    """What is on disk; `bytes` and `checksum` are those of the members' data alone."""
+    """What is on disk; `bytes` and `checksum` are those of the members' data alone.
+
+    `labels` is the sum of the numbers in cls. The decoded bytes and their checksum are those of the
+    arrays that the other fields become; 0 where that is not measured.
+    """
 
     name: str
     shards: list[str]
@@ -46,6 +50,9 @@ class Corpus:
     checksum: int
     file_bytes: int
     largest_member: int
+    labels: int = 0
+    decoded_bytes: int = 0
+    decoded_checksum: int = 0
 
     @property
     def members(self) -> int:
@@ -54,11 +61,14 @@ class Corpus:
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How a corpus is made. `source` names the corpus that this one is the compressed form of."""
+    """How a corpus is made. `source` names the corpus that this one is the compressed form of;
+    `decode` gives the bytes of the array that a field becomes in a batch.
+    """
 
     samples: int
     shards: int
     make: Maker | None = None
+    decode: Callable[[bytes], bytes] | None = None
     source: str = ""
     suffix: str = ".tar"
 
@@ -152,10 +162,28 @@ def large_sample(rng: random.Random, _number: int) -> Fields:
     return [("bin", rng.randbytes(5_000_000))]
 
 
-# All of them together are 2.8 GB. The compressed corpora and the one they come from have four
-# shards, for the figures with two threads, and half as many samples as `small`.
+def photo_sample(rng: random.Random, number: int) -> Fields:
+    # Only this corpus needs NumPy and Pillow.
+    import photographs
+
+    return [("cls", label(rng)), ("jpg", photographs.photograph(number % photographs.COUNT))]
+
+
+def npy_array(field: bytes) -> bytes:
+    return field[len(NPY_HEAD) :]
+
+
+def pixels(field: bytes) -> bytes:
+    import photographs
+
+    return photographs.pixels_of(field)
+
+
+# All of them together are 3.6 GB. The compressed corpora and the one they come from have four
+# shards, for the figures with two threads, and half as many samples as `small`; npy4 and photo have
+# four, because the workers of other readers share a data set out by shards.
 RECIPES = {
-    "tiny": Recipe(100_000, 1, tiny_sample),
+    "tiny": Recipe(100_000, 1, tiny_sample, decode=bytes),
     "small": Recipe(60_000, 1, small_sample),
     "npy": Recipe(15_000, 1, npy_sample),
     "image": Recipe(4_500, 1, image_sample),
@@ -163,6 +191,8 @@ RECIPES = {
     "small4": Recipe(30_000, 4, small_sample),
     "small4-gz": Recipe(30_000, 4, source="small4", suffix=".tar.gz"),
     "small4-zst": Recipe(30_000, 4, source="small4", suffix=".tar.zst"),
+    "npy4": Recipe(15_000, 4, npy_sample, decode=npy_array),
+    "photo": Recipe(3_000, 4, photo_sample, decode=pixels),
 }
 
 
@@ -194,29 +224,34 @@ def huge_member(path: Path, size: int) -> None:
     temporary.replace(path)
 
 
-def _write_shard(path: Path, numbers: range, make: Maker) -> tuple[int, int, int, int]:
-    """Writes one shard; gives fields per sample, payload bytes, checksum and largest member."""
+def _write_shard(path: Path, numbers: range, recipe: Recipe, corpus: Corpus) -> None:
+    """Writes one shard, and adds what is in it to the corpus."""
+    assert recipe.make is not None
     rng = random.Random(f"{path.parent.name}/{path.name}")
-    payload = checksum = largest = count = 0
     temporary = path.with_suffix(".part")
     with temporary.open("wb", buffering=1 << 20) as out:
         for number in numbers:
-            fields = make(rng, number)
-            count = len(fields)
+            fields = recipe.make(rng, number)
+            corpus.fields = len(fields)
             for suffix, data in fields:
                 size = len(data)
                 out.write(tar_header(b"%09d.%s" % (number, suffix.encode()), size))
                 out.write(data)
                 out.write(bytes(-size % 512))
-                payload += size
-                largest = max(largest, size)
-                checksum += sum(data[::PAGE])
+                corpus.bytes += size
+                corpus.largest_member = max(corpus.largest_member, size)
+                corpus.checksum += sum(data[::PAGE])
+                if suffix == "cls":
+                    corpus.labels += int(data)
+                elif recipe.decode is not None:
+                    array = recipe.decode(data)
+                    corpus.decoded_bytes += len(array)
+                    corpus.decoded_checksum += sum(array[::PAGE])
         out.write(bytes(1024))
         out.flush()
         # Write-back of what was just generated would run into the first measurements.
         os.fsync(out.fileno())
     temporary.replace(path)
-    return count, payload, checksum, largest
 
 
 # ---- Compression ---------------------------------------------------------------------------------
@@ -323,11 +358,7 @@ def generate(name: str, scale: float = 1.0) -> Corpus:
     else:
         corpus = Corpus(name, [], samples, 0, 0, 0, 0, 0)
         for path, numbers in zip(shards, _parts(samples, recipe.shards), strict=True):
-            fields, payload, checksum, largest = _write_shard(path, numbers, recipe.make)
-            corpus.fields = fields
-            corpus.bytes += payload
-            corpus.checksum += checksum
-            corpus.largest_member = max(corpus.largest_member, largest)
+            _write_shard(path, numbers, recipe, corpus)
     corpus.shards = [str(path) for path in shards]
     corpus.file_bytes = sum(path.stat().st_size for path in shards)
     state = dataclasses.asdict(corpus) | {"generation": GENERATION}

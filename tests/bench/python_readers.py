@@ -12,13 +12,14 @@ each loop: a call of a function would cost as much as a tiny field.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import mmap
 import os
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,15 +29,20 @@ PAGE = 4096
 
 @dataclass
 class Counts:
-    """The result of one pass; 0 where a reader does not know the number."""
+    """The result of one pass; 0 where a reader does not know the number. `others`: what else it
+    measures.
+    """
 
     samples: int = 0
     members: int = 0
     bytes: int = 0
     checksum: int = 0
+    batches: int = 0
+    labels: int = 0
     first_seconds: float = 0.0
     engine_peak_bytes: int = 0
     start: float = field(default=0.0, repr=False)
+    others: dict[str, float] = field(default_factory=dict)
 
     def first(self) -> None:
         self.first_seconds = time.perf_counter() - self.start
@@ -188,38 +194,31 @@ def parse_options(words: Iterable[str]) -> dict[str, Any]:
     return options
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("reader", choices=READERS)
+def main(readers: Mapping[str, Callable[[], Reader]], description: str | None) -> int:
+    """Runs the reader that the command line names."""
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    parser.add_argument("reader", choices=readers)
     parser.add_argument("shards", nargs="+")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     options = parse_options(arguments.option)
-    read = READERS[arguments.reader]()
+    read = readers[arguments.reader]()
     counts = Counts()
     cpu_start = time.process_time()
     counts.start = time.perf_counter()
     read(arguments.shards, options, counts)
-    seconds = time.perf_counter() - counts.start
-    cpu_seconds = time.process_time() - cpu_start
-    print(
-        json.dumps(
-            {
-                "reader": arguments.reader,
-                "samples": counts.samples,
-                "members": counts.members,
-                "bytes": counts.bytes,
-                "checksum": counts.checksum,
-                "seconds": seconds,
-                "cpu_seconds": cpu_seconds,
-                "first_seconds": counts.first_seconds,
-                "peak_rss_bytes": peak_rss_bytes(),
-                "engine_peak_bytes": counts.engine_peak_bytes,
-            }
-        )
-    )
+    result = {
+        "reader": arguments.reader,
+        "seconds": time.perf_counter() - counts.start,
+        "cpu_seconds": time.process_time() - cpu_start,
+        "peak_rss_bytes": peak_rss_bytes(),
+    }
+    counted = dataclasses.asdict(counts)
+    del counted["start"]
+    others = counted.pop("others")
+    print(json.dumps(result | counted | others))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(READERS, __doc__))

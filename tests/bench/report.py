@@ -1,4 +1,4 @@
-"""The tables that run.py prints."""
+"""The tables that run.py and batches.py print."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from corpora import Corpus
 from rows import Row
 
 # Heading and the rows that it may stand for, the most telling one first.
-PEERS = (
+Peers = tuple[tuple[str, tuple[str, ...]], ...]
+WALKERS: Peers = (
     ("webds", ("webdataset",)),
     ("spdl", ("spdl",)),
     ("libarch", ("libarchive",)),
     ("bare", ("bare",)),
     ("read(2)", ("read-member", "read")),
+)
+
+BATCH_PEERS: Peers = (
+    ("webds", ("webdataset",)),
+    ("loader", ("loader-2", "loader-0")),
+    ("wds-rs", ("rust-2", "rust")),
+    ("mlx", ("mlx-2", "mlx-1")),
+    ("limit", ("jpeg-all", "read")),
 )
 
 HEAD = (
@@ -40,10 +49,11 @@ def table(
     rows: Sequence[Row],
     best: Mapping[str, Mapping[str, float]],
     problems: Mapping[str, str],
+    wanted: Peers,
 ) -> str:
     peers = [
         (heading, next(name for name in names if name in best))
-        for heading, names in PEERS
+        for heading, names in wanted
         if any(name in best for name in names)
     ]
     lines = [

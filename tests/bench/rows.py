@@ -14,6 +14,8 @@ HERE = Path(__file__).resolve().parent
 # within the noise of it.
 CHUNK = 256 * 1024
 
+# The corpora of run.py.
+WALKED = ("tiny", "small", "npy", "image", "large", "small4", "small4-gz", "small4-zst")
 COMPRESSED = ("small4-gz", "small4-zst")
 
 
@@ -23,9 +25,13 @@ class Tools:
 
     programs: Path
     shardfeed_walk: Path | None = None
+    shardfeed_batches: Path | None = None
+    jpeg_limit: Path | None = None
     rust_tar: Path | None = None
+    rust_webdataset: Path | None = None
     python: Path | None = None
     python_modules: frozenset[str] = frozenset()
+    spdl_decodes: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,8 @@ class Row:
     label: str
     command: list[str]
     # What the reader must report: "samples" (and members and bytes), "members" (and bytes), or
-    # "file" for those that only read.
+    # "file" for those that only read. In batches.py "batches" (labels and decoded bytes), "labels",
+    # or "pixels" for those that only decode.
     counts: str
 
     @property

@@ -5,9 +5,10 @@ A missed target is printed and never fails the run: machines and their neighbour
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from corpora import Corpus
 from rows import Row
 
 MEBI = 1 << 20
@@ -15,6 +16,7 @@ DEFAULT_MEMORY = 256 * MEBI
 MEMORY_SLACK = 64 * MEBI
 FIRST_SAMPLE_SECONDS = 0.005
 IMPORT_SECONDS = 0.100
+HANDING_SECONDS = 20e-6
 PLAN_SECONDS = 1.0
 PLAN_RSS = 100_000_000
 
@@ -70,26 +72,69 @@ RATIOS = (
     Ratio("small4-zst", "block-2", "block-1", 1.8),
 )
 
-GOAL_CORPUS, GOAL_ROW, GOAL_RATE = "tiny", "py", 600_000
+BATCH_RATIOS = (
+    Ratio("npy4", "py-2", "loader-0", 20),
+    Ratio("npy4", "py-2", "loader-2", 15),
+    Ratio("npy4", "py-2", "rust", 2.5),
+    Ratio("npy4", "py-2", "rust-2", 2.5),
+    Ratio("npy4", "py-2", "read", 0.5),
+    Ratio("npy4", "c-2", "read", 0.5),
+    Ratio("photo", "py-2", "mlx-2", 1),
+    Ratio("photo", "c-2", "jpeg-all", 0.95),
+    Ratio("photo", "py-2", "jpeg-all", 0.95),
+    Ratio("photo", "c-2", "c-1", 1.8),
+    Ratio("photo", "resized-2", "resized-1", 1.8),
+)
 
 
-def judge(
+@dataclass(frozen=True)
+class Goal:
+    """Row `row` of a corpus is to deliver so many samples a second."""
+
+    corpus: str
+    row: str
+    rate: float
+
+
+GOAL = Goal("tiny", "py", 600_000)
+BATCH_GOAL = Goal("tiny", "py-2", 1_000_000)
+
+
+def ratios(
+    wanted: Iterable[Ratio],
     corpus: str,
-    samples: int,
     rows: Mapping[str, Row],
     best: Mapping[str, Mapping[str, float]],
 ) -> Iterator[Verdict]:
-    """The verdicts on one corpus; rows that were not run have none."""
-    rate = {name: samples / result["seconds"] for name, result in best.items()}
-    for want in RATIOS:
-        if want.corpus == corpus and want.ours in rate and want.peer in rate:
-            got = rate[want.ours] / rate[want.peer]
+    """The verdicts on the ratios of one corpus; rows that were not run have none."""
+    for want in wanted:
+        if want.corpus == corpus and want.ours in best and want.peer in best:
+            got = best[want.peer]["seconds"] / best[want.ours]["seconds"]
             text = f"{rows[want.ours].label} / {rows[want.peer].label}"
             yield Verdict(text, f"{want.least:g}", f"{got:.2f}", got >= want.least)
-    if corpus == GOAL_CORPUS and GOAL_ROW in rate:
-        got = rate[GOAL_ROW]
-        text = f"{rows[GOAL_ROW].label}, samples/s (goal)"
-        yield Verdict(text, f"{GOAL_RATE:,}", f"{got:,.0f}", got >= GOAL_RATE)
+
+
+def goal(
+    wanted: Goal,
+    corpus: Corpus,
+    rows: Mapping[str, Row],
+    best: Mapping[str, Mapping[str, float]],
+) -> Iterator[Verdict]:
+    """The verdict on a rate, which is that of one machine."""
+    if corpus.name == wanted.corpus and wanted.row in best:
+        got = corpus.samples / best[wanted.row]["seconds"]
+        text = f"{rows[wanted.row].label}, samples/s (goal)"
+        yield Verdict(text, f"{wanted.rate:,}", f"{got:,.0f}", got >= wanted.rate)
+
+
+def judge(
+    corpus: Corpus,
+    rows: Mapping[str, Row],
+    best: Mapping[str, Mapping[str, float]],
+) -> Iterator[Verdict]:
+    """The verdicts on one corpus of run.py."""
+    yield from ratios(RATIOS, corpus.name, rows, best)
+    yield from goal(GOAL, corpus, rows, best)
     ours = [name for name in best if rows[name].ours]
     if ours:
         slowest = max(ours, key=lambda name: best[name]["first_seconds"])
@@ -98,17 +143,39 @@ def judge(
             best[slowest]["first_seconds"],
             FIRST_SAMPLE_SECONDS,
         )
-        largest = max(ours, key=lambda name: best[name]["peak_rss_bytes"])
-        yield at_most_bytes(
-            f"peak memory, largest: {rows[largest].label}",
-            best[largest]["peak_rss_bytes"],
-            DEFAULT_MEMORY + MEMORY_SLACK,
-        )
+        yield peak_memory(rows, best)
+
+
+def judge_batches(
+    corpus: Corpus,
+    rows: Mapping[str, Row],
+    best: Mapping[str, Mapping[str, float]],
+) -> Iterator[Verdict]:
+    """The verdicts on one corpus of batches.py."""
+    yield from ratios(BATCH_RATIOS, corpus.name, rows, best)
+    yield from goal(BATCH_GOAL, corpus, rows, best)
+    if any(rows[name].ours for name in best):
+        yield peak_memory(rows, best)
+
+
+def peak_memory(rows: Mapping[str, Row], best: Mapping[str, Mapping[str, float]]) -> Verdict:
+    """That of the hungriest row of ours, which has to be there."""
+    ours = [name for name in best if rows[name].ours]
+    largest = max(ours, key=lambda name: best[name]["peak_rss_bytes"])
+    return at_most_bytes(
+        f"peak memory, largest: {rows[largest].label}",
+        best[largest]["peak_rss_bytes"],
+        DEFAULT_MEMORY + MEMORY_SLACK,
+    )
 
 
 def at_most(text: str, seconds: float, limit: float) -> Verdict:
+    unit, scale = ("ms", 1e3) if limit >= 1e-3 else ("us", 1e6)
     return Verdict(
-        text, f"under {limit * 1e3:,.0f} ms", f"{seconds * 1e3:,.2f} ms", seconds < limit
+        text,
+        f"under {limit * scale:,.0f} {unit}",
+        f"{seconds * scale:,.2f} {unit}",
+        seconds < limit,
     )
 
 

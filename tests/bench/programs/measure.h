@@ -26,6 +26,8 @@ struct measure {
     uint64_t members;     /* 0 for readers that do not know members                   */
     uint64_t bytes;       /* of the members' data; of the files for plain read(2)     */
     uint64_t checksum;    /* sum of the bytes touched                                 */
+    uint64_t batches;     /* 0 for readers that do not make any                       */
+    uint64_t labels;      /* sum of the numbers in cls, where they are decoded        */
     uint64_t engine_peak; /* the library's own count of its payload memory; 0: none   */
 };
 
@@ -79,10 +81,10 @@ static inline uint64_t peak_rss_bytes(void) {
 
 static inline void measure_print(const struct measure* m, const char* reader) {
     printf("{\"reader\": \"%s\", \"samples\": %" PRIu64 ", \"members\": %" PRIu64
-           ", \"bytes\": %" PRIu64 ", \"checksum\": %" PRIu64
-           ", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"first_seconds\": %.6f"
+           ", \"bytes\": %" PRIu64 ", \"checksum\": %" PRIu64 ", \"batches\": %" PRIu64
+           ", \"labels\": %" PRIu64 ", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"first_seconds\": %.6f"
            ", \"peak_rss_bytes\": %" PRIu64 ", \"engine_peak_bytes\": %" PRIu64 "}\n",
-           reader, m->samples, m->members, m->bytes, m->checksum, m->seconds, m->cpu_seconds,
+           reader, m->samples, m->members, m->bytes, m->checksum, m->batches, m->labels, m->seconds, m->cpu_seconds,
            m->first, peak_rss_bytes(), m->engine_peak);
 }
 

@@ -11,13 +11,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "measure.h"
-
-#include <shardfeed.h>
-
-static int fail(int32_t code, const shf_error* error) {
-    fprintf(stderr, "%s: %s\n", error->message, shf_error_name(code));
-    return 1;
-}
+#include "stream_options.h"
 
 static void take(shf_sample* sample, struct measure* m) {
     shf_bytes data;
@@ -92,13 +86,6 @@ static int32_t plan(shf_stream* stream, struct measure* m, shf_error* error) {
     return rc == SHF_E_IO ? SHF_END : rc;
 }
 
-/* Sets one NAME=VALUE; the argument is cut in two. */
-static int32_t set(shf_options* options, char* argument, shf_error* error) {
-    char* equals = strchr(argument, '=');
-    *equals = '\0';
-    return shf_options_set(options, argument, equals + 1, error);
-}
-
 int main(int argc, char** argv) {
     static const struct {
         const char* name;
@@ -108,9 +95,8 @@ int main(int argc, char** argv) {
     size_t mode = 0;
     const size_t mode_count = sizeof modes / sizeof modes[0];
     while (argc > 1 && mode < mode_count && strcmp(argv[1], modes[mode].name) != 0) mode++;
-    int urls = 2;
-    while (urls < argc && strcmp(argv[urls], "--") != 0 && strchr(argv[urls], '=') != NULL) urls++;
-    if (mode == mode_count || urls + 1 >= argc || strcmp(argv[urls], "--") != 0) {
+    const int urls = first_url(argc, argv, 2);
+    if (mode == mode_count || urls == 0) {
         fprintf(stderr,
                 "usage: shardfeed_walk next|block|columns|plan [NAME=VALUE...] -- URL...\n");
         return 2;
@@ -119,18 +105,12 @@ int main(int argc, char** argv) {
     shf_error error = {0, 0, 0, ""};
     struct measure m;
     measure_start(&m);
-    shf_options* options = shf_options_new();
-    int32_t rc = SHF_OK;
-    for (int i = 2; i < urls && rc == SHF_OK; i++) rc = set(options, argv[i], &error);
     shf_stream* stream = NULL;
-    if (rc == SHF_OK)
-        rc = shf_stream_open(&stream, (const char* const*)(argv + urls + 1),
-                             (size_t)(argc - urls - 1), options, &error);
+    int32_t rc = open_stream(&stream, argc, argv, 2, urls, &error);
     if (rc != SHF_OK) return fail(rc, &error);
     rc = modes[mode].walk(stream, &m, &error);
     shf_stream_stat(stream, SHF_STAT_MEMORY_PEAK, &m.engine_peak);
     shf_stream_close(stream);
-    shf_options_free(options);
     measure_stop(&m);
     if (rc != SHF_END) return fail(rc, &error);
     measure_print(&m, argv[1]);
