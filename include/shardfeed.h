@@ -42,13 +42,14 @@
  *          goes on; every other error of a stream repeats.
  * Owns     Outputs are either "owned, release with X" or "borrowed from X". shf_bytes live as
  *          long as the sample or block they were taken from. Handles may be released in any order:
- *          samples and blocks outlive their stream. Releasing NULL is a no-op.
+ *          samples, blocks and batches outlive their stream. Releasing NULL is a no-op.
  * Threads  Library functions: any thread. An options object and a stream serve one thread at a
  *          time (it may be another one each time); a second concurrent call on a stream gets
  *          SHF_E_USAGE.
  *          shf_stream_cancel and shf_stream_stat may be called from any thread at any time before
- *          shf_stream_close. Samples and blocks are read-only: any number of threads. No thread
- *          is started before the first shf_stream_next or shf_stream_next_block.
+ *          shf_stream_close. Samples and blocks are read-only: any number of threads; the numbers
+ *          of a batch are its owner's to write to. No thread is started before the first
+ *          shf_stream_next, shf_stream_next_block or shf_stream_next_batch.
  * Fork     A stream belongs to the process that opened it. In a forked child its calls return
  *          SHF_E_FORKED; close only lets go of it. Samples and blocks taken before the fork stay
  *          readable in parent and child, and are released in each on its own.
@@ -198,10 +199,12 @@ typedef void *(*shf_alloc_fn)(void *ctx, size_t size, size_t alignment);
 typedef void (*shf_free_fn)(void *ctx, void *pointer, size_t size);
 
 /* Sets where payload bytes live, pinned memory for example. Both functions or none (NULL, NULL).
- * `ctx` and the functions must live until the stream is closed and its last sample is released.
- * Threads: `alloc` is called inside shf_stream_next and shf_stream_next_block, `release` inside
- * those, the release of a sample or block, and shf_stream_close; each stream calls them one at a
- * time until it is closed. Neither may call back into this library.
+ * `ctx` and the functions must live until the stream is closed and its last sample or batch is
+ * released.
+ * Threads: `alloc` is called inside shf_stream_next, shf_stream_next_block and
+ * shf_stream_next_batch, `release` inside those, the release of a sample, block or batch, and
+ * shf_stream_close; each stream calls them one at a time until it is closed. Neither may call back
+ * into this library.
  * Errors: a NULL from `alloc` becomes NOMEM. Since: 0.1 */
 void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_free_fn release,
                                void *ctx);
@@ -282,7 +285,7 @@ enum {
     SHF_STAT_CONSUMER_WAIT_NS = 18,  /* time next spent waiting for bytes                         */
     SHF_STAT_READER_WAIT_NS = 19,    /* time readers spent waiting for the consumer or memory     */
     SHF_STAT_EPOCH_SAMPLES = 20,     /* this consumer's share of the option epoch_samples, or 0   */
-    SHF_STAT_PASSED_OVER = 21,       /* samples without a field of a batch, under missing=skip    */
+    SHF_STAT_PASSED_OVER = 21,       /* lacked a field, or (auto) had one more: missing=skip   */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 
@@ -472,9 +475,10 @@ typedef struct shf_array {
 
 /* Delivers the next batch of a stream with the option "batch", which delivers nothing else: that
  * many samples, in the order in which shf_stream_next would deliver them; the last batch may have
- * fewer (option "last"). A sample that cannot be decoded is an error, or skipped under
- * on_error=skip_sample, and then the one after it takes its place. The first error ends the stream;
- * the batch that it falls into is not delivered.
+ * fewer (option "last"). A sample that cannot be decoded, or whose array is not of the shape of the
+ * first one of the stream (option "ragged"), is an error; unless on_error=raise it is skipped, and
+ * the one after it takes its place. The first error ends the stream; the batch that it falls into
+ * is not delivered.
  * Owns: *out is owned, release with shf_batch_unref.
  * Errors: as shf_stream_next; FORMAT (a field cannot be decoded, rows of unequal shape, a missing
  * field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one batch above memory), USAGE

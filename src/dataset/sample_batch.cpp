@@ -3,8 +3,10 @@
 #include "core/error.h"
 #include "dataset/parallel.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace shf {
 
@@ -25,12 +27,15 @@ BatchRef make_batch(std::span<Sample* const> samples, const Options& options,
         }
         for (DecodeWork& todo : builder.take_work()) work.push_back(todo);
     }
-    if (!fault) {
-        if (builder.rows() == 0)
-            throw Error(SHF_E_FORMAT, "none of the samples has all fields of the batch",
-                        "leave out a column of decode, or set missing=empty");
-        for (DecodeWork& todo : builder.close()) work.push_back(todo);
+    if (builder.rows() == 0) {
+        if (fault) throw Error(std::move(*fault));
+        throw Error(SHF_E_FORMAT, "none of the samples has all fields of the batch",
+                    "leave out a column of decode, or set missing=empty");
     }
+    for (DecodeWork& todo : builder.close()) work.push_back(todo);
+    std::sort(work.begin(), work.end(), [](const DecodeWork& a, const DecodeWork& b) {
+        return std::pair(a.row, a.column) < std::pair(b.row, b.column);
+    });
     for (const DecodeWork& todo : work) bytes += todo.type.bytes();
     std::mutex mutex;
     std::vector<std::unique_ptr<DecodeScratch>> scratches;  // those that no thread has

@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 
+#include <algorithm>
+
 namespace shf {
 
 const DTypeTraits& traits_of(DType dtype) {
@@ -17,21 +19,20 @@ const DTypeTraits& traits_of(DType dtype) {
 }
 
 uint64_t ArrayType::elements() const {
+    // Strides are products of some lengths, so an array without elements must have sound ones too.
     int64_t product = 1;
-    // Zero first: a row without elements may have large dimensions beside it.
-    for (const int64_t length : dimensions())
-        if (length == 0) return 0;
-    for (const int64_t length : dimensions())
-        if (length < 0 || __builtin_mul_overflow(product, length, &product))
+    bool empty = false;
+    for (const int64_t length : dimensions()) {
+        empty = empty || length == 0;
+        if (length < 0 || __builtin_mul_overflow(product, std::max<int64_t>(length, 1), &product) ||
+            product > INT64_MAX / 16)
             throw Error(SHF_E_LIMIT, "an array of shape " + text() + " has too many elements");
-    return static_cast<uint64_t>(product);
+    }
+    return empty ? 0 : static_cast<uint64_t>(product);
 }
 
 uint64_t ArrayType::bytes() const {
-    int64_t product = 0;
-    if (__builtin_mul_overflow(elements(), traits_of(dtype).size, &product))
-        throw Error(SHF_E_LIMIT, "an array of shape " + text() + " has too many bytes");
-    return static_cast<uint64_t>(product);
+    return elements() * traits_of(dtype).size;  // of 16 bytes at most
 }
 
 std::string ArrayType::text() const {

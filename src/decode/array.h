@@ -56,7 +56,7 @@ struct ArrayType {
     [[nodiscard]] std::span<const int64_t> dimensions() const {
         return std::span(shape).first(static_cast<size_t>(ndim));
     }
-    // Both throw Error(LIMIT) when that is no number of 63 bits.
+    // Both throw Error(LIMIT) when the bytes are no number of 63 bits.
     [[nodiscard]] uint64_t elements() const;
     [[nodiscard]] uint64_t bytes() const;
     [[nodiscard]] std::string text() const;  // "float32 (64, 64)"

@@ -1,5 +1,7 @@
 #include "decode/arrow.h"
 
+#include "core/error.h"
+
 #include <cstring>
 #include <memory>
 #include <string>
@@ -200,6 +202,19 @@ Node column_node(const BatchColumn& column, uint64_t rows) {
 }  // namespace
 
 void to_arrow(Batch& batch, void* array, void* schema) {
+    // Consumers believe that text is UTF-8.
+    for (const BatchColumn& column : batch.columns) {
+        if (!is_utf8(column.name))
+            throw Error(SHF_E_UNSUPPORTED,
+                        "a column's name is not UTF-8: \"" + escape(column.name) + "\"",
+                        "leave it out of decode");
+        const bool unchecked = column.name == key_column || column.name == url_column;
+        for (uint64_t row = 0; unchecked && row < batch.rows; ++row)
+            if (const std::string_view text = batch.text_of(column, row); !is_utf8(text))
+                throw Error(SHF_E_UNSUPPORTED,
+                            "a key or URL is not UTF-8: \"" + escape(text) + "\"",
+                            "Arrow has no text of other bytes; rename the members");
+    }
     Node root{.format = "+s",
               .name = {},
               .metadata = {},

@@ -32,23 +32,40 @@ Error placed(const Error& error, const Block& block, uint32_t sample, std::strin
 BatchBuilder::BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate)
     : plan_(plan), capacity_(capacity), allocate_(std::move(allocate)) {}
 
-StorageRef BatchBuilder::allocate(uint64_t bytes) const {
+StorageRef BatchBuilder::allocate(uint64_t bytes) {
     const uint64_t memory = plan_.options().memory;
-    if (bytes > memory)
+    if (bytes > memory || bytes_ > memory - bytes)
         throw BatchTooLarge(SHF_E_LIMIT,
-                            "a batch of " + std::to_string(capacity_) + " rows takes " +
-                                std::to_string(bytes) +
-                                " bytes for one column, more than memory=" + std::to_string(memory),
+                            "a batch of " + std::to_string(capacity_) + " rows takes more than " +
+                                "memory=" + std::to_string(memory),
                             "raise memory, or lower batch");
-    return allocate_(bytes);
+    StorageRef storage = allocate_(std::max<uint64_t>(bytes, 1));
+    bytes_ += storage->capacity;
+    return storage;
+}
+
+void BatchBuilder::drop(Growing& growing) {
+    if (growing.memory) bytes_ -= growing.memory->capacity;
+    growing = {};
 }
 
 void BatchBuilder::reserve(Growing& growing, uint64_t more, uint64_t guess) {
     const uint64_t capacity = growing.memory ? growing.memory->capacity : 0;
     if (growing.memory && more <= capacity - growing.used) return;
-    const uint64_t memory = std::max(growing.used + more, plan_.options().memory);
-    const uint64_t wanted = std::max({growing.used + more, 2 * capacity, guess, uint64_t{64}});
-    StorageRef larger = allocate(std::min(wanted, memory));
+    // What is there now goes.
+    const uint64_t memory = plan_.options().memory;
+    const uint64_t others = bytes_ - capacity;
+    const uint64_t room = memory > others ? memory - others : 0;
+    const uint64_t needed = growing.used + more;
+    const uint64_t wanted = std::max({needed, 2 * capacity, guess, uint64_t{64}});
+    bytes_ = others;
+    StorageRef larger;
+    try {
+        larger = allocate(std::max(needed, std::min(wanted, room)));
+    } catch (...) {
+        bytes_ += capacity;
+        throw;
+    }
     if (growing.used > 0) std::memcpy(larger->data, growing.memory->data, growing.used);
     growing.memory = std::move(larger);
 }
@@ -67,25 +84,15 @@ void BatchBuilder::append_bytes(Building& building, std::string_view bytes, uint
 
 void BatchBuilder::measure_column(size_t column, std::span<const uint8_t> field, uint64_t random) {
     const ColumnPlan& plan = plan_.columns()[column];
-    Building& building = columns_[column];
     const ArrayType type = measured_[column] = plan.decoder->measure(field, random);
-    if (!building.type) {
-        if (building.even) {
-            uint64_t bytes = 0;
-            if (__builtin_mul_overflow(type.bytes(), capacity_, &bytes)) bytes = UINT64_MAX;
-            building.values.memory = allocate(std::max<uint64_t>(bytes, 1));
-        }
-        building.type = type;
-        building.typed_by = rows_;
-        return;
-    }
-    if (building.even ? type == *building.type
-                      : type.dtype == building.type->dtype && type.ndim == building.type->ndim)
+    const bool even = columns_[column].even;
+    if (!plan.type || (even ? type == *plan.type
+                            : type.dtype == plan.type->dtype && type.ndim == plan.type->ndim))
         return;
     throw Error(SHF_E_FORMAT,
-                "an array " + type.text() + " in a batch that begins with " + building.type->text(),
-                building.even ? "ragged=pad and ragged=offsets take rows of unequal shape"
-                              : "rows of one column have one dtype and number of dimensions");
+                "an array " + type.text() + " in a column that begins with " + plan.type->text(),
+                even ? "ragged=pad and ragged=offsets take rows of unequal shape"
+                     : "rows of one column have one dtype and number of dimensions");
 }
 
 void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
@@ -107,12 +114,16 @@ void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan:
                        !is_utf8({reinterpret_cast<const char*>(field.data), field.size})) {
                 throw Error(SHF_E_FORMAT, "text that is not UTF-8", "take the field as bytes");
             }
-        } catch (const BatchTooLarge&) {
-            throw;
         } catch (const Error& error) {
             throw placed(error, block, sample, field.name);
         }
     }
+}
+
+void BatchBuilder::allocate_rows(size_t column, const ArrayType& type) {
+    uint64_t bytes = 0;
+    if (__builtin_mul_overflow(type.bytes(), capacity_, &bytes)) bytes = UINT64_MAX;
+    columns_[column].values.memory = allocate(bytes);
 }
 
 void BatchBuilder::add_empty(size_t column) {
@@ -129,10 +140,12 @@ void BatchBuilder::add_empty(size_t column) {
 
 // What a row that failed left behind goes.
 void BatchBuilder::forget_failed_row() {
-    for (Building& building : columns_) {
+    for (size_t c = 0; c < columns_.size(); ++c) {
+        Building& building = columns_[c];
         while (!building.empty_rows.empty() && building.empty_rows.back() >= rows_)
             building.empty_rows.pop_back();
-        if (building.type && building.typed_by == rows_) building.type.reset();
+        // The memory was for an array that it alone had.
+        if (building.even && !plan_.columns()[c].type) drop(building.values);
         if (building.even || building.waits) continue;
         building.offsets.used = (rows_ + 1) * sizeof(int64_t);
         building.values.used = static_cast<uint64_t>(
@@ -176,45 +189,55 @@ bool BatchBuilder::add(const Block& block, uint32_t sample) {
     measure(block, sample, fields, random);
     const size_t work = work_.size(), waiting = waiting_.size();
     try {
-        for (size_t c = 0; c < plans.size(); ++c) {
-            if (fields.number[c] < 0) {
-                add_empty(c);
-                continue;
-            }
-            Building& building = columns_[c];
-            const FieldView field = block.field_of(sample, static_cast<uint64_t>(fields.number[c]));
-            if (!plans[c].decoder) {
-                append_bytes(building, {reinterpret_cast<const char*>(field.data), field.size},
-                             plans[c].usual_bytes);
-                continue;
-            }
-            DecodeWork todo{.block = &block,
-                            .sample = sample,
-                            .column = static_cast<uint32_t>(c),
-                            .row = rows_,
-                            .field = static_cast<uint64_t>(fields.number[c]),
-                            .random = random,
-                            .type = measured_[c]};
-            if (building.waits) {
-                waiting_.push_back(todo);
-                continue;
-            }
-            const uint64_t bytes = todo.type.bytes();
-            todo.out = building.values.memory->data + rows_ * bytes;
-            if (plans[c].decoder->is_slow() || bytes > small_row)
-                work_.push_back(todo);
-            else
-                decode(todo, scratch_);
-        }
-        append_bytes(columns_[plans.size()], block.key_of(sample), 0);
-        append_bytes(columns_[plans.size() + 1], block.origins[block.origin[sample]]->url, 0);
+        write_row(block, sample, fields, random);
     } catch (...) {
         work_.resize(work);
         waiting_.resize(waiting);
         throw;
     }
+    for (size_t c = 0; c < plans.size(); ++c)
+        if (plans[c].decoder && fields.number[c] >= 0 && !plans[c].type)
+            plans[c].type = measured_[c];
     ++rows_;
     return true;
+}
+
+void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
+                             uint64_t random) {
+    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    for (size_t c = 0; c < plans.size(); ++c) {
+        if (fields.number[c] < 0) {
+            add_empty(c);
+            continue;
+        }
+        Building& building = columns_[c];
+        const FieldView field = block.field_of(sample, static_cast<uint64_t>(fields.number[c]));
+        if (!plans[c].decoder) {
+            append_bytes(building, {reinterpret_cast<const char*>(field.data), field.size},
+                         plans[c].usual_bytes);
+            continue;
+        }
+        DecodeWork todo{.block = &block,
+                        .sample = sample,
+                        .column = static_cast<uint32_t>(c),
+                        .row = rows_,
+                        .field = static_cast<uint64_t>(fields.number[c]),
+                        .random = random,
+                        .type = measured_[c]};
+        if (building.waits) {
+            waiting_.push_back(todo);
+            continue;
+        }
+        if (!building.values.memory) allocate_rows(c, todo.type);
+        const uint64_t bytes = todo.type.bytes();
+        todo.out = building.values.memory->data + rows_ * bytes;
+        if (plans[c].decoder->is_slow() || bytes > small_row)
+            work_.push_back(todo);
+        else
+            decode(todo, scratch_);
+    }
+    append_bytes(columns_[plans.size()], block.key_of(sample), 0);
+    append_bytes(columns_[plans.size() + 1], block.origins[block.origin[sample]]->url, 0);
 }
 
 void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const {
@@ -234,30 +257,24 @@ void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const 
     }
 }
 
-// Throws Error when no row of the batch, and of those before it, has a value.
-void BatchBuilder::settle_type(size_t column) {
-    ColumnPlan& plan = plan_.columns()[column];
-    Building& building = columns_[column];
-    if (!building.type && !plan.any_shape()) building.type = plan.decoder->measure({}, 0);
-    if (!building.type) building.type = plan.usual_type;
-    if (!building.type)
-        throw Error(SHF_E_FORMAT, "no sample of a batch has the field " + escape(plan.spec.name()) +
-                                      ", so it is not known what array that is");
-    plan.usual_type = building.type;
-    if (building.even && !building.values.memory)
-        building.values.memory = allocate(std::max<uint64_t>(rows_ * building.type->bytes(), 1));
-}
-
 std::vector<DecodeWork> BatchBuilder::close() {
     forget_failed_row();
     std::vector<DecodeWork> work = take_work();
     const std::span<ColumnPlan> plans = plan_.columns();
     for (size_t c = 0; c < plans.size() && rows_ > 0; ++c) {
-        if (plans[c].decoder)
-            settle_type(c);
-        else
+        if (!plans[c].decoder) {
             plans[c].usual_bytes = columns_[c].values.used + columns_[c].values.used / 8;
-        if (columns_[c].waits) place_waiting(c, work);
+            continue;
+        }
+        if (!plans[c].type)
+            throw Error(SHF_E_FORMAT,
+                        "no sample of a batch, nor before it, has the field " +
+                            escape(plans[c].spec.name()) + ", so it is not known what array it is",
+                        "leave the column out of decode, or set missing=skip");
+        if (columns_[c].waits)
+            place_waiting(c, work);
+        else if (!columns_[c].values.memory)
+            allocate_rows(c, *plans[c].type);
     }
     waiting_.clear();
     return work;
@@ -266,7 +283,8 @@ std::vector<DecodeWork> BatchBuilder::close() {
 // Now that all rows of a column are known, each gets its place.
 void BatchBuilder::place_waiting(size_t column, std::vector<DecodeWork>& work) {
     Building& building = columns_[column];
-    ArrayType largest = *building.type;
+    ArrayType largest = *plan_.columns()[column].type;
+    largest.shape.fill(0);
     const bool pad = plan_.options().ragged == Ragged::pad;
     int64_t elements = 0;
     std::vector<DecodeWork*> rows;
@@ -275,7 +293,7 @@ void BatchBuilder::place_waiting(size_t column, std::vector<DecodeWork>& work) {
         if (row.column != column) continue;
         rows.push_back(&row);
         if (!row.block) {  // empty
-            row.type = *building.type;
+            row.type = *plan_.columns()[column].type;
             row.type.shape.fill(0);
         }
         for (int32_t d = 0; d < row.type.ndim; ++d) {
@@ -294,10 +312,10 @@ void BatchBuilder::place_waiting(size_t column, std::vector<DecodeWork>& work) {
     if (__builtin_mul_overflow(pad ? largest.bytes() : static_cast<uint64_t>(elements),
                                pad ? rows.size() : size, &bytes))
         bytes = UINT64_MAX;
-    building.values.memory = allocate(std::max<uint64_t>(bytes, 1));
+    building.values.memory = allocate(bytes);
     building.values.used = bytes;
     building.even = pad;
-    building.type = largest;
+    building.padded = largest;
     if (pad) std::memset(building.values.memory->data, 0, bytes);
     for (size_t i = 0; i < rows.size(); ++i) {
         if (!rows[i]->block) continue;
@@ -305,25 +323,25 @@ void BatchBuilder::place_waiting(size_t column, std::vector<DecodeWork>& work) {
                                 : size * static_cast<uint64_t>(reinterpret_cast<const int64_t*>(
                                              building.offsets.memory->data)[i]);
         rows[i]->out = building.values.memory->data + at;
-        if (pad && !(rows[i]->type == largest)) rows[i]->padded = &*building.type;
+        if (pad && !(rows[i]->type == largest)) rows[i]->padded = &building.padded;
         work.push_back(*rows[i]);
     }
 }
 
-BatchColumn BatchBuilder::column_of(Building& building, const ColumnPlan& plan) const {
+BatchColumn BatchBuilder::column_of(Building& building, const ColumnPlan& plan, uint64_t rows) {
     BatchColumn column;
     column.name = plan.spec.name();
     column.kind = plan.spec.kind;
     if (plan.decoder) {
-        column.row = *building.type;
-        column.dtype = building.type->dtype;
+        column.row = building.even && building.waits ? building.padded : *plan.type;
+        column.dtype = column.row.dtype;
     } else {
         column.row.ndim = 1;
     }
     column.ragged = !building.even;
-    column.bytes = building.even ? rows_ * column.row.bytes() : building.values.used;
+    column.bytes = building.even ? rows * column.row.bytes() : building.values.used;
     for (const uint64_t row : building.empty_rows)
-        if (row < rows_)
+        if (row < rows)
             std::memset(building.values.memory->data + row * column.row.bytes(), 0,
                         static_cast<size_t>(column.row.bytes()));
     column.values = std::move(building.values.memory);
@@ -337,12 +355,12 @@ BatchRef BatchBuilder::finish() {
     batch->rows = rows_;
     const std::span<ColumnPlan> plans = plan_.columns();
     for (size_t c = 0; c < plans.size(); ++c)
-        batch->columns.push_back(column_of(columns_[c], plans[c]));
+        batch->columns.push_back(column_of(columns_[c], plans[c], rows_));
     for (const std::string_view name : {key_column, url_column}) {
         ColumnPlan plan;
         plan.spec.fields.emplace_back(name);
         plan.spec.kind = ColumnSpec::Kind::text;
-        batch->columns.push_back(column_of(columns_[batch->columns.size()], plan));
+        batch->columns.push_back(column_of(columns_[batch->columns.size()], plan, rows_));
     }
     return batch;
 }

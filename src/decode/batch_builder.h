@@ -44,6 +44,8 @@ class BatchBuilder {
     bool add(const Block& block, uint32_t sample);
     [[nodiscard]] uint64_t rows() const { return rows_; }
     [[nodiscard]] bool full() const { return rows_ == capacity_; }
+    // What it holds, in bytes.
+    [[nodiscard]] uint64_t bytes() const { return bytes_; }
     // Some work must wait for close(): keep the blocks until it is done.
     [[nodiscard]] bool keeps_blocks() const { return waits_; }
 
@@ -64,9 +66,8 @@ class BatchBuilder {
     };
     struct Building {
         Growing values, offsets, shapes;
-        std::optional<ArrayType> type;     // even: of every row; else of the first
         std::vector<uint64_t> empty_rows;  // even, without a value
-        uint64_t typed_by = 0;             // the row that gave the type
+        ArrayType padded;                  // of every row, with ragged=pad
         bool even = false;
         bool waits = false;  // for close()
     };
@@ -79,15 +80,19 @@ class BatchBuilder {
     void append(Growing& growing, const void* bytes, uint64_t size, uint64_t guess = 0);
     void append_bytes(Building& building, std::string_view bytes, uint64_t guess);
     void forget_failed_row();
-    void settle_type(size_t column);
+    void allocate_rows(size_t column, const ArrayType& type);
+    void drop(Growing& growing);
+    void write_row(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
+                   uint64_t random);
     void place_waiting(size_t column, std::vector<DecodeWork>& work);
-    [[nodiscard]] StorageRef allocate(uint64_t bytes) const;
-    BatchColumn column_of(Building& building, const ColumnPlan& plan) const;
+    [[nodiscard]] StorageRef allocate(uint64_t bytes);
+    static BatchColumn column_of(Building& building, const ColumnPlan& plan, uint64_t rows);
 
     BatchPlan& plan_;
     const uint64_t capacity_;
     const Allocate allocate_;
     uint64_t rows_ = 0;
+    uint64_t bytes_ = 0;
     bool waits_ = false;
     std::vector<Building> columns_;    // of the plan, then keys and URLs
     std::vector<ArrayType> measured_;  // of the row that is added

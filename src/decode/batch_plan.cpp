@@ -42,7 +42,10 @@ BatchPlan::BatchPlan(const Options& options) : options_(options) {
 void BatchPlan::add(ColumnSpec spec) {
     any_image_ = any_image_ || spec.kind == ColumnSpec::Kind::image;
     auto decoder = decoder_for(spec, options_.max_decoded);
-    columns_.push_back({.spec = std::move(spec), .decoder = std::move(decoder), .usual_type = {}});
+    columns_.push_back({.spec = std::move(spec), .decoder = std::move(decoder), .type = {}});
+    // A number is always the same.
+    if (ColumnPlan& column = columns_.back(); column.decoder && !column.any_shape())
+        column.type = column.decoder->measure({}, 0);
 }
 
 const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema>& schema) {

@@ -20,9 +20,11 @@ namespace shf {
 struct ColumnPlan {
     ColumnSpec spec;
     std::unique_ptr<Decoder> decoder;  // NULL for bytes of any length
-    // What the latest batch had, as a first guess for the next one.
-    uint64_t usual_bytes = 0;
-    std::optional<ArrayType> usual_type;
+    // Of an array: what the first row of all was. With ragged=error every row is that, else it has
+    // this dtype and number of dimensions. So what goes into a batch does not depend on where the
+    // batch begins.
+    std::optional<ArrayType> type;
+    uint64_t usual_bytes = 0;  // of the latest batch, as a first guess for the next one
 
     // Rows of any shape, whose places are known when all of them are.
     [[nodiscard]] bool any_shape() const { return decoder && spec.kind >= ColumnSpec::Kind::npy; }

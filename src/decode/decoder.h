@@ -27,9 +27,10 @@ class Decoder {
   public:
     virtual ~Decoder() = default;
 
-    // The array that the field is, told from its headers; nothing large is allocated and nothing
-    // decoded. `random` is the key of the sample's random choices: the same for all of its fields.
-    // Throws Error, without shard and member: FORMAT, UNSUPPORTED, LIMIT (over max_decoded).
+    // The array that the field is, told from its headers; of an .npz, whose headers are compressed,
+    // from the member. Nothing larger than max_decoded is allocated. `random` is the key of the
+    // sample's random choices: the same for all of its fields. Throws Error, without shard and
+    // member: FORMAT, UNSUPPORTED, LIMIT (over max_decoded).
     [[nodiscard]] virtual ArrayType measure(std::span<const uint8_t> field,
                                             uint64_t random) const = 0;
 

@@ -120,7 +120,7 @@ class Gathering {
 
     void copy_even(BatchColumn& out) {
         const uint64_t size = out.row.bytes();
-        out.bytes = rows_.size() * size;
+        if (__builtin_mul_overflow(rows_.size(), size, &out.bytes)) out.bytes = UINT64_MAX;
         out.values = allocate_(std::max<uint64_t>(out.bytes, 1));
         uint8_t* to = out.values->data;
         if (out.shape_memory) std::memset(to, 0, static_cast<size_t>(out.bytes));

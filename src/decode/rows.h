@@ -18,7 +18,7 @@ struct RowOfBatch {
 };
 
 // A new batch of these rows, at least one, all from batches of one plan. `allocate` gives memory of
-// at least so many bytes. Throws Error(FORMAT) when their shapes do not go together.
+// at least so many bytes, or throws. Throws Error(FORMAT) when their shapes do not go together.
 BatchRef gather_rows(std::span<const RowOfBatch> rows,
                      const std::function<StorageRef(uint64_t)>& allocate);
 

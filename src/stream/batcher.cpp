@@ -6,7 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <new>
+#include <tuple>
 #include <utility>
 
 namespace shf {
@@ -15,6 +15,8 @@ namespace {
 
 // Decoding so much, about, is one piece of work for a thread.
 constexpr uint64_t piece = 256 * 1024;
+// In the place of a column: the sample was bad as a whole.
+constexpr uint32_t never_added = UINT32_MAX;
 
 uint64_t thread_count(const Options& options) {
     if (options.decode_threads != 0) return options.decode_threads;
@@ -68,6 +70,7 @@ void Batcher::run() noexcept {
                 take_rows();
             } catch (...) {
                 fault = describe_exception();
+                break_off();
             }
             lock.lock();
             taking_ = false;
@@ -81,19 +84,34 @@ void Batcher::run() noexcept {
 
 void Batcher::do_task(Task task, DecodeScratch& scratch) {
     std::vector<Making::Failure> failures;
+    bool out_of_memory = false;
     for (const DecodeWork& work : task.work) {
         if (shared_.cancel.requested()) break;
         try {
             task.making->builder.decode(work, scratch);
         } catch (...) {
-            failures.push_back({work.row, describe_exception()});
+            Fault fault = describe_exception();
+            try {
+                failures.push_back({work.row, work.column, std::move(fault)});
+            } catch (...) {
+                out_of_memory = true;
+            }
         }
     }
     task.blocks.clear();  // their memory is free before anybody waits for it
     shared_.wake_readers();
     const std::lock_guard lock(mutex_);
     Making& making = *task.making;
-    for (auto& failure : failures) making.failures.push_back(std::move(failure));
+    try {
+        for (auto& failure : failures) making.failures.push_back(std::move(failure));
+    } catch (...) {
+        out_of_memory = true;
+    }
+    if (out_of_memory) {
+        making.broken_off = true;
+        ended_ = true;
+        end_fault_ = Fault{.code = SHF_E_NOMEM, .shard = {}, .member = {}, .cause = {}, .help = {}};
+    }
     if (--making.work == 0 && making.closed && makings_.front().get() == &making)
         consumer_.notify_one();
 }
@@ -108,13 +126,6 @@ bool Batcher::may_take() const {
     return makings_.size() < most_makings_ && bytes <= shared_.options.memory / 2;
 }
 
-StorageRef Batcher::allocate(uint64_t bytes) {
-    const StorageRef memory = shared_.pool->acquire(static_cast<size_t>(bytes), shared_.cancel);
-    shared_.batch_bytes.fetch_add(memory->capacity, std::memory_order_relaxed);
-    if (open_) open_->bytes += memory->capacity;
-    return memory;
-}
-
 void Batcher::open_making() {
     uint64_t capacity = 0;
     {
@@ -123,11 +134,51 @@ void Batcher::open_making() {
         capacity = shared_.options.batch - phase_;
         phase_ = 0;
     }
-    auto making = std::make_unique<Making>(plan_, capacity,
-                                           [this](uint64_t bytes) { return allocate(bytes); });
+    auto making = std::make_unique<Making>(plan_, capacity, [this](uint64_t bytes) {
+        return shared_.pool->acquire(static_cast<size_t>(bytes), shared_.cancel);
+    });
     const std::lock_guard lock(mutex_);
-    open_ = making.get();
     makings_.push_back(std::move(making));
+    open_ = makings_.back().get();
+}
+
+// What a batch in the making holds is not running ahead, and bounded on its own.
+void Batcher::account(Making& making) {
+    const uint64_t bytes = making.builder.bytes() + making.kept_bytes;
+    const uint64_t before = making.bytes.exchange(bytes, std::memory_order_relaxed);
+    shared_.batch_bytes.fetch_add(bytes - before, std::memory_order_relaxed);
+    if (bytes > shared_.options.memory)
+        throw BatchTooLarge(SHF_E_LIMIT,
+                            "a batch, with the samples that it is decoded from, takes more than "
+                            "memory=" +
+                                std::to_string(shared_.options.memory),
+                            "raise memory, or lower batch");
+}
+
+// False: the sample has no row.
+bool Batcher::add_row(Making& making, uint32_t sample) {
+    const Block& block = *run_.block;
+    const uint64_t epoch = block.origins[block.origin[sample]]->epoch;
+    if (!epoch_of_row_) epoch_of_row_ = epoch;
+    try {
+        if (making.builder.add(block, sample)) {
+            epoch_of_row_ = epoch;
+            return true;
+        }
+        shared_.stats.add(SHF_STAT_PASSED_OVER, 1);
+    } catch (const BatchTooLarge&) {
+        throw;  // no fault of the sample
+    } catch (const Error& error) {
+        // It is told in its place among the rows.
+        if (shared_.options.on_error == OnError::raise || !skippable(error.code())) throw;
+        const std::lock_guard lock(mutex_);
+        making.failures.push_back({making.builder.rows(), never_added, error.fault()});
+    }
+    // Every sample of a whole epoch was passed over: that would go on for ever.
+    if (epoch > *epoch_of_row_ + 1)
+        throw Error(SHF_E_FORMAT, "no sample of a whole epoch could be put into a batch",
+                    "check the option decode");
+    return false;
 }
 
 // Gives rows to the samples that come next, until there is work for others or a batch is full.
@@ -142,23 +193,28 @@ void Batcher::take_rows() {
     }
     if (!open_) open_making();
     Making& making = *open_;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, skipped = 0;
     std::vector<DecodeWork> work;
-    while (run_.count > 0 && !making.builder.full() && bytes < piece) {
+    std::optional<Fault> fault;
+    while (run_.count > 0 && !making.builder.full() && bytes < piece && !fault) {
         const uint32_t sample = run_.first++;
         --run_.count;
         try {
-            if (!making.builder.add(*run_.block, sample)) {
-                shared_.stats.add(SHF_STAT_PASSED_OVER, 1);
+            if (!add_row(making, sample)) {
+                ++skipped;
                 continue;
             }
-        } catch (const BatchTooLarge&) {
-            throw;
-        } catch (const Error& error) {
-            // What is wrong with earlier rows is said earlier.
-            if (!work.empty()) hand_out_work(making, std::exchange(work, {}), run_.block);
-            client_.bad_row(error.fault());
-            continue;
+        } catch (...) {
+            fault = describe_exception();  // what is wrong with earlier rows is told earlier
+            break;
+        }
+        if (making.builder.keeps_blocks()) {
+            const uint64_t payload = run_.block->payload_of(sample);
+            if (making.blocks.empty() || making.blocks.back().get() != run_.block.get()) {
+                run_.block->ref();
+                making.blocks.emplace_back(run_.block.get());
+            }
+            making.kept_bytes += payload;
         }
         for (DecodeWork& todo : making.builder.take_work()) {
             bytes += todo.type.bytes();
@@ -166,16 +222,18 @@ void Batcher::take_rows() {
         }
     }
     if (!work.empty()) hand_out_work(making, std::move(work), run_.block);
-    if (making.builder.keeps_blocks() &&
-        (making.blocks.empty() || making.blocks.back().get() != run_.block.get())) {
-        run_.block->ref();
-        making.blocks.emplace_back(run_.block.get());
-    }
+    if (fault) throw Error(std::move(*fault));
     if (run_.count == 0) {
         run_.block.reset();
         shared_.wake_readers();
     }
-    if (making.builder.full()) close_making();
+    account(making);
+    // So many bad ones are told before more are looked for.
+    const bool enough = skipped > 0 && [&] {
+        const std::lock_guard lock(mutex_);
+        return making.failures.size() > shared_.options.max_skips;
+    }();
+    if (making.builder.full() || enough) close_making();
 }
 
 void Batcher::hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block) {
@@ -183,8 +241,8 @@ void Batcher::hand_out_work(Making& making, std::vector<DecodeWork> work, const 
     block->ref();
     task.blocks.emplace_back(block.get());
     const std::lock_guard lock(mutex_);
-    ++making.work;
     tasks_.push_back(std::move(task));
+    ++making.work;
     workers_.notify_one();
 }
 
@@ -208,9 +266,12 @@ void Batcher::close_making() {
         }
     }
     making.blocks.clear();
+    account(making);
     const std::lock_guard lock(mutex_);
-    making.work += tasks.size();
-    for (Task& task : tasks) tasks_.push_back(std::move(task));
+    for (Task& task : tasks) {
+        tasks_.push_back(std::move(task));
+        ++making.work;
+    }
     making.closed = true;
     usual_bytes_ = making.bytes;
     open_ = nullptr;
@@ -218,12 +279,22 @@ void Batcher::close_making() {
     consumer_.notify_one();
 }
 
+// A fault ends the batch in the making. Its rows may complete the batch before it.
+void Batcher::break_off() noexcept {
+    if (!open_) return;
+    try {
+        return close_making();
+    } catch (...) {  // then they are lost, with the batch that the fault falls into
+    }
+    const std::lock_guard lock(mutex_);
+    open_->closed = open_->broken_off = true;
+    open_ = nullptr;
+}
+
 // No more samples. With the lock held.
 void Batcher::end(std::optional<Fault> fault) {
     ended_ = true;
-    end_fault_ = std::move(fault);
-    if (open_) open_->closed = open_->broken_off = true;
-    open_ = nullptr;
+    if (!end_fault_) end_fault_ = std::move(fault);
     consumer_.notify_one();
 }
 
@@ -265,17 +336,24 @@ void Batcher::wait_for_batch(std::unique_lock<std::mutex>& lock,
 // The rows of a batch that is complete, and what became of those that failed.
 Batcher::Left Batcher::collect(std::unique_ptr<Making> making) {
     auto& failures = making->failures;
-    std::sort(failures.begin(), failures.end(),
-              [](const auto& a, const auto& b) { return a.row < b.row; });
+    std::sort(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
+        // Samples that were never added come before the row that took their place.
+        return std::tuple(a.row, a.column != never_added, a.column) <
+               std::tuple(b.row, b.column != never_added, b.column);
+    });
     Left left;
-    size_t next = 0;
-    for (uint64_t row = 0; row < making->builder.rows(); ++row) {
-        if (next == failures.size() || failures[next].row != row) {
+    auto failure = failures.begin();
+    for (uint64_t row = 0; row <= making->builder.rows(); ++row) {
+        for (; failure != failures.end() && failure->row == row && failure->column == never_added;
+             ++failure)
+            client_.bad_row(std::move(failure->fault));
+        if (row == making->builder.rows()) break;
+        if (failure == failures.end() || failure->row != row) {
             left.rows.push_back(row);
             continue;
         }
-        client_.bad_row(std::move(failures[next].fault));
-        while (next < failures.size() && failures[next].row == row) ++next;
+        client_.bad_row(std::move(failure->fault));
+        while (failure != failures.end() && failure->row == row) ++failure;
     }
     const uint64_t failed = making->builder.rows() - left.rows.size();
     {
@@ -310,7 +388,13 @@ BatchRef Batcher::join_rows(uint64_t most) {
         sources.push_back(std::move(left.batch));
         left_.pop_front();
     }
-    return gather_rows(rows, [this](uint64_t bytes) {
+    uint64_t all = 0;
+    return gather_rows(rows, [this, &all](uint64_t bytes) {
+        const uint64_t memory = shared_.options.memory;
+        if (bytes > memory || all > memory - bytes)
+            throw Error(SHF_E_LIMIT, "a batch takes more than memory=" + std::to_string(memory),
+                        "raise memory, or lower batch");
+        all += bytes;
         return shared_.pool->acquire(static_cast<size_t>(bytes), shared_.cancel);
     });
 }

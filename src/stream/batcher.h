@@ -63,11 +63,14 @@ class Batcher {
         bool closed = false;
         bool broken_off = false;         // by a fault; its rows go nowhere
         std::atomic<uint64_t> bytes{0};  // of its columns
+        // Of a row that could not be decoded, or of a sample that would have been row `row`.
         struct Failure {
             uint64_t row;
+            uint32_t column;  // none: never_added
             Fault fault;
         };
         std::vector<Failure> failures;
+        uint64_t kept_bytes = 0;  // of `blocks`; of the thread that takes
     };
     struct Task {
         Making* making;
@@ -87,15 +90,17 @@ class Batcher {
     [[nodiscard]] bool may_take() const;
     void take_rows();
     void open_making();
+    bool add_row(Making& making, uint32_t sample);
+    void account(Making& making);
     void hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block);
     void close_making();
+    void break_off() noexcept;
     void end(std::optional<Fault> fault);
     [[nodiscard]] bool complete() const;
     void wait_for_batch(std::unique_lock<std::mutex>& lock,
                         const std::optional<Clock::time_point>& deadline);
     Left collect(std::unique_ptr<Making> making);
     BatchRef join_rows(uint64_t most);
-    StorageRef allocate(uint64_t bytes);
 
     Shared& shared_;
     BatchClient& client_;
@@ -117,6 +122,7 @@ class Batcher {
 
     // Of the thread that takes.
     SampleRun run_;
+    std::optional<uint64_t> epoch_of_row_;  // in which the latest row was added
     Making* open_ = nullptr;
 
     // Of the consumer.

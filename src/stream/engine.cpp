@@ -76,8 +76,9 @@ void Engine::refuse_second_reading() const {
 
 Engine::~Engine() {
     cancel();
-    batcher_.reset();
+    // Readers first: one that waits for the user's allocator looks for the batcher.
     for (std::thread& reader : readers_) reader.join();
+    batcher_.reset();
 }
 
 void Engine::cancel() noexcept {

@@ -274,6 +274,78 @@ TEST_F(EngineBatch, bad_samples_are_skipped) {
     EXPECT_EQ(raised.code, SHF_E_FORMAT);
 }
 
+// The type of a sample that is not taken is no type of the column: memory for one byte a row, and
+// rows of 8,000, would be the worst of it.
+TEST_F(EngineBatch, bad_samples_leave_no_type_behind) {
+    const auto wide = [](uint64_t i) {
+        return member(numbered("k", i) + ".npy",
+                      npy("<f8", {1000}, std::vector<double>(1000, 1.0)));
+    };
+    const std::string narrow = npy("|u1", {1}, std::vector<uint8_t>{1});
+    std::string bytes;
+    for (uint64_t i = 0; i < 8; ++i)
+        bytes += wide(i) + member(numbered("k", i) + ".cls", std::to_string(i));
+    bytes += member("k8.npy", narrow) + member("k8.cls", "bad");
+    for (uint64_t i = 9; i < 25; ++i) bytes += member(numbered("k", i) + ".cls", std::to_string(i));
+    const Settings settings = {{"batch", "8"},
+                               {"missing", "empty"},
+                               {"on_error", "skip_sample"},
+                               {"decode", "npy, cls:int"}};
+    directory.write("a.tar", bytes + end_marker());
+    BatchClient client(directory / "a.tar", settings);
+    for (int b = 0; b < 3; ++b) {
+        const BatchHandle batch = client.next_batch();
+        ASSERT_TRUE(batch) << client.message();
+        EXPECT_EQ(row_of<double>(column(batch, "npy"), 7), std::vector<double>(1000, b == 0));
+    }
+    EXPECT_FALSE(client.next_batch());
+    EXPECT_EQ(client.code, SHF_END) << client.message();
+    // The same at the very first sample.
+    directory.write("b.tar",
+                    member("a.npy", narrow) + member("a.cls", "bad") + bytes + end_marker());
+    BatchClient first(directory / "b.tar", settings);
+    const BatchHandle batch = first.next_batch();
+    ASSERT_TRUE(batch) << first.message();
+    EXPECT_EQ(row_of<double>(column(batch, "npy"), 7), std::vector<double>(1000, 1.0));
+}
+
+TEST_F(EngineBatch, an_epoch_without_rows_is_an_error) {
+    write();
+    for (const Settings& settings :
+         {Settings{{"missing", "skip"}, {"decode", "nothing:int"}, {"epochs", "0"}},
+          Settings{{"on_error", "skip_sample"},
+                   {"max_skips", "18446744073709551615"},
+                   {"decode", "txt:int"},
+                   {"epochs", "0"}}}) {
+        BatchClient client(url(), settings + Settings{{"batch", "8"}});
+        EXPECT_FALSE(client.next_batch());
+        EXPECT_EQ(client.code, SHF_E_FORMAT) << client.message();
+    }
+    // Once through is no error: all were asked to be passed over.
+    BatchClient once(url(), {{"missing", "skip"}, {"decode", "nothing:int"}, {"batch", "8"}});
+    EXPECT_FALSE(once.next_batch());
+    EXPECT_EQ(once.code, SHF_END) << once.message();
+}
+
+TEST_F(EngineBatch, too_many_skips_are_told_in_their_place) {
+    std::string bytes = shard(0, 20);
+    bytes.resize(bytes.size() - 1024);
+    for (uint64_t i = 20; i < 60; ++i) bytes += member(numbered("k", i) + ".cls", "bad");
+    directory.write("a.tar", bytes + end_marker());
+    for (const char* threads : {"1", "8"}) {
+        BatchClient client(directory / "a.tar", {{"batch", "8"},
+                                                 {"decode", "cls:int"},
+                                                 {"on_error", "skip_sample"},
+                                                 {"max_skips", "5"},
+                                                 {"decode_threads", threads}});
+        EXPECT_TRUE(client.next_batch()) << client.message();
+        EXPECT_TRUE(client.next_batch()) << client.message();
+        EXPECT_FALSE(client.next_batch());
+        EXPECT_EQ(client.code, SHF_E_LIMIT);
+        EXPECT_NE(client.message().find("max_skips"), std::string::npos) << client.message();
+    }
+}
+
 TEST_F(EngineBatch, batches_before_a_fault_come_first) {
     write();
     std::string bytes = shard(200, 300);
@@ -303,6 +375,20 @@ TEST_F(EngineBatch, memory_is_bounded) {
     EXPECT_FALSE(large.next_batch());
     EXPECT_EQ(large.code, SHF_E_LIMIT);
     EXPECT_NE(large.message().find("memory="), std::string::npos) << large.message();
+    // Two columns, neither of them larger than memory; and with what they are decoded from.
+    BatchClient two(directory / "a.tar",
+                    {{"batch", "10"}, {"memory", "64MiB"}, {"decode", "npy, x;npy:bytes"}});
+    EXPECT_FALSE(two.next_batch());
+    EXPECT_EQ(two.code, SHF_E_LIMIT);
+    BatchClient kept(directory / "a.tar",
+                     {{"batch", "10"}, {"memory", "64MiB"}, {"ragged", "pad"}});
+    EXPECT_FALSE(kept.next_batch());
+    EXPECT_EQ(kept.code, SHF_E_LIMIT);
+    BatchClient skipping(directory / "a.tar",
+                         {{"batch", "32"}, {"memory", "64MiB"}, {"on_error", "skip_sample"}});
+    EXPECT_FALSE(skipping.next_batch());
+    EXPECT_EQ(skipping.code, SHF_E_LIMIT);  // no fault of the samples
+    EXPECT_EQ(skipping.stat(SHF_STAT_SKIPPED_SAMPLES), 0U);
     BatchClient field(directory / "a.tar", {{"batch", "4"}, {"max_decoded", "1MiB"}});
     EXPECT_FALSE(field.next_batch());
     EXPECT_EQ(field.code, SHF_E_LIMIT);

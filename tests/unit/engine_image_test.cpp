@@ -83,6 +83,32 @@ TEST_F(EngineImage, first_damaged_one_is_the_error) {
     }
 }
 
+// What is in a batch, and which rows are of another shape, does not depend on where batches begin,
+// which follows from when a damaged image was found.
+TEST_F(EngineImage, shape_of_the_first_row_holds_for_all) {
+    std::string bytes;
+    std::vector<int64_t> expected;
+    for (size_t i = 0; i < 200; ++i) {
+        const bool damaged = i == 0 || i == 3 || i == 50, other = i % 8 == 0 && i > 0;
+        bytes += sample(i, 20, other ? 30 : 20, damaged);
+        if (!damaged && !other) expected.push_back(static_cast<int64_t>(i));
+    }
+    directory.write("a.tar", bytes + end_marker());
+    for (int run = 0; run < 4; ++run)
+        for (const char* threads : {"1", "8"}) {
+            BatchClient client(directory / "a.tar", {{"batch", "8"},
+                                                     {"decode", "png:image/l8, cls:int"},
+                                                     {"on_error", "skip_sample"},
+                                                     {"decode_threads", threads}});
+            std::vector<int64_t> numbers;
+            while (const BatchHandle batch = client.next_batch())
+                for (size_t row = 0; row < shf_batch_size(batch.get()); ++row)
+                    numbers.push_back(row_of<int64_t>(column(batch, "cls"), row)[0]);
+            EXPECT_EQ(client.code, SHF_END) << client.message();
+            EXPECT_EQ(numbers, expected);
+        }
+}
+
 TEST_F(EngineImage, of_unequal_size) {
     std::string bytes;
     for (size_t i = 0; i < 60; ++i)

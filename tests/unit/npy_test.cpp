@@ -205,7 +205,8 @@ TEST(Npy, limits) {
     // More than 63 bits.
     EXPECT_EQ(fault_of(npy<int32_t>("<i4", {INT64_MAX, 1}, {})).first, SHF_E_LIMIT);
     EXPECT_EQ(fault_of(npy<int32_t>("<i4", {INT64_MAX, INT64_MAX}, {})).first, SHF_E_LIMIT);
-    EXPECT_EQ(fault_of(npy<int32_t>("<i4", {INT64_MAX, INT64_MAX, 0}, {})).first, SHF_OK);
+    EXPECT_EQ(fault_of(npy<int32_t>("<i4", {INT64_MAX, INT64_MAX, 0}, {})).first, SHF_E_LIMIT);
+    EXPECT_EQ(fault_of(npy<int32_t>("<i4", {1 << 30, 0}, {})).first, SHF_OK);
     EXPECT_EQ(fault_of(npy<int32_t>("<i4", {1, 1, 1, 1, 1, 1, 1, 1}, {1})).first, SHF_E_LIMIT);
 }
 

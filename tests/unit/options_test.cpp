@@ -173,13 +173,18 @@ TEST(Options, no_two_rows_share_a_value) {
                             &Options::max_skips,     &Options::max_member, &Options::max_sample,
                             &Options::max_name,      &Options::max_meta,   &Options::max_ratio,
                             &Options::max_window,    &Options::max_shards, &Options::timeout,
-                            &Options::pipe_timeout})
+                            &Options::pipe_timeout,  &Options::batch,      &Options::max_decoded,
+                            &Options::decode_threads})
             compare(member);
         for (auto member :
              {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
               &Options::expand, &Options::secure, &Options::write_index})
             compare(member);
         compare(&Options::on_error);
+        compare(&Options::decode);
+        compare(&Options::last);
+        compare(&Options::ragged);
+        compare(&Options::missing);
         compare(&Options::end_marker);
         compare(&Options::trailing);
         compare(&Options::duplicate_keys);
