@@ -31,7 +31,9 @@ HEAD = (
 )
 
 # Readers with one thread and warm files never wait, so wall and CPU time are the same.
-WITHOUT_WAITING = ("read", "bare", "libarchive", "webdataset", "tarfile")
+WITHOUT_WAITING = (
+    "read", "bare", "libarchive", "webdataset", "tarfile", "jpeg-1", "mlx-1"
+)  # fmt: skip
 BUSY = 1.1
 
 
