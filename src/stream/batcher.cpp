@@ -70,7 +70,7 @@ void Batcher::run() noexcept {
                 take_rows();
             } catch (...) {
                 fault = describe_exception();
-                break_off();
+                abandon();
             }
             lock.lock();
             taking_ = false;
@@ -184,7 +184,12 @@ bool Batcher::add_row(Making& making, uint32_t sample) {
 // Gives rows to the samples that come next, until there is work for others or a batch is full.
 void Batcher::take_rows() {
     if (run_.count == 0) {
-        run_ = client_.take_run();
+        try {
+            run_ = client_.take_run();
+        } catch (...) {
+            break_off();
+            throw;
+        }
         if (run_.count == 0) {
             if (open_) close_making();
             const std::lock_guard lock(mutex_);
@@ -222,7 +227,10 @@ void Batcher::take_rows() {
         }
     }
     if (!work.empty()) hand_out_work(making, std::move(work), run_.block);
-    if (fault) throw Error(std::move(*fault));
+    if (fault) {
+        break_off();
+        throw Error(std::move(*fault));
+    }
     if (run_.count == 0) {
         run_.block.reset();
         shared_.wake_readers();
@@ -279,13 +287,20 @@ void Batcher::close_making() {
     consumer_.notify_one();
 }
 
-// A fault ends the batch in the making. Its rows may complete the batch before it.
+// A bad sample ends the batch in the making. Its rows may complete the batch before it.
 void Batcher::break_off() noexcept {
     if (!open_) return;
     try {
-        return close_making();
-    } catch (...) {  // then they are lost, with the batch that the fault falls into
+        close_making();
+    } catch (...) {
+        abandon();
     }
+}
+
+// Nobody knows what was done of the batch in the making: its rows are lost, with the batch that the
+// fault falls into.
+void Batcher::abandon() noexcept {
+    if (!open_) return;
     const std::lock_guard lock(mutex_);
     open_->closed = open_->broken_off = true;
     open_ = nullptr;

@@ -95,6 +95,7 @@ class Batcher {
     void hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block);
     void close_making();
     void break_off() noexcept;
+    void abandon() noexcept;
     void end(std::optional<Fault> fault);
     [[nodiscard]] bool complete() const;
     void wait_for_batch(std::unique_lock<std::mutex>& lock,
