@@ -52,7 +52,7 @@ std::pair<int32_t, std::string> fault_of(std::string_view field, uint64_t max_de
 template <typename Number>
 std::vector<Number> numbers_of(const Decoded& decoded) {
     std::vector<Number> out(decoded.bytes.size() / sizeof(Number));
-    std::memcpy(out.data(), decoded.bytes.data(), decoded.bytes.size());
+    if (!out.empty()) std::memcpy(out.data(), decoded.bytes.data(), decoded.bytes.size());
     return out;
 }
 
