@@ -82,10 +82,11 @@ static inline uint64_t peak_rss_bytes(void) {
 static inline void measure_print(const struct measure* m, const char* reader) {
     printf("{\"reader\": \"%s\", \"samples\": %" PRIu64 ", \"members\": %" PRIu64
            ", \"bytes\": %" PRIu64 ", \"checksum\": %" PRIu64 ", \"batches\": %" PRIu64
-           ", \"labels\": %" PRIu64 ", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"first_seconds\": %.6f"
+           ", \"labels\": %" PRIu64
+           ", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"first_seconds\": %.6f"
            ", \"peak_rss_bytes\": %" PRIu64 ", \"engine_peak_bytes\": %" PRIu64 "}\n",
-           reader, m->samples, m->members, m->bytes, m->checksum, m->batches, m->labels, m->seconds, m->cpu_seconds,
-           m->first, peak_rss_bytes(), m->engine_peak);
+           reader, m->samples, m->members, m->bytes, m->checksum, m->batches, m->labels, m->seconds,
+           m->cpu_seconds, m->first, peak_rss_bytes(), m->engine_peak);
 }
 
 /* A size given on the command line; the program ends if it is not one. */
