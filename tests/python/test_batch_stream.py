@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import sys
 import threading
 import time
 
+import interrupted
 import numpy as np
 import pytest
 import shardfeed
@@ -233,33 +233,9 @@ def test_ctrl_c_ends_a_blocked_next_within_100_ms(silent_fifo):
 def test_interrupts_lose_no_batch_and_repeat_none(tmp_path):
     batches = shardfeed.Stream(ramps(tmp_path / "t.tar", 2000)).batches(2)
 
-    class InterruptError(Exception):
-        pass
-
-    def interrupt(number, frame):
-        raise InterruptError
-
-    # As in test_signals.py: what the loop has received is stored by the for statement itself.
-    seen = [None] * 1001
-    taken = interrupts = 0
-    delays = random.Random(1)
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        while True:
-            try:
-                signal.setitimer(signal.ITIMER_REAL, delays.uniform(20e-6, 400e-6))
-                for seen[taken] in batches:
-                    taken += 1
-                break
-            except InterruptError:
-                interrupts += 1
-                if seen[taken] is not None:
-                    taken += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-    assert interrupts > 0
-    assert [batch["cls"][0] for batch in seen[:taken]] == list(range(0, 2000, 2))
+    assert [batch["cls"][0] for batch in interrupted.collect(batches, 1000)] == list(
+        range(0, 2000, 2)
+    )
 
 
 @pytest.mark.parametrize("end", ["cancel", "close"])

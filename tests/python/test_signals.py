@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 
+import interrupted
 import pytest
 import shardfeed
 from conftest import tar_of
@@ -67,35 +67,9 @@ def test_interrupts_lose_no_sample_and_repeat_none(shards):
     url = shards(4, 5000)
     iterator = iter(shardfeed.Stream(url))
 
-    class InterruptError(Exception):
-        pass
-
-    def interrupt(number, frame):
-        raise InterruptError
-
-    # What the loop has received is stored by the for statement itself, without a call after which
-    # the handler could run. The timer fires once a round, so that nothing else is interrupted.
-    seen = [None] * 20001
-    taken = 0
-    interrupts = 0
-    delays = random.Random(1)
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        while True:
-            try:
-                signal.setitimer(signal.ITIMER_REAL, delays.uniform(20e-6, 400e-6))
-                for seen[taken] in iterator:
-                    taken += 1
-                break
-            except InterruptError:
-                interrupts += 1
-                if seen[taken] is not None:
-                    taken += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-    assert interrupts > 0
-    assert [s.key for s in seen[:taken]] == [f"{n:06d}" for n in range(20000)]
+    assert [s.key for s in interrupted.collect(iterator, 20000)] == [
+        f"{n:06d}" for n in range(20000)
+    ]
 
 
 def test_signal_handler_may_close_the_stream(silent_fifo):
