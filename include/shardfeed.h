@@ -307,6 +307,47 @@ void shf_stream_cancel(shf_stream *stream);
  * its memory. Must not run at the same time as another call on this stream. Since: 0.1 */
 void shf_stream_close(shf_stream *stream);
 
+/* ---- Saving and restoring -------------------------------------------------------------------- */
+
+/* Where a stream stands: a few hundred bytes for each lane, without samples, URLs or secrets. It
+ * may be stored, and restored by another process on another machine. */
+typedef struct shf_state shf_state;
+
+/* Saves where the user of a stream stands: behind all samples or batches that were delivered, but
+ * for the last `unread` samples of the block that shf_stream_next_block delivered last. A stream
+ * that is restored from it goes on with exactly the next sample or batch: the same as if it had
+ * never stopped, with the shuffle buffers as they were. Reads nothing; the stream goes on.
+ * Owns: *out is owned, release with shf_state_free.
+ * Errors: USAGE for more `unread` samples than that block has, or any in a stream of batches;
+ * FORKED. A stream that has failed can still be saved: the fault comes again after a restore.
+ * Since: 0.1 */
+int32_t shf_stream_save(shf_stream *stream, size_t unread, shf_state **out, shf_error *error);
+
+/* Makes a stream that was just opened go on where a state was saved: with the same shards and the
+ * same options but for threads, memory, time, checks and what is decoded. rank, world_size, worker
+ * and num_workers may be others with a state of shf_state_merge, if lanes is the same. Opens no
+ * shard: a shard that was changed meanwhile is found when it is read, CHANGED. Shards are read from
+ * the place where they stood, compressed ones decompressed up to it, pipes and standard input read
+ * and dropped up to it, which is logged.
+ * Errors: USAGE when something was already taken, when shards or options changed (the message says
+ * which), or when the state lacks lanes of this stream; FORMAT, INTEGRITY, UNSUPPORTED for bytes
+ * that are no state of this version. The stream is then as it was. Since: 0.1 */
+int32_t shf_stream_restore(shf_stream *stream, const uint8_t *data, size_t size, shf_error *error);
+
+/* Makes one state of those of all consumers of a run (each rank and worker once), which any of
+ * them, and those of another number of ranks and workers, can restore. The order of all samples
+ * together does not change.
+ * Owns: *out is owned, release with shf_state_free.
+ * Errors: USAGE for states of different runs or with a lane twice; FORMAT, INTEGRITY, UNSUPPORTED.
+ * Since: 0.1 */
+int32_t shf_state_merge(const shf_bytes *states, size_t count, shf_state **out, shf_error *error);
+
+/* The bytes to store. Owns: *out is borrowed from the state. Since: 0.1 */
+void shf_state_bytes(const shf_state *state, shf_bytes *out);
+
+/* Frees a state. Since: 0.1 */
+void shf_state_free(shf_state *state);
+
 /* ---- Samples --------------------------------------------------------------------------------- */
 
 /* Adds a reference and returns its argument. Owns: the reference is owned, release with

@@ -34,6 +34,26 @@ struct shf_stream {
 
 namespace shf {
 
+// Marks a stream as in use for the time of a call.
+class StreamEntry {
+  public:
+    explicit StreamEntry(shf_stream* stream) : stream_(stream) {
+        if (!stream) throw Error(SHF_E_USAGE, "the stream is NULL");
+        if (stream->forked())
+            throw Error(SHF_E_FORKED, "this stream was opened by the parent process",
+                        "open a stream in the process that reads it");
+        if (stream->busy.exchange(true, std::memory_order_acquire))
+            throw Error(SHF_E_USAGE, "another thread is inside a call on this stream",
+                        "give every thread a stream of its own, or take turns");
+    }
+    ~StreamEntry() { stream_->busy.store(false, std::memory_order_release); }
+    StreamEntry(const StreamEntry&) = delete;
+    StreamEntry& operator=(const StreamEntry&) = delete;
+
+  private:
+    shf_stream* stream_;
+};
+
 inline Options values_of(const shf_options* options) {
     return options ? options->values : Options();
 }

@@ -4,28 +4,9 @@
 
 using shf::Error;
 using shf::guard;
+using shf::StreamEntry;
 
 namespace {
-
-// Marks a stream as in use for the time of a call.
-class Entry {
-  public:
-    explicit Entry(shf_stream* stream) : stream_(stream) {
-        if (!stream) throw Error(SHF_E_USAGE, "the stream is NULL");
-        if (stream->forked())
-            throw Error(SHF_E_FORKED, "this stream was opened by the parent process",
-                        "open a stream in the process that reads it");
-        if (stream->busy.exchange(true, std::memory_order_acquire))
-            throw Error(SHF_E_USAGE, "another thread is inside a call on this stream",
-                        "give every thread a stream of its own, or take turns");
-    }
-    ~Entry() { stream_->busy.store(false, std::memory_order_release); }
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-
-  private:
-    shf_stream* stream_;
-};
 
 template <typename Handle>
 int32_t deliver(Handle** out, Handle* handle) {
@@ -54,7 +35,7 @@ int32_t shf_stream_next(shf_stream* stream, shf_sample** out, shf_error* error) 
     if (out) *out = nullptr;
     return guard(error, [&]() -> int32_t {
         if (!out) throw Error(SHF_E_USAGE, "shf_stream_next: out is NULL");
-        const Entry entry(stream);
+        const StreamEntry entry(stream);
         return deliver(out, shf::handle_of(stream->engine->next()));
     });
 }
@@ -64,7 +45,7 @@ int32_t shf_stream_next_block(shf_stream* stream, size_t max_samples, shf_block*
     if (out) *out = nullptr;
     return guard(error, [&]() -> int32_t {
         if (!out) throw Error(SHF_E_USAGE, "shf_stream_next_block: out is NULL");
-        const Entry entry(stream);
+        const StreamEntry entry(stream);
         return deliver(
             out, reinterpret_cast<shf_block*>(stream->engine->next_block(max_samples).release()));
     });
@@ -74,7 +55,7 @@ int32_t shf_stream_next_batch(shf_stream* stream, shf_batch** out, shf_error* er
     if (out) *out = nullptr;
     return guard(error, [&]() -> int32_t {
         if (!out) throw Error(SHF_E_USAGE, "shf_stream_next_batch: out is NULL");
-        const Entry entry(stream);
+        const StreamEntry entry(stream);
         return deliver(out, shf::handle_of(stream->engine->next_batch().release()));
     });
 }

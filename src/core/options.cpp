@@ -30,6 +30,7 @@ struct Row {
     const char* openers;
     Member member;
     const char* help;
+    bool orders = false;  // which samples come when depends on it
 };
 
 using O = Options;
@@ -43,18 +44,20 @@ constexpr Row rows[] = {
     {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream archive dataset", &O::memory,
      "payload memory held ahead of the consumer, and the size of the largest member"},
     {"shuffle_shards", Type::boolean, "false", "true|false", "stream", &O::shuffle_shards,
-     "permute the shards anew in every epoch"},
+     "permute the shards anew in every epoch", true},
     {"shuffle", Type::count, "0", "0..1000000000", "stream", &O::shuffle,
-     "samples in the shuffle buffer of each lane; 0 and 1: no shuffle"},
+     "samples in the shuffle buffer of each lane; 0 and 1: no shuffle", true},
     {"seed", Type::count, "0", "0..18446744073709551615", "stream", &O::seed,
-     "key of every random choice"},
-    {"epoch", Type::count, "0", "0..4294967295", "stream", &O::epoch, "number of the first epoch"},
+     "key of every random choice", true},
+    {"epoch", Type::count, "0", "0..4294967295", "stream", &O::epoch, "number of the first epoch",
+     true},
     {"epochs", Type::count, "1", "0..4294967295", "stream", &O::epochs,
      "epochs until the end; 0: for ever"},
     {"epoch_samples", Type::count, "0", "0..9223372036854775807", "stream", &O::epoch_samples,
-     "samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass"},
+     "samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass",
+     true},
     {"resample", Type::boolean, "false", "true|false", "stream", &O::resample,
-     "draw shards with replacement"},
+     "draw shards with replacement", true},
     {"lanes", Type::count, "0", "0..65536", "stream", &O::lanes,
      "sequences that are interleaved; a multiple of the consumers; 0: one per consumer"},
     {"rank", Type::count, "0", "0..16777215", "stream", &O::rank, "number of this process"},
@@ -71,7 +74,7 @@ constexpr Row rows[] = {
     {"end_marker", Type::choice, "required", "required|optional", "stream archive dataset",
      &O::end_marker, "optional: a tar may end after a whole member, without its two zero blocks"},
     {"concat", Type::boolean, "false", "true|false", "stream archive dataset", &O::concat,
-     "go on with another tar after an end marker"},
+     "go on with another tar after an end marker", true},
     {"trailing", Type::choice, "refuse", "refuse|ignore", "stream archive dataset", &O::trailing,
      "ignore: accept junk after the end marker, the compressed data or a ZIP end record"},
     {"zip_prefix", Type::choice, "refuse", "refuse|allow", "stream archive dataset", &O::zip_prefix,
@@ -81,7 +84,7 @@ constexpr Row rows[] = {
     {"allow_empty", Type::boolean, "false", "true|false", "stream dataset", &O::allow_empty,
      "accept shards without samples"},
     {"duplicate_keys", Type::choice, "error", "error|accept", "stream dataset", &O::duplicate_keys,
-     "a key that comes again later in its shard; looked for in the first 1048576 samples"},
+     "a key that comes again later in its shard; looked for in the first 1048576 samples", true},
     {"max_member", Type::bytes, "16GiB", "0..1EiB", "stream archive dataset", &O::max_member,
      "size of the largest member"},
     {"max_sample", Type::bytes, "16GiB", "0..1EiB", "stream dataset", &O::max_sample,
@@ -294,7 +297,36 @@ void store(Options& options, const Row& row, std::string_view value) {
     }
 }
 
+std::string text_of(const Options& options, const Row& row) {
+    const auto choice = [&](size_t number) {
+        std::string_view choices = row.range;
+        for (; number > 0; --number) choices.remove_prefix(choices.find('|') + 1);
+        return std::string(choices.substr(0, choices.find('|')));
+    };
+    return std::visit(
+        [&](auto member) -> std::string {
+            const auto& value = options.*member;
+            using Value = std::remove_cvref_t<decltype(value)>;
+            if constexpr (std::is_same_v<Value, std::string>)
+                return escape(value);
+            else if constexpr (std::is_same_v<Value, bool>)
+                return value ? "true" : "false";
+            else if constexpr (std::is_enum_v<Value>)
+                return choice(static_cast<size_t>(value));
+            else
+                return std::to_string(value);
+        },
+        row.member);
+}
+
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> order_options(const Options& options) {
+    std::vector<std::pair<std::string, std::string>> texts;
+    for (const Row& row : rows)
+        if (row.orders) texts.emplace_back(row.name, text_of(options, row));
+    return texts;
+}
 
 Options::Options() {
     for (const Row& row : rows) store(*this, row, row.fallback);

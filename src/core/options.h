@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace shf {
 
@@ -79,6 +81,9 @@ struct Options {
     // Parses and stores one value. Throws Error(USAGE).
     void set(std::string_view name, std::string_view value);
 };
+
+// The options that say which samples come when, by name, as text.
+std::vector<std::pair<std::string, std::string>> order_options(const Options& options);
 
 // Property `what` (SHF_OPTION_*) of option number `index`, or NULL.
 const char* describe_option(size_t index, int32_t what) noexcept;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 
 namespace shf {
 
@@ -31,16 +32,24 @@ class Random {
     // Uniform in 0 .. bound - 1; bound > 0. Multiply and reject (Lemire: "Fast Random Integer
     // Generation in an Interval", TOMACS 2019): no bias.
     uint64_t below(uint64_t bound) {
-        for (;;) {
-            const unsigned __int128 product = static_cast<unsigned __int128>(next()) * bound;
-            const auto low = static_cast<uint64_t>(product);
-            if (low >= bound || low >= (0 - bound) % bound)
-                return static_cast<uint64_t>(product >> 64);
-        }
+        for (;;)
+            if (const auto number = nth_below(++drawn_, bound)) return *number;
+    }
+
+    // What draw number `n` (1, 2, ...) gives to below(bound): nothing when it is rejected. So a
+    // sequence can be looked through from its end.
+    [[nodiscard]] std::optional<uint64_t> nth_below(uint64_t n, uint64_t bound) const {
+        const unsigned __int128 product =
+            static_cast<unsigned __int128>(mix(key_ + n * gamma)) * bound;
+        const auto low = static_cast<uint64_t>(product);
+        if (low >= bound || low >= (0 - bound) % bound) return static_cast<uint64_t>(product >> 64);
+        return std::nullopt;
     }
 
     // Draws so far.
     [[nodiscard]] uint64_t drawn() const { return drawn_; }
+    // Goes on as after so many.
+    void set_drawn(uint64_t drawn) { drawn_ = drawn; }
 
   private:
     static constexpr uint64_t gamma = 0x9e3779b97f4a7c15;

@@ -93,7 +93,7 @@ class ShardIndex {
     [[nodiscard]] std::span<const uint8_t> file() const { return {file_->data, file_size_}; }
 
   private:
-    void read_body(std::span<const uint8_t> body);
+    void read_body();
     void read_schemas(std::string_view text);
     void check() const;
 

@@ -29,6 +29,14 @@ class ShuffleBuffer {
         items_.pop_back();
         return item;
     }
+    // What shuffle_slots() (order/shuffle_replay.h) tells its content from.
+    [[nodiscard]] const Random& random() const { return random_; }
+
+    // Goes on as after `drawn` numbers, with `items` in its slots.
+    void restore(uint64_t drawn, std::vector<Item> items) {
+        random_.set_drawn(drawn);
+        items_ = std::move(items);
+    }
 
   private:
     const uint64_t size_;

@@ -3,10 +3,12 @@
 // in different rounds or epochs, and no consumer ever waits for another.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <queue>
+#include <functional>
+#include <span>
 #include <vector>
 
 namespace shf {
@@ -20,27 +22,39 @@ class Turns {
         auto operator<=>(const Turn&) const = default;
     };
 
-    void add(const Turn& turn) { queue_.push(turn); }
-    [[nodiscard]] bool empty() const { return queue_.empty(); }
-    [[nodiscard]] const Turn& front() const { return queue_.top(); }
-    // The lane in front gave a sample.
-    void took() {
-        Turn turn = queue_.top();
-        queue_.pop();
-        ++turn.taken;
-        queue_.push(turn);
+    void add(const Turn& turn) {
+        heap_.push_back(turn);
+        std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
     }
-    // The lane in front has no more samples in its epoch.
-    void next_epoch() {
-        Turn turn = queue_.top();
-        queue_.pop();
-        queue_.push({turn.epoch + 1, 0, turn.lane});
+    [[nodiscard]] bool empty() const { return heap_.empty(); }
+    [[nodiscard]] const Turn& front() const { return heap_.front(); }
+    // All lanes that are not at their end, in no order.
+    [[nodiscard]] std::span<const Turn> all() const { return heap_; }
+    // The lane in front gave so many samples.
+    void took(uint64_t samples = 1) {
+        Turn turn = pop();
+        turn.taken += samples;
+        add(turn);
     }
-    // The lane in front is at its end.
-    void leave() { queue_.pop(); }
+    // Takes out the turn of one lane that is not at its end.
+    Turn take(size_t lane) {
+        const auto place = std::find_if(heap_.begin(), heap_.end(),
+                                        [&](const Turn& turn) { return turn.lane == lane; });
+        const Turn turn = *place;
+        heap_.erase(place);
+        std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
+        return turn;
+    }
 
   private:
-    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> queue_;
+    Turn pop() {
+        std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+        const Turn turn = heap_.back();
+        heap_.pop_back();
+        return turn;
+    }
+
+    std::vector<Turn> heap_;
 };
 
 }  // namespace shf

@@ -58,6 +58,9 @@ struct MemberPlace {
 // A feed that keeps the members' data.
 class Carrier : public MemberFeed {
   public:
+    // Moves to the header that starts at `offset` of the (decompressed) shard, before the first
+    // member was found. False when the shard ends before it.
+    virtual bool start_at(uint64_t offset) = 0;
     // Appends the places of what was kept since release(), in order. False when it has none: the
     // members are not plain bytes of the shard.
     virtual bool places(std::vector<MemberPlace>& /*out*/) const { return false; }

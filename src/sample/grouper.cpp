@@ -22,9 +22,9 @@ void append_lower(std::string& out, std::string_view text) {
 
 }  // namespace
 
-void Grouper::run() {
+bool Grouper::run() {
     Member member;
-    while (feed_.next(member)) {
+    while (samples_ < stop_ && feed_.next(member)) {
         switch (member.kind) {
             case MemberKind::file:
             case MemberKind::sparse:
@@ -37,14 +37,19 @@ void Grouper::run() {
         }
         feed_.skip(member);
     }
+    if (samples_ >= stop_) return false;
     complete_sample();
+    return true;
 }
 
 void Grouper::take_member(const Member& member) {
     const MemberName name = split_name(member.name);
     if (!name.has_key) stats_.add(SHF_STAT_IGNORED_MEMBERS);
     if (member.kind == MemberKind::sparse) stats_.add(SHF_STAT_SPARSE);
-    if (!name.has_key || !join_sample(member, name.key)) return feed_.skip(member);
+    if (!name.has_key || !join_sample(member, name.key)) {
+        if (samples_ < stop_) feed_.skip(member);
+        return;
+    }
 
     const auto limit = [&](const char* option, uint64_t bound, uint64_t seen, const char* what) {
         spoil(member.name, member.header_offset, SHF_E_LIMIT,
@@ -75,16 +80,16 @@ void Grouper::take_member(const Member& member) {
     feed_.skip(member);
 }
 
-// Makes the sample with `key` the current one. False when it is spoiled: its members are passed
-// over.
+// Makes the sample with `key` the current one. False when its members are passed over.
 bool Grouper::join_sample(const Member& member, std::string_view key) {
-    if (in_sample_ && key == key_) return !spoiled_;
+    if (in_sample_ && key == key_) return !spoiled_ && !passed_over_;
     complete_sample();
     in_sample_ = true;
+    passed_over_ = resume_ && !resume_->wants(samples_);
     key_.assign(key);
     first_header_ = member.header_offset;
     if (options_.duplicate_keys == DuplicateKeys::error) key_hash_ = keys_seen_.prepare(key);
-    return true;
+    return !passed_over_;
 }
 
 size_t Grouper::find_field(std::string_view name) const {
@@ -163,15 +168,14 @@ void Grouper::spoil(std::string_view name, uint64_t at, Fault fault) {
 
 void Grouper::complete_sample() {
     if (!in_sample_) return;
-    ++samples_;
     if (options_.duplicate_keys == DuplicateKeys::error && !keys_seen_.insert(key_hash_) &&
-        !spoiled_)
+        !spoiled_ && !passed_over_)
         spoil(
             key_, first_header_, SHF_E_AMBIGUOUS,
             "this key comes again, with other samples in between",
             "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
             "several samples of them");
-    if (!spoiled_) {
+    if (!spoiled_ && !passed_over_) {
         if (matched_ == headers_.size() && matched_ < schema_->ends.size())
             for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
         // Upper-case names never match above, and are the same sample for sample all the same.
@@ -180,7 +184,8 @@ void Grouper::complete_sample() {
         client_.sample({key_, first_header_, schema_});
         feed_.release();
     }
-    in_sample_ = spoiled_ = false;
+    ++samples_;
+    in_sample_ = spoiled_ = passed_over_ = false;
     sample_bytes_ = 0;
     headers_.clear();
     matched_ = 0;

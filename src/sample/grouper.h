@@ -3,6 +3,7 @@
 
 #include "sample/carrier.h"
 #include "sample/key_set.h"
+#include "sample/resume.h"
 
 #include <memory>
 #include <string>
@@ -30,14 +31,22 @@ class GrouperClient {
 
 class Grouper {
   public:
-    // All references must outlive the grouper.
-    Grouper(MemberFeed& feed, const Options& options, Stats& stats, GrouperClient& client)
-        : feed_(feed), options_(options), stats_(stats), client_(client) {}
+    // All references must outlive the grouper. The feed starts where `resume` says; NULL: at the
+    // first sample.
+    Grouper(MemberFeed& feed, const Options& options, Stats& stats, GrouperClient& client,
+            const Resume* resume = nullptr)
+        : feed_(feed),
+          options_(options),
+          stats_(stats),
+          client_(client),
+          resume_(resume),
+          stop_(resume ? resume->stop() : Resume::never),
+          samples_(resume ? resume->number : 0) {}
 
-    // Takes all members. Throws Error when the feed or the client does; a partial sample is then
-    // dropped.
-    void run();
-    // Samples so far, whole or bad.
+    // Takes all members. False when it stopped earlier, because nothing more is wanted. Throws
+    // Error when the feed or the client does; a partial sample is then dropped.
+    bool run();
+    // Samples of the shard so far, whole or bad.
     [[nodiscard]] uint64_t samples() const { return samples_; }
 
   private:
@@ -57,9 +66,11 @@ class Grouper {
     const Options& options_;
     Stats& stats_;
     GrouperClient& client_;
+    const Resume* const resume_;
+    const uint64_t stop_;  // no sample from this number on is wanted
 
-    // The sample under construction.
-    bool in_sample_ = false, spoiled_ = false;
+    // The sample under construction. Nothing is kept of one that is spoiled or passed over.
+    bool in_sample_ = false, spoiled_ = false, passed_over_ = false;
     std::string key_;
     uint64_t key_hash_ = 0, first_header_ = 0, sample_bytes_ = 0;
     std::vector<uint64_t> headers_;  // of its fields: where each one starts
@@ -72,7 +83,7 @@ class Grouper {
     std::shared_ptr<const Schema> schema_;                // of the sample before
     std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
     KeySet keys_seen_;
-    uint64_t samples_ = 0;  // whole or spoiled
+    uint64_t samples_;  // before the one under construction
 };
 
 }  // namespace shf

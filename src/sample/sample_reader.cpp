@@ -31,14 +31,17 @@ SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
                [&sink](BlockRef block) { sink.deliver(std::move(block)); }),
       wants_places_(sink.wants_places()) {}
 
-void SampleReader::read() {
+void SampleReader::read(const Resume* resume) {
     uint64_t samples = 0;
     try {
         const auto carrier =
             open_carrier(source_, origin_->url, options_, pool_, cancel_, stats_, *this);
         carrier_ = carrier.get();
-        Grouper grouper(*carrier, options_, stats_, *this);
-        grouper.run();
+        if (resume && resume->offset > 0 && !carrier->start_at(resume->offset))
+            throw Error(SHF_E_CHANGED, "the shard ends before the place where reading goes on",
+                        "give the shard that the state was saved with, or start the epoch again");
+        Grouper grouper(*carrier, options_, stats_, *this, resume);
+        if (!grouper.run()) return builder_.flush();
         samples = grouper.samples();
         end_ = carrier->end();
         builder_.flush();

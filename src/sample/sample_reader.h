@@ -35,10 +35,10 @@ class SampleReader final : private CarrierClient, private GrouperClient {
                  bool single_samples, Pool& pool, const Cancel& cancel, Stats& stats,
                  SampleSink& sink);
 
-    // Delivers every sample and returns when the end of the shard is proven. Throws Error when the
-    // rest of the shard cannot be trusted or reached; the whole samples before that were delivered,
-    // a partial one was dropped.
-    void read();
+    // Delivers every sample, or those that `resume` wants, and returns when the end of the shard is
+    // proven, or nothing more is wanted. Throws Error when the rest of the shard cannot be trusted
+    // or reached; the whole samples before that were delivered, a partial one was dropped.
+    void read(const Resume* resume = nullptr);
     // Where the end marker of the shard starts, after read().
     [[nodiscard]] uint64_t end() const { return end_; }
 

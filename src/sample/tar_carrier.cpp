@@ -31,6 +31,8 @@ class TarCarrier final : public Carrier, private WindowClient {
             stats.add(SHF_STAT_SUFFIX_MISMATCHES);
     }
 
+    bool start_at(uint64_t offset) override { return window_.skip(offset); }
+
     bool next(Member& member) override {
         if (!walker_.next(member)) return false;
         end_ = end_of(member);

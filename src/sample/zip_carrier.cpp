@@ -30,6 +30,11 @@ class ZipCarrier final : public Carrier {
             client.is_slow();
     }
 
+    bool start_at(uint64_t offset) override {
+        while (next_ < order_.size() && directory_.entry(order_[next_]).offset < offset) ++next_;
+        return next_ < order_.size() && directory_.entry(order_[next_]).offset == offset;
+    }
+
     bool next(Member& member) override {
         cancel_.check();
         if (next_ == order_.size()) return false;

@@ -44,6 +44,7 @@ void Batcher::wake() {
 }
 
 void Batcher::start() {
+    next_start_ = {.before = std::make_shared<const Position>(client_.position())};
     for (uint64_t i = 0; i < threads_wanted_; ++i) threads_.emplace_back([this] { run(); });
 }
 
@@ -128,15 +129,18 @@ bool Batcher::may_take() const {
 
 void Batcher::open_making() {
     uint64_t capacity = 0;
+    Start start;
     {
         // After a row that failed one batch has fewer rows, so that the later ones fit again.
         const std::lock_guard lock(mutex_);
         capacity = shared_.options.batch - phase_;
         phase_ = 0;
+        start = next_start_;
     }
     auto making = std::make_unique<Making>(plan_, capacity, [this](uint64_t bytes) {
         return shared_.pool->acquire(static_cast<size_t>(bytes), shared_.cancel);
     });
+    making->start = std::move(start);
     const std::lock_guard lock(mutex_);
     makings_.push_back(std::move(making));
     open_ = makings_.back().get();
@@ -161,7 +165,9 @@ bool Batcher::add_row(Making& making, uint32_t sample) {
     const uint64_t epoch = block.origins[block.origin[sample]]->epoch;
     if (!epoch_of_row_) epoch_of_row_ = epoch;
     try {
+        making.lanes.push_back(block.origins[block.origin[sample]]->lane);
         if (making.builder.add(block, sample)) {
+            making.before.push_back(static_cast<uint32_t>(making.lanes.size() - 1));
             epoch_of_row_ = epoch;
             return true;
         }
@@ -275,7 +281,13 @@ void Batcher::close_making() {
     }
     making.blocks.clear();
     account(making);
+    Start next;
+    if (run_.count > 0 && run_.before)
+        next = {.before = run_.before, .skip = run_.first};
+    else
+        next = {.before = std::make_shared<const Position>(client_.position())};
     const std::lock_guard lock(mutex_);
+    next_start_ = std::move(next);
     for (Task& task : tasks) {
         tasks_.push_back(std::move(task));
         ++making.work;
@@ -376,6 +388,9 @@ Batcher::Left Batcher::collect(std::unique_ptr<Making> making) {
         const uint64_t size = shared_.options.batch;
         phase_ = (phase_ + size - failed % size) % size;
     }
+    left.start = making->start;
+    left.lanes = std::move(making->lanes);
+    left.before = std::move(making->before);
     if (making->broken_off) left.rows.clear();
     if (!left.rows.empty()) left.batch = making->builder.finish();
     shared_.batch_bytes.fetch_sub(making->bytes, std::memory_order_relaxed);
@@ -414,6 +429,26 @@ BatchRef Batcher::join_rows(uint64_t most) {
     });
 }
 
+Position Batcher::Start::after(std::span<const uint32_t> taken) const {
+    Position position = *before;
+    if (skip > 0)
+        for (uint64_t i = 0; i < skip; ++i) position.skip(position.lanes[0].lane);
+    for (const uint32_t lane : taken) position.skip(lane);
+    return position;
+}
+
+Position Batcher::position() {
+    if (threads_.empty()) return client_.position();
+    if (!left_.empty()) {
+        const Left& left = left_.front();
+        const uint32_t taken = left.before[left.rows[left.next]];
+        return left.start.after(std::span(left.lanes).first(taken));
+    }
+    if (lost_) return lost_->after({});
+    const std::lock_guard lock(mutex_);
+    return (makings_.empty() ? next_start_ : makings_.front()->start).after({});
+}
+
 BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     if (threads_.empty()) start();
     const uint64_t wanted = shared_.options.batch;
@@ -430,7 +465,11 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
             makings_.pop_front();
             workers_.notify_one();
         }
+        // What a fault keeps from the user is where a saved stream goes on.
+        const bool broken_off = making->broken_off;
+        if (!lost_) lost_ = making->start;
         Left left = collect(std::move(making));
+        if (!broken_off) lost_.reset();
         if (left.rows.empty()) continue;
         left_rows_ += left.rows.size();
         left_.push_back(std::move(left));

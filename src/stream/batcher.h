@@ -5,6 +5,7 @@
 
 #include "decode/batch_builder.h"
 #include "decode/rows.h"
+#include "order/lane_state.h"
 #include "stream/shard_run.h"
 
 #include <chrono>
@@ -23,6 +24,8 @@ struct SampleRun {
     BlockRef block;
     uint32_t first = 0;
     uint32_t count = 0;
+    // Where the stream stood before it; of a run that may be of several samples.
+    std::shared_ptr<const Position> before;
 };
 
 // What a batcher asks of the engine.
@@ -32,6 +35,9 @@ class BatchClient {
     // The samples that come next, waiting as long as it takes; none at the end. One thread of the
     // batcher at a time. Throws Error.
     virtual SampleRun take_run() = 0;
+    // Where the samples stand that take_run() gives next. On the thread that calls it, or before
+    // the first call.
+    virtual Position position() = 0;
     // A sample is bad: throws Error, or counts and returns when it is to be skipped. Any thread.
     virtual void bad_row(Fault fault) = 0;
 };
@@ -49,10 +55,20 @@ class Batcher {
     using Clock = std::chrono::steady_clock;
     // The next batch; NULL at the end. Waits until `deadline`, when there is one. Throws Error.
     BatchRef next(std::optional<Clock::time_point> deadline);
+    // Where the first sample stands that no batch has had. On the consumer's thread.
+    [[nodiscard]] Position position();
     // The stream was cancelled, or an allocation waits for the consumer. Any thread.
     void wake();
 
   private:
+    // Where some samples start, and the lanes that they come from, one after another.
+    struct Start {
+        std::shared_ptr<const Position> before;
+        uint64_t skip = 0;  // samples after that, all of one lane
+
+        // Where sample number `taken` of them stands.
+        [[nodiscard]] Position after(std::span<const uint32_t> taken) const;
+    };
     // A batch in the making; its rows become a batch, or parts of two when some fail.
     struct Making {
         explicit Making(BatchPlan& plan, uint64_t capacity, Allocate allocate)
@@ -71,6 +87,9 @@ class Batcher {
         };
         std::vector<Failure> failures;
         uint64_t kept_bytes = 0;  // of `blocks`; of the thread that takes
+        Start start;
+        std::vector<uint32_t> lanes;   // of the samples that were taken, also of those without row
+        std::vector<uint32_t> before;  // of each row: samples taken before its own
     };
     struct Task {
         Making* making;
@@ -82,6 +101,8 @@ class Batcher {
         BatchRef batch;
         std::vector<uint64_t> rows;  // those that did not fail
         size_t next = 0;
+        Start start;
+        std::vector<uint32_t> lanes, before;  // as of the batch in the making
     };
 
     void start();
@@ -117,6 +138,7 @@ class Batcher {
     bool taking_ = false;  // a thread is at it
     bool ended_ = false;   // there are no more samples
     std::optional<Fault> end_fault_;
+    Start next_start_;  // of the batch that will be made next
     // Rows of all batches made so far that did not fail, modulo the size of a batch.
     uint64_t phase_ = 0;
     uint64_t usual_bytes_ = 0;
@@ -129,6 +151,7 @@ class Batcher {
     // Of the consumer.
     std::deque<Left> left_;
     uint64_t left_rows_ = 0;
+    std::optional<Start> lost_;  // of a batch that ended in a fault
 };
 
 }  // namespace shf

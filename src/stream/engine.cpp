@@ -47,12 +47,13 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
     };
     if (BatchClient& client = *this; shared_.batched)
         batcher_ = std::make_unique<Batcher>(shared_, client);
+    std::vector<std::unique_ptr<Lane>> lanes;
     for (const uint32_t number : shared_.plan.own_lanes()) {
         if (shared_.plan.shards_of(number) == 0) continue;
         LaneClient& client = *this;
-        lanes_.push_back(std::make_unique<Lane>(shared_, client, number));
-        turns_.add({options.epoch, 0, lanes_.size() - 1});
+        lanes.push_back(std::make_unique<Lane>(shared_, client, number, options.epoch));
     }
+    set_lanes(std::move(lanes), {});
     refuse_second_reading();
     const uint64_t share = shared_.plan.share_of_epoch_samples();
     if (options.epoch_samples != 0 && options.epochs != 0 &&
@@ -214,38 +215,45 @@ void Engine::pass_on_notes() {
     for (const std::string& note : notes) log(shared_.options, SHF_LOG_WARNING, note);
 }
 
-// The lane in front is at the end of its epoch: it goes on to the next one, or leaves.
-void Engine::end_epoch() {
+// A lane is at the end of its epoch: it goes on to the next one, or leaves.
+void Engine::end_epoch(size_t lane) {
     const Options& options = shared_.options;
-    const Turns::Turn turn = turns_.front();
+    const uint64_t next = turns_.take(lane).epoch + 1;
     const bool endless = options.epochs == 0 || options.epoch_samples != 0;
-    if (!endless && turn.epoch + 1 - options.epoch >= options.epochs) return turns_.leave();
-    lanes_[turn.lane]->begin_epoch(turn.epoch + 1);
-    turns_.next_epoch();
+    if (!endless && next - options.epoch >= options.epochs) return;
+    lanes_[lane]->begin_epoch(next);
+    turns_.add({next, 0, lane});
     // Every lane has been through a whole epoch since the last sample: that would go on for ever.
     if (endless && ++empty_epochs_ > 2 * lanes_.size())
         throw Error(SHF_E_FORMAT, "no sample in a whole epoch", "check the shards");
 }
 
 Pull Engine::pull(Delivery& out) {
+    if (!at_end()) settle();
     while (!at_end()) {
-        const Pull pull = lanes_[turns_.front().lane]->pull(out);
+        const size_t lane = turns_.front().lane;
+        const Pull pull = lanes_[lane]->pull(out);
         if (pull == Pull::sample) {
             turns_.took();
             empty_epochs_ = 0;
         }
         if (pull != Pull::epoch_end) return pull;
-        end_epoch();
+        end_epoch(lane);
     }
     return Pull::epoch_end;
 }
 
+// Of a stream with one lane.
 Pull Engine::pull_block(BlockRef& out, uint64_t most) {
+    if (!at_end()) settle();
     while (!at_end()) {
-        const Pull pull = lanes_[turns_.front().lane]->pull_block(out, most);
-        if (pull == Pull::sample) empty_epochs_ = 0;
+        const Pull pull = lanes_[0]->pull_block(out, most);
+        if (pull == Pull::sample) {
+            empty_epochs_ = 0;
+            if (out) turns_.took(out->count);
+        }
         if (pull != Pull::epoch_end) return pull;
-        end_epoch();
+        end_epoch(0);
     }
     return Pull::epoch_end;
 }
@@ -295,6 +303,7 @@ Sample* Engine::next() {
     return guarded([this]() -> Sample* {
         Delivery delivery = std::move(pending_);
         patient_ = true;
+        note_.reset();
         if (!delivery.block && pull(delivery) == Pull::epoch_end) return nullptr;
         Block* block = delivery.block.release();
         count(1, block->payload_of(delivery.index));
@@ -342,6 +351,7 @@ BlockRef Engine::next_block(uint64_t most) {
     return guarded([this, most]() -> BlockRef {
         BlockRef block;
         patient_ = true;
+        note_call();
         const uint64_t bound = std::min(most, remaining_);
         // One lane without shuffle: its readers' blocks are the sequence.
         if (lanes_.size() == 1 && !shared_.single_samples && !pending_.block &&
@@ -354,6 +364,7 @@ BlockRef Engine::next_block(uint64_t most) {
             for (const StorageRef& storage : block->storages) storage.hand_out();
         }
         count(block->count, block->payload_bytes);
+        note_block(*block);
         return block;
     });
 }
@@ -363,12 +374,15 @@ SampleRun Engine::take_run() {
     SampleRun run;
     patient_ = true;
     if (lanes_.size() == 1 && !shared_.single_samples) {
+        run.before = std::make_shared<const Position>(position());
         if (pull_block(run.block, UINT64_MAX) == Pull::epoch_end) return {};
-        run.count = static_cast<uint32_t>(std::min<uint64_t>(run.block->count, remaining_));
-    } else {
+        if (run.block)
+            run.count = static_cast<uint32_t>(std::min<uint64_t>(run.block->count, remaining_));
+    }
+    if (!run.block) {
         Delivery delivery;
         if (pull(delivery) == Pull::epoch_end) return {};
-        run = {std::move(delivery.block), delivery.index, 1};
+        run = {std::move(delivery.block), delivery.index, 1, nullptr};
     }
     remaining_ -= remaining_ == UINT64_MAX ? 0 : run.count;
     return run;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "order/stream_state.h"
 #include "order/turns.h"
 #include "stream/batcher.h"
 #include "stream/lane.h"
@@ -33,6 +34,12 @@ class Engine final : private LaneClient, private BatchClient {
     // gives nothing else.
     BatchRef next_batch();
 
+    // Where the user stands, who has not used the last `unread` samples of the block that came
+    // last. Throws Error.
+    [[nodiscard]] StreamState save(uint64_t unread);
+    // Goes on there. Before anything was taken. Throws Error; the stream then is as before.
+    void restore(const StreamState& state);
+
     // From any thread.
     void cancel() noexcept;
     [[nodiscard]] uint64_t stat(int32_t stat) const;
@@ -44,6 +51,7 @@ class Engine final : private LaneClient, private BatchClient {
     void fault(Fault fault, bool whole_shard) override;
     void warn(const std::string& message) override;
     SampleRun take_run() override;
+    Position position() override;
     void bad_row(Fault bad) override { fault(std::move(bad), false); }
 
     void begin_call();
@@ -51,7 +59,14 @@ class Engine final : private LaneClient, private BatchClient {
     auto guarded(Take take);
     Pull pull(Delivery& out);
     Pull pull_block(BlockRef& out, uint64_t most);
-    void end_epoch();
+    void end_epoch(size_t lane);
+    void settle();
+    void note_call();
+    void note_block(const Block& block);
+    [[nodiscard]] StreamState identity();
+    [[nodiscard]] uint64_t remaining_after(const StreamState& state) const;
+    void set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
+                   std::span<const LaneState* const> states);
     void count(uint64_t samples, uint64_t bytes);
     void check_mode(bool batches) const;
     void pass_on_notes();
@@ -70,6 +85,20 @@ class Engine final : private LaneClient, private BatchClient {
     std::optional<Fault> failure_;     // of the stream; repeats
     bool patient_ = true;              // whether wait() may wait
     Clock::time_point deadline_;
+
+    // Samples to drop before the first one, by lane, after a restore.
+    std::vector<uint64_t> skip_;
+    // For save() in the middle of a block: where the stream stood at the start of some call of
+    // next_block, and the lanes of the samples that were handed out since.
+    struct Note {
+        Position position;
+        std::vector<uint32_t> handed;
+        uint64_t bytes = 0;
+    };
+    std::optional<Note> note_;
+    std::optional<Note> older_note_;  // when note_ begins after the first sample of the last block
+    uint64_t last_block_ = 0;         // its samples
+    uint64_t shards_hash_ = 0;        // once it is known
 
     Delivery pending_;  // taken from a lane, did not fit the last block
     BlockBuilder builder_;

@@ -1,40 +1,204 @@
 #include "stream/lane.h"
 
 #include "core/options.h"
+#include "order/shuffle_replay.h"
+
+#include <numeric>
 
 namespace shf {
 
-Lane::Lane(Shared& shared, LaneClient& client, uint32_t number)
+Lane::Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch)
     : shared_(shared),
       client_(client),
       number_(number),
       shards_(shared.plan.shards_of(number)),
       most_runs_(16 + shared.options.threads),
-      given_epoch_(shared.options.epoch),
+      given_epoch_(epoch),
+      resumed_epoch_(epoch),
       buffer_(shared.options.shuffle) {
-    begin_epoch(given_epoch_);
+    begin_epoch(epoch);
 }
+
+// ---- Restoring ----------------------------------------------------------------------------------
+
+Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
+    : Lane(shared, client, state.lane, state.epoch) {
+    if (state.turn > shards_ || state.epoch < shared.options.epoch)
+        throw Error(SHF_E_FORMAT, "the state has a lane where no lane can stand");
+    put_ = state.put;
+    turn_ = given_turn_ = state.turn;
+    for (const ShardState& shard : state.shards) {
+        if (shard.turn >= state.turn ||
+            (!resumed_.empty() && resumed_.back().state.next < Resume::never))
+            throw Error(SHF_E_FORMAT, "the state has a shard in the wrong place");
+        resumed_.push_back({.state = shard, .resume = {}, .ordinals = {}});
+    }
+    if (shuffles()) restore_buffer(state);
+    for (Resumed& resumed : resumed_) {
+        const ShardState& shard = resumed.state;
+        resumed.resume =
+            std::make_shared<const Resume>(Resume{.offset = shard.offset,
+                                                  .number = shard.number,
+                                                  .wanted = sample_numbers(shard, resumed.ordinals),
+                                                  .next = shard.next,
+                                                  .version = shard.version});
+    }
+    if (state.turn == shards_) {
+        given_turn_ = 0;
+        ++given_epoch_;
+        epoch_over_ = resumed_.empty();
+    }
+}
+
+// Finds out what was in the buffer. It is read again before anything else.
+void Lane::restore_buffer(const LaneState& state) {
+    Random random = buffer_.random();
+    random.set_drawn(state.drawn);
+    const std::vector<uint64_t> ordinals =
+        shuffle_slots({shared_.options.shuffle, state.put, state.taken, state.closed}, random);
+    slots_.resize(ordinals.size());
+    std::iota(slots_.begin(), slots_.end(), size_t{0});
+    std::sort(slots_.begin(), slots_.end(),
+              [&](size_t a, size_t b) { return ordinals[a] < ordinals[b]; });
+    auto shard = resumed_.begin();
+    for (const size_t slot : slots_) {
+        const uint64_t ordinal = ordinals[slot];
+        while (shard != resumed_.end() && shard + 1 != resumed_.end() &&
+               (shard + 1)->state.ordinal <= ordinal)
+            ++shard;
+        if (shard == resumed_.end() || shard->state.ordinal > ordinal)
+            throw Error(SHF_E_FORMAT, "the state lacks a shard of its shuffle buffer");
+        shard->ordinals.push_back(ordinal);
+    }
+    refill_.resize(slots_.size());
+    from_ = state;
+    if (slots_.empty()) (void)refill();
+}
+
+// Reads into the buffer what was in it.
+Pull Lane::refill() {
+    while (refilling()) {
+        const Pull pull = fetch_block();  // of one sample
+        if (pull == Pull::later) return pull;
+        if (pull == Pull::epoch_end)
+            throw Error(SHF_E_CHANGED,
+                        "the shards have fewer samples than when the state was saved",
+                        "give the shards that it was saved with, or start the epoch again");
+        refill_[slots_[refilled_]] = hold();
+        ++refilled_;
+    }
+    buffer_.restore(from_->drawn, std::move(refill_));
+    from_.reset();
+    return Pull::sample;
+}
+
+LaneState Lane::state() const {
+    if (from_) return *from_;
+    LaneState state;
+    state.lane = number_;
+    state.closed = epoch_over_ || fault_;
+    state.drawn = shuffles() ? buffer_.random().drawn() : 0;
+    state.put = put_;
+    state.turn = turn_;
+    // Without a shuffle buffer there may be samples in block_ that were not taken.
+    const uint32_t left = block_ ? block_->count - next_ : 0;
+    state.shards = trail_.shards(arrived_ - left);
+    if (left > 0) {
+        state.shards.back().offset = block_->offset[next_];
+        state.shards.back().number = arrived_ - left;
+    }
+    for (size_t i = begun_resumed_; i < resumed_.size(); ++i)
+        state.shards.push_back(resumed_[i].state);
+    return state;
+}
+
+// ---- Readers ------------------------------------------------------------------------------------
 
 bool Lane::all_given() const {
     // epoch_samples goes on through as many passes as it takes.
     const Options& options = shared_.options;
-    return options.epochs != 0 && options.epoch_samples == 0 &&
+    return given_resumed_ == resumed_.size() && options.epochs != 0 && options.epoch_samples == 0 &&
            given_epoch_ - options.epoch >= options.epochs;
 }
 
 std::shared_ptr<ShardRun> Lane::next_run() {
     if (all_given() || runs_.size() >= most_runs_) return nullptr;
-    const bool last = given_turn_ + 1 == shards_;
-    runs_.push_back(std::make_shared<ShardRun>(shared_, given_epoch_, number_, given_turn_, last));
+    if (given_resumed_ < resumed_.size()) {
+        const Resumed& resumed = resumed_[given_resumed_++];
+        const bool last = given_resumed_ == resumed_.size() && given_epoch_ > resumed_epoch_;
+        runs_.push_back(std::make_shared<ShardRun>(shared_, resumed_epoch_, number_,
+                                                   resumed.state.turn, last, resumed.resume));
+    } else {
+        const bool last = given_turn_ + 1 == shards_;
+        runs_.push_back(
+            std::make_shared<ShardRun>(shared_, given_epoch_, number_, given_turn_, last, nullptr));
+        given_turn_ = last ? 0 : given_turn_ + 1;
+        given_epoch_ += last ? 1 : 0;
+    }
     if (runs_.size() == 1) runs_.front()->become_first();
-    given_turn_ = last ? 0 : given_turn_ + 1;
-    given_epoch_ += last ? 1 : 0;
     return runs_.back();
 }
+
+// ---- Consumer -----------------------------------------------------------------------------------
 
 void Lane::begin_epoch(uint64_t epoch) {
     epoch_over_ = false;
     buffer_.begin(shared_.options.seed, epoch, number_);
+    trail_.begin_epoch();
+    turn_ = put_ = 0;
+}
+
+const Lane::Resumed* Lane::resumed_run() const {
+    return in_resumed_ ? &resumed_[begun_resumed_ - 1] : nullptr;
+}
+
+void Lane::begin_run(const ShardRun& run) {
+    in_run_ = true;
+    in_resumed_ = run.resume() != nullptr;
+    wanted_again_ = 0;
+    if (in_resumed_) {
+        ShardState start = resumed_[begun_resumed_++].state;
+        arrived_ = start.next;
+        start.next = ShardState::over;
+        start.version = run.version();
+        trail_.begin_shard(std::move(start));
+    } else {
+        arrived_ = 0;
+        turn_ = run.turn() + 1;
+        trail_.begin_shard(
+            {.turn = run.turn(), .version = run.version(), .ordinal = put_, .bad = {}});
+    }
+}
+
+void Lane::end_run() {
+    if (const Resumed* resumed = resumed_run();
+        resumed && wanted_again_ < resumed->resume->wanted.size())
+        throw Error(SHF_E_CHANGED, "a shard has fewer samples than when the state was saved",
+                    "give the shards that it was saved with, or start the epoch again");
+    trail_.end_shard();
+    in_run_ = in_resumed_ = false;
+    epoch_over_ = last_of_epoch_;
+}
+
+void Lane::take_event(ShardRun::Event event) {
+    if (!event.warning.empty()) client_.warn(event.warning);
+    if (event.block) {
+        block_ = std::move(event.block);
+        next_ = 0;
+        if (shuffles()) return;
+        arrived_ += block_->count;
+        trail_.move_to(block_->offset[block_->count - 1], arrived_ - 1);
+        hand_out(*block_);
+    } else if (event.fault) {
+        // What is not as it was when the state was saved is never skipped.
+        if (in_resumed_ && (refilling() || event.fault->code == SHF_E_CHANGED))
+            throw Error(*event.fault);
+        client_.fault(std::move(*event.fault), event.end);
+        if (!event.end) trail_.bad(arrived_++);
+    } else if (event.end && !(in_resumed_ && resumed_run()->resume->next == Resume::never)) {
+        shared_.stats.add_alone(SHF_STAT_SHARDS, 1);
+    }
+    if (event.end) end_run();
 }
 
 // Makes block_ the block with the next sample.
@@ -46,6 +210,7 @@ Pull Lane::fetch_block() {
             std::unique_lock lock(shared_.mutex);
             if ((!head() || !head()->has_event()) && !client_.wait(lock, *this)) return Pull::later;
             last_of_epoch_ = head()->last_of_epoch();
+            if (!in_run_) begin_run(*head());
             head()->take_events(events_);
             if (events_.back().end) {
                 runs_.pop_front();
@@ -55,17 +220,7 @@ Pull Lane::fetch_block() {
         }
         ShardRun::Event event = std::move(events_.front());
         events_.pop_front();
-        if (event.end) epoch_over_ = last_of_epoch_;
-        if (!event.warning.empty()) client_.warn(event.warning);
-        if (event.block) {
-            block_ = std::move(event.block);
-            next_ = 0;
-            if (!shuffles()) hand_out(*block_);
-        } else if (event.fault) {
-            client_.fault(std::move(*event.fault), event.end);
-        } else {
-            shared_.stats.add_alone(SHF_STAT_SHARDS, 1);
-        }
+        take_event(std::move(event));
     }
     return Pull::sample;
 }
@@ -95,6 +250,25 @@ Pull Lane::pull_block(BlockRef& out, uint64_t most) {
     return pull;
 }
 
+// Takes block_, of one sample, into the shuffle buffer.
+Lane::Held Lane::hold() {
+    uint64_t number = arrived_, ordinal = put_;
+    const Resumed* resumed = resumed_run();
+    if (resumed && wanted_again_ < resumed->ordinals.size()) {
+        number = resumed->resume->wanted[wanted_again_];
+        ordinal = resumed->ordinals[wanted_again_++];
+    } else {
+        ++arrived_;
+        ++put_;
+    }
+    const uint64_t bytes = block_->memory();
+    const uint64_t all = shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    Held held{std::move(block_), nullptr};
+    held.stretch = trail_.hold(held.block->offset[0], number, ordinal);
+    if (all > shared_.options.memory) throw shared_.shuffle_too_large();
+    return held;
+}
+
 // One more sample for the shuffle buffer. A fault waits until the samples before it are gone.
 Pull Lane::fill() {
     if (fault_) return Pull::epoch_end;
@@ -107,15 +281,15 @@ Pull Lane::fill() {
         fault_ = error.fault();
         return Pull::epoch_end;
     }
-    const uint64_t bytes = block_->memory();
-    const uint64_t all = shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    buffer_.put(std::move(block_));
-    if (all > shared_.options.memory) throw shared_.shuffle_too_large();
+    buffer_.put(hold());
     return Pull::sample;
 }
 
 Pull Lane::pull(Delivery& out) {
     if (!shuffles()) return pull_in_order(out);
+    if (from_) {
+        if (refill() == Pull::later) return Pull::later;
+    }
     while (!buffer_.full()) {
         const Pull pull = fill();
         if (pull == Pull::later) return pull;
@@ -125,7 +299,9 @@ Pull Lane::pull(Delivery& out) {
         if (fault_) throw Error(*fault_);
         return Pull::epoch_end;
     }
-    out.block = buffer_.draw();
+    Held held = buffer_.draw();
+    trail_.let_go(held.stretch);
+    out.block = std::move(held.block);
     out.index = 0;
     shared_.shuffle_bytes.fetch_sub(out.block->memory(), std::memory_order_relaxed);
     hand_out(*out.block);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "order/shuffle_buffer.h"
+#include "order/trail.h"
 #include "stream/shard_run.h"
 
 #include <condition_variable>
 #include <deque>
 #include <memory>
+#include <vector>
 
 namespace shf {
 
@@ -40,7 +42,10 @@ class LaneClient {
 
 class Lane {
   public:
-    Lane(Shared& shared, LaneClient& client, uint32_t number);
+    // At the start of an epoch.
+    Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch);
+    // Where it stood. Throws Error(FORMAT) when no lane can stand there.
+    Lane(Shared& shared, LaneClient& client, const LaneState& state);
 
     // ---- Readers. Several threads; shared.mutex is held. ----
     // The next shard to read, when there is one and not too many are in hand; else NULL.
@@ -55,13 +60,36 @@ class Lane {
     // samples. Only for a lane without shuffle.
     Pull pull_block(BlockRef& out, uint64_t most);
     void begin_epoch(uint64_t epoch);
+    [[nodiscard]] uint32_t number() const { return number_; }
     [[nodiscard]] bool shuffles() const { return shared_.single_samples; }
+    // Where it stands, but for what the engine knows: `left`, `epoch`, `taken`, `skip`.
+    [[nodiscard]] LaneState state() const;
     // The shard that comes next, with shared.mutex held; NULL when no reader has it yet.
     [[nodiscard]] ShardRun* head() const { return runs_.empty() ? nullptr : runs_.front().get(); }
 
   private:
+    // A sample in the shuffle buffer.
+    struct Held {
+        BlockRef block;
+        Trail::Stretch* stretch = nullptr;
+    };
+    // A shard in which reading goes on.
+    struct Resumed {
+        ShardState state;
+        std::shared_ptr<const Resume> resume;
+        std::vector<uint64_t> ordinals;  // of the samples that are wanted again
+    };
+
+    void restore_buffer(const LaneState& state);
     Pull fetch_block();
+    void begin_run(const ShardRun& run);
+    void end_run();
+    void take_event(ShardRun::Event event);
+    [[nodiscard]] const Resumed* resumed_run() const;
+    [[nodiscard]] bool refilling() const { return refilled_ < slots_.size(); }
+    Pull refill();
     Pull fill();
+    Held hold();
     Pull pull_in_order(Delivery& out);
     void hand_out(const Block& block) const;
 
@@ -74,15 +102,34 @@ class Lane {
     // Guarded by shared.mutex.
     std::deque<std::shared_ptr<ShardRun>> runs_;
     uint64_t given_epoch_, given_turn_ = 0;
+    const uint64_t resumed_epoch_;
+    size_t given_resumed_ = 0;
 
     // The consumer's.
     std::deque<ShardRun::Event> events_;  // taken from the first run
     bool last_of_epoch_ = false;          // that run is the last of its epoch
+    bool in_run_ = false;                 // its first event was taken
+    bool in_resumed_ = false;             // it is one of resumed_
     BlockRef block_;
     uint32_t next_ = 0;  // sample of block_
     bool epoch_over_ = false;
     std::optional<Fault> fault_;  // waits until the shuffle buffer is empty
-    ShuffleBuffer<BlockRef> buffer_;
+    ShuffleBuffer<Held> buffer_;
+
+    // Where it stands, for state().
+    Trail trail_;
+    uint64_t turn_ = 0;     // first shard of the epoch that was not begun
+    uint64_t arrived_ = 0;  // number, in its shard, of the sample that comes in next
+    uint64_t put_ = 0;      // samples that came into the buffer in this epoch
+
+    // After a restore.
+    std::vector<Resumed> resumed_;  // shards that were not finished; does not change
+    size_t begun_resumed_ = 0;
+    size_t wanted_again_ = 0;        // samples of the current one that came in
+    std::optional<LaneState> from_;  // while the buffer is refilled
+    std::vector<size_t> slots_;      // of the buffer, in the order in which their samples come in
+    std::vector<Held> refill_;       // by slot
+    size_t refilled_ = 0;
 };
 
 }  // namespace shf

@@ -5,6 +5,9 @@
 #include "index/tar_indexer.h"
 #include "io/source.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -21,6 +24,13 @@ uint64_t nanoseconds_since(Clock::time_point start) {
 }
 
 constexpr uint64_t MiB = 1 << 20;
+
+// Of what is the same wherever the file is mounted.
+uint32_t version_hash(const Source& source) {
+    if (!source.size() || source.modified() == 0) return 0;
+    const uint64_t parts[] = {*source.size(), static_cast<uint64_t>(source.modified())};
+    return static_cast<uint32_t>(XXH3_64bits(parts, sizeof parts)) | 1;
+}
 
 }  // namespace
 
@@ -56,14 +66,16 @@ void Shared::wake_readers() {
     for (ShardRun* run : waiting) run->wake_reader_if_admitted();
 }
 
-ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn, bool last_of_epoch)
+ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn, bool last_of_epoch,
+                   std::shared_ptr<const Resume> resume)
     : shared_(shared),
       turn_(turn),
       last_of_epoch_(last_of_epoch),
+      resume_(std::move(resume)),
       origin_(
           std::make_shared<Origin>(Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane})),
       // Once is enough: in the first epoch.
-      indexed_(shared.options.write_index && epoch == shared.options.epoch) {}
+      indexed_(shared.options.write_index && epoch == shared.options.epoch && !resume_) {}
 
 void ShardRun::read() noexcept {
     std::optional<Fault> fault;
@@ -72,9 +84,11 @@ void ShardRun::read() noexcept {
         const std::string url = shared_.shards.at(origin_->shard);
         origin_->url = redact(url);
         const auto source = open_source(url, shared_.options, shared_.cancel);
+        origin_->version = version_hash(*source);
+        if (resume_) check_resume(*source);
         SampleReader reader(*source, origin_, shared_.options, shared_.single_samples,
                             *shared_.pool, shared_.cancel, shared_.stats, *this);
-        reader.read();
+        reader.read(resume_.get());
         if (indexed_ && rows_) save_index(url, *source, reader.end());
     } catch (...) {
         fault = describe_exception();
@@ -83,6 +97,17 @@ void ShardRun::read() noexcept {
     ended_ = true;
     end_fault_ = std::move(fault);
     wake_consumer();
+}
+
+void ShardRun::check_resume(Source& source) {
+    if (resume_->version != 0 && resume_->version != origin_->version)
+        throw Error(SHF_E_CHANGED, "the shard was changed after the state was saved",
+                    "give the shard that it was saved with, or start the epoch again");
+    if (!source.seekable() && resume_->offset > 0)
+        push({.block = {},
+              .fault = {},
+              .warning = origin_->url + ": goes on at byte " + std::to_string(resume_->offset) +
+                         ", read and dropped up to there, because it cannot seek"});
 }
 
 // A reader goes on when the consumer waits for its next sample, whatever the others hold: no number

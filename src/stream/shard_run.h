@@ -75,11 +75,12 @@ class ShardRun final : public SampleSink {
         BlockRef block;              // some samples, or
         std::optional<Fault> fault;  // a bad sample, or why the shard ended early
         bool end = false;            // the shard is over; the last event
-        std::string warning;         // for the log, with the last event
+        std::string warning;         // for the log
     };
 
-    // The `turn`-th shard of a lane in an epoch.
-    ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn, bool last_of_epoch);
+    // The `turn`-th shard of a lane in an epoch, read from its start or as `resume` says.
+    ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn, bool last_of_epoch,
+             std::shared_ptr<const Resume> resume);
 
     // Reads the whole shard. On a reader's thread; never throws.
     void read() noexcept;
@@ -91,6 +92,11 @@ class ShardRun final : public SampleSink {
     // The consumer waits for this run: its reader gets what it needs.
     void want();
     [[nodiscard]] bool last_of_epoch() const { return last_of_epoch_; }
+    [[nodiscard]] uint64_t turn() const { return turn_; }
+    // NULL when it is read from its start.
+    [[nodiscard]] const std::shared_ptr<const Resume>& resume() const { return resume_; }
+    // As Origin has it, once has_event().
+    [[nodiscard]] uint32_t version() const { return origin_->version; }
 
     // With shared.mutex held.
     void become_first();  // of its lane
@@ -106,6 +112,7 @@ class ShardRun final : public SampleSink {
     [[nodiscard]] bool wants_places() const override { return indexed_; }
     void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
     void save_index(const std::string& url, Source& source, uint64_t end);
+    void check_resume(Source& source);
     [[nodiscard]] bool admitted() const;
     void push(Event event);
     void wake_consumer();
@@ -113,6 +120,7 @@ class ShardRun final : public SampleSink {
     Shared& shared_;
     const uint64_t turn_;
     const bool last_of_epoch_;
+    const std::shared_ptr<const Resume> resume_;
     // The reader's thread completes it before the first event.
     const std::shared_ptr<Origin> origin_;
     bool indexed_;  // every sample so far is in rows_

@@ -1,6 +1,9 @@
 // The sample shuffle of a lane.
 #include "order/shuffle_buffer.h"
 
+#include "core/error.h"
+#include "order/shuffle_replay.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,6 +89,41 @@ TEST(ShuffleBuffer, holds_things_that_only_move) {
     int sum = 0;
     while (!buffer.empty()) sum += *buffer.draw();
     EXPECT_EQ(sum, 3);
+}
+
+// What lies in a buffer is told from its draws, wherever it stands: while it fills, in the middle,
+// and while it empties.
+TEST(ShuffleReplay, tells_every_slot) {
+    for (const uint64_t size : {2U, 3U, 10U, 300U})
+        for (const uint64_t count : {1U, 2U, 9U, 10U, 11U, 300U, 301U, 2000U}) {
+            ShuffleBuffer<uint64_t> buffer(size), other(size);
+            buffer.begin(size, count, 7);
+            uint64_t put = 0;
+            for (uint64_t taken = 0; taken < count; ++taken) {
+                while (put < count && !buffer.full()) buffer.put(put++);
+                const bool closed = put == count && !buffer.full();
+                if (taken % 7 == 0 || count < 20) {
+                    shf::ShuffleHistory history{size, put, taken, closed};
+                    other.begin(size, count, 7);
+                    other.restore(buffer.random().drawn(),
+                                  shf::shuffle_slots(history, buffer.random()));
+                    ShuffleBuffer<uint64_t> same = buffer;
+                    while (!same.empty()) ASSERT_EQ(other.draw(), same.draw());
+                    ASSERT_TRUE(other.empty());
+                }
+                buffer.draw();
+            }
+        }
+}
+
+TEST(ShuffleReplay, refuses_a_history_of_no_buffer) {
+    ShuffleBuffer<uint64_t> buffer(10);
+    buffer.begin(1, 2, 3);
+    for (const shf::ShuffleHistory& history :
+         {shf::ShuffleHistory{10, 5, 6, false}, shf::ShuffleHistory{10, 11, 0, false},
+          shf::ShuffleHistory{10, 100, 5, false}, shf::ShuffleHistory{10, 20, 12, false},
+          shf::ShuffleHistory{10, uint64_t{1} << 60, 0, true}})
+        EXPECT_THROW((void)shf::shuffle_slots(history, buffer.random()), shf::Error);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST(Turns, nobody_means_empty) {
     EXPECT_TRUE(turns.empty());
     turns.add({3, 0, 0});
     EXPECT_FALSE(turns.empty());
-    turns.leave();
+    turns.take(0);
     EXPECT_TRUE(turns.empty());
 }
 
@@ -46,7 +46,8 @@ TEST(Turns, an_older_epoch_comes_first) {
     turns.add({1, 0, 0});
     turns.add({0, 1000, 1});
     EXPECT_EQ(take(turns, 3), (std::vector<size_t>{1, 1, 1}));
-    turns.next_epoch();
+    EXPECT_EQ(turns.take(1).taken, 1003U);
+    turns.add({1, 0, 1});
     EXPECT_EQ(turns.front().epoch, 1U);
     EXPECT_EQ(take(turns, 4), (std::vector<size_t>{0, 1, 0, 1}));
 }
@@ -61,7 +62,8 @@ TEST(Turns, a_short_lane_waits_in_the_next_epoch) {
         const auto turn = turns.front();
         if (turn.epoch == 1) break;
         if (left[turn.lane] == 0) {
-            turns.next_epoch();
+            turns.take(turn.lane);
+            turns.add({turn.epoch + 1, 0, turn.lane});
         } else {
             --left[turn.lane];
             order.push_back(turn.lane);
@@ -77,8 +79,8 @@ TEST(Turns, a_short_lane_waits_in_the_next_epoch) {
 TEST(Turns, a_lane_that_leaves_is_not_asked_again) {
     Turns turns;
     for (size_t lane = 0; lane < 3; ++lane) turns.add({0, 0, lane});
-    turns.took();   // 0
-    turns.leave();  // 1
+    turns.took();  // 0
+    turns.take(1);
     EXPECT_EQ(take(turns, 4), (std::vector<size_t>{2, 0, 2, 0}));
 }
 

@@ -1,0 +1,56 @@
+// Where one lane stands: what a saved state has of it. Plain numbers, no bytes of samples.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace shf {
+
+// One shard of a lane from which reading must go on: because samples of it are in the shuffle
+// buffer, or because it has not been read to its end.
+struct ShardState {
+    static constexpr uint64_t over = UINT64_MAX;
+
+    uint64_t turn = 0;     // it is the lane's turn-th of the epoch
+    uint32_t version = 0;  // hash of what tells its versions apart; 0: nothing is known
+    // Reading starts at this byte of the (decompressed) shard, where sample `number` starts.
+    // Samples are counted as they stand in the shard, bad ones too.
+    uint64_t offset = 0, number = 0;
+    // The number that this sample has among all good ones of the lane in this epoch.
+    uint64_t ordinal = 0;
+    std::vector<uint64_t> bad;  // of the samples after it, ascending numbers
+    // The first sample that the lane has not taken in; `over`: it has done with the shard.
+    uint64_t next = over;
+};
+
+struct LaneState {
+    uint32_t lane = 0;
+    bool left = false;    // it is at its end
+    bool closed = false;  // nothing more comes into the shuffle buffer in this epoch
+    uint64_t epoch = 0;
+    uint64_t taken = 0;  // samples that it gave in this epoch
+    uint64_t drawn = 0;  // random numbers that the shuffle buffer drew in this epoch
+    uint64_t put = 0;    // samples that came into the shuffle buffer in this epoch
+    uint64_t turn = 0;   // the first shard of the epoch that it has not begun
+    // Samples after this place that the user has had, or that are not to be given again.
+    uint64_t skip = 0;
+    std::vector<ShardState> shards;  // oldest first; only the last one is not `over`
+};
+
+// Where the lanes of one consumer stand.
+struct Position {
+    std::vector<LaneState> lanes;     // ascending
+    uint64_t remaining = UINT64_MAX;  // samples until the end; UINT64_MAX: not counted
+
+    // Moves on by one sample of a lane.
+    void skip(uint32_t lane) {
+        const auto place = std::lower_bound(
+            lanes.begin(), lanes.end(), lane,
+            [](const LaneState& state, uint32_t number) { return state.lane < number; });
+        ++place->skip;
+        if (remaining != UINT64_MAX) --remaining;
+    }
+};
+
+}  // namespace shf

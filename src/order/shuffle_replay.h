@@ -1,0 +1,24 @@
+// What a shuffle buffer holds, told from the numbers that it drew: so a saved state needs no list
+// of it.
+#pragma once
+
+#include "core/random.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace shf {
+
+struct ShuffleHistory {
+    uint64_t size = 0;    // of the buffer
+    uint64_t put = 0;     // samples that came in, numbered 0, 1, ...
+    uint64_t taken = 0;   // samples that were drawn
+    bool closed = false;  // all that will come have come
+};
+
+// The numbers of the samples that lie in slot 0, 1, ... of a ShuffleBuffer with this history, when
+// `random` is what it draws from, as it stands now. Looks back as far as it must: about
+// size * ln(size) draws. Throws Error(FORMAT) for a history that no buffer can have.
+std::vector<uint64_t> shuffle_slots(const ShuffleHistory& history, const Random& random);
+
+}  // namespace shf

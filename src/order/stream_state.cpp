@@ -1,0 +1,262 @@
+#include "order/stream_state.h"
+
+#include "core/error.h"
+#include "format/sealed_map.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace shf {
+
+namespace {
+
+constexpr SealedKind kind = {.magic = "shardfeed-state",
+                             .version = 1,
+                             .what = "the saved state",
+                             .help = "restore what shf_stream_save gave"};
+
+// No number in a state is larger, so that sums of two do not overflow.
+constexpr uint64_t largest = uint64_t{1} << 62;
+
+[[noreturn]] void damaged(const std::string& what) {
+    throw_damaged(kind, what);
+}
+
+// Numbers one after another, seven bits in a byte, the low ones first; the last byte of a number
+// has its high bit clear (LEB128, DWARF 5 section 7.6).
+class NumberWriter {
+  public:
+    void add(uint64_t number) {
+        for (; number >= 0x80; number >>= 7) bytes_.push_back(static_cast<uint8_t>(number | 0x80));
+        bytes_.push_back(static_cast<uint8_t>(number));
+    }
+    [[nodiscard]] std::span<const uint8_t> bytes() const { return bytes_; }
+
+  private:
+    std::vector<uint8_t> bytes_;
+};
+
+class NumberReader {
+  public:
+    explicit NumberReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+    [[nodiscard]] bool empty() const { return bytes_.empty(); }
+    uint64_t next() {
+        uint64_t number = 0;
+        for (unsigned shift = 0; shift < 63; shift += 7) {
+            if (bytes_.empty()) break;
+            const uint8_t byte = bytes_.front();
+            bytes_ = bytes_.subspan(1);
+            number |= uint64_t{byte & 0x7fU} << shift;
+            if (byte < 0x80) {
+                if (number > largest) break;
+                return number;
+            }
+        }
+        damaged("has a number that is cut or too large");
+    }
+    // A count of things that take at least one byte each.
+    size_t count() {
+        const uint64_t count = next();
+        if (count > bytes_.size()) damaged("counts more than it has");
+        return static_cast<size_t>(count);
+    }
+
+  private:
+    std::span<const uint8_t> bytes_;
+};
+
+// Numbers that are absent are written as 0, the others as number + 1.
+uint64_t shifted(uint64_t number, uint64_t absent) {
+    return number == absent ? 0 : number + 1;
+}
+uint64_t unshifted(uint64_t number, uint64_t absent) {
+    return number == 0 ? absent : number - 1;
+}
+
+// Numbers that ascend are written as differences.
+void write_shard(NumberWriter& out, const ShardState& shard, const ShardState* before) {
+    out.add(shard.turn - (before ? before->turn : 0));
+    out.add(shard.version);
+    out.add(shard.offset);
+    out.add(shard.number);
+    out.add(shard.ordinal - (before ? before->ordinal : 0));
+    out.add(shifted(shard.next, ShardState::over));
+    out.add(shard.bad.size());
+    uint64_t last = 0;
+    for (const uint64_t number : shard.bad) out.add(number - std::exchange(last, number));
+}
+
+ShardState read_shard(NumberReader& in, const ShardState* before) {
+    ShardState shard;
+    shard.turn = in.next() + (before ? before->turn : 0);
+    const uint64_t version = in.next();
+    if (version > UINT32_MAX) damaged("has a version of a shard that is too large");
+    shard.version = static_cast<uint32_t>(version);
+    shard.offset = in.next();
+    shard.number = in.next();
+    shard.ordinal = in.next() + (before ? before->ordinal : 0);
+    shard.next = unshifted(in.next(), ShardState::over);
+    uint64_t last = 0;
+    for (size_t left = in.count(); left > 0; --left) shard.bad.push_back(last += in.next());
+    if (before && shard.turn <= before->turn) damaged("has a shard twice");
+    if (last > largest || shard.turn > largest || shard.ordinal > largest)
+        damaged("has a number that is too large");
+    if (shard.next != ShardState::over && shard.next < shard.number)
+        damaged("goes on before the place where it starts to read");
+    return shard;
+}
+
+void write_lane(NumberWriter& out, const LaneState& lane) {
+    out.add(lane.lane);
+    out.add((lane.left ? 1 : 0) + (lane.closed ? 2 : 0));
+    out.add(lane.epoch);
+    out.add(lane.taken);
+    out.add(lane.drawn);
+    out.add(lane.put);
+    out.add(lane.turn);
+    out.add(lane.skip);
+    out.add(lane.shards.size());
+    const ShardState* before = nullptr;
+    for (const ShardState& shard : lane.shards) {
+        write_shard(out, shard, before);
+        before = &shard;
+    }
+}
+
+LaneState read_lane(NumberReader& in) {
+    LaneState lane;
+    const uint64_t number = in.next(), flags = in.next();
+    if (number > UINT32_MAX || flags > 3) damaged("has a lane of an impossible number");
+    lane.lane = static_cast<uint32_t>(number);
+    lane.left = (flags & 1) != 0;
+    lane.closed = (flags & 2) != 0;
+    lane.epoch = in.next();
+    lane.taken = in.next();
+    lane.drawn = in.next();
+    lane.put = in.next();
+    lane.turn = in.next();
+    lane.skip = in.next();
+    const size_t shards = in.count();
+    for (size_t i = 0; i < shards; ++i) {
+        if (i > 0 && lane.shards.back().next != ShardState::over)
+            damaged("goes on in two shards of a lane");
+        lane.shards.push_back(read_shard(in, i == 0 ? nullptr : &lane.shards.back()));
+    }
+    return lane;
+}
+
+std::string join(const std::vector<std::pair<std::string, std::string>>& options) {
+    std::string text;
+    for (const auto& [name, value] : options) text += name + '=' + value + '\n';
+    return text;
+}
+
+std::vector<std::pair<std::string, std::string>> split(std::string_view text) {
+    std::vector<std::pair<std::string, std::string>> options;
+    while (!text.empty()) {
+        const size_t end = text.find('\n');
+        const size_t equals = text.find('=');
+        if (end == text.npos || equals >= end) damaged("has options that are none");
+        options.emplace_back(text.substr(0, equals), text.substr(equals + 1, end - equals - 1));
+        text.remove_prefix(end + 1);
+    }
+    return options;
+}
+
+}  // namespace
+
+std::vector<uint8_t> encode(const StreamState& state) {
+    NumberWriter lanes;
+    for (const LaneState& lane : state.position.lanes) write_lane(lanes, lane);
+    SealedWriter writer;
+    const std::string options = join(state.options);
+    writer.put("options", std::string_view(options));
+    writer.put("shards", state.shards);
+    writer.put("shards_hash", state.shards_hash);
+    writer.put("lanes_in_all", state.lanes_in_all);
+    writer.put("consumers", state.consumers);
+    writer.put("consumer", state.consumer);
+    writer.put("remaining", shifted(state.position.remaining, UINT64_MAX));
+    writer.put("lanes", lanes.bytes());
+    const auto blob = writer.finish(kind);
+    return {blob.begin(), blob.end()};
+}
+
+StreamState decode_state(std::span<const uint8_t> blob) {
+    const SealedMap map(blob, kind);
+    StreamState state;
+    const auto options = map.bytes("options");
+    state.options =
+        split(std::string_view(reinterpret_cast<const char*>(options.data()), options.size()));
+    state.shards = map.number("shards");
+    state.shards_hash = map.number("shards_hash");
+    state.lanes_in_all = map.number("lanes_in_all");
+    state.consumers = map.number("consumers");
+    state.consumer = map.number("consumer");
+    state.position.remaining = unshifted(map.number("remaining"), UINT64_MAX);
+    if (state.shards > largest || state.lanes_in_all > UINT32_MAX || state.consumers > UINT32_MAX ||
+        state.consumer > state.consumers)
+        damaged("has a number that is too large");
+    NumberReader lanes(map.bytes("lanes"));
+    while (!lanes.empty()) {
+        state.position.lanes.push_back(read_lane(lanes));
+        const size_t count = state.position.lanes.size();
+        if (state.position.lanes.back().lane >= state.lanes_in_all ||
+            (count > 1 && state.position.lanes[count - 2].lane >= state.position.lanes.back().lane))
+            damaged("has its lanes in another order");
+    }
+    return state;
+}
+
+void check_same_run(const StreamState& saved, const StreamState& now) {
+    const auto changed = [](const std::string& what, const std::string& help) {
+        throw Error(SHF_E_USAGE, what, help);
+    };
+    const char* same = "open the stream as it was when the state was saved";
+    for (const auto& [name, value] : now.options) {
+        const auto was = std::find_if(saved.options.begin(), saved.options.end(),
+                                      [&](const auto& option) { return option.first == name; });
+        if (was == saved.options.end() || was->second != value)
+            changed("the state was saved with " + name + "=" +
+                        (was == saved.options.end() ? "(unknown)" : was->second) +
+                        ", and this is " + name + "=" + value,
+                    same);
+    }
+    if (saved.lanes_in_all != now.lanes_in_all)
+        changed("the state was saved with " + std::to_string(saved.lanes_in_all) +
+                    " lanes, and these are " + std::to_string(now.lanes_in_all),
+                "set the option lanes to " + std::to_string(saved.lanes_in_all));
+    if (saved.shards != now.shards)
+        changed("the state was saved with " + std::to_string(saved.shards) +
+                    " shards, and these are " + std::to_string(now.shards),
+                same);
+    if (saved.shards_hash != now.shards_hash)
+        changed("the state was saved with shards of other names", same);
+}
+
+StreamState merge(std::span<const StreamState> states) {
+    if (states.empty()) throw Error(SHF_E_USAGE, "no states to merge");
+    StreamState all = states[0];
+    all.consumers = all.consumer = 0;
+    for (const StreamState& state : states.subspan(1)) {
+        check_same_run(all, state);
+        all.position.lanes.insert(all.position.lanes.end(), state.position.lanes.begin(),
+                                  state.position.lanes.end());
+        if ((all.position.remaining == UINT64_MAX) != (state.position.remaining == UINT64_MAX))
+            damaged("does not belong to the others");
+        if (all.position.remaining != UINT64_MAX)
+            all.position.remaining += state.position.remaining;
+        if (all.position.remaining > largest && all.position.remaining != UINT64_MAX)
+            damaged("has a number that is too large");
+    }
+    std::sort(all.position.lanes.begin(), all.position.lanes.end(),
+              [](const LaneState& a, const LaneState& b) { return a.lane < b.lane; });
+    for (size_t i = 1; i < all.position.lanes.size(); ++i)
+        if (all.position.lanes[i - 1].lane == all.position.lanes[i].lane)
+            throw Error(SHF_E_USAGE,
+                        "two of the states have lane " + std::to_string(all.position.lanes[i].lane),
+                        "give the state of every consumer once");
+    return all;
+}
+
+}  // namespace shf

@@ -1,0 +1,40 @@
+// A saved stream: where each lane stands, and what must be the same when it goes on. No bytes of
+// samples, and of URLs only a hash.
+#pragma once
+
+#include "order/lane_state.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace shf {
+
+struct StreamState {
+    // The options that the order of samples depends on, by name, as text.
+    std::vector<std::pair<std::string, std::string>> options;
+    uint64_t shards = 0;       // in the list
+    uint64_t shards_hash = 0;  // of their names
+    uint64_t lanes_in_all = 0;
+    uint64_t consumers = 1, consumer = 0;  // whose it is; several ones of a merged state: 0, 0
+    Position position;                     // of the lanes of all of them
+
+    [[nodiscard]] bool merged() const { return consumers == 0; }
+};
+
+// A small blob with a version and a checksum.
+std::vector<uint8_t> encode(const StreamState& state);
+// Throws Error(FORMAT, INTEGRITY, UNSUPPORTED) for anything that encode() did not make.
+StreamState decode_state(std::span<const uint8_t> blob);
+
+// One state of the lanes of several. Throws Error(USAGE) when they are not of one run.
+StreamState merge(std::span<const StreamState> states);
+
+// Throws Error(USAGE), which names what is different, unless a stream of the second kind can go on
+// where one of the first stood.
+void check_same_run(const StreamState& saved, const StreamState& now);
+
+}  // namespace shf

@@ -1,0 +1,52 @@
+// What a lane remembers of the samples that came in, so that a run can go on from here: for every
+// shard with samples that are still in the shuffle buffer, a place to start reading at. Places are
+// kept for stretches of samples, not for each, so reading starts a little earlier than it must.
+#pragma once
+
+#include "order/lane_state.h"
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace shf {
+
+class Trail {
+  public:
+    // Samples of one shard that follow one another.
+    struct Stretch {
+        ShardState start;   // its `next` is not used
+        uint64_t held = 0;  // samples in the shuffle buffer
+    };
+
+    void begin_epoch();
+    // Another shard begins: reading starts at `start`.
+    void begin_shard(ShardState start);
+    void end_shard() { in_shard_ = false; }
+    // One sample goes into the shuffle buffer: number `number` of its shard, `ordinal` of the
+    // lane. let_go() when it leaves the buffer; the pointer is good until then.
+    Stretch* hold(uint64_t offset, uint64_t number, uint64_t ordinal);
+    void let_go(Stretch* stretch);
+    // Number `number` of the shard is bad.
+    void bad(uint64_t number) { stretches_.back().start.bad.push_back(number); }
+    // For a lane without shuffle buffer: reading can start here.
+    void move_to(uint64_t offset, uint64_t number);
+
+    // The shards that a state needs. `next` is the number of the next sample of the shard that is
+    // being read.
+    [[nodiscard]] std::vector<ShardState> shards(uint64_t next) const;
+
+  private:
+    static constexpr uint64_t longest = 256;  // samples in a stretch
+    void drop_idle(size_t keep);
+
+    std::deque<Stretch> stretches_;  // those in front without a sample in the buffer are gone
+    bool in_shard_ = false;          // the last one is of a shard that goes on
+};
+
+// The numbers that the good samples with these ordinals have in their shard. Ascending, none below
+// shard.ordinal.
+std::vector<uint64_t> sample_numbers(const ShardState& shard, std::span<const uint64_t> ordinals);
+
+}  // namespace shf

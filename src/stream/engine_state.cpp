@@ -1,0 +1,205 @@
+// Saving and restoring of streams.
+#include "core/error.h"
+#include "core/options.h"
+#include "stream/engine.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+// So many samples or bytes are read again and dropped after a restore in the middle of a block,
+// rather than that every block pays for a note of where it starts.
+constexpr size_t most_handed = 4096;
+constexpr uint64_t most_handed_bytes = 1 << 20;
+
+// The last part of a shard's name, by which it is known wherever it is mounted.
+std::string_view base_name(std::string_view url) {
+    return url.substr(url.find_last_of('/') + 1);
+}
+
+uint64_t hash_of(const ShardList& shards) {
+    constexpr uint64_t most = 4096;  // of a long list some are enough, evenly spread
+    const uint64_t count = std::min(shards.size(), most);
+    uint64_t hash = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+        const auto number =
+            static_cast<uint64_t>(static_cast<unsigned __int128>(i) * shards.size() / count);
+        const std::string url = redact(shards.at(number));
+        const std::string_view name = base_name(url);
+        hash = XXH3_64bits_withSeed(name.data(), name.size(), hash);
+    }
+    return hash;
+}
+
+}  // namespace
+
+void Engine::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
+                       std::span<const LaneState* const> states) {
+    lanes_ = std::move(lanes);
+    turns_ = {};
+    skip_.assign(lanes_.size(), 0);
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+        if (states.empty()) {
+            turns_.add({shared_.options.epoch, 0, i});
+            continue;
+        }
+        skip_[i] = states[i]->skip;
+        if (!states[i]->left) turns_.add({states[i]->epoch, states[i]->taken, i});
+    }
+}
+
+// What of the stream is the same all the time.
+StreamState Engine::identity() {
+    if (shards_hash_ == 0) shards_hash_ = hash_of(shared_.shards);
+    StreamState state;
+    state.options = order_options(shared_.options);
+    state.shards = shared_.shards.size();
+    state.shards_hash = shards_hash_;
+    state.lanes_in_all = shared_.plan.lanes();
+    state.consumers = shared_.plan.consumers();
+    state.consumer = shared_.plan.consumer();
+    return state;
+}
+
+// ---- Saving -------------------------------------------------------------------------------------
+
+// Where the samples stand that are pulled next.
+Position Engine::position() {
+    Position position;
+    position.remaining = remaining_;
+    position.lanes.resize(lanes_.size());
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+        LaneState& state = position.lanes[i];
+        state.lane = lanes_[i]->number();
+        state.left = true;
+    }
+    for (const Turns::Turn& turn : turns_.all()) {
+        LaneState& state = position.lanes[turn.lane];
+        state = lanes_[turn.lane]->state();
+        state.epoch = turn.epoch;
+        state.taken = turn.taken;
+        state.skip = skip_.empty() ? 0 : skip_[turn.lane];
+    }
+    return position;
+}
+
+// At the start of a call of next_block. The sample that waits in pending_ was pulled already: what
+// is noted then is where the stream stands after it.
+void Engine::note_call() {
+    last_block_ = 0;
+    older_note_.reset();
+    if (note_ && note_->handed.size() < most_handed && note_->bytes < most_handed_bytes) return;
+    if (pending_.block) older_note_ = std::move(note_);
+    note_ = Note{.position = position(), .handed = {}};
+}
+
+void Engine::note_block(const Block& block) {
+    for (uint32_t i = older_note_ ? 1 : 0; i < block.count; ++i)
+        note_->handed.push_back(block.origins[block.origin[i]]->lane);
+    note_->bytes += block.payload_bytes;
+    last_block_ = block.count;
+}
+
+StreamState Engine::save(uint64_t unread) {
+    if (batcher_ ? unread > 0 : unread > last_block_)
+        throw Error(SHF_E_USAGE,
+                    std::to_string(unread) + " samples were not used, of a block of " +
+                        std::to_string(last_block_),
+                    "say how many samples of the block that came last were not used");
+    StreamState state = identity();
+    if (batcher_) {
+        state.position = batcher_->position();
+    } else if (unread == 0 && !pending_.block) {
+        state.position = position();
+    } else {
+        const bool none_used = older_note_ && unread == last_block_;
+        const Note& note = none_used ? *older_note_ : *note_;
+        const size_t used = note.handed.size() - (none_used ? 0 : static_cast<size_t>(unread));
+        state.position = note.position;
+        for (size_t i = 0; i < used; ++i) state.position.skip(note.handed[i]);
+    }
+    return state;
+}
+
+// ---- Restoring ----------------------------------------------------------------------------------
+
+// Samples until the end of this consumer, under epoch_samples.
+uint64_t Engine::remaining_after(const StreamState& state) const {
+    const uint64_t all = state.position.remaining;
+    const uint64_t consumers = shared_.plan.consumers(), consumer = shared_.plan.consumer();
+    if (all == UINT64_MAX || (state.consumers == consumers && state.consumer == consumer))
+        return all;
+    // The elements t of the global sequence with t mod C = c, from the first one that nobody had.
+    uint64_t total = 0;
+    if (__builtin_mul_overflow(shared_.options.epoch_samples, shared_.options.epochs, &total))
+        return UINT64_MAX;
+    const uint64_t first = total - std::min(all, total);
+    const auto below = [&](uint64_t end) {
+        return end / consumers + (end % consumers > consumer ? 1 : 0);
+    };
+    return below(total) - below(first);
+}
+
+void Engine::restore(const StreamState& state) {
+    if (!readers_.empty() || note_ || stat(SHF_STAT_SAMPLES) > 0)
+        throw Error(SHF_E_USAGE, "samples were already taken from this stream",
+                    "restore right after opening");
+    check_same_run(state, identity());
+    std::vector<const LaneState*> states;
+    std::vector<std::unique_ptr<Lane>> lanes;
+    for (const uint32_t number : shared_.plan.own_lanes()) {
+        if (shared_.plan.shards_of(number) == 0) continue;
+        const auto& all = state.position.lanes;
+        const auto place =
+            std::lower_bound(all.begin(), all.end(), number,
+                             [](const LaneState& lane, uint32_t n) { return lane.lane < n; });
+        if (place == all.end() || place->lane != number)
+            throw Error(SHF_E_USAGE,
+                        "the state has nothing of lane " + std::to_string(number) +
+                            (state.merged() ? ""
+                                            : ", as that of one consumer among " +
+                                                  std::to_string(state.consumers)),
+                        "merge the states of all ranks and workers, and restore the result");
+        LaneClient& client = *this;
+        lanes.push_back(place->left ? std::make_unique<Lane>(shared_, client, number, place->epoch)
+                                    : std::make_unique<Lane>(shared_, client, *place));
+        states.push_back(&*place);
+    }
+    set_lanes(std::move(lanes), states);
+    remaining_ = remaining_after(state);
+}
+
+// Drops what the user has had of the samples after the place that was restored.
+void Engine::settle() {
+    if (skip_.empty()) return;
+    for (size_t i = 0; i < skip_.size(); ++i) {
+        while (skip_[i] > 0) {
+            Delivery dropped;
+            const Pull pull = lanes_[i]->pull(dropped);
+            if (pull == Pull::epoch_end) {
+                end_epoch(i);
+                const auto turns = turns_.all();
+                if (std::none_of(turns.begin(), turns.end(),
+                                 [&](const Turns::Turn& turn) { return turn.lane == i; }))
+                    throw Error(SHF_E_CHANGED,
+                                "the shards have fewer samples than when the state was saved",
+                                "give the shards that it was saved with, or start the epoch again");
+                continue;
+            }
+            Turns::Turn turn = turns_.take(i);
+            ++turn.taken;
+            turns_.add(turn);
+            empty_epochs_ = 0;
+            --skip_[i];
+        }
+    }
+    skip_.clear();
+}
+
+}  // namespace shf

@@ -1,0 +1,300 @@
+// Saved states: what they hold, what they refuse, and what happens when the number of consumers is
+// another one. That a stop leaves no trace is in engine_resume_cases_test.cpp.
+#include "filter_encoders.h"
+#include "resume_client.h"
+
+#include <gtest/gtest.h>
+#include <utime.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace shf::test;
+
+class EngineResume : public testing::Test {
+  protected:
+    EngineResume() { write_shards(directory, std::vector<uint64_t>(16, 40)); }
+
+    [[nodiscard]] std::string url(std::string_view name = "{000..015}.tar") const {
+        return directory / name;
+    }
+    // What a stream has left after `taken` samples were taken, saved and restored.
+    [[nodiscard]] State stopped(const Settings& settings, size_t taken) const {
+        Client client(url(), settings);
+        EXPECT_EQ(client.keys(taken).size(), taken);
+        return save(client);
+    }
+
+    TempDirectory directory;
+    const Watchdog watchdog{300};
+};
+
+Settings shuffled(const Settings& more = {}) {
+    return Settings{{"lanes", "4"}, {"shuffle", "50"}, {"shuffle_shards", "true"}, {"seed", "5"}} +
+           more;
+}
+
+TEST_F(EngineResume, names_the_option_that_changed) {
+    const State state = stopped(shuffled(), 100);
+    for (const auto& [option, value] : Settings{{"shuffle", "51"},
+                                                {"seed", "6"},
+                                                {"shuffle_shards", "false"},
+                                                {"lanes", "8"},
+                                                {"resample", "true"}}) {
+        Client client(url(), shuffled({{option, value}}));
+        EXPECT_EQ(restore(client, state), SHF_E_USAGE);
+        EXPECT_NE(client.message().find(option), std::string::npos) << client.message();
+        EXPECT_NE(client.message().find("help: "), std::string::npos) << client.message();
+        // The stream is as it was.
+        EXPECT_EQ(client.keys().size(), option == "resample" ? 640U : 640U);
+        EXPECT_EQ(client.code, SHF_END);
+    }
+}
+
+TEST_F(EngineResume, takes_other_threads_memory_and_batches) {
+    Client rest(url(), shuffled());
+    const auto all = rest.keys();
+    BatchClient client(
+        {url()},
+        shuffled({{"threads", "3"}, {"memory", "2MiB"}, {"batch", "60"}, {"decode", "txt:bytes"}}));
+    ASSERT_EQ(restore(client, stopped(shuffled(), 100)), SHF_OK) << client.message();
+    EXPECT_EQ(batch_of(client), std::vector(all.begin() + 100, all.begin() + 160));
+}
+
+TEST_F(EngineResume, names_what_changed_in_the_list) {
+    const State state = stopped({}, 100);
+    Client fewer(url("{000..014}.tar"), {});
+    EXPECT_EQ(restore(fewer, state), SHF_E_USAGE);
+    EXPECT_NE(fewer.message().find("16 shards, and these are 15"), std::string::npos)
+        << fewer.message();
+    Client others(std::vector<std::string>{url("{000..014}.tar"), url("000.tar")}, {});
+    EXPECT_EQ(restore(others, state), SHF_E_USAGE);
+    EXPECT_NE(others.message().find("other names"), std::string::npos) << others.message();
+}
+
+// Another folder is the same list.
+TEST_F(EngineResume, takes_shards_that_moved) {
+    Client client(url(), {});
+    const auto all = client.keys();
+    const State state = stopped({}, 77);
+    std::filesystem::create_directory(directory / "moved");
+    for (int s = 0; s < 16; ++s) {
+        char name[32];
+        std::snprintf(name, sizeof name, "%03d.tar", s);
+        std::filesystem::rename(directory / name, (directory / "moved/") + name);
+    }
+    Client moved(url("moved/{000..015}.tar"), {});
+    ASSERT_EQ(restore(moved, state), SHF_OK) << moved.message();
+    EXPECT_EQ(moved.keys(), std::vector(all.begin() + 77, all.end()));
+}
+
+// A shard that changed is never read as if it had not, whatever is skipped else.
+TEST_F(EngineResume, names_the_shard_that_changed) {
+    for (const char* on_error : {"raise", "skip_sample", "skip_shard"})
+        for (const char* shuffle : {"0", "50"}) {
+            const Settings settings{{"on_error", on_error}, {"shuffle", shuffle}};
+            const State state = stopped(settings, 100);
+            const utimbuf times{1, 1 + (shuffle[0] == '0')};
+            ASSERT_EQ(::utime(url("002.tar").c_str(), &times), 0);
+            Client client(url(), settings);
+            ASSERT_EQ(restore(client, state), SHF_OK);
+            EXPECT_TRUE(client.keys().empty());
+            EXPECT_EQ(client.code, SHF_E_CHANGED) << client.message();
+            EXPECT_NE(client.message().find("002.tar"), std::string::npos) << client.message();
+        }
+}
+
+TEST_F(EngineResume, refuses_a_stream_that_began) {
+    const State state = stopped({}, 5);
+    Client client(url(), {});
+    (void)client.next();
+    EXPECT_EQ(restore(client, state), SHF_E_USAGE) << client.message();
+    EXPECT_EQ(client.keys().size(), 639U);
+}
+
+TEST_F(EngineResume, refuses_more_unread_samples_than_there_are) {
+    Client client(url(), {});
+    const size_t count = block_of(client, 20).size();
+    shf_state* state = nullptr;
+    EXPECT_EQ(shf_stream_save(client.stream, count + 1, &state, &client.error), SHF_E_USAGE);
+    EXPECT_EQ(state, nullptr);
+    EXPECT_EQ(shf_stream_save(client.stream, count, &state, &client.error), SHF_OK);
+    const State all_unread = bytes_of(state);
+    Client again(url(), {});
+    ASSERT_EQ(restore(again, all_unread), SHF_OK);
+    EXPECT_EQ(again.keys().size(), 640U);
+}
+
+TEST_F(EngineResume, refuses_bytes_that_are_no_state) {
+    const State state = stopped(shuffled(), 100);
+    Client client(url(), shuffled());
+    EXPECT_EQ(restore(client, {}), SHF_E_FORMAT);
+    for (size_t i = 0; i < state.size(); ++i) {
+        State damaged = state;
+        damaged[i] ^= 0x10;
+        EXPECT_LT(restore(client, damaged), 0) << i;
+        damaged = state;
+        damaged.resize(i);
+        EXPECT_LT(restore(client, damaged), 0) << i;
+    }
+    EXPECT_EQ(client.keys().size(), 640U);
+}
+
+// A state of a failed stream leads to the same fault.
+TEST_F(EngineResume, comes_to_the_same_fault) {
+    std::string bytes = shard_bytes(3, 40);
+    bytes.resize(20 * 1024 + 700);
+    directory.write("003.tar", bytes);
+    for (const char* shuffle : {"0", "50"}) {
+        Client client(url(), {{"shuffle", shuffle}});
+        const auto before = client.keys();
+        EXPECT_EQ(client.code, SHF_E_TRUNCATED);
+        const std::string message = client.message();
+        Client again(url(), {{"shuffle", shuffle}});
+        ASSERT_EQ(restore(again, save(client)), SHF_OK) << again.message();
+        EXPECT_TRUE(again.keys().empty());
+        EXPECT_EQ(again.code, SHF_E_TRUNCATED);
+        EXPECT_EQ(again.message(), message);
+        Client middle(url(), {{"shuffle", shuffle}});
+        EXPECT_EQ(middle.keys(110).size(), 110U);
+        Client rest(url(), {{"shuffle", shuffle}});
+        ASSERT_EQ(restore(rest, save(middle)), SHF_OK) << rest.message();
+        EXPECT_EQ(rest.keys(), std::vector(before.begin() + 110, before.end()));
+        EXPECT_EQ(rest.message(), message);
+    }
+}
+
+TEST_F(EngineResume, says_that_a_pipe_is_read_again) {
+    std::vector<std::string> notes;
+    const auto logging = [&](shf_options* options) {
+        shf_options_set_log(
+            options, SHF_LOG_WARNING,
+            [](void* to, int32_t, const char* text) {
+                static_cast<std::vector<std::string>*>(to)->emplace_back(text);
+            },
+            &notes);
+    };
+    const std::vector<std::string> urls{"pipe:cat " + url("000.tar"), url("001.tar")};
+    Client client(urls, {});
+    ASSERT_EQ(client.keys(25).size(), 25U);
+    Client again(urls, {}, logging);
+    ASSERT_EQ(restore(again, save(client)), SHF_OK) << again.message();
+    EXPECT_EQ(again.keys(1), std::vector<std::string>{sample_key(0, 25)});
+    EXPECT_EQ(again.keys().size(), 54U);
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_NE(notes[0].find("cannot seek"), std::string::npos) << notes[0];
+}
+
+// ---- Other numbers of consumers -----------------------------------------------------------------
+
+class Elastic : public EngineResume {
+  protected:
+    // What consumer c of `consumers` gets, at most `most` samples, from a state or the start. Gives
+    // the state then.
+    static std::vector<std::string> part(const std::string& url, const Settings& settings,
+                                         uint64_t consumers, uint64_t c, size_t most,
+                                         State& state) {
+        Client client(url, settings + Settings{{"world_size", std::to_string(consumers)},
+                                               {"rank", std::to_string(c)}});
+        if (!state.empty()) {
+            EXPECT_EQ(restore(client, state), SHF_OK) << client.message();
+        }
+        auto keys = client.keys(most);
+        EXPECT_TRUE(client.code == SHF_OK || client.code == SHF_END) << client.message();
+        state = save(client);
+        return keys;
+    }
+};
+
+// The elements of the global sequence, taken by turns.
+std::vector<std::string> woven(const std::vector<std::vector<std::string>>& parts) {
+    std::vector<std::string> all;
+    for (size_t i = 0;; ++i) {
+        bool any = false;
+        for (const auto& part : parts)
+            if (i < part.size()) {
+                all.push_back(part[i]);
+                any = true;
+            }
+        if (!any) return all;
+    }
+}
+
+TEST_F(Elastic, the_global_sequence_goes_on_with_any_number) {
+    for (const Settings& settings :
+         {Settings{{"lanes", "8"}},
+          Settings{{"lanes", "8"}, {"shuffle", "30"}, {"shuffle_shards", "true"}, {"epochs", "2"}},
+          Settings{{"lanes", "8"}, {"shuffle", "9"}, {"epoch_samples", "600"}},
+          Settings{{"lanes", "16"}, {"resample", "true"}, {"shuffle", "9"}}}) {
+        State none;
+        const auto whole = part(url(), settings, 1, 0, SIZE_MAX, none);
+        std::vector<std::string> keys;
+        State state;
+        // Each round another number of consumers takes as many samples.
+        for (const uint64_t consumers : {2, 8, 1, 4, 2, 8, 4}) {
+            std::vector<std::vector<std::string>> parts;
+            std::vector<State> states;
+            for (uint64_t c = 0; c < consumers; ++c) {
+                State own = state;
+                parts.push_back(
+                    part(url(), settings, consumers, c, c + 1 ? 40 / consumers : 0, own));
+                states.push_back(own);
+            }
+            const auto some = woven(parts);
+            keys.insert(keys.end(), some.begin(), some.end());
+            state = merge(states);
+        }
+        const auto rest = part(url(), settings, 1, 0, SIZE_MAX, state);
+        keys.insert(keys.end(), rest.begin(), rest.end());
+        EXPECT_EQ(keys, whole);
+    }
+}
+
+// Consumers that stand in different rounds lose nothing, and those that are behind come first.
+TEST_F(Elastic, unequal_consumers_lose_nothing) {
+    const Settings settings{{"lanes", "8"}, {"shuffle", "30"}};
+    std::vector<std::string> keys;
+    std::vector<State> states(4);
+    for (uint64_t c = 0; c < 4; ++c) {
+        const auto some = part(url(), settings, 4, c, 10 + 30 * c, states[c]);
+        keys.insert(keys.end(), some.begin(), some.end());
+    }
+    const State merged = merge(states);
+    for (uint64_t c = 0; c < 2; ++c) {
+        State state = merged;
+        const auto rest = part(url(), settings, 2, c, SIZE_MAX, state);
+        keys.insert(keys.end(), rest.begin(), rest.end());
+    }
+    std::sort(keys.begin(), keys.end());
+    EXPECT_EQ(keys.size(), 640U);
+    EXPECT_EQ(std::unique(keys.begin(), keys.end()), keys.end());
+}
+
+TEST_F(Elastic, says_when_states_are_missing) {
+    const Settings settings{{"lanes", "4"}, {"world_size", "2"}};
+    Client client(url(), settings);
+    ASSERT_EQ(client.keys(10).size(), 10U);
+    const State state = save(client);
+    Client other(url(), settings + Settings{{"rank", "1"}});
+    EXPECT_EQ(restore(other, state), SHF_E_USAGE);
+    EXPECT_NE(other.message().find("merge"), std::string::npos) << other.message();
+    shf_state* merged = nullptr;
+    const shf_bytes twice[] = {{state.data(), state.size()}, {state.data(), state.size()}};
+    EXPECT_EQ(shf_state_merge(twice, 2, &merged, &other.error), SHF_E_USAGE);
+    EXPECT_NE(other.message().find("lane"), std::string::npos) << other.message();
+}
+
+// 64 lanes with full shuffle buffers.
+TEST_F(EngineResume, a_state_is_small) {
+    const TempDirectory many;
+    write_shards(many, std::vector<uint64_t>(64, 1200));
+    const Settings settings{{"lanes", "64"}, {"shuffle", "1000"}};
+    Client client(many / "{000..063}.tar", settings);
+    ASSERT_EQ(client.keys(64 * 100).size(), 6400U);
+    EXPECT_LT(save(client).size(), 8192U);
+}
+
+}  // namespace
