@@ -161,12 +161,15 @@ void to_c_order(const uint8_t* in, const ArrayType& type, uint8_t* out) {
     }
 }
 
+// So many, another thread could not turn or swap sooner than this one.
+constexpr uint64_t few_bytes = 4096;
+
 class NpyDecoder final : public Decoder {
   public:
     explicit NpyDecoder(uint64_t max_decoded) : max_decoded_(max_decoded) {}
 
-    [[nodiscard]] ArrayType measure(std::span<const uint8_t> field,
-                                    uint64_t /*random*/) const override {
+    [[nodiscard]] Measured measure(std::span<const uint8_t> field,
+                                   uint64_t /*random*/) const override {
         const NpyHeader header = parse_npy(field);
         const uint64_t bytes = header.type.bytes();
         if (bytes > max_decoded_)
@@ -178,7 +181,7 @@ class NpyDecoder final : public Decoder {
             refuse("its header promises " + std::to_string(bytes) + " bytes of " +
                    header.type.text() + ", and there are " +
                    std::to_string(field.size() - header.data));
-        return header.type;
+        return {.type = header.type, .cheap = header.is_as_in_memory() || bytes <= few_bytes};
     }
 
     void decode(std::span<const uint8_t> field, uint64_t /*random*/, const ArrayType& type,
@@ -186,7 +189,7 @@ class NpyDecoder final : public Decoder {
         if (out.empty()) return;
         const NpyHeader header = parse_npy(field);
         const uint8_t* const in = field.data() + header.data;
-        if (!header.fortran_order || type.ndim < 2) {
+        if (!header.is_turned()) {
             std::memcpy(out.data(), in, out.size());
         } else {
             switch (traits_of(type.dtype).size) {

@@ -16,6 +16,11 @@ struct NpyHeader {
     bool swapped = false;  // the bytes of each word are in the other order than this machine's
     size_t data = 0;       // where the numbers begin
 
+    // The numbers are in another order than C has them.
+    [[nodiscard]] bool is_turned() const { return fortran_order && type.ndim > 1; }
+    // They need only be copied.
+    [[nodiscard]] bool is_as_in_memory() const { return !is_turned() && !swapped; }
+
     bool operator==(const NpyHeader&) const = default;
 };
 

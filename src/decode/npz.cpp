@@ -16,17 +16,14 @@ class NpzDecoder final : public Decoder {
     NpzDecoder(std::string member, uint64_t max_decoded)
         : member_(std::move(member)), max_decoded_(max_decoded), array_(npy_decoder(max_decoded)) {}
 
-    [[nodiscard]] ArrayType measure(std::span<const uint8_t> field,
-                                    uint64_t random) const override {
-        return array_->measure(extract(field), random);
+    [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
+        return {.type = array_->measure(extract(field), random).type};
     }
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                 std::span<uint8_t> out, DecodeScratch& scratch) const override {
         array_->decode(extract(field), random, type, out, scratch);
     }
-
-    [[nodiscard]] bool is_slow() const override { return true; }
 
   private:
     // The .npy that is the member.

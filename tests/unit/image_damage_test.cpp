@@ -192,7 +192,7 @@ TEST(ImageDamage, OtherFormatsAreNamed) {
 
 TEST(ImageDamage, WhatWasMeasuredMustBeWhatIsDecoded) {
     const auto decoder = image_decoder({}, test_max_decoded);
-    const ArrayType type = decoder->measure(png_rgb(2, 3, noise(18)), 0);
+    const ArrayType type = decoder->measure(png_rgb(2, 3, noise(18)), 0).type;
     DecodeScratch scratch;
     Bytes out(type.bytes());
     EXPECT_THROW(decoder->decode(png_rgb(3, 2, noise(18)), 0, type, out, scratch), Error);

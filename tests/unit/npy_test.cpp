@@ -27,7 +27,7 @@ struct Decoded {
 
 Decoded decode(const Decoder& decoder, std::string_view field) {
     Decoded out;
-    out.type = decoder.measure(bytes_of(field), 0);
+    out.type = decoder.measure(bytes_of(field), 0).type;
     out.bytes.resize(static_cast<size_t>(out.type.bytes()));
     DecodeScratch scratch;
     decoder.decode(bytes_of(field), 0, out.type,
