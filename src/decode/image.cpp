@@ -105,6 +105,8 @@ class ImageDecoder final : public Decoder {
                                stored_channels(header) * (header_depth(header) / 8));
         check(image_bytes(header.width, header.height, stored_pixel),
               "an image of " + size(header.width, header.height));
+        check(header.kept,
+              "a JPEG of " + size(header.width, header.height) + " that is progressive");
         check(image_bytes(plan.crop.width, plan.crop.height,
                           mode_.channels * traits_of(mode_.dtype).size),
               "a result of " + size(plan.crop.width, plan.crop.height));
