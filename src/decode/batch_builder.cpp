@@ -11,7 +11,7 @@ namespace shf {
 
 namespace {
 
-// A row up to this size is copied at once: handing it to another thread takes longer.
+// A cheap row up to this size is decoded as it is added: even a list of such rows takes longer.
 constexpr uint64_t small_row = 4096;
 
 std::span<const uint8_t> bytes_of(const FieldView& field) {
@@ -84,7 +84,8 @@ void BatchBuilder::append_bytes(Building& building, std::string_view bytes, uint
 
 void BatchBuilder::measure_column(size_t column, std::span<const uint8_t> field, uint64_t random) {
     const ColumnPlan& plan = plan_.columns()[column];
-    const ArrayType type = measured_[column] = plan.decoder->measure(field, random);
+    measured_[column] = plan.decoder->measure(field, random);
+    const ArrayType& type = measured_[column].type;
     const bool even = columns_[column].even;
     if (!plan.type || (even ? type == *plan.type
                             : type.dtype == plan.type->dtype && type.ndim == plan.type->ndim))
@@ -197,7 +198,7 @@ bool BatchBuilder::add(const Block& block, uint32_t sample) {
     }
     for (size_t c = 0; c < plans.size(); ++c)
         if (plans[c].decoder && fields.number[c] >= 0 && !plans[c].type)
-            plans[c].type = measured_[c];
+            plans[c].type = measured_[c].type;
     ++rows_;
     return true;
 }
@@ -223,7 +224,8 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
                         .row = rows_,
                         .field = static_cast<uint64_t>(fields.number[c]),
                         .random = random,
-                        .type = measured_[c]};
+                        .type = measured_[c].type,
+                        .cheap = measured_[c].cheap};
         if (building.waits) {
             waiting_.push_back(todo);
             continue;
@@ -231,10 +233,10 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
         if (!building.values.memory) allocate_rows(c, todo.type);
         const uint64_t bytes = todo.type.bytes();
         todo.out = building.values.memory->data + rows_ * bytes;
-        if (plans[c].decoder->is_slow() || bytes > small_row)
-            work_.push_back(todo);
-        else
+        if (todo.cheap && bytes <= small_row)
             decode(todo, scratch_);
+        else
+            work_.push_back(todo);
     }
     append_bytes(columns_[plans.size()], block.key_of(sample), 0);
     append_bytes(columns_[plans.size() + 1], block.origins[block.origin[sample]]->url, 0);

@@ -25,6 +25,7 @@ struct DecodeWork {
     uint64_t field = 0;  // number in the sample
     uint64_t random = 0;
     ArrayType type;
+    bool cheap = false;                 // not worth another thread, see Measured
     uint8_t* out = nullptr;             // the row
     const ArrayType* padded = nullptr;  // of the row, when it is larger than `type`
 };
@@ -94,8 +95,8 @@ class BatchBuilder {
     uint64_t rows_ = 0;
     uint64_t bytes_ = 0;
     bool waits_ = false;
-    std::vector<Building> columns_;    // of the plan, then keys and URLs
-    std::vector<ArrayType> measured_;  // of the row that is added
+    std::vector<Building> columns_;   // of the plan, then keys and URLs
+    std::vector<Measured> measured_;  // of the row that is added
     std::vector<DecodeWork> work_, waiting_;
     DecodeScratch scratch_;  // for what is decoded at once
 };

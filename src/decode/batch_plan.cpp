@@ -45,7 +45,7 @@ void BatchPlan::add(ColumnSpec spec) {
     columns_.push_back({.spec = std::move(spec), .decoder = std::move(decoder), .type = {}});
     // A number is always the same.
     if (ColumnPlan& column = columns_.back(); column.decoder && !column.any_shape())
-        column.type = column.decoder->measure({}, 0);
+        column.type = column.decoder->measure({}, 0).type;
 }
 
 const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema>& schema) {

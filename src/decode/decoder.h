@@ -23,25 +23,30 @@ struct DecodeScratch {
     std::unique_ptr<ImageScratch> image;  // made by the first image
 };
 
+// What a field becomes, and what that takes.
+struct Measured {
+    ArrayType type;
+    // decode() is hardly more than a copy: handing it to another thread, whose core must fetch the
+    // bytes first, takes longer.
+    bool cheap = false;
+};
+
 class Decoder {
   public:
     virtual ~Decoder() = default;
 
-    // The array that the field is, told from its headers; of an .npz, whose headers are compressed,
-    // from the member. Nothing larger than max_decoded is allocated. `random` is the key of the
+    // The array that the field is, told from its headers. Nothing larger than max_decoded is
+    // allocated. `random` is the key of the
     // sample's random choices: the same for all of its fields. Throws Error, without shard and
     // member: FORMAT, UNSUPPORTED, LIMIT (over max_decoded).
-    [[nodiscard]] virtual ArrayType measure(std::span<const uint8_t> field,
-                                            uint64_t random) const = 0;
+    [[nodiscard]] virtual Measured measure(std::span<const uint8_t> field,
+                                           uint64_t random) const = 0;
 
     // Writes the array. `type` is what measure() said of this field, `out` has type.bytes().
     // Any number of threads, each with its own scratch. Throws Error as measure(), and
     // std::bad_alloc; `out` then has undefined contents.
     virtual void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                         std::span<uint8_t> out, DecodeScratch& scratch) const = 0;
-
-    // Worth a thread: decode() takes much longer than finding the field.
-    [[nodiscard]] virtual bool is_slow() const { return false; }
 };
 
 }  // namespace shf

@@ -39,12 +39,11 @@ class ImageDecoder final : public Decoder {
     ImageDecoder(const ImageOptions& options, uint64_t max_decoded)
         : options_(options), mode_(traits_of(options.mode)), max_decoded_(max_decoded) {}
 
-    [[nodiscard]] ArrayType measure(std::span<const uint8_t> field,
-                                    uint64_t random) const override {
+    [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
         const ImageHeader header = read_image_header(field, options_.orient);
         const ImageGeometry plan = plan_image(header, options_, random);
         check_limits(header, plan);
-        return type_of(plan);
+        return {.type = type_of(plan)};
     }
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
@@ -65,8 +64,6 @@ class ImageDecoder final : public Decoder {
         }
         if (plan.flipped) flip_result(plan, out);
     }
-
-    [[nodiscard]] bool is_slow() const override { return true; }
 
   private:
     struct Trim {
@@ -108,6 +105,8 @@ class ImageDecoder final : public Decoder {
                                stored_channels(header) * (header_depth(header) / 8));
         check(image_bytes(header.width, header.height, stored_pixel),
               "an image of " + size(header.width, header.height));
+        check(header.kept,
+              "a JPEG of " + size(header.width, header.height) + " that is progressive");
         check(image_bytes(plan.crop.width, plan.crop.height,
                           mode_.channels * traits_of(mode_.dtype).size),
               "a result of " + size(plan.crop.width, plan.crop.height));

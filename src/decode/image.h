@@ -41,8 +41,9 @@ struct ImageOptions {
 // reduced while it is decoded, by at most what leaves it as large as it is to be.
 //
 // No image may have more than `max_decoded` bytes, neither as it is stored (after decoding) nor as
-// it comes out, and resizing takes no more than that besides. An image without its end, or with
-// damage that its decoder sees, is an error; bytes after its end are not looked at.
+// it comes out, and resizing takes no more than that besides, nor do the coefficients of a JPEG
+// that come in several scans (2 bytes each; as a rule 3 to 6 for a pixel). An image without its
+// end, or with damage that its decoder sees, is an error; bytes after its end are not looked at.
 // Throws Error(USAGE) for a resize or a crop to 0 pixels. `out` of decode() must be aligned for the
 // numbers of the mode.
 std::unique_ptr<Decoder> image_decoder(const ImageOptions& options, uint64_t max_decoded);

@@ -14,6 +14,8 @@ struct ImageHeader {
     uint32_t channels = 0;           // 1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha
     uint32_t depth = 8;              // bits of a channel after decoding: 8 or 16
     uint32_t orientation = 1;        // of EXIF, 1 to 8; 1 when nobody asked
+    // What the decoder keeps of the whole image before there is a first pixel, in bytes.
+    uint64_t kept = 0;
 
     [[nodiscard]] bool is_grey() const { return channels < 3; }
     [[nodiscard]] bool lies_on_its_side() const { return orientation >= 5; }

@@ -5,6 +5,7 @@
 
 #include <turbojpeg.h>
 
+#include <algorithm>
 #include <new>
 #include <string>
 #include <string_view>
@@ -52,6 +53,36 @@ void read_frame(uint8_t marker, std::span<const uint8_t> segment, ImageHeader& h
                     "re-encode the image as RGB or grey");
 }
 
+// libjpeg decodes line by line when one scan has everything. Else it keeps the coefficients of the
+// whole image: 64 of 2 bytes for each block of each component, in blocks up to whole MCUs (T.81
+// section A.2.4).
+uint64_t coefficient_bytes(std::span<const uint8_t> frame, const ImageHeader& header) {
+    if (frame.size() < 6 + 3 * size_t{header.channels}) bad("the frame header is too short");
+    struct Sampling {
+        uint32_t h, v;
+    };
+    const auto sampling = [frame](size_t component) {
+        const uint8_t byte = frame[6 + 3 * component + 1];
+        return Sampling{static_cast<uint32_t>(byte >> 4), static_cast<uint32_t>(byte & 15)};
+    };
+    Sampling most{1, 1};
+    for (size_t i = 0; i < header.channels; ++i) {
+        const Sampling s = sampling(i);
+        if (s.h < 1 || s.h > 4 || s.v < 1 || s.v > 4) bad("bad sampling factors");
+        most = {std::max(most.h, s.h), std::max(most.v, s.v)};
+    }
+    const auto blocks = [](uint64_t side, uint64_t factor, uint64_t largest) {
+        const uint64_t needed = (side * factor + 8 * largest - 1) / (8 * largest);
+        return (needed + factor - 1) / factor * factor;
+    };
+    uint64_t sum = 0;
+    for (size_t i = 0; i < header.channels; ++i) {
+        const Sampling s = sampling(i);
+        sum += blocks(header.width, s.h, most.h) * blocks(header.height, s.v, most.v) * 64 * 2;
+    }
+    return sum;
+}
+
 bool has_exif(std::span<const uint8_t> segment) {
     const std::string_view text(reinterpret_cast<const char*>(segment.data()), segment.size());
     return text.starts_with(std::string_view("Exif\0\0", 6));
@@ -77,7 +108,8 @@ void JpegClose::operator()(void* handle) const noexcept {
 
 ImageHeader read_jpeg_header(std::span<const uint8_t> file, bool orient) {
     ImageHeader header{.format = ImageFormat::jpeg};
-    bool oriented = !orient;
+    bool oriented = !orient, progressive = false;
+    std::span<const uint8_t> frame;
     size_t at = 2;  // after SOI
     for (;;) {
         if (at >= file.size()) bad("the file ends inside its header");
@@ -95,13 +127,20 @@ ImageHeader read_jpeg_header(std::span<const uint8_t> file, bool orient) {
         if (file.size() - at < length) bad("the file ends inside its header");
         const auto segment = file.subspan(at + 2, length - 2);
         at += length;
-        if (is_frame(marker)) read_frame(marker, segment, header);
+        if (is_frame(marker)) {
+            read_frame(marker, segment, header);
+            frame = segment;
+            progressive = marker == sof2 || marker == sof10;
+        }
         if (marker == app1 && !oriented && has_exif(segment)) {
             header.orientation = exif_orientation(segment);
             oriented = true;
         }
         if (marker != sos) continue;
         if (header.channels == 0) bad("a scan before the frame header");
+        const uint32_t components = segment.empty() ? 0 : segment[0];
+        if (progressive || components < header.channels)
+            header.kept = coefficient_bytes(frame, header);
         return header;
     }
 }

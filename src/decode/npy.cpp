@@ -161,24 +161,16 @@ void to_c_order(const uint8_t* in, const ArrayType& type, uint8_t* out) {
     }
 }
 
+// So many, another thread could not turn or swap sooner than this one.
+constexpr uint64_t few_bytes = 4096;
+
 class NpyDecoder final : public Decoder {
   public:
     explicit NpyDecoder(uint64_t max_decoded) : max_decoded_(max_decoded) {}
 
-    [[nodiscard]] ArrayType measure(std::span<const uint8_t> field,
-                                    uint64_t /*random*/) const override {
-        const NpyHeader header = parse_npy(field);
-        const uint64_t bytes = header.type.bytes();
-        if (bytes > max_decoded_)
-            throw Error(SHF_E_LIMIT,
-                        "an array of " + std::to_string(bytes) +
-                            " bytes is larger than max_decoded=" + std::to_string(max_decoded_),
-                        "raise max_decoded");
-        if (bytes != field.size() - header.data)
-            refuse("its header promises " + std::to_string(bytes) + " bytes of " +
-                   header.type.text() + ", and there are " +
-                   std::to_string(field.size() - header.data));
-        return header.type;
+    [[nodiscard]] Measured measure(std::span<const uint8_t> field,
+                                   uint64_t /*random*/) const override {
+        return measure_npy(field, field.size(), max_decoded_);
     }
 
     void decode(std::span<const uint8_t> field, uint64_t /*random*/, const ArrayType& type,
@@ -186,7 +178,7 @@ class NpyDecoder final : public Decoder {
         if (out.empty()) return;
         const NpyHeader header = parse_npy(field);
         const uint8_t* const in = field.data() + header.data;
-        if (!header.fortran_order || type.ndim < 2) {
+        if (!header.is_turned()) {
             std::memcpy(out.data(), in, out.size());
         } else {
             switch (traits_of(type.dtype).size) {
@@ -209,23 +201,26 @@ class NpyDecoder final : public Decoder {
 
 }  // namespace
 
-NpyHeader parse_npy(std::span<const uint8_t> field) {
+uint64_t npy_header_size(std::span<const uint8_t> start) {
     static constexpr uint8_t magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-    if (field.size() < 10 || !std::equal(std::begin(magic), std::end(magic), field.begin()))
+    if (start.size() < 10 || !std::equal(std::begin(magic), std::end(magic), start.begin()))
         refuse("it does not begin with \\x93NUMPY");
-    const uint8_t version = field[6];
-    if (version < 1 || version > 3 || field[7] != 0)
+    const uint8_t version = start[6];
+    if (version < 1 || version > 3 || start[7] != 0)
         throw Error(SHF_E_UNSUPPORTED, ".npy version " + std::to_string(version) + "." +
-                                           std::to_string(field[7]) + " is not known");
-    const size_t begin = version == 1 ? 10 : 12;
-    if (field.size() < begin) refuse("it ends in its header");
-    const uint64_t length =
-        version == 1 ? le16(field.data() + 8) : uint64_t{le32(field.data() + 8)};
-    if (length > field.size() - begin) refuse("it ends in its header");
-    Literal literal(
-        {reinterpret_cast<const char*>(field.data()) + begin, static_cast<size_t>(length)});
+                                           std::to_string(start[7]) + " is not known");
+    if (version == 1) return uint64_t{10} + le16(start.data() + 8);
+    if (start.size() < 12) refuse("it ends in its header");
+    return uint64_t{12} + le32(start.data() + 8);
+}
+
+NpyHeader parse_npy(std::span<const uint8_t> field) {
+    const uint64_t size = npy_header_size(field);
+    if (size > field.size()) refuse("it ends in its header");
+    const size_t begin = field[6] == 1 ? 10 : 12;
     NpyHeader header;
-    header.data = begin + static_cast<size_t>(length);
+    header.data = static_cast<size_t>(size);
+    Literal literal({reinterpret_cast<const char*>(field.data()) + begin, header.data - begin});
     bool descr = false, order = false, shape = false;
     literal.expect('{');
     while (literal.peek() != '}') {
@@ -249,6 +244,20 @@ NpyHeader parse_npy(std::span<const uint8_t> field) {
     literal.expect_end();
     if (!descr || !order || !shape) refuse("its header lacks descr, fortran_order or shape");
     return header;
+}
+
+Measured measure_npy(std::span<const uint8_t> start, uint64_t size, uint64_t max_decoded) {
+    const NpyHeader header = parse_npy(start);
+    const uint64_t bytes = header.type.bytes();
+    if (bytes > max_decoded)
+        throw Error(SHF_E_LIMIT,
+                    "an array of " + std::to_string(bytes) +
+                        " bytes is larger than max_decoded=" + std::to_string(max_decoded),
+                    "raise max_decoded");
+    if (bytes != size - header.data)
+        refuse("its header promises " + std::to_string(bytes) + " bytes of " + header.type.text() +
+               ", and there are " + std::to_string(size - header.data));
+    return {.type = header.type, .cheap = header.is_as_in_memory() || bytes <= few_bytes};
 }
 
 std::unique_ptr<Decoder> npy_decoder(uint64_t max_decoded) {

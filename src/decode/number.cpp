@@ -19,9 +19,9 @@ class NumberDecoder final : public Decoder {
   public:
     NumberDecoder(DType dtype, const char* what) : type_{.dtype = dtype}, what_(what) {}
 
-    [[nodiscard]] ArrayType measure(std::span<const uint8_t> /*field*/,
-                                    uint64_t /*random*/) const override {
-        return type_;
+    [[nodiscard]] Measured measure(std::span<const uint8_t> /*field*/,
+                                   uint64_t /*random*/) const override {
+        return {.type = type_, .cheap = true};
     }
 
     void decode(std::span<const uint8_t> field, uint64_t /*random*/, const ArrayType& /*type*/,

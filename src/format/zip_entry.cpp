@@ -238,6 +238,24 @@ void ZipReader::read(size_t index, std::span<uint8_t> out, ZipScratch& scratch) 
     });
 }
 
+// Where an entry lies in a file that is in memory.
+std::span<const uint8_t> ZipReader::stored_bytes(size_t index,
+                                                 std::span<const uint8_t> file) const {
+    const ZipEntry& entry = directory_.entry(index);
+    if (entry.offset > entry.limit) throw outside();
+    const auto rest = file.subspan(static_cast<size_t>(entry.offset),
+                                   static_cast<size_t>(entry.limit - entry.offset));
+    if (rest.size() < local_size) throw outside();
+    const size_t header_size = header_length(rest);
+    if (rest.size() < header_size || rest.size() - header_size < entry.stored_size) throw outside();
+    const auto bytes = rest.subspan(header_size, static_cast<size_t>(entry.stored_size));
+    const auto after = rest.subspan(header_size + bytes.size());
+    check_local(entry, directory_.name(index), rest.first(header_size));
+    if ((entry.flags & has_descriptor) != 0)
+        check_descriptor(entry, after.first(std::min(after.size(), longest_descriptor)));
+    return bytes;
+}
+
 std::span<const uint8_t> ZipReader::view(size_t index, std::span<const uint8_t> file) const {
     return named(index, [&] {
         check_readable(index);
@@ -245,19 +263,17 @@ std::span<const uint8_t> ZipReader::view(size_t index, std::span<const uint8_t> 
         if (entry.method != 0)
             throw Error(SHF_E_UNSUPPORTED, "the bytes of a compressed entry are not in memory",
                         "read it");
-        if (entry.offset > entry.limit) throw outside();
-        const auto rest = file.subspan(static_cast<size_t>(entry.offset),
-                                       static_cast<size_t>(entry.limit - entry.offset));
-        if (rest.size() < local_size) throw outside();
-        const size_t header_size = header_length(rest);
-        if (rest.size() < header_size + entry.size) throw outside();
-        const auto bytes = rest.subspan(header_size, static_cast<size_t>(entry.size));
-        const auto after = rest.subspan(header_size + bytes.size());
-        check_local(entry, directory_.name(index), rest.first(header_size));
-        if ((entry.flags & has_descriptor) != 0)
-            check_descriptor(entry, after.first(std::min(after.size(), longest_descriptor)));
+        const auto bytes = stored_bytes(index, file);
         check_crc(entry, bytes);
         return bytes;
+    });
+}
+
+void ZipReader::read_start(size_t index, std::span<const uint8_t> file,
+                           std::span<uint8_t> out) const {
+    named(index, [&] {
+        check_readable(index);
+        decode_zip_start(directory_.entry(index), stored_bytes(index, file), out, options_);
     });
 }
 

@@ -53,12 +53,17 @@ class ZipReader {
     // compared. A wrong name or offset in the directory moves a field out of its sample, where
     // nobody reads it.
     void check_place(size_t index) const;
+    // Fills `out`, which is not larger than the entry, with its first bytes, after the checks of
+    // its headers; `file` is the whole file in memory. Neither length nor CRC is checked.
+    void read_start(size_t index, std::span<const uint8_t> file, std::span<uint8_t> out) const;
     // The bytes of a stored entry in `file`, which is the whole file in memory, after the same
     // checks.
     std::span<const uint8_t> view(size_t index, std::span<const uint8_t> file) const;
 
   private:
     void fetch(const ZipEntry& entry, std::string_view name, std::span<uint8_t> stored) const;
+    [[nodiscard]] std::span<const uint8_t> stored_bytes(size_t index,
+                                                        std::span<const uint8_t> file) const;
     void check_readable(size_t index) const;
     void check_header(size_t index) const;
     template <typename Read>
@@ -76,5 +81,9 @@ bool is_slow_zip_method(uint16_t method);
 // INTEGRITY, LIMIT, UNSUPPORTED, NOMEM) without member and offset.
 void decode_zip_method(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
                        const Options& options, ZipScratch& scratch);
+
+// Decompresses only the first bytes, as many as `out` has, and looks at nothing behind them.
+void decode_zip_start(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
+                      const Options& options);
 
 }  // namespace shf

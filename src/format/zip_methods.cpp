@@ -6,6 +6,7 @@
 
 #include <libdeflate.h>
 #include <lzma.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -44,15 +45,48 @@ void inflate(std::span<const uint8_t> in, std::span<uint8_t> out, ZipScratch& sc
     if (used < in.size()) throw left_over(in.size() - used);
 }
 
+// libdeflate takes streams as a whole only.
+void inflate_start(std::span<const uint8_t> in, std::span<uint8_t> out) {
+    z_stream stream{};
+    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+    struct End {
+        z_stream& stream;
+        ~End() { inflateEnd(&stream); }
+    } const end{stream};
+    size_t made = 0;
+    while (made < out.size()) {
+        const size_t in_size = std::min(in.size(), longest_span);
+        const size_t room = std::min(out.size() - made, longest_span);
+        stream.next_in = const_cast<Bytef*>(in.data());  // not written to
+        stream.avail_in = static_cast<uInt>(in_size);
+        stream.next_out = out.data() + made;
+        stream.avail_out = static_cast<uInt>(room);
+        const int result = inflate(&stream, Z_NO_FLUSH);
+        if (result == Z_MEM_ERROR) throw std::bad_alloc();
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+            throw damaged("damaged deflate data");
+        in = in.subspan(in_size - stream.avail_in);
+        made += room - stream.avail_out;
+        // At the end of the stream, or of what there is of it.
+        if (made < out.size() && result != Z_OK) throw too_short(made, out.size());
+    }
+}
+
+// How much of an entry is wanted.
+enum class Part : uint8_t {
+    all,    // `out` has the size of the entry, and nothing may follow
+    start,  // `out` has no more
+};
+
 // One frame of a codec that streams also use.
-void decode_frame(Codec& codec, std::span<const uint8_t> in, std::span<uint8_t> out) {
+void decode_frame(Codec& codec, std::span<const uint8_t> in, std::span<uint8_t> out, Part part) {
     const auto check = [&codec](const Step& step) {
         if (step.state == Step::failed) throw Error(codec.fault());
     };
     check(codec.begin(in.first(std::min(in.size(), frame_head))));
     size_t made = 0;
     uint8_t excess = 0;
-    for (;;) {
+    while (part == Part::all || made < out.size()) {
         // With `out` full there must be nothing more: one byte shows it.
         const std::span<uint8_t> room =
             made < out.size() ? out.subspan(made) : std::span<uint8_t>(&excess, 1);
@@ -66,7 +100,7 @@ void decode_frame(Codec& codec, std::span<const uint8_t> in, std::span<uint8_t> 
         if (step.consumed == 0 && step.produced == 0) throw too_short(made, out.size());
     }
     if (made < out.size()) throw too_short(made, out.size());
-    if (!in.empty()) throw left_over(in.size());
+    if (part == Part::all && !in.empty()) throw left_over(in.size());
 }
 
 // LZMA1 without a container of its own (APPNOTE 5.8.8): version, length of the properties,
@@ -74,7 +108,7 @@ void decode_frame(Codec& codec, std::span<const uint8_t> in, std::span<uint8_t> 
 // that knows the size can tell where the data ends, so liblzma gets the header of a .lzma file:
 // properties and size, all ones when the mark is to tell it.
 void decode_lzma(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
-                 const Options& options) {
+                 const Options& options, Part part) {
     constexpr size_t head_size = 4, properties_size = 5, size_size = 8;
     if (in.size() < head_size + properties_size || le16(&in[2]) != properties_size)
         throw damaged("a damaged LZMA header");
@@ -87,7 +121,7 @@ void decode_lzma(const ZipEntry& entry, std::span<const uint8_t> in, std::span<u
     const bool has_mark = (entry.flags & (1 << 1)) != 0;
     std::array<uint8_t, properties_size + size_size> header;
     std::copy_n(&in[head_size], properties_size, header.begin());
-    uint64_t size = has_mark ? UINT64_MAX : out.size();
+    uint64_t size = has_mark ? UINT64_MAX : entry.size;
     for (size_t i = properties_size; i < header.size(); ++i, size >>= 8) header[i] = size & 0xff;
     in = in.subspan(head_size + properties_size);
 
@@ -113,6 +147,7 @@ void decode_lzma(const ZipEntry& entry, std::span<const uint8_t> in, std::span<u
     stream.avail_out = out.size();
     for (;;) {
         if (stream.total_out == out.size()) {
+            if (part == Part::start) return;
             // All is there: now the end, and nothing but that.
             stream.next_out = &excess;
             stream.avail_out = 1;
@@ -128,22 +163,35 @@ void decode_lzma(const ZipEntry& entry, std::span<const uint8_t> in, std::span<u
         throw damaged("LZMA data without its end");
     }
     if (stream.total_out < out.size()) throw too_short(stream.total_out, out.size());
-    if (stream.avail_in > 0) throw left_over(stream.avail_in);
+    if (part == Part::all && stream.avail_in > 0) throw left_over(stream.avail_in);
+}
+
+void decode_method(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
+                   const Options& options, Part part) {
+    switch (entry.method) {
+        case bzip2: return decode_frame(*make_bzip2(), in, out, part);
+        case lzma: return decode_lzma(entry, in, out, options, part);
+        case zstd: return decode_frame(*make_zstd(options.max_window), in, out, part);
+        case xz: return decode_frame(*make_xz(options.max_window), in, out, part);
+        default:
+            throw Error(SHF_E_UNSUPPORTED, "compression method " + std::to_string(entry.method));
+    }
 }
 
 }  // namespace
 
 void decode_zip_method(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
                        const Options& options, ZipScratch& scratch) {
-    switch (entry.method) {
-        case deflated: return inflate(in, out, scratch);
-        case bzip2: return decode_frame(*make_bzip2(), in, out);
-        case lzma: return decode_lzma(entry, in, out, options);
-        case zstd: return decode_frame(*make_zstd(options.max_window), in, out);
-        case xz: return decode_frame(*make_xz(options.max_window), in, out);
-        default:
-            throw Error(SHF_E_UNSUPPORTED, "compression method " + std::to_string(entry.method));
-    }
+    if (entry.method == deflated) return inflate(in, out, scratch);
+    decode_method(entry, in, out, options, Part::all);
+}
+
+void decode_zip_start(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
+                      const Options& options) {
+    if (out.empty()) return;
+    if (entry.method == stored) return void(std::copy_n(in.begin(), out.size(), out.begin()));
+    if (entry.method == deflated) return inflate_start(in, out);
+    decode_method(entry, in, out, options, Part::start);
 }
 
 bool is_slow_zip_method(uint16_t method) {

@@ -68,7 +68,7 @@ void Batcher::run() noexcept {
             lock.unlock();
             std::optional<Fault> fault;
             try {
-                take_rows();
+                take_rows(scratch);
             } catch (...) {
                 fault = describe_exception();
                 abandon();
@@ -76,7 +76,8 @@ void Batcher::run() noexcept {
             lock.lock();
             taking_ = false;
             if (fault) end(std::move(fault));
-            workers_.notify_one();
+            // This thread goes on with what there is to do; only the second thing is for another.
+            if (!tasks_.empty()) workers_.notify_one();
         } else {
             workers_.wait(lock);
         }
@@ -188,7 +189,7 @@ bool Batcher::add_row(Making& making, uint32_t sample) {
 }
 
 // Gives rows to the samples that come next, until there is work for others or a batch is full.
-void Batcher::take_rows() {
+void Batcher::take_rows(DecodeScratch& scratch) {
     if (run_.count == 0) {
         try {
             run_ = client_.take_run();
@@ -229,7 +230,10 @@ void Batcher::take_rows() {
         }
         for (DecodeWork& todo : making.builder.take_work()) {
             bytes += todo.type.bytes();
-            work.push_back(todo);
+            if (todo.cheap)
+                decode_at_once(making, todo, scratch);
+            else
+                work.push_back(todo);
         }
     }
     if (!work.empty()) hand_out_work(making, std::move(work), run_.block);
@@ -248,6 +252,17 @@ void Batcher::take_rows() {
         return making.failures.size() > shared_.options.max_skips;
     }();
     if (making.builder.full() || enough) close_making();
+}
+
+// While the bytes of the field are in the caches of this thread.
+void Batcher::decode_at_once(Making& making, const DecodeWork& work, DecodeScratch& scratch) {
+    try {
+        making.builder.decode(work, scratch);
+    } catch (...) {
+        Fault fault = describe_exception();
+        const std::lock_guard lock(mutex_);
+        making.failures.push_back({work.row, work.column, std::move(fault)});
+    }
 }
 
 void Batcher::hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block) {

@@ -109,7 +109,8 @@ class Batcher {
     void run() noexcept;
     void do_task(Task task, DecodeScratch& scratch);
     [[nodiscard]] bool may_take() const;
-    void take_rows();
+    void take_rows(DecodeScratch& scratch);
+    void decode_at_once(Making& making, const DecodeWork& work, DecodeScratch& scratch);
     void open_making();
     bool add_row(Making& making, uint32_t sample);
     void account(Making& making);

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     // A copy of its own size, so that the sanitizer sees what is read behind the end.
     const std::vector<uint8_t> file(data, data + size);
     try {
-        const shf::ArrayType type = decoder->measure(file, 0);
+        const shf::ArrayType type = decoder->measure(file, 0).type;
         if (type.bytes() > max_decoded) std::abort();
         std::vector<uint8_t> first(type.bytes(), 0x55), second(type.bytes(), 0xaa);
         decoder->decode(file, 0, type, first, scratch);

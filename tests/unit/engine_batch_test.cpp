@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -15,13 +16,18 @@ namespace {
 constexpr uint64_t MiB = 1 << 20;
 
 // Sample `i`: the number i in "cls", its key in "txt", i + 1 times i as float32 in "x.npy" when
-// `ragged`, else 1,500 times (more than is copied at once).
+// `ragged`, else 1,500 times (more than is decoded with the row), and of every third sample with
+// its bytes turned round: that is work for any thread, and the others' numbers are copied.
 std::string sample(uint64_t i, bool ragged = false) {
     const std::string key = numbered("k", i);
     const size_t count = ragged ? i % 7 + 1 : 1500;
+    const bool swapped = i % 3 == 1;
+    const auto number = static_cast<float>(i);
+    const auto bits = std::bit_cast<uint32_t>(number);
     return member(key + ".cls", std::to_string(i)) + member(key + ".txt", key) +
-           member(key + ".x.npy", npy("<f4", {static_cast<int64_t>(count)},
-                                      std::vector<float>(count, static_cast<float>(i))));
+           member(key + ".x.npy",
+                  npy(swapped ? ">f4" : "<f4", {static_cast<int64_t>(count)},
+                      std::vector<uint32_t>(count, swapped ? __builtin_bswap32(bits) : bits)));
 }
 
 std::string shard(uint64_t from, uint64_t to, bool ragged = false) {

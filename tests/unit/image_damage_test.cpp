@@ -5,6 +5,9 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
+
 namespace shf::test {
 namespace {
 
@@ -145,6 +148,49 @@ TEST(ImageDamage, BombsAreRefusedByTheirHeaders) {
     }
 }
 
+// A progressive JPEG is decoded when all of its coefficients are there, which take more than its
+// pixels: 2 bytes for each, and half of the colours' here.
+TEST(ImageDamage, CoefficientsOverTheLimitAreRefused) {
+    const Bytes pixels = gradient(64, 48, 3);
+    const struct {
+        int subsampling;
+        uint64_t coefficients;
+    } cases[] = {{TJSAMP_444, 64 * 48 * 3 * 2},
+                 {TJSAMP_422, 64 * 48 * 2 * 2},
+                 {TJSAMP_420, 64 * 48 * 2 + 2 * 32 * 24 * 2}};
+    for (const auto& [subsampling, coefficients] : cases) {
+        const Bytes file = jpeg_file(64, 48, pixels, TJPF_RGB, subsampling, TJFLAG_PROGRESSIVE);
+        const uint64_t needed = std::max<uint64_t>(coefficients, pixels.size());
+        EXPECT_EQ(image_outcome(file, {}, nullptr, needed), SHF_OK);
+        std::string words;
+        EXPECT_EQ(image_outcome(file, {}, &words, needed - 1), SHF_E_LIMIT);
+        EXPECT_NE(words.find("max_decoded=" + std::to_string(needed - 1)), words.npos) << words;
+        // However small the result is.
+        EXPECT_EQ(
+            image_outcome(file, {.resize = ImageOptions::Resize::exact, .width = 1, .height = 1},
+                          nullptr, needed - 1),
+            SHF_E_LIMIT);
+        // In one scan there is a line of blocks at a time.
+        EXPECT_EQ(image_outcome(jpeg_file(64, 48, pixels, TJPF_RGB, subsampling), {}, nullptr,
+                                pixels.size()),
+                  SHF_OK);
+    }
+    // A first scan of one component means more scans, in whatever kind of JPEG.
+    Bytes scans = jpeg_file(64, 48, pixels, TJPF_RGB, TJSAMP_444);
+    const std::array<uint8_t, 5> three = {0xff, 0xda, 0, 12, 3}, one = {0xff, 0xda, 0, 8, 1};
+    const auto scan = std::search(scans.begin(), scans.end(), three.begin(), three.end());
+    ASSERT_NE(scan, scans.end());
+    std::copy(one.begin(), one.end(), scan);
+    scans.erase(scan + 7, scan + 11);  // the other components
+    EXPECT_EQ(image_outcome(scans, {}, nullptr, pixels.size()), SHF_E_LIMIT);
+    EXPECT_NE(image_outcome(scans, {}, nullptr, 2 * pixels.size()), SHF_E_LIMIT);
+    // Blocks go up to whole MCUs, which makes more of a line of pixels.
+    const Bytes line =
+        jpeg_file(1, 160, gradient(1, 160, 3), TJPF_RGB, TJSAMP_411, TJFLAG_PROGRESSIVE);
+    EXPECT_EQ(image_outcome(line, {}, nullptr, 20 * 128 * (4 + 1 + 1)), SHF_OK);
+    EXPECT_EQ(image_outcome(line, {}, nullptr, 20 * 128 * (4 + 1 + 1) - 1), SHF_E_LIMIT);
+}
+
 TEST(ImageDamage, ResultsOverTheLimitAreRefused) {
     const Bytes file = png_rgb(10, 10, noise(300));
     ImageOptions options;
@@ -192,7 +238,7 @@ TEST(ImageDamage, OtherFormatsAreNamed) {
 
 TEST(ImageDamage, WhatWasMeasuredMustBeWhatIsDecoded) {
     const auto decoder = image_decoder({}, test_max_decoded);
-    const ArrayType type = decoder->measure(png_rgb(2, 3, noise(18)), 0);
+    const ArrayType type = decoder->measure(png_rgb(2, 3, noise(18)), 0).type;
     DecodeScratch scratch;
     Bytes out(type.bytes());
     EXPECT_THROW(decoder->decode(png_rgb(3, 2, noise(18)), 0, type, out, scratch), Error);

@@ -35,7 +35,7 @@ inline Decoded decode_image(const Bytes& file, const ImageOptions& options = {},
                             uint64_t random = 0, uint64_t max_decoded = test_max_decoded) {
     static DecodeScratch scratch;  // every test also tests that it can be used again
     const auto decoder = image_decoder(options, max_decoded);
-    Decoded result{decoder->measure(file, random), {}};
+    Decoded result{decoder->measure(file, random).type, {}};
     // A byte that is not written, or one too many, is seen: both fillings must give the same.
     Bytes other(result.type.bytes() + 1, 0xaa);
     result.bytes.assign(result.type.bytes() + 1, 0x55);

@@ -5,6 +5,7 @@
 
 #include "npy_builder.h"
 #include "zip_builder.h"
+#include "zip_encoders.h"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@ namespace shf::test {
 namespace {
 
 constexpr uint64_t MiB = 1 << 20;
+constexpr uint16_t zip_stored = 0;
 
 std::span<const uint8_t> bytes_of(std::string_view text) {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -27,7 +29,7 @@ struct Decoded {
 
 Decoded decode(const Decoder& decoder, std::string_view field) {
     Decoded out;
-    out.type = decoder.measure(bytes_of(field), 0);
+    out.type = decoder.measure(bytes_of(field), 0).type;
     out.bytes.resize(static_cast<size_t>(out.type.bytes()));
     DecodeScratch scratch;
     decoder.decode(bytes_of(field), 0, out.type,
@@ -250,6 +252,72 @@ TEST(Npz, members_by_name) {
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), SHF_E_AMBIGUOUS);
     }
+}
+
+TEST(Npz, members_by_any_method) {
+    std::vector<int32_t> numbers(20000);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int32_t>(i * i);
+    // A header that does not fit what is looked at first, too.
+    std::string padded = npy_header(npy_literal("<i4", {20000}) + std::string(5000, ' '), 2);
+    padded.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * 4);
+    for (const std::string& member : {npy<int32_t>("<i4", {20000}, numbers), padded}) {
+        for (const uint16_t method : {zip_deflate, zip_bzip2, zip_lzma, zip_zstd, zip_xz}) {
+            const std::string file =
+                Zip{.entries = {packed_entry("a.npy", method, member)}}.bytes();
+            EXPECT_EQ(numbers_of<int32_t>(decode(*npz_decoder("a", MiB), file)), numbers) << method;
+        }
+        const std::string stored = Zip{.entries = {{.name = "a.npy", .data = member}}}.bytes();
+        EXPECT_EQ(numbers_of<int32_t>(decode(*npz_decoder("a", MiB), stored)), numbers);
+    }
+}
+
+// One decompression of a member is for one thread, many are for many: only decode() may need all of
+// it.
+TEST(Npz, measuring_looks_at_the_header_of_the_member_alone) {
+    const std::string member = npy<uint8_t>("|u1", {60000}, std::vector<uint8_t>(60000, 7));
+    const auto fault_in_two_steps = [](const Zip& zip) {
+        const std::string file = zip.bytes();
+        const auto decoder = npz_decoder("a", MiB);
+        const ArrayType type = decoder->measure(bytes_of(file), 0).type;
+        EXPECT_EQ(type, (ArrayType{DType::u8, 1, {60000}}));
+        std::vector<uint8_t> out(60000);
+        DecodeScratch scratch;
+        try {
+            decoder->decode(bytes_of(file), 0, type, out, scratch);
+            return SHF_OK + 0;
+        } catch (const Error& error) {
+            return error.code();
+        }
+    };
+    for (const uint16_t method :
+         std::initializer_list<uint16_t>{zip_stored, zip_deflate, zip_zstd}) {
+        Entry entry = method == zip_stored ? Entry{.name = "a.npy", .data = member}
+                                           : packed_entry("a.npy", method, member);
+        EXPECT_EQ(fault_in_two_steps({.entries = {entry}}), SHF_OK);
+        entry.crc = crc_of("of something else");
+        EXPECT_EQ(fault_in_two_steps({.entries = {entry}}), SHF_E_INTEGRITY) << method;
+        entry.crc = {};
+        if (method == zip_stored) continue;
+        entry.packed.pop_back();
+        EXPECT_EQ(fault_in_two_steps({.entries = {entry}}), SHF_E_FORMAT) << method;
+    }
+}
+
+TEST(Npz, members_that_end_in_their_headers) {
+    const std::string whole = npy<int32_t>("<i4", {3}, {1, 2, 3});
+    for (const uint16_t method : std::initializer_list<uint16_t>{zip_stored, zip_deflate, zip_bzip2,
+                                                                 zip_lzma, zip_zstd, zip_xz})
+        for (const size_t size : {0, 1, 9, 10, 60, 127, 128, 139}) {
+            const std::string part = whole.substr(0, size);
+            const Entry entry = method == zip_stored ? Entry{.name = "a", .data = part}
+                                                     : packed_entry("a", method, part);
+            try {
+                decode(*npz_decoder("a", MiB), Zip{.entries = {entry}}.bytes());
+                ADD_FAILURE() << method << ' ' << size;
+            } catch (const Error& error) {
+                EXPECT_EQ(error.code(), SHF_E_FORMAT) << method << ' ' << size << error.what();
+            }
+        }
 }
 
 }  // namespace
