@@ -273,12 +273,16 @@ TEST(Dataset, LimitsHoldForEachSample) {
 
 // ---- get_many -----------------------------------------------------------------------------------
 
-TEST(Dataset, ManyAtOnceWithABadOne) {
+// Large ones, and small ones that share memory.
+class ManyAtOnce : public testing::TestWithParam<size_t> {};
+
+TEST_P(ManyAtOnce, WithABadOne) {
     const TempDirectory directory;
     NamedBytes members;
     for (size_t i = 0; i < 300; ++i)
-        members.emplace_back(numbered("k", i) + ".txt",
-                             numbered("k", i) + std::string(i % 50 == 7 ? 200000 : 20000, 't'));
+        members.emplace_back(
+            numbered("k", i) + ".txt",
+            numbered("k", i) + std::string(i % 50 == 7 ? 10 * GetParam() : GetParam(), 't'));
     directory.write("0.zip", stored_zip(members));
     directory.write("1.tar", tar_of_members(members));
     std::vector<uint64_t> order(600);
@@ -287,7 +291,7 @@ TEST(Dataset, ManyAtOnceWithABadOne) {
     std::shuffle(order.begin(), order.end(), random);
     for (const char* threads : {"0", "1", "3"}) {
         Samples data({directory / "0.zip", directory / "1.tar"},
-                     {{"threads", threads}, {"max_member", "100000"}});
+                     {{"threads", threads}, {"max_member", std::to_string(5 * GetParam())}});
         EXPECT_TRUE(data.texts(order).empty());
         EXPECT_EQ(data.code, SHF_E_LIMIT);
         // The first bad one in the list, wherever it is in the files.
@@ -305,6 +309,8 @@ TEST(Dataset, ManyAtOnceWithABadOne) {
         EXPECT_EQ(data.code, SHF_OK);
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ManyAtOnce, testing::Values(20000, 100));
 
 // ---- Files that change --------------------------------------------------------------------------
 
@@ -335,6 +341,17 @@ class ChangedShard : public testing::TestWithParam<const char*> {
         }
         return codes;
     }
+    // What many of them at once give.
+    static int32_t code_of_many(Samples& data) {
+        std::vector<uint64_t> numbers(data.count());
+        std::iota(numbers.begin(), numbers.end(), 0);
+        std::ranges::reverse(numbers);
+        const std::vector<std::string> texts = data.texts(numbers);
+        EXPECT_EQ(texts.size(), data.code == SHF_OK ? numbers.size() : 0);
+        for (const std::string& text : texts)
+            EXPECT_NE(text.find(std::string(10000, 'x')), std::string::npos) << "wrong bytes";
+        return data.code;
+    }
     static std::vector<int32_t> all(int32_t code) { return std::vector<int32_t>(8, code); }
 
     const bool zip;
@@ -345,8 +362,10 @@ class ChangedShard : public testing::TestWithParam<const char*> {
 TEST_P(ChangedShard, WrittenInPlace) {
     Samples data(path);
     EXPECT_EQ(codes(data), all(SHF_OK));
+    EXPECT_EQ(code_of_many(data), SHF_OK);
     std::fstream(path, std::ios::binary | std::ios::in | std::ios::out) << bytes('y');
     EXPECT_EQ(codes(data), all(SHF_E_CHANGED)) << data.message();
+    EXPECT_EQ(code_of_many(data), SHF_E_CHANGED) << data.message();
     EXPECT_TRUE(data.message().starts_with(path)) << data.message();
 }
 
@@ -355,6 +374,7 @@ TEST_P(ChangedShard, Longer) {
     std::ofstream(path, std::ios::binary | std::ios::app) << 'z';
     // A ZIP file has checksums, which prove that the bytes are still the old ones.
     EXPECT_EQ(codes(data), all(zip ? SHF_OK : SHF_E_CHANGED)) << data.message();
+    EXPECT_EQ(code_of_many(data), zip ? SHF_OK : SHF_E_CHANGED) << data.message();
 }
 
 TEST_P(ChangedShard, Cut) {
@@ -363,6 +383,7 @@ TEST_P(ChangedShard, Cut) {
     std::vector<int32_t> cut = all(SHF_E_TRUNCATED);
     if (zip) std::fill_n(cut.begin(), 5, SHF_OK);  // these are whole
     EXPECT_EQ(codes(data), cut) << data.message();
+    EXPECT_EQ(code_of_many(data), SHF_E_TRUNCATED) << data.message();
     ASSERT_EQ(::truncate(path.c_str(), 0), 0);
     EXPECT_EQ(codes(data), all(SHF_E_TRUNCATED)) << data.message();
 }
@@ -375,6 +396,7 @@ TEST_P(ChangedShard, ReplacedOrRemoved) {
     EXPECT_EQ(codes(data), all(SHF_OK)) << data.message();
     ASSERT_EQ(::unlink(path.c_str()), 0);
     EXPECT_EQ(codes(data), all(SHF_OK)) << data.message();
+    EXPECT_EQ(code_of_many(data), SHF_OK) << data.message();
 }
 
 // Sets how many descriptors the process may have, for the time of a test.
@@ -448,6 +470,7 @@ TEST(Dataset, MoreShardsThanDescriptors) {
 // A kept sample holds at most 64 KiB more than 8 times its own size.
 TEST(Dataset, KeptSamplesHoldLittle) {
     const TempDirectory directory;
+    size_t shared = 0;
     for (uint32_t seed = 1; seed <= 6; ++seed) {
         std::mt19937 random(seed);
         NamedBytes members;
@@ -478,9 +501,26 @@ TEST(Dataset, KeptSamplesHoldLittle) {
                     << name << " seed " << seed << ", " << block.field_count << " fields";
                 sample->block->unref();
             }
+            // Asked for at once they share blocks, in pieces of any gaps.
+            std::vector<uint64_t> numbers(data.count());
+            std::iota(numbers.begin(), numbers.end(), 0);
+            std::erase_if(numbers, [&](uint64_t) { return random() % 4 == 0; });
+            std::ranges::shuffle(numbers, random);
+            std::vector<Sample*> samples(numbers.size());
+            data.get_many(numbers, samples);
+            for (const Sample* sample : samples) {
+                const uint64_t own = sample->block->payload_of(sample->index);
+                EXPECT_LE(sample->block->storage_bytes(), 64 * 1024 + 8 * own);
+                if (sample->block->count > 1) {
+                    EXPECT_LE(sample->block->memory(), 64 * 1024U) << name << " seed " << seed;
+                    ++shared;
+                }
+            }
+            for (const Sample* sample : samples) sample->block->unref();
         }
         if (seed == 5) expect_like_stream({directory / "0.tar"});
     }
+    EXPECT_GT(shared, 50U);
 }
 
 }  // namespace
