@@ -312,6 +312,58 @@ TEST_P(ManyAtOnce, WithABadOne) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ManyAtOnce, testing::Values(20000, 100));
 
+// Memory of many samples is used again by the next call, also when it is more than single ones
+// leave.
+TEST(Dataset, ManyUseTheirMemoryAgain) {
+    const TempDirectory directory;
+    NamedBytes members;
+    for (size_t i = 0; i < 24; ++i)
+        members.emplace_back(numbered("k", i) + ".bin", std::string(1 << 20, 'b'));
+    directory.write("0.tar", tar_of_members(members));
+    Samples data(directory / "0.tar", {{"memory", "64MiB"}});
+    std::vector<uint64_t> numbers(24);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    const auto faults_of_a_call = [&] {
+        rusage before{}, after{};
+        std::vector<shf_sample*> samples(numbers.size());
+        ::getrusage(RUSAGE_SELF, &before);
+        EXPECT_EQ(shf_dataset_get_many(data.dataset, numbers.data(), numbers.size(), samples.data(),
+                                       nullptr),
+                  SHF_OK);
+        ::getrusage(RUSAGE_SELF, &after);
+        for (shf_sample* sample : samples) shf_sample_unref(sample);
+        return after.ru_minflt - before.ru_minflt;
+    };
+    faults_of_a_call();
+    EXPECT_LT(faults_of_a_call(), 1000);  // they take 6144 pages
+}
+
+// Neighbours that lie together in the file, with and without something between them.
+TEST(Dataset, ManySmallOnesWithGaps) {
+    const TempDirectory directory;
+    std::mt19937 random(11);
+    std::string tar;
+    for (size_t i = 0; i < 300; ++i) {
+        const std::string key = numbered("k", i);
+        for (size_t f = 0; f < 1 + i % 3; ++f) {
+            tar += member(key + numbered(".f", f), payload(random() % 3000, 10 * i + f));
+            if (random() % 4 == 0) tar += member("README", std::string(random() % 6000, 'r'));
+        }
+        if (i % 7 == 0)  // the walker must read this name
+            tar += pax({{"path", numbered("long/p", i) + ".txt"}}) + member("x", numbered("t", i));
+    }
+    directory.write("0.tar", tar + end_marker());
+    expect_like_stream({directory / "0.tar"});
+    Samples data(directory / "0.tar");
+    for (size_t step = 1; step <= 9; step += 2) {
+        std::vector<uint64_t> numbers;
+        for (uint64_t i = 0; i < data.count(); i += step) numbers.insert(numbers.end(), i % 5, i);
+        const std::vector<std::string> texts = data.texts(numbers);
+        ASSERT_EQ(texts.size(), numbers.size()) << data.message();
+        for (size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(texts[i], data.text(numbers[i]));
+    }
+}
+
 // ---- Files that change --------------------------------------------------------------------------
 
 // What a get says after something was done to the shard under an open dataset.
