@@ -2,11 +2,20 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
+#include <new>
 
 namespace shf {
 
-Recycler* Recycler::make(uint64_t keep) {
-    return new Recycler(keep);
+Recycler* Recycler::make(uint64_t keep, uint64_t most) {
+    return new Recycler(keep, most);
+}
+
+void Recycler::expect(uint64_t bytes) noexcept {
+    const uint64_t wanted = bytes > most_ / 2 ? most_ : 2 * bytes;
+    uint64_t now = keep_.load(std::memory_order_relaxed);
+    while (now < wanted && !keep_.compare_exchange_weak(now, wanted, std::memory_order_relaxed)) {
+    }
 }
 
 void Recycler::drop() noexcept {
@@ -14,13 +23,28 @@ void Recycler::drop() noexcept {
 }
 
 Recycler::~Recycler() {
-    for (Shelf& shelf : shelves_)
-        for (auto& place : shelf.pieces)
-            if (Storage* storage = place.load(std::memory_order_relaxed)) {
+    for (Shelf& shelf : shelves_) {
+        const std::unique_ptr<std::atomic<Storage*>[]> pieces(
+            shelf.pieces.load(std::memory_order_relaxed));
+        for (size_t i = 0; pieces && i < places; ++i)
+            if (Storage* storage = pieces[i].load(std::memory_order_relaxed)) {
                 storage->recycler = nullptr;
                 storage->references.store(1, std::memory_order_relaxed);
                 const StorageRef freed(storage);
             }
+    }
+}
+
+// The places of a shelf, made for the first piece that is put there; NULL when there is no memory.
+std::atomic<Storage*>* Recycler::pieces_of(Shelf& shelf) noexcept {
+    if (auto* pieces = shelf.pieces.load(std::memory_order_acquire)) return pieces;
+    std::unique_ptr<std::atomic<Storage*>[]> fresh(new (std::nothrow)
+                                                       std::atomic<Storage*>[places]());
+    std::atomic<Storage*>* other = nullptr;
+    if (shelf.pieces.compare_exchange_strong(other, fresh.get(), std::memory_order_acq_rel,
+                                             std::memory_order_acquire))
+        return fresh.release();
+    return other;  // another thread was faster
 }
 
 // The shelf for pieces of `size`, which becomes theirs; `classes` when none is.
@@ -41,8 +65,8 @@ StorageRef Recycler::acquire(size_t size) {
         const int64_t at = shelf.top.fetch_sub(1, std::memory_order_relaxed) - 1;
         Storage* storage = nullptr;
         if (at >= 0 && at < static_cast<int64_t>(places))
-            storage =
-                shelf.pieces[static_cast<size_t>(at)].exchange(nullptr, std::memory_order_acquire);
+            if (auto* pieces = shelf.pieces.load(std::memory_order_acquire))
+                storage = pieces[at].exchange(nullptr, std::memory_order_acquire);
         if (at < 0) shelf.top.fetch_add(1, std::memory_order_relaxed);
         if (storage) {
             kept_.fetch_sub(storage->capacity, std::memory_order_relaxed);
@@ -60,15 +84,18 @@ StorageRef Recycler::acquire(size_t size) {
 void Recycler::put_back(Storage* storage) noexcept {
     size_t size = storage->capacity;
     Shelf& shelf = shelves_[shelf_for(size)];
+    auto* pieces = pieces_of(shelf);
     bool taken = false;
-    if (kept_.fetch_add(size, std::memory_order_relaxed) + size <= keep_) {
+    if (kept_.fetch_add(size, std::memory_order_relaxed) + size <=
+            keep_.load(std::memory_order_relaxed) &&
+        pieces) {
         const int64_t at = shelf.top.fetch_add(1, std::memory_order_relaxed);
         if (at >= 0 && at < static_cast<int64_t>(places)) {
             // When there is a piece already, whose place was asked for before it was there, the top
             // is right again: that piece would never be seen otherwise.
             Storage* none = nullptr;
-            taken = shelf.pieces[static_cast<size_t>(at)].compare_exchange_strong(
-                none, storage, std::memory_order_release, std::memory_order_relaxed);
+            taken = pieces[at].compare_exchange_strong(none, storage, std::memory_order_release,
+                                                       std::memory_order_relaxed);
         } else {
             shelf.top.fetch_sub(1, std::memory_order_relaxed);
         }

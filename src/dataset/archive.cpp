@@ -120,7 +120,7 @@ void Archive::read_many(std::span<const uint64_t> positions,
         members_->read(position, {outputs[order[i].second], size}, *scratch);
     };
     in_shard(url_, [&] {
-        run_jobs(order.size(), options_.threads, bytes, read_one,
+        run_jobs(order.size(), usual_run, options_.threads, bytes, read_one,
                  [&order](size_t i) { return order[i].second; });
     });
 }

@@ -6,6 +6,8 @@
 #include "io/in_shard.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,14 +15,14 @@ namespace shf {
 
 namespace {
 
-// Memory of samples that were released, for the next ones.
-constexpr uint64_t most_kept = 64 << 20;
+// Memory of samples that were released, for the next ones; more when many are asked for at once.
+constexpr uint64_t usually_kept = 64 << 20;
 
 }  // namespace
 
 Dataset::Dataset(std::span<const char* const> urls, const Options& options)
     : options_(options),
-      memory_(Recycler::make(std::min(options.memory / 4, most_kept))),
+      memory_(Recycler::make(std::min(options.memory / 4, usually_kept), options.memory)),
       context_{options_, cancel_, budget_, scratches_, *memory_},
       urls_(urls, options_),
       first_{0} {
@@ -58,24 +60,53 @@ Sample* Dataset::get(size_t number) const {
     }
 }
 
+namespace {
+
+// A wish for a sample, and its place among the wishes.
+using Wish = std::pair<uint64_t, size_t>;
+
+// A run is long enough to be worth its price, and short enough to leave some to other threads.
+constexpr size_t most_wishes = 32;
+constexpr uint64_t enough_bytes = 128 * 1024;
+
+}  // namespace
+
+// Neighbours in one shard, which one thread reads.
+struct Dataset::Run {
+    size_t shard, first;  // the number of the shard's first sample
+    std::span<const Wish> wishes;
+    size_t bad = 0;  // the place of the wish that failed
+};
+
 void Dataset::get_many(std::span<const uint64_t> numbers, std::span<Sample*> samples) const {
     std::fill(samples.begin(), samples.end(), nullptr);
     // In the order of the files: neighbours share pages, and disks seek less.
-    std::vector<std::pair<uint64_t, size_t>> order;
+    std::vector<Wish> order;
     order.reserve(numbers.size());
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < numbers.size(); ++i) {
-        const Place at = place(static_cast<size_t>(numbers[i]));
-        const auto sample = static_cast<size_t>(numbers[i]) - at.first;
-        order.emplace_back(numbers[i], i);
-        bytes += std::min<uint64_t>(shards_[at.shard]->bytes(sample), uint64_t{1} << 40);
-    }
+    for (size_t i = 0; i < numbers.size(); ++i) order.emplace_back(numbers[i], i);
     std::sort(order.begin(), order.end());
+    std::vector<Run> runs;
+    uint64_t bytes = 0;
+    for (size_t i = 0, shard = 0; i < order.size();) {
+        const auto number = static_cast<size_t>(order[i].first);
+        if (number >= first_[shard + 1]) shard = place(number).shard;
+        const size_t from = i;
+        uint64_t together = 0;
+        for (; i < order.size() && order[i].first < first_[shard + 1] && i - from < most_wishes &&
+               together < enough_bytes;
+             ++i)
+            together += std::min<uint64_t>(
+                shards_[shard]->bytes(static_cast<size_t>(order[i].first) - first_[shard]),
+                uint64_t{1} << 40);
+        bytes += together;
+        runs.push_back(
+            {shard, first_[shard], std::span<const Wish>(order).subspan(from, i - from)});
+    }
+    memory_->expect(bytes);
     try {
         run_jobs(
-            order.size(), options_.threads, bytes,
-            [&](size_t i) { samples[order[i].second] = get(static_cast<size_t>(order[i].first)); },
-            [&order](size_t i) { return order[i].second; });
+            runs.size(), 1, options_.threads, bytes, [&](size_t i) { get_run(runs[i], samples); },
+            [&runs](size_t i) { return runs[i].bad; });
     } catch (const Error&) {
         for (Sample*& sample : samples)
             if (Sample* gone = std::exchange(sample, nullptr)) gone->block->unref();
@@ -83,10 +114,43 @@ void Dataset::get_many(std::span<const uint64_t> numbers, std::span<Sample*> sam
     }
 }
 
+void Dataset::get_run(Run& run, std::span<Sample*> samples) const {
+    std::array<size_t, most_wishes> wanted;
+    std::array<Sample*, most_wishes> got;
+    size_t count = 0;
+    for (const auto& [number, place] : run.wishes)
+        if (const size_t sample = static_cast<size_t>(number) - run.first;
+            count == 0 || wanted[count - 1] != sample)
+            wanted[count++] = sample;
+    try {
+        shards_[run.shard]->read(std::span(wanted).first(count), std::span(got).first(count));
+    } catch (const std::exception&) {
+        // One after another, to tell which one it was.
+        std::optional<Fault> fault;
+        for (const auto& [number, place] : run.wishes) {
+            try {
+                samples[place] = get(static_cast<size_t>(number));
+            } catch (...) {
+                if (fault && run.bad < place) continue;
+                run.bad = place;
+                fault = describe_exception();
+            }
+        }
+        if (fault) throw Error(std::move(*fault));
+        return;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < run.wishes.size(); ++i) {
+        const bool again = i > 0 && run.wishes[i].first == run.wishes[i - 1].first;
+        if (again) got[at - 1]->block->ref();
+        samples[run.wishes[i].second] = again ? got[at - 1] : got[at++];
+    }
+}
+
 BatchRef Dataset::get_batch(std::span<const uint64_t> numbers) const {
     std::vector<Sample*> samples(numbers.size());
     get_many(numbers, samples);
-    std::vector<BlockRef> kept;  // each sample has a block of its own
+    std::vector<BlockRef> kept;  // each sample has a reference of its own
     for (const Sample* sample : samples) kept.emplace_back(sample->block);
     return make_batch(samples, options_, [this](uint64_t bytes) {
         return memory_->acquire(static_cast<size_t>(bytes));

@@ -45,6 +45,8 @@ class Dataset final : private Names {
     [[nodiscard]] size_t find(std::string_view key) const;
 
   private:
+    struct Run;
+    void get_run(Run& run, std::span<Sample*> samples) const;
     [[nodiscard]] std::string_view name(size_t number) const override;
     [[nodiscard]] const NameTable& keys() const;
 

@@ -5,7 +5,11 @@
 #include "format/zip_directory.h"
 #include "index/index_store.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <exception>
+#include <memory_resource>
 #include <utility>
 #include <vector>
 
@@ -25,41 +29,84 @@ std::unique_ptr<DatasetShard> open_dataset_shard(const std::string& url, uint64_
     return tar_dataset_shard(url, shard, std::move(source), std::move(index), context);
 }
 
-BlockRef make_sample(std::string_view key, uint64_t offset, std::shared_ptr<const Origin> origin,
-                     std::shared_ptr<const Schema> schema, StorageRef storage,
-                     std::span<const PlacedField> fields) {
-    const size_t count = fields.size();
-    std::array<uint64_t, 24> few;
-    std::vector<uint64_t> many;
-    std::span<uint64_t> table = few;
-    if (3 * count > few.size()) {
-        many.resize(3 * count);
-        table = many;
+void DatasetShard::read(std::span<const size_t> samples, std::span<Sample*> out) const {
+    // A block that small samples share, with its tables, stays below 64 KiB.
+    constexpr uint64_t most_together = 36 * 1024;
+    std::fill(out.begin(), out.end(), nullptr);
+    for (const size_t sample : samples) prefetch(sample);
+    const ShardFile::Lease source(file());
+    try {
+        for (size_t i = 0; i < samples.size();) {
+            size_t count = 1;
+            uint64_t together = samples.size() > 1 ? room(samples[i]) : 0;
+            for (; i + count < samples.size(); ++count) {
+                const uint64_t more = room(samples[i + count]);
+                if (together > most_together || more > most_together - together) break;
+                together += more;
+            }
+            Block* block = read_block(samples.subspan(i, count), *source).release();
+            for (size_t k = 0; k < count; ++k) {
+                if (k > 0) block->ref();
+                out[i + k] = &block->samples[k];
+            }
+            i += count;
+        }
+        if (!has_checksums()) source->verify();
+    } catch (const std::exception&) {
+        for (Sample*& sample : out)
+            if (Sample* gone = std::exchange(sample, nullptr)) gone->block->unref();
+        source->verify();  // it may be another file by now: then that is why
+        throw;
     }
-    const auto buffer = table.first(count);
-    const auto begin = table.subspan(count, count), end = table.subspan(2 * count, count);
+}
+
+BlockRef make_block(std::span<const PlacedSample> samples, std::span<const PlacedField> fields,
+                    const std::shared_ptr<const Origin>& origin, StorageRef storage) {
+    const size_t n = samples.size(), m = fields.size();
+    std::array<std::byte, 2048> stack;  // enough for most samples, and faster than the heap
+    std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size());
+    std::pmr::vector<uint64_t> tables(6 * n + 2 + 3 * m, &memory);
+    std::pmr::vector<std::shared_ptr<const Schema>> schemas(&memory);
+    std::pmr::string many_keys(&memory);
+    std::span<uint64_t> rest(tables);
+    const auto take = [&rest](size_t count) {
+        const std::span<uint64_t> table = rest.first(count);
+        rest = rest.subspan(count);
+        return table;
+    };
+    const auto first_field = take(n + 1), key_ends = take(n + 1);
+    const auto schema = take(n), origins = take(n), offsets = take(n);
+    const auto buffer = take(m), start = take(m), stop = take(m);
     uint64_t payload = 0;
-    for (size_t i = 0; i < count; ++i) {
-        buffer[i] = 0;
-        begin[i] = fields[i].start;
-        end[i] = fields[i].start + fields[i].size;
+    for (size_t i = 0; i < m; ++i) {
+        start[i] = fields[i].start;
+        stop[i] = fields[i].start + fields[i].size;
         payload += fields[i].size;
     }
-    const std::array<uint64_t, 2> first_field{0, count}, keys{0, key.size()};
-    const std::array<uint64_t, 1> zero{0}, offsets{offset};
+    for (size_t i = 0; i < n; ++i) {
+        size_t number = 0;  // few samples, which differ little
+        while (number < schemas.size() && schemas[number] != samples[i].schema) ++number;
+        if (number == schemas.size()) schemas.push_back(samples[i].schema);
+        schema[i] = number;
+        offsets[i] = samples[i].offset;
+        first_field[i + 1] = first_field[i] + samples[i].schema->ends.size();
+        key_ends[i + 1] = key_ends[i] + samples[i].key.size();
+        if (n > 1) many_keys += samples[i].key;
+    }
+    std::shared_ptr<const Origin> shared_origin = origin;
     const std::span<const uint8_t> bytes(storage->data, storage->capacity);
     return BlockRef(Block::make({.first_field = first_field,
-                                 .schema = zero,
-                                 .key = keys,
-                                 .origin = zero,
+                                 .schema = schema,
+                                 .key = key_ends,
+                                 .origin = origins,
                                  .buffer = buffer,
-                                 .start = begin,
-                                 .stop = end,
+                                 .start = start,
+                                 .stop = stop,
                                  .offset = offsets,
-                                 .keys = key,
+                                 .keys = n == 1 ? samples[0].key : std::string_view(many_keys),
                                  .storages = {&storage, 1},
-                                 .schemas = {&schema, 1},
-                                 .origins = {&origin, 1},
+                                 .schemas = schemas,
+                                 .origins = {&shared_origin, 1},
                                  .buffers = {&bytes, 1},
                                  .payload_bytes = payload}));
 }

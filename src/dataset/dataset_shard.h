@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,8 +26,29 @@ class DatasetShard {
     // Where a sample starts in the file, and its payload in bytes.
     [[nodiscard]] virtual uint64_t offset(size_t sample) const = 0;
     [[nodiscard]] virtual uint64_t bytes(size_t sample) const = 0;
-    // Reads a sample: a block with it alone. Throws Error with member and offset.
-    [[nodiscard]] virtual BlockRef read(size_t sample) const = 0;
+    // Reads samples; `samples` ascends. out[i] becomes samples[i], with a reference for the caller.
+    // Small ones share a block; one that is kept holds at most 64 KiB and 8 times its own size.
+    // Throws Error with member and offset; then there are none.
+    void read(std::span<const size_t> samples, std::span<Sample*> out) const;
+    // The same for one: a block with it alone.
+    [[nodiscard]] BlockRef read(size_t sample) const {
+        Sample* out = nullptr;
+        read({&sample, 1}, {&out, 1});
+        return BlockRef(out->block);
+    }
+
+  protected:
+    [[nodiscard]] virtual const ShardFile& file() const = 0;
+    // Asks for what will be looked up of a sample.
+    virtual void prefetch(size_t /*sample*/) const {}
+    // At least what memory a sample takes in a block with others.
+    [[nodiscard]] virtual uint64_t room(size_t sample) const = 0;
+    // Whether the bytes of a sample prove themselves. Else read() asks after the last one whether
+    // the file is still the one that was opened.
+    [[nodiscard]] virtual bool has_checksums() const = 0;
+    // Reads samples into one block; one alone, or several that take little room.
+    [[nodiscard]] virtual BlockRef read_block(std::span<const size_t> samples,
+                                              Source& source) const = 0;
 };
 
 // What the shards of one dataset share; outlives them.
@@ -50,13 +72,18 @@ std::unique_ptr<DatasetShard> zip_dataset_shard(const std::string& url, uint64_t
                                                 std::unique_ptr<Source> source,
                                                 const DatasetContext& context);
 
+// A sample that was read, whose fields are the next ones of a list.
+struct PlacedSample {
+    std::string_view key;
+    uint64_t offset;
+    const std::shared_ptr<const Schema>& schema;
+};
 // One field in `storage`.
 struct PlacedField {
     size_t start, size;
 };
-// A block with one sample, whose fields lie in `storage`.
-BlockRef make_sample(std::string_view key, uint64_t offset, std::shared_ptr<const Origin> origin,
-                     std::shared_ptr<const Schema> schema, StorageRef storage,
-                     std::span<const PlacedField> fields);
+// A block with samples whose fields lie in `storage`.
+BlockRef make_block(std::span<const PlacedSample> samples, std::span<const PlacedField> fields,
+                    const std::shared_ptr<const Origin>& origin, StorageRef storage);
 
 }  // namespace shf

@@ -17,12 +17,10 @@ namespace {
 
 // Copying this much takes longer than starting a thread.
 constexpr uint64_t least_per_thread = 256 * 1024;
-// Jobs taken at once: neighbours share pages, and the counter is touched less.
-constexpr size_t run = 8;
 
 }  // namespace
 
-void run_jobs(size_t count, uint64_t threads, uint64_t bytes,
+void run_jobs(size_t count, size_t run, uint64_t threads, uint64_t bytes,
               const std::function<void(size_t)>& job, const std::function<size_t(size_t)>& rank) {
     std::atomic<size_t> next{0};
     std::mutex mutex;  // guards the two below; only taken when something is wrong

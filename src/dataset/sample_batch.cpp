@@ -40,7 +40,7 @@ BatchRef make_batch(std::span<Sample* const> samples, const Options& options,
     std::mutex mutex;
     std::vector<std::unique_ptr<DecodeScratch>> scratches;  // those that no thread has
     run_jobs(
-        work.size(), options.decode_threads, bytes,
+        work.size(), usual_run, options.decode_threads, bytes,
         [&](size_t i) {
             std::unique_ptr<DecodeScratch> scratch;
             {

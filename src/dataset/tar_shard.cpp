@@ -16,8 +16,9 @@ namespace shf {
 namespace {
 
 constexpr uint64_t header_size = 512;
-// Bytes between fields that are read along rather than left out by a second call.
-constexpr uint64_t longest_gap = 4096;
+// Bytes between fields that are read along rather than left out by a second call; and between
+// samples that share memory, where they must not take much of it.
+constexpr uint64_t longest_gap = 4096, longest_gap_between = 1024;
 // From this size on a read goes to the same place in a page as the bytes have in the file: the
 // kernel then copies whole pages.
 constexpr size_t paged_from = 16 * 1024, page = 4096, alignment = 64;
@@ -44,7 +45,6 @@ class TarShard final : public DatasetShard {
             sum += index_->size(i);
         return sum;
     }
-    [[nodiscard]] BlockRef read(size_t sample) const override;
 
   private:
     // Some members in one read, with the header before each.
@@ -55,11 +55,25 @@ class TarShard final : public DatasetShard {
     using Pieces = std::pmr::vector<Piece>;
     using Fields = std::pmr::vector<PlacedField>;
 
+    [[nodiscard]] const ShardFile& file() const override { return file_; }
+    void prefetch(size_t sample) const override { index_->prefetch(sample); }
+    [[nodiscard]] uint64_t room(size_t sample) const override {
+        const size_t begin = index_->first_member(sample), end = index_->first_member(sample + 1);
+        const uint64_t tables = index_->key(sample).size() + longest_gap_between;
+        if (begin == end) return tables;
+        return index_->offset(end - 1) + index_->size(end - 1) - index_->header(sample) + tables;
+    }
+    [[nodiscard]] bool has_checksums() const override { return false; }
+    [[nodiscard]] BlockRef read_block(std::span<const size_t> samples,
+                                      Source& source) const override;
+
     void check_limits(size_t sample) const;
-    Pieces pieces_of(size_t sample, uint64_t& total, std::pmr::memory_resource& memory) const;
-    StorageRef read_pieces(size_t sample, std::span<const Piece> pieces, size_t total,
-                           Source& source, Fields& fields, bool& all_plain) const;
-    StorageRef read_fields(size_t sample, Source& source, Fields& fields, bool& all_plain) const;
+    Pieces pieces_of(std::span<const size_t> samples, uint64_t& total,
+                     std::pmr::memory_resource& memory) const;
+    StorageRef read_pieces(std::span<const size_t> samples, std::span<const Piece> pieces,
+                           size_t total, Source& source, Fields& fields) const;
+    StorageRef read_fields(size_t sample, Source& source, Fields& fields) const;
+    void read_part(size_t sample, uint64_t offset, std::span<uint8_t> out, Source& source) const;
     [[nodiscard]] bool plain(size_t member, size_t sample, const uint8_t* header) const;
     void walk(size_t sample, Source& source) const;
     [[nodiscard]] Error lie(size_t sample) const;
@@ -70,42 +84,52 @@ class TarShard final : public DatasetShard {
     const ShardFile file_;
 };
 
-BlockRef TarShard::read(size_t sample) const {
-    index_->prefetch(sample);
-    check_limits(sample);
-    std::array<std::byte, 1024> stack;  // enough for most samples, and faster than the heap
+BlockRef TarShard::read_block(std::span<const size_t> samples, Source& source) const {
+    size_t members = 0;
+    uint64_t payload = 0;
+    for (const size_t sample : samples) {
+        check_limits(sample);
+        members += index_->first_member(sample + 1) - index_->first_member(sample);
+        payload += bytes(sample);
+        index_->prefetch_key(sample);  // for the time after the read
+    }
+    std::array<std::byte, 4096> stack;  // enough for most samples, and faster than the heap
     std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size());
     uint64_t total = 0;
-    const Pieces pieces = pieces_of(sample, total, memory);
+    const Pieces pieces = pieces_of(samples, total, memory);
     Fields fields(&memory);
-    fields.reserve(index_->first_member(sample + 1) - index_->first_member(sample));
-    const ShardFile::Lease source(file_);
-    bool all_plain = true;
+    fields.reserve(members);
     // A kept sample holds little more than its bytes, so not what lies between many small fields.
-    const StorageRef storage =
-        total <= largest_overhead + 6 * bytes(sample)
-            ? read_pieces(sample, pieces, static_cast<size_t>(total), *source, fields, all_plain)
-            : read_fields(sample, *source, fields, all_plain);
-    if (!all_plain) walk(sample, *source);
-    return make_sample(index_->key(sample), index_->header(sample), origin_, index_->schema(sample),
-                       storage, fields);
+    StorageRef storage =
+        samples.size() > 1 || total <= largest_overhead + 6 * payload
+            ? read_pieces(samples, pieces, static_cast<size_t>(total), source, fields)
+            : read_fields(samples[0], source, fields);
+    std::pmr::vector<PlacedSample> placed(&memory);
+    placed.reserve(samples.size());
+    for (const size_t sample : samples)
+        placed.push_back({index_->key(sample), index_->header(sample), index_->schema(sample)});
+    return make_block(placed, fields, origin_, std::move(storage));
 }
 
-// What to read for a sample, and how much memory it takes.
-TarShard::Pieces TarShard::pieces_of(size_t sample, uint64_t& total,
+// What to read for the samples, and how much memory it takes.
+TarShard::Pieces TarShard::pieces_of(std::span<const size_t> samples, uint64_t& total,
                                      std::pmr::memory_resource& memory) const {
     Pieces pieces(&memory);
-    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
-        const uint64_t start = index_->offset(i) - header_size;
-        const uint64_t end = index_->offset(i) + index_->size(i);
-        if (!pieces.empty() && start - (pieces.back().offset + pieces.back().size) <= longest_gap) {
-            pieces.back().size = end - pieces.back().offset;
-        } else {
-            pieces.push_back({start, end - start, 0});
+    for (const size_t sample : samples) {
+        uint64_t gap = longest_gap_between;
+        for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
+            const uint64_t start = index_->offset(i) - header_size;
+            const uint64_t end = index_->offset(i) + index_->size(i);
+            if (!pieces.empty() && start - (pieces.back().offset + pieces.back().size) <= gap) {
+                pieces.back().size = end - pieces.back().offset;
+            } else {
+                pieces.push_back({start, end - start, 0});
+            }
+            gap = longest_gap;
         }
     }
     for (Piece& piece : pieces) {
-        const uint64_t unit = piece.size >= paged_from ? page : alignment;
+        const uint64_t unit = samples.size() == 1 && piece.size >= paged_from ? page : alignment;
         total += (piece.offset % unit + unit - total % unit) % unit;
         piece.at = static_cast<size_t>(total);
         total += piece.size;
@@ -114,39 +138,48 @@ TarShard::Pieces TarShard::pieces_of(size_t sample, uint64_t& total,
 }
 
 // Few reads, with the headers in the same memory as the fields.
-StorageRef TarShard::read_pieces(size_t sample, std::span<const Piece> pieces, size_t total,
-                                 Source& source, Fields& fields, bool& all_plain) const {
+StorageRef TarShard::read_pieces(std::span<const size_t> samples, std::span<const Piece> pieces,
+                                 size_t total, Source& source, Fields& fields) const {
     StorageRef storage = context_.memory.acquire(total);
-    for (const Piece& piece : pieces) {
-        const auto size = static_cast<size_t>(piece.size);
-        if (source.read(piece.offset, {storage->data + piece.at, size}) < size) throw lie(sample);
-    }
+    for (const Piece& piece : pieces)
+        read_part(samples[0], piece.offset,
+                  {storage->data + piece.at, static_cast<size_t>(piece.size)}, source);
     auto piece = pieces.begin();
-    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
-        if (index_->offset(i) > piece->offset + piece->size) ++piece;
-        const auto at = static_cast<size_t>(piece->at + (index_->offset(i) - piece->offset));
-        all_plain = all_plain && plain(i, sample, storage->data + at - header_size);
-        fields.push_back({at, static_cast<size_t>(index_->size(i))});
+    for (const size_t sample : samples) {
+        bool all_plain = true;
+        for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
+            if (index_->offset(i) > piece->offset + piece->size) ++piece;
+            const auto at = static_cast<size_t>(piece->at + (index_->offset(i) - piece->offset));
+            all_plain = all_plain && plain(i, sample, storage->data + at - header_size);
+            fields.push_back({at, static_cast<size_t>(index_->size(i))});
+        }
+        if (!all_plain) walk(sample, source);
     }
     return storage;
 }
 
 // Field after field, and nothing else in memory.
-StorageRef TarShard::read_fields(size_t sample, Source& source, Fields& fields,
-                                 bool& all_plain) const {
+StorageRef TarShard::read_fields(size_t sample, Source& source, Fields& fields) const {
     StorageRef storage = context_.memory.acquire(static_cast<size_t>(bytes(sample)));
     std::array<uint8_t, header_size> header;
     size_t at = 0;
+    bool all_plain = true;
     for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
         const auto size = static_cast<size_t>(index_->size(i));
-        if (source.read(index_->offset(i) - header_size, header) < header.size() ||
-            source.read(index_->offset(i), {storage->data + at, size}) < size)
-            throw lie(sample);
+        read_part(sample, index_->offset(i) - header_size, header, source);
+        read_part(sample, index_->offset(i), {storage->data + at, size}, source);
         all_plain = all_plain && plain(i, sample, header.data());
         fields.push_back({at, size});
         at += size;
     }
+    if (!all_plain) walk(sample, source);
     return storage;
+}
+
+// Fills `out`. That the file is still the one that was opened is asked when all is read.
+void TarShard::read_part(size_t sample, uint64_t offset, std::span<uint8_t> out,
+                         Source& source) const {
+    if (source.read_unverified(offset, {&out, 1}) < out.size()) throw lie(sample);
 }
 
 void TarShard::check_limits(size_t sample) const {

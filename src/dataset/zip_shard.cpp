@@ -4,9 +4,13 @@
 #include "sample/name.h"
 #include "sample/zip_groups.h"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <limits>
+#include <memory_resource>
 #include <utility>
+#include <vector>
 
 namespace shf {
 
@@ -47,7 +51,50 @@ class ZipShard final : public DatasetShard {
         return sum;
     }
 
-    [[nodiscard]] BlockRef read(size_t sample) const override {
+  private:
+    static constexpr size_t alignment = 64;
+
+    [[nodiscard]] const ShardFile& file() const override { return file_; }
+    [[nodiscard]] uint64_t room(size_t sample) const override {
+        const uint64_t size = bytes(sample);
+        const uint64_t tables = key(sample).size() + alignment * (1 + groups_[sample].size());
+        return size > std::numeric_limits<uint64_t>::max() - tables ? size : size + tables;
+    }
+    [[nodiscard]] bool has_checksums() const override { return true; }
+    [[nodiscard]] BlockRef read_block(std::span<const size_t> samples,
+                                      Source& source) const override {
+        std::array<std::byte, 4096> stack;  // enough for most samples, and faster than the heap
+        std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size());
+        std::pmr::vector<PlacedField> fields(&memory);
+        std::pmr::vector<PlacedSample> placed(&memory);
+        placed.reserve(samples.size());
+        const ZipReader reader(source, directory_, context_.options);
+        size_t total = 0;
+        for (const size_t sample : samples) {
+            check_limits(sample);
+            check_around(sample, reader);
+            placed.push_back({key(sample), offset(sample), groups_.schema(sample)});
+            for (const uint32_t entry : groups_[sample]) {
+                const auto size = static_cast<size_t>(directory_.entry(entry).size);
+                // Small fields stay close together: a kept sample holds little more than its bytes.
+                const size_t unit = size >= alignment ? alignment : 1;
+                total = (total + unit - 1) / unit * unit;
+                fields.push_back({total, size});
+                total += size;
+            }
+        }
+        StorageRef storage = context_.memory.acquire(total);
+        const ScratchPool::Lease scratch(context_.scratches);
+        auto field = fields.begin();
+        for (const size_t sample : samples)
+            for (const uint32_t entry : groups_[sample]) {
+                reader.read(entry, {storage->data + field->start, field->size}, *scratch);
+                ++field;
+            }
+        return make_block(placed, fields, origin_, std::move(storage));
+    }
+
+    void check_limits(size_t sample) const {
         const uint64_t size = bytes(sample);
         const auto limit = [&](const char* option, uint64_t bound) {
             if (size > bound)
@@ -58,31 +105,7 @@ class ZipShard final : public DatasetShard {
         };
         limit("max_sample", context_.options.max_sample);
         limit("memory", context_.options.memory);
-        const auto list = groups_[sample];
-        const ShardFile::Lease source(file_);
-        const ScratchPool::Lease scratch(context_.scratches);
-        const ZipReader reader(*source, directory_, context_.options);
-        check_around(sample, reader);
-        std::vector<PlacedField> fields;
-        fields.reserve(list.size());
-        size_t total = 0;
-        for (const uint32_t entry : list) {
-            const auto entry_size = static_cast<size_t>(directory_.entry(entry).size);
-            // Small fields stay close together: a kept sample holds little more than its bytes.
-            const size_t unit = entry_size >= alignment ? alignment : 1;
-            total = (total + unit - 1) / unit * unit;
-            fields.push_back({total, entry_size});
-            total += entry_size;
-        }
-        const StorageRef storage = context_.memory.acquire(total);
-        for (size_t i = 0; i < list.size(); ++i)
-            reader.read(list[i], {storage->data + fields[i].start, fields[i].size}, *scratch);
-        return make_sample(key(sample), offset(sample), origin_, groups_.schema(sample), storage,
-                           fields);
     }
-
-  private:
-    static constexpr size_t alignment = 64;
 
     [[nodiscard]] uint32_t first(size_t sample) const { return groups_[sample][0]; }
 

@@ -122,6 +122,7 @@ void check_descriptor(const ZipEntry& entry, std::span<const uint8_t> tail) {
 // entry tells how long the local header is.
 void ZipReader::fetch(const ZipEntry& entry, std::string_view name,
                       std::span<uint8_t> stored) const {
+    __builtin_prefetch(name.data());  // it is compared after the read
     const bool descriptor = (entry.flags & has_descriptor) != 0;
     const uint64_t least = local_size + name.size() + stored.size();
     const uint64_t room = entry.limit > entry.offset ? entry.limit - entry.offset : 0;

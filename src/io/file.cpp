@@ -59,9 +59,12 @@ class File {
     // for when the file has become shorter, or when the call was interrupted.
     size_t read_parts(uint64_t offset, std::span<const iovec> parts) const {
         ssize_t got = 0;
-        do {
-            got = ::preadv(descriptor_.get(), parts.data(), static_cast<int>(parts.size()),
-                           static_cast<off_t>(offset));
+        do {  // the kernel has less to do for one part that is no list
+            got = parts.size() == 1
+                      ? ::pread(descriptor_.get(), parts[0].iov_base, parts[0].iov_len,
+                                static_cast<off_t>(offset))
+                      : ::preadv(descriptor_.get(), parts.data(), static_cast<int>(parts.size()),
+                                 static_cast<off_t>(offset));
         } while (got < 0 && errno == EINTR);
         if (got < 0) throw system_error("read at byte " + std::to_string(offset), errno);
         return static_cast<size_t>(got);

@@ -273,12 +273,16 @@ TEST(Dataset, LimitsHoldForEachSample) {
 
 // ---- get_many -----------------------------------------------------------------------------------
 
-TEST(Dataset, ManyAtOnceWithABadOne) {
+// Large ones, and small ones that share memory.
+class ManyAtOnce : public testing::TestWithParam<size_t> {};
+
+TEST_P(ManyAtOnce, WithABadOne) {
     const TempDirectory directory;
     NamedBytes members;
     for (size_t i = 0; i < 300; ++i)
-        members.emplace_back(numbered("k", i) + ".txt",
-                             numbered("k", i) + std::string(i % 50 == 7 ? 200000 : 20000, 't'));
+        members.emplace_back(
+            numbered("k", i) + ".txt",
+            numbered("k", i) + std::string(i % 50 == 7 ? 10 * GetParam() : GetParam(), 't'));
     directory.write("0.zip", stored_zip(members));
     directory.write("1.tar", tar_of_members(members));
     std::vector<uint64_t> order(600);
@@ -287,7 +291,7 @@ TEST(Dataset, ManyAtOnceWithABadOne) {
     std::shuffle(order.begin(), order.end(), random);
     for (const char* threads : {"0", "1", "3"}) {
         Samples data({directory / "0.zip", directory / "1.tar"},
-                     {{"threads", threads}, {"max_member", "100000"}});
+                     {{"threads", threads}, {"max_member", std::to_string(5 * GetParam())}});
         EXPECT_TRUE(data.texts(order).empty());
         EXPECT_EQ(data.code, SHF_E_LIMIT);
         // The first bad one in the list, wherever it is in the files.
@@ -303,6 +307,60 @@ TEST(Dataset, ManyAtOnceWithABadOne) {
         EXPECT_EQ(data.code, SHF_E_USAGE);
         EXPECT_TRUE(data.texts({}).empty());
         EXPECT_EQ(data.code, SHF_OK);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ManyAtOnce, testing::Values(20000, 100));
+
+// Memory of many samples is used again by the next call, also when it is more than single ones
+// leave.
+TEST(Dataset, ManyUseTheirMemoryAgain) {
+    const TempDirectory directory;
+    NamedBytes members;
+    for (size_t i = 0; i < 24; ++i)
+        members.emplace_back(numbered("k", i) + ".bin", std::string(1 << 20, 'b'));
+    directory.write("0.tar", tar_of_members(members));
+    Samples data(directory / "0.tar", {{"memory", "64MiB"}});
+    std::vector<uint64_t> numbers(24);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    const auto faults_of_a_call = [&] {
+        rusage before{}, after{};
+        std::vector<shf_sample*> samples(numbers.size());
+        ::getrusage(RUSAGE_SELF, &before);
+        EXPECT_EQ(shf_dataset_get_many(data.dataset, numbers.data(), numbers.size(), samples.data(),
+                                       nullptr),
+                  SHF_OK);
+        ::getrusage(RUSAGE_SELF, &after);
+        for (shf_sample* sample : samples) shf_sample_unref(sample);
+        return after.ru_minflt - before.ru_minflt;
+    };
+    faults_of_a_call();
+    EXPECT_LT(faults_of_a_call(), 1000);  // they take 6144 pages
+}
+
+// Neighbours that lie together in the file, with and without something between them.
+TEST(Dataset, ManySmallOnesWithGaps) {
+    const TempDirectory directory;
+    std::mt19937 random(11);
+    std::string tar;
+    for (size_t i = 0; i < 300; ++i) {
+        const std::string key = numbered("k", i);
+        for (size_t f = 0; f < 1 + i % 3; ++f) {
+            tar += member(key + numbered(".f", f), payload(random() % 3000, 10 * i + f));
+            if (random() % 4 == 0) tar += member("README", std::string(random() % 6000, 'r'));
+        }
+        if (i % 7 == 0)  // the walker must read this name
+            tar += pax({{"path", numbered("long/p", i) + ".txt"}}) + member("x", numbered("t", i));
+    }
+    directory.write("0.tar", tar + end_marker());
+    expect_like_stream({directory / "0.tar"});
+    Samples data(directory / "0.tar");
+    for (size_t step = 1; step <= 9; step += 2) {
+        std::vector<uint64_t> numbers;
+        for (uint64_t i = 0; i < data.count(); i += step) numbers.insert(numbers.end(), i % 5, i);
+        const std::vector<std::string> texts = data.texts(numbers);
+        ASSERT_EQ(texts.size(), numbers.size()) << data.message();
+        for (size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(texts[i], data.text(numbers[i]));
     }
 }
 
@@ -335,6 +393,17 @@ class ChangedShard : public testing::TestWithParam<const char*> {
         }
         return codes;
     }
+    // What many of them at once give.
+    static int32_t code_of_many(Samples& data) {
+        std::vector<uint64_t> numbers(data.count());
+        std::iota(numbers.begin(), numbers.end(), 0);
+        std::ranges::reverse(numbers);
+        const std::vector<std::string> texts = data.texts(numbers);
+        EXPECT_EQ(texts.size(), data.code == SHF_OK ? numbers.size() : 0);
+        for (const std::string& text : texts)
+            EXPECT_NE(text.find(std::string(10000, 'x')), std::string::npos) << "wrong bytes";
+        return data.code;
+    }
     static std::vector<int32_t> all(int32_t code) { return std::vector<int32_t>(8, code); }
 
     const bool zip;
@@ -345,8 +414,10 @@ class ChangedShard : public testing::TestWithParam<const char*> {
 TEST_P(ChangedShard, WrittenInPlace) {
     Samples data(path);
     EXPECT_EQ(codes(data), all(SHF_OK));
+    EXPECT_EQ(code_of_many(data), SHF_OK);
     std::fstream(path, std::ios::binary | std::ios::in | std::ios::out) << bytes('y');
     EXPECT_EQ(codes(data), all(SHF_E_CHANGED)) << data.message();
+    EXPECT_EQ(code_of_many(data), SHF_E_CHANGED) << data.message();
     EXPECT_TRUE(data.message().starts_with(path)) << data.message();
 }
 
@@ -355,6 +426,7 @@ TEST_P(ChangedShard, Longer) {
     std::ofstream(path, std::ios::binary | std::ios::app) << 'z';
     // A ZIP file has checksums, which prove that the bytes are still the old ones.
     EXPECT_EQ(codes(data), all(zip ? SHF_OK : SHF_E_CHANGED)) << data.message();
+    EXPECT_EQ(code_of_many(data), zip ? SHF_OK : SHF_E_CHANGED) << data.message();
 }
 
 TEST_P(ChangedShard, Cut) {
@@ -363,6 +435,7 @@ TEST_P(ChangedShard, Cut) {
     std::vector<int32_t> cut = all(SHF_E_TRUNCATED);
     if (zip) std::fill_n(cut.begin(), 5, SHF_OK);  // these are whole
     EXPECT_EQ(codes(data), cut) << data.message();
+    EXPECT_EQ(code_of_many(data), SHF_E_TRUNCATED) << data.message();
     ASSERT_EQ(::truncate(path.c_str(), 0), 0);
     EXPECT_EQ(codes(data), all(SHF_E_TRUNCATED)) << data.message();
 }
@@ -375,6 +448,7 @@ TEST_P(ChangedShard, ReplacedOrRemoved) {
     EXPECT_EQ(codes(data), all(SHF_OK)) << data.message();
     ASSERT_EQ(::unlink(path.c_str()), 0);
     EXPECT_EQ(codes(data), all(SHF_OK)) << data.message();
+    EXPECT_EQ(code_of_many(data), SHF_OK) << data.message();
 }
 
 // Sets how many descriptors the process may have, for the time of a test.
@@ -448,6 +522,7 @@ TEST(Dataset, MoreShardsThanDescriptors) {
 // A kept sample holds at most 64 KiB more than 8 times its own size.
 TEST(Dataset, KeptSamplesHoldLittle) {
     const TempDirectory directory;
+    size_t shared = 0;
     for (uint32_t seed = 1; seed <= 6; ++seed) {
         std::mt19937 random(seed);
         NamedBytes members;
@@ -478,9 +553,26 @@ TEST(Dataset, KeptSamplesHoldLittle) {
                     << name << " seed " << seed << ", " << block.field_count << " fields";
                 sample->block->unref();
             }
+            // Asked for at once they share blocks, in pieces of any gaps.
+            std::vector<uint64_t> numbers(data.count());
+            std::iota(numbers.begin(), numbers.end(), 0);
+            std::erase_if(numbers, [&](uint64_t) { return random() % 4 == 0; });
+            std::ranges::shuffle(numbers, random);
+            std::vector<Sample*> samples(numbers.size());
+            data.get_many(numbers, samples);
+            for (const Sample* sample : samples) {
+                const uint64_t own = sample->block->payload_of(sample->index);
+                EXPECT_LE(sample->block->storage_bytes(), 64 * 1024 + 8 * own);
+                if (sample->block->count > 1) {
+                    EXPECT_LE(sample->block->memory(), 64 * 1024U) << name << " seed " << seed;
+                    ++shared;
+                }
+            }
+            for (const Sample* sample : samples) sample->block->unref();
         }
         if (seed == 5) expect_like_stream({directory / "0.tar"});
     }
+    EXPECT_GT(shared, 50U);
 }
 
 }  // namespace

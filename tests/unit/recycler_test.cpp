@@ -1,6 +1,9 @@
 // Memory of samples that were released is used again, within its bounds and by any thread.
 #include "core/recycler.h"
 
+#include <malloc.h>
+#include <sys/resource.h>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +26,8 @@ struct Drop {
 };
 using Handle = std::unique_ptr<Recycler, Drop>;
 
-Handle make(uint64_t keep = 64 << 20) {
-    return Handle(Recycler::make(keep));
+Handle make(uint64_t keep = 64 << 20, uint64_t most = 0) {
+    return Handle(Recycler::make(keep, most));
 }
 
 // Pieces of this size come fresh from the system, filled with zeros: what was written into one is
@@ -103,12 +106,59 @@ TEST(Recycler, KeepsNoMoreThanItsBound) {
     EXPECT_TRUE(has_mark(memory->acquire(large / 2 + 1)));
 }
 
+// What is asked for at once comes back, and as much again, up to the bound.
+TEST(Recycler, KeepsWhatIsExpected) {
+    const auto kept = [](uint64_t expected, uint64_t most) {
+        const Handle memory = make(large, most);
+        memory->expect(expected);
+        memory->expect(1);
+        std::vector<StorageRef> pieces;
+        for (int i = 0; i < 10; ++i) write_mark(pieces.emplace_back(memory->acquire(large)));
+        pieces.clear();
+        for (int i = 0; i < 10; ++i) pieces.push_back(memory->acquire(large));
+        return std::ranges::count_if(pieces, has_mark);
+    };
+    EXPECT_EQ(kept(0, 100 * large), 1);
+    EXPECT_EQ(kept(3 * large, 100 * large), 6);
+    EXPECT_EQ(kept(3 * large, 5 * large), 5);
+    EXPECT_EQ(kept(UINT64_MAX, 5 * large), 5);
+    EXPECT_EQ(kept(3 * large, 0), 1);
+}
+
+long page_faults() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+// Users let a batch go when they have the next, and the last one when all are done: two batches
+// come back at once.
+TEST(Recycler, TwoBatchesComeBack) {
+    const Handle memory = make();
+    const auto pass = [&memory] {
+        std::vector<StorageRef> last;
+        for (int batch = 0; batch < 3; ++batch) {
+            std::vector<StorageRef> next;
+            for (int i = 0; i < 256; ++i) {
+                next.push_back(memory->acquire(100000));
+                std::memset(next.back()->data, batch, 100000);
+            }
+            last = std::move(next);
+        }
+    };
+    pass();
+    ::malloc_trim(0);  // what is in the heap again comes fresh from the system
+    const long before = page_faults();
+    pass();
+    EXPECT_LT(page_faults() - before, 1000);  // there are 6000 pages in a batch
+}
+
 // More pieces than a shelf has places.
 TEST(Recycler, AFullShelf) {
     const Handle memory = make(uint64_t{1} << 40);
     std::vector<StorageRef> pieces;
     for (int round = 0; round < 3; ++round) {
-        for (int i = 0; i < 600; ++i) pieces.push_back(memory->acquire(20000));
+        for (int i = 0; i < 1500; ++i) pieces.push_back(memory->acquire(20000));
         pieces.clear();
     }
     const uint8_t* last = nullptr;

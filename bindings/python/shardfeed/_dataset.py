@@ -86,28 +86,32 @@ class _OwnSample:
         return str(ffi.buffer(out.data, out.size)[:], "utf-8", "surrogateescape")
 
 
-def _sample(holder: _CData) -> Sample:
+def _samples(holders: list[_CData]) -> list[Sample]:
     try:
         table = _tables.pop()
     except IndexError:
         table = _Table(64, 4096)
-    while not lib.python_describe(holder, table.fields, table.bytes, table.out):
-        table = _Table(table.out.count, table.out.names_size)
-    block = _OwnSample(holder, table)
-    schema = _schema(ffi.unpack(table.names, table.out.names_size))
+    samples = []
+    for holder in holders:
+        while not lib.python_describe(holder, table.fields, table.bytes, table.out):
+            table = _Table(table.out.count, table.out.names_size)
+        names: bytes = ffi.unpack(table.names, table.out.names_size)
+        schema = _schemas.get(names)
+        if schema is None:
+            schema = _schema(names)
+        samples.append(Sample(_OwnSample(holder, table), 0, schema, 0))
     if table.bytes <= 4096:
         _tables.append(table)
-    return Sample(block, 0, schema, 0)
+    return samples
 
 
 def _schema(names: bytes) -> dict[str, int]:
-    schema = _schemas.get(names)
-    if schema is None:
-        decoded = str(names, "utf-8", "surrogateescape").split("/")[:-1]
-        schema = {name: position for position, name in enumerate(decoded)}
-        if len(_schemas) >= _MAX_SCHEMAS:
-            _schemas.clear()
-        _schemas[names] = schema
+    """The names of fields that were not seen before."""
+    decoded = str(names, "utf-8", "surrogateescape").split("/")[:-1]
+    schema = {name: position for position, name in enumerate(decoded)}
+    if len(_schemas) >= _MAX_SCHEMAS:
+        _schemas.clear()
+    _schemas[names] = schema
     return schema
 
 
@@ -159,17 +163,24 @@ class Dataset(Recipe, Sequence[Sample]):
         error = ffi.new("shf_error *")
         if lib.shf_dataset_get(self._opened()[0], checked, sample, error):
             raise self._failure(error)
-        return _sample(sample)
+        return _samples([sample])[0]
 
     def get_many(self, numbers: Iterable[SupportsIndex]) -> list[Sample]:
         """Many samples, in the order asked for; read in the order of the files."""
-        listed = list(map(self._checked, numbers))
+        dataset = self._opened()
+        listed = list(numbers)
+        try:
+            array = ffi.new("uint64_t[]", listed)
+        except (TypeError, OverflowError):
+            array = ffi.new("uint64_t[]", list(map(self._checked, listed)))
         holders = [_new_holder() for _ in listed]
         error = ffi.new("shf_error *")
-        array = ffi.new("shf_sample **[]", holders)
-        if lib.python_get_many(self._opened(), listed, len(listed), array, error):
+        pointers = ffi.new("shf_sample **[]", holders)
+        if lib.python_get_many(dataset, array, len(listed), pointers, error):
+            if error.code == lib.SHF_E_USAGE and not self._closed:
+                list(map(self._checked, listed))  # for the IndexError
             raise self._failure(error)
-        return list(map(_sample, holders))
+        return _samples(holders)
 
     def batch(
         self,
