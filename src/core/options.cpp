@@ -304,6 +304,16 @@ void Options::set(std::string_view name, std::string_view value) {
     store(*this, find_row(name), value);
 }
 
+void refuse_text(const char* option, std::string_view text, size_t at, const std::string& cause,
+                 const std::string& help) {
+    // The text with a mark before the character.
+    const std::string shown = escape(text.substr(0, at)) + " >>> " + escape(text.substr(at));
+    throw Error(SHF_E_USAGE,
+                std::string("option ") + option + ": character " + std::to_string(at + 1) + ": " +
+                    cause + " in \"" + shown + "\"",
+                help.empty() ? "" : "give " + help);
+}
+
 const char* describe_option(size_t index, int32_t what) noexcept {
     if (index >= std::size(rows)) return nullptr;
     const Row& row = rows[index];

@@ -80,6 +80,11 @@ struct Options {
     void set(std::string_view name, std::string_view value);
 };
 
+// Throws Error(USAGE) about the value `text` of an option, which points at its character number
+// `at` from 0 on. `help` completes "give ...", and may be empty.
+[[noreturn]] void refuse_text(const char* option, std::string_view text, size_t at,
+                              const std::string& cause, const std::string& help);
+
 // Property `what` (SHF_OPTION_*) of option number `index`, or NULL.
 const char* describe_option(size_t index, int32_t what) noexcept;
 
