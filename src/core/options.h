@@ -36,6 +36,9 @@ struct Options {
     uint64_t world_size;
     uint64_t worker;
     uint64_t num_workers;
+    std::string fields;  // the three filters: see SampleFilter
+    std::string select_keys;
+    std::string slice;
     OnError on_error;
     uint64_t max_skips;
     EndMarker end_marker;

@@ -16,10 +16,6 @@ constexpr uint64_t field_cost = 256;
 // Kinds of samples in one shard that are told apart without making their list of names anew.
 constexpr size_t most_schemas = 8;
 
-void append_lower(std::string& out, std::string_view text) {
-    for (const char c : text) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
 }  // namespace
 
 void Grouper::run() {
@@ -45,6 +41,7 @@ void Grouper::take_member(const Member& member) {
     if (!name.has_key) stats_.add(SHF_STAT_IGNORED_MEMBERS);
     if (member.kind == MemberKind::sparse) stats_.add(SHF_STAT_SPARSE);
     if (!name.has_key || !join_sample(member, name.key)) return feed_.skip(member);
+    if (filter_ && !(wanted_ && filter_->wants_field(name.field))) return feed_.leave_out(member);
 
     const auto limit = [&](const char* option, uint64_t bound, uint64_t seen, const char* what) {
         spoil(member.name, member.header_offset, SHF_E_LIMIT,
@@ -83,6 +80,7 @@ bool Grouper::join_sample(const Member& member, std::string_view key) {
     in_sample_ = true;
     key_.assign(key);
     first_header_ = member.header_offset;
+    if (filter_) wanted_ = filter_->wants_sample(samples_, key_);
     if (options_.duplicate_keys == DuplicateKeys::error) key_hash_ = keys_seen_.prepare(key);
     return true;
 }
@@ -119,7 +117,7 @@ void Grouper::add_field(const Member& member, std::string_view suffix) {
 // the result is false.
 bool Grouper::add_name(std::string_view suffix) {
     const size_t before = names_.names.size();
-    append_lower(names_.names, suffix);
+    append_lowered(names_.names, suffix);
     const std::string_view name = std::string_view(names_.names).substr(before);
     const size_t count = names_.ends.size();
     if (count < many) {
@@ -171,7 +169,9 @@ void Grouper::complete_sample() {
             "this key comes again, with other samples in between",
             "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
             "several samples of them");
-    if (!spoiled_) {
+    if (!spoiled_ && headers_.empty()) {
+        stats_.add(SHF_STAT_FILTERED_SAMPLES);
+    } else if (!spoiled_) {
         if (matched_ == headers_.size() && matched_ < schema_->ends.size())
             for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
         // Upper-case names never match above, and are the same sample for sample all the same.

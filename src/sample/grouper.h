@@ -3,6 +3,7 @@
 
 #include "sample/carrier.h"
 #include "sample/key_set.h"
+#include "sample/sample_filter.h"
 
 #include <memory>
 #include <string>
@@ -30,14 +31,16 @@ class GrouperClient {
 
 class Grouper {
   public:
-    // All references must outlive the grouper.
-    Grouper(MemberFeed& feed, const Options& options, Stats& stats, GrouperClient& client)
-        : feed_(feed), options_(options), stats_(stats), client_(client) {}
+    // All references must outlive the grouper. `filter` may be NULL: every sample and field is
+    // wanted.
+    Grouper(MemberFeed& feed, const Options& options, Stats& stats, GrouperClient& client,
+            const SampleFilter* filter = nullptr)
+        : feed_(feed), options_(options), stats_(stats), client_(client), filter_(filter) {}
 
     // Takes all members. Throws Error when the feed or the client does; a partial sample is then
     // dropped.
     void run();
-    // Samples so far, whole or bad.
+    // Samples so far, whole or bad, wanted or not.
     [[nodiscard]] uint64_t samples() const { return samples_; }
 
   private:
@@ -57,9 +60,10 @@ class Grouper {
     const Options& options_;
     Stats& stats_;
     GrouperClient& client_;
+    const SampleFilter* const filter_;
 
     // The sample under construction.
-    bool in_sample_ = false, spoiled_ = false;
+    bool in_sample_ = false, spoiled_ = false, wanted_ = true;
     std::string key_;
     uint64_t key_hash_ = 0, first_header_ = 0, sample_bytes_ = 0;
     std::vector<uint64_t> headers_;  // of its fields: where each one starts
@@ -72,7 +76,7 @@ class Grouper {
     std::shared_ptr<const Schema> schema_;                // of the sample before
     std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
     KeySet keys_seen_;
-    uint64_t samples_ = 0;  // whole or spoiled
+    uint64_t samples_ = 0;  // complete ones, so the number of the current one
 };
 
 }  // namespace shf

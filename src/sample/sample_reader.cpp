@@ -18,7 +18,8 @@ constexpr size_t largest_slab = 512 * 1024;
 
 SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
                            const Options& options, bool single_samples, Pool& pool,
-                           const Cancel& cancel, Stats& stats, SampleSink& sink)
+                           const Cancel& cancel, Stats& stats, SampleSink& sink,
+                           const SampleFilter* filter)
     : source_(source),
       origin_(std::move(origin)),
       options_(options),
@@ -27,6 +28,7 @@ SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
       cancel_(cancel),
       stats_(stats),
       sink_(sink),
+      filter_(filter),
       builder_(pool, cancel, single_samples,
                [&sink](BlockRef block) { sink.deliver(std::move(block)); }),
       wants_places_(sink.wants_places()) {}
@@ -37,7 +39,7 @@ void SampleReader::read() {
         const auto carrier =
             open_carrier(source_, origin_->url, options_, pool_, cancel_, stats_, *this);
         carrier_ = carrier.get();
-        Grouper grouper(*carrier, options_, stats_, *this);
+        Grouper grouper(*carrier, options_, stats_, *this, filter_);
         grouper.run();
         samples = grouper.samples();
         end_ = carrier->end();

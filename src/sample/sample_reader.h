@@ -30,14 +30,15 @@ class SampleSink {
 
 class SampleReader final : private CarrierClient, private GrouperClient {
   public:
-    // All references must outlive the reader. `single_samples`: see BlockBuilder.
+    // All references must outlive the reader. `single_samples`: see BlockBuilder. `filter`: see
+    // Grouper.
     SampleReader(Source& source, std::shared_ptr<const Origin> origin, const Options& options,
                  bool single_samples, Pool& pool, const Cancel& cancel, Stats& stats,
-                 SampleSink& sink);
+                 SampleSink& sink, const SampleFilter* filter = nullptr);
 
-    // Delivers every sample and returns when the end of the shard is proven. Throws Error when the
-    // rest of the shard cannot be trusted or reached; the whole samples before that were delivered,
-    // a partial one was dropped.
+    // Delivers every wanted sample and returns when the end of the shard is proven. Throws Error
+    // when the rest of the shard cannot be trusted or reached; the whole samples before that were
+    // delivered, a partial one was dropped.
     void read();
     // Where the end marker of the shard starts, after read().
     [[nodiscard]] uint64_t end() const { return end_; }
@@ -59,6 +60,7 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     const Cancel& cancel_;
     Stats& stats_;
     SampleSink& sink_;
+    const SampleFilter* const filter_;
     BlockBuilder builder_;
     Carrier* carrier_ = nullptr;  // during read()
     std::vector<LooseField> loose_;

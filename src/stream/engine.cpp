@@ -224,7 +224,8 @@ void Engine::end_epoch() {
     turns_.next_epoch();
     // Every lane has been through a whole epoch since the last sample: that would go on for ever.
     if (endless && ++empty_epochs_ > 2 * lanes_.size())
-        throw Error(SHF_E_FORMAT, "no sample in a whole epoch", "check the shards");
+        throw Error(SHF_E_FORMAT, "no sample in a whole epoch",
+                    "check the shards, and what fields, select_keys and slice leave of them");
 }
 
 Pull Engine::pull(Delivery& out) {

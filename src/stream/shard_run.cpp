@@ -29,6 +29,7 @@ constexpr uint64_t MiB = 1 << 20;
 // + 64 MiB (run_ahead twice: behind the last sample of the buffers, and before the next).
 Shared::Shared(std::span<const char* const> urls, const Options& given)
     : options(given),
+      filter(options),
       shards(urls, options),
       plan(options, shards.size()),
       pool(Pool::make(options)),
@@ -62,8 +63,9 @@ ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn,
       last_of_epoch_(last_of_epoch),
       origin_(
           std::make_shared<Origin>(Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane})),
-      // Once is enough: in the first epoch.
-      indexed_(shared.options.write_index && epoch == shared.options.epoch) {}
+      // Once is enough: in the first epoch. What a filter leaves out would be missing from it.
+      indexed_(shared.options.write_index && epoch == shared.options.epoch && shared.filter.all()) {
+}
 
 void ShardRun::read() noexcept {
     std::optional<Fault> fault;
@@ -73,7 +75,8 @@ void ShardRun::read() noexcept {
         origin_->url = redact(url);
         const auto source = open_source(url, shared_.options, shared_.cancel);
         SampleReader reader(*source, origin_, shared_.options, shared_.single_samples,
-                            *shared_.pool, shared_.cancel, shared_.stats, *this);
+                            *shared_.pool, shared_.cancel, shared_.stats, *this,
+                            shared_.filter.all() ? nullptr : &shared_.filter);
         reader.read();
         if (indexed_ && rows_) save_index(url, *source, reader.end());
     } catch (...) {

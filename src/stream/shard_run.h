@@ -31,6 +31,7 @@ struct Shared {
     Shared& operator=(const Shared&) = delete;
 
     const Options options;
+    const SampleFilter filter;
     ShardList shards;
     Plan plan;
     Cancel cancel;
