@@ -29,10 +29,10 @@
  * and "a/0001.cls" make the sample with key "a/0001" and the fields "jpg" and "cls". Field names
  * are lower-cased (ASCII), keys are not. Keys and names are bytes, any byte but NUL.
  *
- * THE PROMISE. A stream delivers every sample of its shards, or it says why not. The end of a
- * shard is reported only when it is proven: end marker seen, compressed trailer checked, child
- * process ended with status 0. The same URLs and options give the same samples in the same order,
- * whatever the number of threads.
+ * THE PROMISE. A stream delivers every sample of its shards that its options ask for, or it says
+ * why not. The end of a shard is reported only when it is proven: end marker seen, compressed
+ * trailer checked, child process ended with status 0. The same URLs and options give the same
+ * samples in the same order, whatever the number of threads.
  *
  * RULES FOR ALL FUNCTIONS
  *
@@ -286,6 +286,7 @@ enum {
     SHF_STAT_READER_WAIT_NS = 19,    /* time readers spent waiting for the consumer or memory     */
     SHF_STAT_EPOCH_SAMPLES = 20,     /* this consumer's share of the option epoch_samples, or 0   */
     SHF_STAT_PASSED_OVER = 21,       /* lacked a field, or (auto) had one more: missing=skip   */
+    SHF_STAT_FILTERED_SAMPLES = 22,  /* left out by fields, select_keys or slice                  */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 

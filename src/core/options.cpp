@@ -67,6 +67,18 @@ constexpr Row rows[] = {
      "number of this worker in its process"},
     {"num_workers", Type::count, "1", "1..65536", "stream", &O::num_workers,
      "workers of each process"},
+    {"fields", Type::text, "", "FIELD,FIELD,...", "stream", &O::fields,
+     "keep these fields; members of others are not looked at, even where they are damaged or there "
+     "twice; a stream leaves out samples that have none of them; empty: all",
+     true},
+    {"select_keys", Type::text, "", "PATTERN,PATTERN,...", "stream", &O::select_keys,
+     "deliver samples whose key matches a shell pattern, in which a star stands for slashes too; "
+     "others are not read; empty: all",
+     true},
+    {"slice", Type::text, "", "START:STOP:STEP", "stream", &O::slice,
+     "deliver these samples of each shard, as a slice of Python; numbers count from 0, good and "
+     "bad ones, whatever their keys; others are not read; empty: all",
+     true},
     {"on_error", Type::choice, "raise", "raise|skip_sample|skip_shard", "stream", &O::on_error,
      "what a damaged sample or shard does; skips are counted and logged"},
     {"max_skips", Type::count, "1000", "0..18446744073709551615", "stream", &O::max_skips,
@@ -108,7 +120,8 @@ constexpr Row rows[] = {
     {"secure", Type::boolean, "false", "true|false", "stream archive dataset", &O::secure,
      "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
     {"write_index", Type::boolean, "false", "true|false", "stream", &O::write_index,
-     "save the index of each plain tar that is read to its end"},
+     "save the index of each plain tar that is read to its end; none with fields, select_keys or "
+     "slice"},
     {"decode", Type::text, "auto", "FIELD:KIND/..., ...", "stream dataset", &O::decode,
      "columns of a batch: what becomes of which field; auto: every field, as its suffix says"},
     {"batch", Type::count, "0", "0..4294967295", "stream", &O::batch,
@@ -334,6 +347,16 @@ Options::Options() {
 
 void Options::set(std::string_view name, std::string_view value) {
     store(*this, find_row(name), value);
+}
+
+void refuse_text(const char* option, std::string_view text, size_t at, const std::string& cause,
+                 const std::string& help) {
+    // The text with a mark before the character.
+    const std::string shown = escape(text.substr(0, at)) + " >>> " + escape(text.substr(at));
+    throw Error(SHF_E_USAGE,
+                std::string("option ") + option + ": character " + std::to_string(at + 1) + ": " +
+                    cause + " in \"" + shown + "\"",
+                help.empty() ? "" : "give " + help);
 }
 
 const char* describe_option(size_t index, int32_t what) noexcept {

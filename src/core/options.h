@@ -38,6 +38,9 @@ struct Options {
     uint64_t world_size;
     uint64_t worker;
     uint64_t num_workers;
+    std::string fields;  // the three filters: see SampleFilter
+    std::string select_keys;
+    std::string slice;
     OnError on_error;
     uint64_t max_skips;
     EndMarker end_marker;
@@ -84,6 +87,11 @@ struct Options {
 
 // The options that say which samples come when, by name, as text.
 std::vector<std::pair<std::string, std::string>> order_options(const Options& options);
+
+// Throws Error(USAGE) about the value `text` of an option, which points at its character number
+// `at` from 0 on. `help` completes "give ...", and may be empty.
+[[noreturn]] void refuse_text(const char* option, std::string_view text, size_t at,
+                              const std::string& cause, const std::string& help);
 
 // Property `what` (SHF_OPTION_*) of option number `index`, or NULL.
 const char* describe_option(size_t index, int32_t what) noexcept;

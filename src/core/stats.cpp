@@ -31,6 +31,7 @@ const char* stat_name(int32_t stat) noexcept {
         "reader_wait_ns",
         "epoch_samples",
         "passed_over",
+        "filtered_samples",
     };
     // By error class, in the order of SHF_E_*.
     static constexpr const char* skips[] = {
@@ -41,7 +42,7 @@ const char* stat_name(int32_t stat) noexcept {
         "skips_io",        "skips_nospace",       "skips_nomem",
         "skips_cancelled", "skips_timeout",       "skips_child",
     };
-    static_assert(std::size(names) == SHF_STAT_PASSED_OVER + 1);
+    static_assert(std::size(names) == SHF_STAT_FILTERED_SAMPLES + 1);
     static_assert(std::size(skips) == -SHF_E_CHILD);
     if (stat < 0) return nullptr;
     if (stat < static_cast<int32_t>(std::size(names))) return names[stat];

@@ -1,6 +1,7 @@
 #include "decode/decode_spec.h"
 
 #include "core/error.h"
+#include "core/options.h"
 
 #include <algorithm>
 #include <charconv>
@@ -78,12 +79,7 @@ class Parser {
 
   private:
     [[noreturn]] void refuse(size_t at, const std::string& cause, const std::string& help) const {
-        // The text with a mark before the character.
-        const std::string shown = escape(text_.substr(0, at)) + " >>> " + escape(text_.substr(at));
-        throw Error(SHF_E_USAGE,
-                    "option decode: character " + std::to_string(at + 1) + ": " + cause + " in \"" +
-                        shown + "\"",
-                    help.empty() ? "" : "give " + help);
+        refuse_text("decode", text_, at, cause, help);
     }
 
     // A stretch without the blanks around it, and where it begins.

@@ -49,6 +49,10 @@ class Filter final : public Sequential {
         std::rethrow_exception(failure_);
     }
 
+    // Only where nothing is decompressed, and no byte is held that comes first.
+    bool skip(uint64_t size) override {
+        return stage_ == Stage::plain && input_.available().empty() && input_.source().skip(size);
+    }
     bool ready() override { return stage_ == Stage::ended || input_.source().ready(); }
     void finish() override { input_.source().finish(); }
 

@@ -79,9 +79,11 @@ void Window::move_to_new_slab(size_t size) {
 bool Window::skip(uint64_t size) {
     // Less than a slab is read rather than left out: the reads stay aligned, and disks like it.
     if (const uint64_t seen = stop_ - next_;
-        mark_ == none && size > seen + shortest_jump && input_.skip(size - seen)) {
+        size > seen + shortest_jump && input_.skip(size - seen)) {
+        if (mark_ != none) client_.leave_behind(slab_);  // what follows is not behind it in memory
         start_ += size - seen;
         next_ = stop_;
+        if (mark_ != none) mark_ = next_;
         return true;
     }
     while (size > 0) {

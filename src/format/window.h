@@ -23,7 +23,8 @@ class WindowClient {
     virtual void admit(size_t bytes) = 0;
     // Called before a read that will wait for another process or host.
     virtual void about_to_wait() = 0;
-    // Called when the bytes from the mark on are too many to be carried along: they stay in `slab`,
+    // Called when the bytes from the mark on are too many to be carried along, or what follows them
+    // lies elsewhere: they stay in `slab`,
     // which the client keeps alive as long as it needs them. The mark moves to position().
     virtual void leave_behind(const StorageRef& slab) = 0;
     // The size that the next slab should have, in bytes. Asked once for each slab.

@@ -46,7 +46,7 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
     void release() override { places_.clear(); }
 
     void sample(const GroupedSample& sample) override { rows_.add(sample, places_); }
-    void bad_sample(Fault fault) override { throw Error(std::move(fault)); }
+    void bad_sample(Fault fault, bool /*wanted*/) override { throw Error(std::move(fault)); }
 
     const Options& options_;
     Stats stats_;

@@ -15,7 +15,8 @@ struct ShardState {
     uint64_t turn = 0;     // it is the lane's turn-th of the epoch
     uint32_t version = 0;  // hash of what tells its versions apart; 0: nothing is known
     // Reading starts at this byte of the (decompressed) shard, where sample `number` starts.
-    // Samples are counted as they stand in the shard, bad ones too.
+    // Samples are counted as they stand in the shard, bad ones too, but not those that are filtered
+    // out.
     uint64_t offset = 0, number = 0;
     // The number that this sample has among all good ones of the lane in this epoch.
     uint64_t ordinal = 0;

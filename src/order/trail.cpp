@@ -18,7 +18,7 @@ void Trail::begin_shard(ShardState start) {
 
 Trail::Stretch* Trail::hold(uint64_t offset, uint64_t number, uint64_t ordinal) {
     ShardState& start = stretches_.back().start;
-    if (number - start.number >= longest) {
+    if (splits_ && number - start.number >= longest) {
         // After a restore some are known that come later.
         const auto later = std::upper_bound(start.bad.begin(), start.bad.end(), number);
         std::vector<uint64_t> bad(later, start.bad.end());
@@ -44,6 +44,7 @@ void Trail::drop_idle(size_t keep) {
 }
 
 void Trail::move_to(uint64_t offset, uint64_t number) {
+    if (!splits_) return;
     ShardState& start = stretches_.back().start;
     start.offset = offset;
     start.number = number;

@@ -20,6 +20,10 @@ class Trail {
         uint64_t held = 0;  // samples in the shuffle buffer
     };
 
+    // Without `splits` shards are always read from their start.
+    explicit Trail(bool splits) : splits_(splits) {}
+    [[nodiscard]] bool splits() const { return splits_; }
+
     void begin_epoch();
     // Another shard begins: reading starts at `start`.
     void begin_shard(ShardState start);
@@ -41,6 +45,7 @@ class Trail {
     static constexpr uint64_t longest = 256;  // samples in a stretch
     void drop_idle(size_t keep);
 
+    const bool splits_;
     std::deque<Stretch> stretches_;  // those in front without a sample in the buffer are gone
     bool in_shard_ = false;          // the last one is of a shard that goes on
 };

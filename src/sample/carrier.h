@@ -43,6 +43,9 @@ class MemberFeed {
     virtual void finish() = 0;
     // Passes over the member's data.
     virtual void skip(const Member& member) = 0;
+    // Passes over a member that is sound as far as is known, but not wanted. Throws Error when it
+    // may be another one than its name says.
+    virtual void leave_out(const Member& member) { skip(member); }
     // Keeps the member until release(). Returns what is wrong with this member alone, which is then
     // passed over. Throws Error as next().
     virtual std::optional<Fault> take(const Member& member) = 0;

@@ -16,15 +16,11 @@ constexpr uint64_t field_cost = 256;
 // Kinds of samples in one shard that are told apart without making their list of names anew.
 constexpr size_t most_schemas = 8;
 
-void append_lower(std::string& out, std::string_view text) {
-    for (const char c : text) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
 }  // namespace
 
 bool Grouper::run() {
     Member member;
-    while (samples_ < stop_ && feed_.next(member)) {
+    while (told_ < stop_ && feed_.next(member)) {
         switch (member.kind) {
             case MemberKind::file:
             case MemberKind::sparse:
@@ -37,7 +33,7 @@ bool Grouper::run() {
         }
         feed_.skip(member);
     }
-    if (samples_ >= stop_) return false;
+    if (told_ >= stop_) return false;
     complete_sample();
     return true;
 }
@@ -46,10 +42,12 @@ void Grouper::take_member(const Member& member) {
     const MemberName name = split_name(member.name);
     if (!name.has_key) stats_.add(SHF_STAT_IGNORED_MEMBERS);
     if (member.kind == MemberKind::sparse) stats_.add(SHF_STAT_SPARSE);
-    if (!name.has_key || !join_sample(member, name.key)) {
-        if (samples_ < stop_) feed_.skip(member);
-        return;
-    }
+    const bool joined = name.has_key && join_sample(member, name.key);
+    if (told_ >= stop_) return;  // the sample before it was the last one
+    if (!joined) return feed_.skip(member);
+    if (filter_ && !(wanted_ && filter_->wants_field(name.field))) return feed_.leave_out(member);
+    any_field_ = true;
+    if (passed_over_) return feed_.skip(member);
 
     const auto limit = [&](const char* option, uint64_t bound, uint64_t seen, const char* what) {
         spoil(member.name, member.header_offset, SHF_E_LIMIT,
@@ -80,16 +78,18 @@ void Grouper::take_member(const Member& member) {
     feed_.skip(member);
 }
 
-// Makes the sample with `key` the current one. False when its members are passed over.
+// Makes the sample with `key` the current one. False when it is spoiled: its members are passed
+// over.
 bool Grouper::join_sample(const Member& member, std::string_view key) {
-    if (in_sample_ && key == key_) return !spoiled_ && !passed_over_;
+    if (in_sample_ && key == key_) return !spoiled_;
     complete_sample();
     in_sample_ = true;
-    passed_over_ = resume_ && !resume_->wants(samples_);
+    passed_over_ = resume_ && !resume_->wants(told_);
     key_.assign(key);
     first_header_ = member.header_offset;
+    if (filter_) wanted_ = filter_->wants_sample(samples_, key_);
     if (options_.duplicate_keys == DuplicateKeys::error) key_hash_ = keys_seen_.prepare(key);
-    return !passed_over_;
+    return true;
 }
 
 size_t Grouper::find_field(std::string_view name) const {
@@ -124,7 +124,7 @@ void Grouper::add_field(const Member& member, std::string_view suffix) {
 // the result is false.
 bool Grouper::add_name(std::string_view suffix) {
     const size_t before = names_.names.size();
-    append_lower(names_.names, suffix);
+    append_lowered(names_.names, suffix);
     const std::string_view name = std::string_view(names_.names).substr(before);
     const size_t count = names_.ends.size();
     if (count < many) {
@@ -163,7 +163,7 @@ void Grouper::spoil(std::string_view name, uint64_t at, Fault fault) {
     feed_.release();
     fault.offset = at;
     fault.member = escape(name);
-    client_.bad_sample(std::move(fault));
+    client_.bad_sample(std::move(fault), any_field_);
 }
 
 void Grouper::complete_sample() {
@@ -175,7 +175,9 @@ void Grouper::complete_sample() {
             "this key comes again, with other samples in between",
             "sort the members by name when writing (tar --sort=name); duplicate_keys=accept makes "
             "several samples of them");
-    if (!spoiled_ && !passed_over_) {
+    if (!spoiled_ && !any_field_) {
+        stats_.add(SHF_STAT_FILTERED_SAMPLES);
+    } else if (!spoiled_ && !passed_over_) {
         if (matched_ == headers_.size() && matched_ < schema_->ends.size())
             for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
         // Upper-case names never match above, and are the same sample for sample all the same.
@@ -185,7 +187,8 @@ void Grouper::complete_sample() {
         feed_.release();
     }
     ++samples_;
-    in_sample_ = spoiled_ = passed_over_ = false;
+    told_ += any_field_ ? 1 : 0;
+    in_sample_ = spoiled_ = any_field_ = false;
     sample_bytes_ = 0;
     headers_.clear();
     matched_ = 0;

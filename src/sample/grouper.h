@@ -4,6 +4,7 @@
 #include "sample/carrier.h"
 #include "sample/key_set.h"
 #include "sample/resume.h"
+#include "sample/sample_filter.h"
 
 #include <memory>
 #include <string>
@@ -25,28 +26,31 @@ class GrouperClient {
     virtual ~GrouperClient() = default;
     // A whole sample. The feed keeps its members during the call.
     virtual void sample(const GroupedSample& sample) = 0;
-    // One sample is bad and was dropped; the next one can be reached.
-    virtual void bad_sample(Fault fault) = 0;
+    // One sample is bad and was dropped; the next one can be reached. `wanted`: the filter would
+    // not have left it out.
+    virtual void bad_sample(Fault fault, bool wanted) = 0;
 };
 
 class Grouper {
   public:
-    // All references must outlive the grouper. The feed starts where `resume` says; NULL: at the
-    // first sample.
+    // All references must outlive the grouper. `filter` may be NULL: every sample and field is
+    // wanted. The feed starts where `resume` says; NULL: at the first sample.
     Grouper(MemberFeed& feed, const Options& options, Stats& stats, GrouperClient& client,
-            const Resume* resume = nullptr)
+            const SampleFilter* filter = nullptr, const Resume* resume = nullptr)
         : feed_(feed),
           options_(options),
           stats_(stats),
           client_(client),
+          filter_(filter),
           resume_(resume),
           stop_(resume ? resume->stop() : Resume::never),
-          samples_(resume ? resume->number : 0) {}
+          samples_(resume ? resume->number : 0),
+          told_(samples_) {}
 
     // Takes all members. False when it stopped earlier, because nothing more is wanted. Throws
     // Error when the feed or the client does; a partial sample is then dropped.
     bool run();
-    // Samples of the shard so far, whole or bad.
+    // Samples so far, whole or bad, wanted or not.
     [[nodiscard]] uint64_t samples() const { return samples_; }
 
   private:
@@ -66,11 +70,15 @@ class Grouper {
     const Options& options_;
     Stats& stats_;
     GrouperClient& client_;
+    const SampleFilter* const filter_;
     const Resume* const resume_;
     const uint64_t stop_;  // no sample from this number on is wanted
 
-    // The sample under construction. Nothing is kept of one that is spoiled or passed over.
-    bool in_sample_ = false, spoiled_ = false, passed_over_ = false;
+    // The sample under construction.
+    bool in_sample_ = false, spoiled_ = false;
+    bool wanted_ = true;        // by the filter, but for its fields
+    bool any_field_ = false;    // that the filter wants
+    bool passed_over_ = false;  // for `resume_`
     std::string key_;
     uint64_t key_hash_ = 0, first_header_ = 0, sample_bytes_ = 0;
     std::vector<uint64_t> headers_;  // of its fields: where each one starts
@@ -83,7 +91,8 @@ class Grouper {
     std::shared_ptr<const Schema> schema_;                // of the sample before
     std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
     KeySet keys_seen_;
-    uint64_t samples_;  // before the one under construction
+    uint64_t samples_;  // complete ones, so the number of the current one
+    uint64_t told_;     // those of them that the filter left over, whole or bad: as Resume counts
 };
 
 }  // namespace shf

@@ -5,6 +5,14 @@
 
 namespace shf {
 
+namespace {
+
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+}  // namespace
+
 MemberName split_name(std::string_view name) {
     if (name.starts_with("__")) {
         const std::string_view first = name.substr(0, name.find('/'));
@@ -19,9 +27,13 @@ MemberName split_name(std::string_view name) {
     return {.key = name.substr(0, dot), .field = name.substr(dot + 1), .has_key = true};
 }
 
+void append_lowered(std::string& out, std::string_view text) {
+    for (const char c : text) out += lower(c);
+}
+
 bool same_lowered(std::string_view field, std::string_view lowered) {
     return std::equal(field.begin(), field.end(), lowered.begin(), lowered.end(),
-                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
+                      [](char a, char b) { return lower(a) == b; });
 }
 
 }  // namespace shf

@@ -2,6 +2,7 @@
 // which samples travel.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace shf {
@@ -18,6 +19,9 @@ struct MemberName {
 // ("dir/.x", "dir/._x.jpg": webdataset makes the key "dir/" of them, which joins unrelated files),
 // and metadata: a first component, or a whole name, between "__" and "__".
 MemberName split_name(std::string_view name);
+
+// Appends `text` with its ASCII letters in lower case.
+void append_lowered(std::string& out, std::string_view text);
 
 // Whether `field`, as split_name() gives it, is the field name `lowered` of a sample.
 bool same_lowered(std::string_view field, std::string_view lowered);

@@ -7,7 +7,8 @@
 
 namespace shf {
 
-// Samples are counted as they stand in the shard, 0, 1, ..., bad ones too.
+// Samples are counted as they stand in the shard, 0, 1, ..., bad ones too, but not those that
+// SampleFilter leaves out.
 struct Resume {
     static constexpr uint64_t never = UINT64_MAX;
 

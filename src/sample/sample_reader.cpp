@@ -18,7 +18,8 @@ constexpr size_t largest_slab = 512 * 1024;
 
 SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
                            const Options& options, bool single_samples, Pool& pool,
-                           const Cancel& cancel, Stats& stats, SampleSink& sink)
+                           const Cancel& cancel, Stats& stats, SampleSink& sink,
+                           const SampleFilter* filter)
     : source_(source),
       origin_(std::move(origin)),
       options_(options),
@@ -27,6 +28,7 @@ SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
       cancel_(cancel),
       stats_(stats),
       sink_(sink),
+      filter_(filter),
       builder_(pool, cancel, single_samples,
                [&sink](BlockRef block) { sink.deliver(std::move(block)); }),
       wants_places_(sink.wants_places()) {}
@@ -40,7 +42,7 @@ void SampleReader::read(const Resume* resume) {
         if (resume && resume->offset > 0 && !carrier->start_at(resume->offset))
             throw Error(SHF_E_CHANGED, "the shard ends before the place where reading goes on",
                         "give the shard that the state was saved with, or start the epoch again");
-        Grouper grouper(*carrier, options_, stats_, *this, resume);
+        Grouper grouper(*carrier, options_, stats_, *this, filter_, resume);
         if (!grouper.run()) return builder_.flush();
         samples = grouper.samples();
         end_ = carrier->end();
@@ -67,9 +69,9 @@ void SampleReader::sample(const GroupedSample& sample) {
     if (carrier_->places(places_)) sink_.found(sample, places_);
 }
 
-void SampleReader::bad_sample(Fault fault) {
+void SampleReader::bad_sample(Fault fault, bool wanted) {
     builder_.flush();  // the samples before it come first
-    sink_.bad_sample(std::move(fault));
+    sink_.bad_sample(std::move(fault), wanted);
 }
 
 void SampleReader::about_to_wait() {

@@ -19,8 +19,9 @@ class SampleSink {
     virtual void is_slow() = 0;
     // The reader will wait for another process or host; what was delivered should be seen now.
     virtual void about_to_wait() = 0;
-    // One sample is bad, the next one can be reached. The sample was dropped.
-    virtual void bad_sample(Fault fault) = 0;
+    // One sample is bad, the next one can be reached. The sample was dropped. `wanted`: the filter
+    // would not have left it out.
+    virtual void bad_sample(Fault fault, bool wanted) = 0;
     // Whether it wants to know where samples lie.
     [[nodiscard]] virtual bool wants_places() const { return false; }
     // Where the members of a whole sample lie; not called for shards whose members are not plain
@@ -30,14 +31,16 @@ class SampleSink {
 
 class SampleReader final : private CarrierClient, private GrouperClient {
   public:
-    // All references must outlive the reader. `single_samples`: see BlockBuilder.
+    // All references must outlive the reader. `single_samples`: see BlockBuilder. `filter`: see
+    // Grouper.
     SampleReader(Source& source, std::shared_ptr<const Origin> origin, const Options& options,
                  bool single_samples, Pool& pool, const Cancel& cancel, Stats& stats,
-                 SampleSink& sink);
+                 SampleSink& sink, const SampleFilter* filter = nullptr);
 
-    // Delivers every sample, or those that `resume` wants, and returns when the end of the shard is
-    // proven, or nothing more is wanted. Throws Error when the rest of the shard cannot be trusted
-    // or reached; the whole samples before that were delivered, a partial one was dropped.
+    // Delivers every wanted sample, or those that `resume` wants again, and returns when the end of
+    // the shard is proven, or nothing more is wanted. Throws Error when the rest of the shard
+    // cannot be trusted or reached; the whole samples before that were delivered, a partial one was
+    // dropped.
     void read(const Resume* resume = nullptr);
     // Where the end marker of the shard starts, after read().
     [[nodiscard]] uint64_t end() const { return end_; }
@@ -49,7 +52,7 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     size_t next_slab_size() override;
 
     void sample(const GroupedSample& sample) override;
-    void bad_sample(Fault fault) override;
+    void bad_sample(Fault fault, bool wanted) override;
 
     Source& source_;
     const std::shared_ptr<const Origin> origin_;
@@ -59,6 +62,7 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     const Cancel& cancel_;
     Stats& stats_;
     SampleSink& sink_;
+    const SampleFilter* const filter_;
     BlockBuilder builder_;
     Carrier* carrier_ = nullptr;  // during read()
     std::vector<LooseField> loose_;

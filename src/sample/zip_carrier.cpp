@@ -55,6 +55,12 @@ class ZipCarrier final : public Carrier {
 
     void skip(const Member& /*member*/) override {}
 
+    // Nobody reads the entry, and so nobody would see that it is a field of another name, which may
+    // be wanted.
+    void leave_out(const Member& /*member*/) override {
+        if (!name_checked_) reader_.check_place(current_);
+    }
+
     std::optional<Fault> take(const Member& member) override {
         try {
             read(static_cast<size_t>(member.size));
@@ -96,8 +102,9 @@ class ZipCarrier final : public Carrier {
     // it is compared at once. Within a sample, reading the entry is soon enough.
     void check_name(const ZipEntry& entry) {
         const MemberName name = split_name(directory_.name(current_));
-        if (entry.kind == MemberKind::file && name.has_key && in_sample_ && name.key == key_)
-            return;
+        name_checked_ =
+            !(entry.kind == MemberKind::file && name.has_key && in_sample_ && name.key == key_);
+        if (!name_checked_) return;
         in_sample_ = entry.kind == MemberKind::file && name.has_key;
         if (in_sample_) key_.assign(name.key);
         reader_.check_place(current_);
@@ -141,7 +148,8 @@ class ZipCarrier final : public Carrier {
     size_t next_ = 0;
     uint32_t current_ = 0;
     bool in_sample_ = false;
-    std::string key_;  // of the sample that the last entry belongs to, when in_sample_
+    bool name_checked_ = false;  // of the current entry
+    std::string key_;            // of the sample that the last entry belongs to, when in_sample_
     std::vector<Row> rows_;
     std::vector<StorageRef> slabs_;  // the last one has room from used_ on
     size_t used_ = 0;

@@ -56,7 +56,7 @@ class ZipGroups::Grouping final : private MemberFeed, private GrouperClient {
         groups_.first_entry_.push_back(static_cast<uint32_t>(groups_.entries_.size()));
         groups_.schema_.push_back(groups_.schemas_.number(sample.schema));
     }
-    void bad_sample(Fault fault) override { throw Error(std::move(fault)); }
+    void bad_sample(Fault fault, bool /*wanted*/) override { throw Error(std::move(fault)); }
 
     const ZipDirectory& directory_;
     const std::vector<uint32_t> order_;

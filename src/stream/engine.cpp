@@ -223,9 +223,10 @@ void Engine::end_epoch(size_t lane) {
     if (!endless && next - options.epoch >= options.epochs) return;
     lanes_[lane]->begin_epoch(next);
     turns_.add({next, 0, lane});
-    // Every lane has been through a whole epoch since the last sample: that would go on for ever.
-    if (endless && ++empty_epochs_ > 2 * lanes_.size())
-        throw Error(SHF_E_FORMAT, "no sample in a whole epoch", "check the shards");
+    // Every lane has been through a whole epoch without a sample: that would go on for ever.
+    if (endless && turns_.front().epoch > fruitful_epoch_ + 1)
+        throw Error(SHF_E_FORMAT, "no sample in a whole epoch",
+                    "check the shards, and what fields, select_keys and slice leave of them");
 }
 
 Pull Engine::pull(Delivery& out) {
@@ -234,8 +235,8 @@ Pull Engine::pull(Delivery& out) {
         const size_t lane = turns_.front().lane;
         const Pull pull = lanes_[lane]->pull(out);
         if (pull == Pull::sample) {
+            fruitful_epoch_ = std::max(fruitful_epoch_, turns_.front().epoch);
             turns_.took();
-            empty_epochs_ = 0;
         }
         if (pull != Pull::epoch_end) return pull;
         end_epoch(lane);
@@ -249,7 +250,7 @@ Pull Engine::pull_block(BlockRef& out, uint64_t most) {
     while (!at_end()) {
         const Pull pull = lanes_[0]->pull_block(out, most);
         if (pull == Pull::sample) {
-            empty_epochs_ = 0;
+            fruitful_epoch_ = std::max(fruitful_epoch_, turns_.front().epoch);
             if (out) turns_.took(out->count);
         }
         if (pull != Pull::epoch_end) return pull;

@@ -81,7 +81,7 @@ class Engine final : private LaneClient, private BatchClient {
     std::vector<std::thread> readers_;
     Turns turns_;
     uint64_t remaining_ = UINT64_MAX;  // samples until the end, under epoch_samples
-    uint64_t empty_epochs_ = 0;        // of lanes, since the last sample
+    uint64_t fruitful_epoch_ = 0;      // the last one in which a lane gave a sample
     std::optional<Fault> failure_;     // of the stream; repeats
     bool patient_ = true;              // whether wait() may wait
     Clock::time_point deadline_;

@@ -44,7 +44,9 @@ void Engine::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
     lanes_ = std::move(lanes);
     turns_ = {};
     skip_.assign(lanes_.size(), 0);
+    fruitful_epoch_ = shared_.options.epoch;
     for (size_t i = 0; i < lanes_.size(); ++i) {
+        if (!states.empty()) fruitful_epoch_ = std::max(fruitful_epoch_, states[i]->epoch);
         if (states.empty()) {
             turns_.add({shared_.options.epoch, 0, i});
             continue;
@@ -195,7 +197,7 @@ void Engine::settle() {
             Turns::Turn turn = turns_.take(i);
             ++turn.taken;
             turns_.add(turn);
-            empty_epochs_ = 0;
+            fruitful_epoch_ = std::max(fruitful_epoch_, turn.epoch);
             --skip_[i];
         }
     }

@@ -15,7 +15,8 @@ Lane::Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch)
       most_runs_(16 + shared.options.threads),
       given_epoch_(epoch),
       resumed_epoch_(epoch),
-      buffer_(shared.options.shuffle) {
+      buffer_(shared.options.shuffle),
+      trail_(!shared.filter.counts()) {
     begin_epoch(epoch);
 }
 
@@ -103,7 +104,7 @@ LaneState Lane::state() const {
     // Without a shuffle buffer there may be samples in block_ that were not taken.
     const uint32_t left = block_ ? block_->count - next_ : 0;
     state.shards = trail_.shards(arrived_ - left);
-    if (left > 0) {
+    if (left > 0 && trail_.splits()) {
         state.shards.back().offset = block_->offset[next_];
         state.shards.back().number = arrived_ - left;
     }
@@ -194,7 +195,7 @@ void Lane::take_event(ShardRun::Event event) {
         if (in_resumed_ && (refilling() || event.fault->code == SHF_E_CHANGED))
             throw Error(*event.fault);
         client_.fault(std::move(*event.fault), event.end);
-        if (!event.end) trail_.bad(arrived_++);
+        if (!event.end && event.counted) trail_.bad(arrived_++);
     } else if (event.end && !(in_resumed_ && resumed_run()->resume->next == Resume::never)) {
         shared_.stats.add_alone(SHF_STAT_SHARDS, 1);
     }

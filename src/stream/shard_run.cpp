@@ -39,6 +39,7 @@ uint32_t version_hash(const Source& source) {
 // + 64 MiB (run_ahead twice: behind the last sample of the buffers, and before the next).
 Shared::Shared(std::span<const char* const> urls, const Options& given)
     : options(given),
+      filter(options),
       shards(urls, options),
       plan(options, shards.size()),
       pool(Pool::make(options)),
@@ -74,8 +75,9 @@ ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn,
       resume_(std::move(resume)),
       origin_(
           std::make_shared<Origin>(Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane})),
-      // Once is enough: in the first epoch.
-      indexed_(shared.options.write_index && epoch == shared.options.epoch && !resume_) {}
+      // Once is enough: in the first epoch. What a filter leaves out would be missing from it.
+      indexed_(shared.options.write_index && epoch == shared.options.epoch && !resume_ &&
+               shared.filter.all()) {}
 
 void ShardRun::read() noexcept {
     std::optional<Fault> fault;
@@ -87,7 +89,8 @@ void ShardRun::read() noexcept {
         origin_->version = version_hash(*source);
         if (resume_) check_resume(*source);
         SampleReader reader(*source, origin_, shared_.options, shared_.single_samples,
-                            *shared_.pool, shared_.cancel, shared_.stats, *this);
+                            *shared_.pool, shared_.cancel, shared_.stats, *this,
+                            shared_.filter.all() ? nullptr : &shared_.filter);
         reader.read(resume_.get());
         if (indexed_ && rows_) save_index(url, *source, reader.end());
     } catch (...) {
@@ -201,13 +204,13 @@ void ShardRun::about_to_wait() {
     wake_consumer();
 }
 
-void ShardRun::bad_sample(Fault fault) {
+void ShardRun::bad_sample(Fault fault, bool wanted) {
     // Only skip_sample reads on in the same shard.
     if (shared_.options.on_error != OnError::skip_sample || !skippable(fault.code))
         throw Error(std::move(fault));
     fault.shard = origin_->url;
     indexed_ = false;
-    push({.block = {}, .fault = std::move(fault), .warning = {}});
+    push({.block = {}, .fault = std::move(fault), .counted = wanted, .warning = {}});
 }
 
 void ShardRun::found(const GroupedSample& sample, std::span<const MemberPlace> places) {

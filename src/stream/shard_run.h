@@ -31,6 +31,7 @@ struct Shared {
     Shared& operator=(const Shared&) = delete;
 
     const Options options;
+    const SampleFilter filter;
     ShardList shards;
     Plan plan;
     Cancel cancel;
@@ -75,6 +76,7 @@ class ShardRun final : public SampleSink {
         BlockRef block;              // some samples, or
         std::optional<Fault> fault;  // a bad sample, or why the shard ended early
         bool end = false;            // the shard is over; the last event
+        bool counted = true;         // the bad sample has a number, as Resume counts
         std::string warning;         // for the log
     };
 
@@ -108,7 +110,7 @@ class ShardRun final : public SampleSink {
     void deliver(BlockRef block) override;
     void about_to_wait() override;
     void is_slow() override;
-    void bad_sample(Fault fault) override;
+    void bad_sample(Fault fault, bool wanted) override;
     [[nodiscard]] bool wants_places() const override { return indexed_; }
     void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
     void save_index(const std::string& url, Source& source, uint64_t end);

@@ -89,6 +89,9 @@ Case make_case(const TempDirectory& directory, Dice& dice) {
     if (dice.one_in(2)) set("shuffle_shards", "true");
     if (!dice.one_in(3)) set("shuffle", std::to_string(dice.below(dice.one_in(3) ? 400 : 30)));
     if (dice.one_in(6)) set("resample", "true");
+    if (dice.one_in(8))
+        set("slice", std::to_string(dice.below(4)) + "::" + std::to_string(1 + dice.below(4)));
+    if (dice.one_in(8)) set("select_keys", dice.one_in(2) ? "*[0-6]" : "s*1,*[579]");
     if (dice.one_in(4)) set("epochs", std::to_string(1 + dice.below(3)));
     if (dice.one_in(5)) set("epoch_samples", std::to_string(1 + dice.below(150)));
     if (damaged) {

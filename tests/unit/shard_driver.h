@@ -105,7 +105,7 @@ class CollectingSink final : public SampleSink {
         delivered_ += block->count;
         blocks_.push_back(std::move(block));
     }
-    void bad_sample(Fault fault) override {
+    void bad_sample(Fault fault, bool /*wanted*/) override {
         if (options_.on_error != OnError::skip_sample || !shf::skippable(fault.code))
             throw Error(std::move(fault));
         bad_.push_back(seen(fault));

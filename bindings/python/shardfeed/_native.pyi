@@ -244,6 +244,9 @@ class StreamOptions(TypedDict, total=False):
     world_size: int | str
     worker: int | str
     num_workers: int | str
+    fields: str
+    select_keys: str
+    slice: str
     on_error: Literal["raise", "skip_sample", "skip_shard"]
     max_skips: int | str
     end_marker: Literal["required", "optional"]
