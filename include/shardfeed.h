@@ -315,12 +315,12 @@ void shf_stream_close(shf_stream *stream);
 typedef struct shf_state shf_state;
 
 /* Saves where the user of a stream stands: behind all samples or batches that were delivered, but
- * for the last `unread` samples of the block that shf_stream_next_block delivered last. A stream
- * that is restored from it goes on with exactly the next sample or batch: the same as if it had
- * never stopped, with the shuffle buffers as they were. Reads nothing; the stream goes on.
+ * for the last `unread` samples of the block that shf_stream_next_block delivered last, or (1) the
+ * batch that came last. A stream that is restored from it goes on with exactly the next sample or
+ * batch: as if it had never stopped, with the shuffle buffers as they were. Reads nothing; the
+ * stream goes on.
  * Owns: *out is owned, release with shf_state_free.
- * Errors: USAGE for more `unread` samples than that block has, or any in a stream of batches;
- * FORKED. A stream that has failed can still be saved: the fault comes again after a restore.
+ * Errors: USAGE for more `unread` samples or batches than that; FORKED. A stream that has failed can still be saved: the fault comes again after a restore.
  * Since: 0.1 */
 int32_t shf_stream_save(shf_stream *stream, size_t unread, shf_state **out, shf_error *error);
 

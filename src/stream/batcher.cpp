@@ -44,7 +44,7 @@ void Batcher::wake() {
 }
 
 void Batcher::start() {
-    next_start_ = {.before = std::make_shared<const Position>(client_.position())};
+    next_start_ = {.before = std::make_shared<const Position>(client_.position()), .lanes = {}};
     for (uint64_t i = 0; i < threads_wanted_; ++i) threads_.emplace_back([this] { run(); });
 }
 
@@ -298,9 +298,9 @@ void Batcher::close_making() {
     account(making);
     Start next;
     if (run_.count > 0 && run_.before)
-        next = {.before = run_.before, .skip = run_.first};
+        next = {.before = run_.before, .skip = run_.first, .lanes = {}};
     else
-        next = {.before = std::make_shared<const Position>(client_.position())};
+        next = {.before = std::make_shared<const Position>(client_.position()), .lanes = {}};
     const std::lock_guard lock(mutex_);
     next_start_ = std::move(next);
     for (Task& task : tasks) {
@@ -444,24 +444,27 @@ BatchRef Batcher::join_rows(uint64_t most) {
     });
 }
 
-Position Batcher::Start::after(std::span<const uint32_t> taken) const {
+Position Batcher::Start::position() const {
     Position position = *before;
-    if (skip > 0)
-        for (uint64_t i = 0; i < skip; ++i) position.skip(position.lanes[0].lane);
-    for (const uint32_t lane : taken) position.skip(lane);
+    for (uint64_t i = 0; i < skip; ++i) position.skip(position.lanes[0].lane);
+    for (const uint32_t lane : lanes) position.skip(lane);
     return position;
 }
 
-Position Batcher::position() {
+Batcher::Start Batcher::Left::next_start() const {
+    Start next = start;
+    const auto taken = static_cast<std::ptrdiff_t>(before[rows[this->next]]);
+    next.lanes.assign(lanes.begin(), lanes.begin() + taken);
+    return next;
+}
+
+Position Batcher::position(bool unused_batch) {
+    if (unused_batch) return last_->position();
     if (threads_.empty()) return client_.position();
-    if (!left_.empty()) {
-        const Left& left = left_.front();
-        const uint32_t taken = left.before[left.rows[left.next]];
-        return left.start.after(std::span(left.lanes).first(taken));
-    }
-    if (lost_) return lost_->after({});
+    if (!left_.empty()) return left_.front().next_start().position();
+    if (lost_) return lost_->position();
     const std::lock_guard lock(mutex_);
-    return (makings_.empty() ? next_start_ : makings_.front()->start).after({});
+    return (makings_.empty() ? next_start_ : makings_.front()->start).position();
 }
 
 BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
@@ -491,6 +494,7 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     }
     if (left_rows_ == 0 || (left_rows_ < wanted && shared_.options.last == LastBatch::drop))
         return nullptr;
+    last_ = left_.front().next_start();
     BatchRef batch = join_rows(wanted);
     batch->hand_out();
     shared_.wake_readers();

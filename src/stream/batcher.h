@@ -55,19 +55,21 @@ class Batcher {
     using Clock = std::chrono::steady_clock;
     // The next batch; NULL at the end. Waits until `deadline`, when there is one. Throws Error.
     BatchRef next(std::optional<Clock::time_point> deadline);
-    // Where the first sample stands that no batch has had. On the consumer's thread.
-    [[nodiscard]] Position position();
+    // Where the first sample stands that no batch has had, but for the batch that came last when it
+    // was not used. On the consumer's thread.
+    [[nodiscard]] Position position(bool unused_batch);
+    [[nodiscard]] bool gave_batch() const { return last_.has_value(); }
     // The stream was cancelled, or an allocation waits for the consumer. Any thread.
     void wake();
 
   private:
-    // Where some samples start, and the lanes that they come from, one after another.
+    // Where a sample stands: so many samples after a place.
     struct Start {
         std::shared_ptr<const Position> before;
-        uint64_t skip = 0;  // samples after that, all of one lane
+        uint64_t skip = 0;            // all of one lane, and then
+        std::vector<uint32_t> lanes;  // one of each of these
 
-        // Where sample number `taken` of them stands.
-        [[nodiscard]] Position after(std::span<const uint32_t> taken) const;
+        [[nodiscard]] Position position() const;
     };
     // A batch in the making; its rows become a batch, or parts of two when some fail.
     struct Making {
@@ -103,6 +105,9 @@ class Batcher {
         size_t next = 0;
         Start start;
         std::vector<uint32_t> lanes, before;  // as of the batch in the making
+
+        // Of the next row.
+        [[nodiscard]] Start next_start() const;
     };
 
     void start();
@@ -153,6 +158,7 @@ class Batcher {
     std::deque<Left> left_;
     uint64_t left_rows_ = 0;
     std::optional<Start> lost_;  // of a batch that ended in a fault
+    std::optional<Start> last_;  // of the batch that was handed out last
 };
 
 }  // namespace shf

@@ -109,14 +109,15 @@ void Engine::note_block(const Block& block) {
 }
 
 StreamState Engine::save(uint64_t unread) {
-    if (batcher_ ? unread > 0 : unread > last_block_)
+    const uint64_t most = batcher_ ? (batcher_->gave_batch() ? 1 : 0) : last_block_;
+    if (unread > most)
         throw Error(SHF_E_USAGE,
-                    std::to_string(unread) + " samples were not used, of a block of " +
-                        std::to_string(last_block_),
-                    "say how many samples of the block that came last were not used");
+                    std::to_string(unread) + " were not used, of " + std::to_string(most),
+                    "say how many samples of the block that came last were not used, or whether "
+                    "the batch that came last was not");
     StreamState state = identity();
     if (batcher_) {
-        state.position = batcher_->position();
+        state.position = batcher_->position(unread > 0);
     } else if (unread == 0 && !pending_.block) {
         state.position = position();
     } else {

@@ -58,6 +58,7 @@ from ._native import ffi as _ffi
 from ._native import lib as _lib
 from ._options import features, options
 from ._sample import Sample
+from ._state import merge_states
 from ._stream import BatchIterator, SampleIterator, Stream
 from ._urls import expand_urls
 
@@ -103,5 +104,6 @@ __all__ = [
     "__version__",
     "expand_urls",
     "features",
+    "merge_states",
     "options",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from _thread import get_ident
 from abc import ABC, abstractmethod
+from operator import length_hint
 from threading import Lock, RLock
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -15,6 +16,7 @@ from ._errors import TimeoutError, UsageError, error_from
 from ._log import LogTarget
 from ._native import ffi, lib
 from ._options import native_options
+from ._state import saved_bytes
 from ._urls import native_urls
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class OpenStream(ABC, Generic[_T]):
     ) -> None:
         self.pid = os.getpid()
         self.texts = texts
+        self.epoch = epoch
         self.over = False  # after the end, an error or cancel() there is nothing more to come
         self.lock = Lock()  # held for fetch() and close_now(),
         self.caller = 0  # by this thread
@@ -118,6 +121,36 @@ class OpenStream(ABC, Generic[_T]):
         self._received = None
         return True
 
+    @abstractmethod
+    def _count(self, holder: _CData) -> int:
+        """How many samples the holder holds; 1 for a batch."""
+
+    @abstractmethod
+    def _fetched_count(self) -> int:
+        """The same of `fetched`."""
+
+    def save(self, unused: int) -> bytes:
+        """Where the user stands, who has not used the last `unused` of what fetch() fetched."""
+        with self.lock, self._pointer_lock:
+            if self._stream is None:
+                raise UsageError("the stream is closed; help: save it before")
+            unused += self._fetched_count() if self.fetched is not None else 0
+            if self._received is not None and self._received[0]:
+                unused += self._count(self._received)
+            state = ffi.new("shf_state **")
+            if lib.shf_stream_save(self._stream[0], unused, state, self._error):
+                raise error_from(self._error)
+            try:
+                return saved_bytes(state[0])
+            finally:
+                lib.shf_state_free(state[0])
+
+    def restore(self, blob: bytes) -> None:
+        """Goes on where a state was saved. Before the first fetch()."""
+        assert self._stream is not None
+        if lib.shf_stream_restore(self._stream[0], blob, len(blob), self._error):
+            raise error_from(self._error)
+
     def cancel(self) -> None:
         self.over = True
         with self._pointer_lock:
@@ -180,6 +213,12 @@ class BlockStream(OpenStream["tuple[Block, list[Sample]]"]):
     def _taken(self, holder: _CData) -> tuple[Block, list[Sample]]:
         return self._reader.read(holder, holder[0])
 
+    def _count(self, holder: _CData) -> int:
+        return lib.shf_block_count(holder[0])
+
+    def _fetched_count(self) -> int:
+        return 0 if self.fetched is None else length_hint(self.fetched[1])
+
 
 class BatchStream(OpenStream[Batch]):
     """A stream of batches."""
@@ -197,6 +236,12 @@ class BatchStream(OpenStream[Batch]):
         if self._numbers is None:
             self._numbers = column_numbers(holder)
         return Batch.received(holder, self.texts, self._numbers)
+
+    def _count(self, holder: _CData) -> int:
+        return 1
+
+    def _fetched_count(self) -> int:
+        return 1
 
 
 _STAT_NAMES: list[tuple[int, str]] = []

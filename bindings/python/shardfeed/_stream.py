@@ -18,6 +18,7 @@ from ._open_stream import BatchStream, BlockStream, stat_names
 from ._options import native_options, option_default, option_texts
 from ._recipe import Recipe
 from ._sample import Sample
+from ._state import SavedState, from_dict, to_dict
 from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
@@ -106,6 +107,20 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
             if source.closing:
                 source.close_now()
 
+    @abstractmethod
+    def _unused(self) -> int:
+        """What was fetched and not given out."""
+
+    def save(self, own_kind: str) -> SavedState | None:
+        """Where the user stands; None at the end of the epoch."""
+        source = self._source
+        if source is None:
+            return None
+        unused = self._unused()
+        blob = source.save(unused)
+        left = None if self._left == _ENDLESS else self._left + unused
+        return SavedState(source.epoch, blob, left, 1, own_kind)
+
     def refuse(self, refusal: Error) -> None:
         """Makes next() raise this from now on, unless the iterator is at its end."""
         if self._source is not None:
@@ -161,6 +176,9 @@ class SampleIterator(_EpochIterator[BlockStream, Sample]):
         ready = iter(samples)
         self._block, self._left, self._ready, source.fetched = block, left, ready, None
 
+    def _unused(self) -> int:
+        return length_hint(self._ready)
+
     def _drop(self) -> None:
         self._ready = iter([])
         if self._block is not None:
@@ -215,6 +233,9 @@ class BatchIterator(_EpochIterator[BatchStream, Batch]):
         left = self._left if self._left == _ENDLESS else self._left - 1
         self._ready, self._left, source.fetched = batch, left, None
 
+    def _unused(self) -> int:
+        return 0 if self._ready is None else 1
+
     def _drop(self) -> None:
         self._ready = None
 
@@ -262,6 +283,9 @@ class Stream(Recipe):
     batch=256, decode="jpg:image/rgb8, cls:int").batches(). iter(stream) gives samples whether or
     not there is the option batch.
 
+    stream.state_dict() says where the stream stands; after load_state_dict() the next iterator goes
+    on with exactly the next sample or batch.
+
     A Stream is a recipe. It can be pickled, and used in a forked process, where the next
     iter(stream) opens the shards again. An iterator cannot: it raises ForkedError.
     """
@@ -283,6 +307,7 @@ class Stream(Recipe):
         self._goes_on = self._epochs == 0 or self._number("epoch_samples") > 0
         self._next_epoch = self._number("epoch")
         self._closed = False
+        self._resume: SavedState | None = None
         self._iterator: SampleIterator | BatchIterator | None = None
         # Opening starts no thread and opens no shard, but finds what is wrong with the arguments.
         self._source: BlockStream | BatchStream | None = (
@@ -311,7 +336,8 @@ class Stream(Recipe):
         previous = self._iterator
         source = self._begin_epoch(BlockStream, self._sample_texts())
         samples = source.epoch_samples * self._epochs if source.epoch_samples else 0
-        self._iterator = SampleIterator(source, samples or _ENDLESS, previous)
+        left = self._resumed_left("samples", samples or _ENDLESS)
+        self._iterator = SampleIterator(source, left, previous)
         if previous is not None:
             previous.refuse(UsageError("iter(stream) was called again, which ended this iterator"))
         return self._iterator
@@ -356,7 +382,8 @@ class Stream(Recipe):
         count = self._batches_of_an_epoch(size, texts)
         previous = self._iterator
         source = self._begin_epoch(BatchStream, texts)
-        self._iterator = BatchIterator(source, count, previous, checked)
+        left = self._resumed_left("batches", count)
+        self._iterator = BatchIterator(source, left, previous, checked)
         if previous is not None:
             previous.refuse(UsageError("batches() was called again, which ended this iterator"))
         return self._iterator
@@ -386,7 +413,7 @@ class Stream(Recipe):
         cancelled = False
         if source is not None:
             wanted = {**texts, "epochs": "0"} if self._goes_on else texts
-            if not (used and (source.over or not self._goes_on)):
+            if self._resume is None and not (used and (source.over or not self._goes_on)):
                 if isinstance(source, kind) and source.texts == wanted:
                     self._next_epoch += max(self._epochs, 1)
                     return source
@@ -394,10 +421,79 @@ class Stream(Recipe):
             self._source = None
             source.close()
         opened = self._source = self._open(kind, texts)
+        if self._resume is not None and self._resume.blob is not None:
+            opened.restore(self._resume.blob)
         if cancelled:
             opened.cancel()
         self._next_epoch += max(self._epochs, 1)
         return opened
+
+    def _resumed_left(self, unit: str, whole: int) -> int:
+        """What is to come of the epoch that begins or goes on: samples, or batches."""
+        resume, self._resume = self._resume, None
+        if resume is None or resume.left is None or whole == _ENDLESS:
+            return whole
+        if resume.samples_or_batches != unit:
+            raise UsageError(
+                f"the state was saved between {resume.samples_or_batches} of an epoch, and these "
+                f"are {unit}; help: go on as it was saved"
+            )
+        if resume.consumers == 1:
+            return resume.left
+        # A merged state: what is left of all consumers is dealt out as they take turns.
+        consumers = self._number("world_size") * self._number("num_workers")
+        number = self._number("rank") * self._number("num_workers") + self._number("worker")
+        if unit == "batches":
+            return resume.left // consumers
+        total = self._number("epoch_samples") * self._epochs
+        first = total - resume.left
+        return len(range(number, total, consumers)) - len(range(number, first, consumers))
+
+    def state_dict(self) -> dict[str, object]:
+        """Where the stream stands, as a small dict that JSON can hold.
+
+            torch.save({"model": model.state_dict(), "data": stream.state_dict()}, path)
+            ...
+            stream = shardfeed.Stream(urls, **the_same_options)
+            stream.load_state_dict(torch.load(path)["data"])
+            for sample in stream: ...          # goes on with exactly the next sample
+
+        At any time, also while an iterator is in the middle, and after an error: it is about what
+        the user has been given so far. Between two epochs it leads to the next one.
+        """
+        if self._closed:
+            raise UsageError("the stream is closed; help: save it before")
+        self._leave_parent()
+        if self._resume is not None:  # loaded, and not used yet
+            return to_dict(self._resume)
+        unit = "batches" if isinstance(self._iterator, BatchIterator) else "samples"
+        if self._iterator is not None:
+            saved = self._iterator.save(unit)
+            if saved is not None:
+                return to_dict(saved)
+            source = self._source
+            if self._goes_on and source is not None and not source.over:
+                # The next epoch goes on where the last one stopped, a whole one.
+                return to_dict(SavedState(source.epoch, source.save(0), None, 1, unit))
+        return to_dict(SavedState(self._next_epoch, None, None, 1, unit))
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        """Makes the next iterator go on where state_dict() was called.
+
+        The URLs and options must be the same, but for threads, memory, time limits and what batches
+        are made of; else the next iter(stream) or batches() raises UsageError, which names what
+        changed. rank, world_size, worker and num_workers may differ with a state of merge_states().
+        """
+        if self._closed:
+            raise UsageError("the stream is closed")
+        self._leave_parent()
+        self._resume = from_dict(state)
+        self._next_epoch = self._resume.epoch
+        iterator, self._iterator = self._iterator, None
+        if iterator is not None:
+            iterator.refuse(
+                UsageError("load_state_dict() was called, which ended this iterator")
+            )
 
     def cancel(self) -> None:
         """Makes the iterator, also one that waits in another thread, raise CancelledError.

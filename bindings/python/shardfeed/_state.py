@@ -1,0 +1,118 @@
+"""Saved states of streams: small dicts that JSON can hold."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from typing import TYPE_CHECKING, NamedTuple
+
+from ._errors import FormatError, UsageError, error_from
+from ._native import ffi, lib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ._native import _CData
+
+_VERSION = 1
+
+
+class SavedState(NamedTuple):
+    """Where a stream stood."""
+
+    epoch: int  # with which it was opened
+    blob: bytes | None  # of the library; None: at the start of that epoch
+    left: int | None  # samples or batches until the end of the epoch in progress, where counted
+    consumers: int  # that this is of, one after another in a merged state
+    samples_or_batches: str  # what `left` counts
+
+
+def to_dict(state: SavedState) -> dict[str, object]:
+    blob = None if state.blob is None else b64encode(state.blob).decode("ascii")
+    return {
+        "shardfeed": _VERSION,
+        "epoch": state.epoch,
+        "state": blob,
+        "left": state.left,
+        "consumers": state.consumers,
+        "of": state.samples_or_batches,
+    }
+
+
+def from_dict(given: Mapping[str, object]) -> SavedState:
+    """The state in a dict that to_dict() made, perhaps stored as JSON meanwhile."""
+    if not isinstance(given, dict) or "shardfeed" not in given:
+        raise FormatError("this is no saved state; help: give what state_dict() gave")
+    if given["shardfeed"] != _VERSION:
+        raise UsageError(
+            f"the state was saved by a version {given['shardfeed']!r} of this format; help: restore "
+            "it with the version of shardfeed that saved it"
+        )
+    try:
+        epoch, text, left = given["epoch"], given["state"], given["left"]
+        consumers, of = given["consumers"], given["of"]
+        blob = None if text is None else b64decode(str(text), validate=True)
+        if (
+            not isinstance(epoch, int)
+            or not isinstance(consumers, int)
+            or not isinstance(of, str)
+            or not (left is None or isinstance(left, int))
+        ):
+            raise TypeError("a value has another type")
+    except (KeyError, TypeError, Base64Error) as error:
+        raise FormatError(
+            f"the saved state is damaged ({error}); help: give what state_dict() gave"
+        ) from None
+    return SavedState(epoch, blob, left, consumers, of)
+
+
+def saved_bytes(state: _CData) -> bytes:
+    """The bytes of a shf_state."""
+    view = ffi.new("shf_bytes *")
+    lib.shf_state_bytes(state, view)
+    return bytes(ffi.buffer(view.data, view.size))
+
+
+def merge_states(states: Iterable[Mapping[str, object]]) -> dict[str, object]:
+    """Makes one state of those of all ranks and workers of a run.
+
+        state = shardfeed.merge_states(state_of_each_rank_and_worker)
+        stream = shardfeed.Stream(urls, lanes=64, rank=rank, world_size=other_number)
+        stream.load_state_dict(state)
+
+    Any number of ranks and workers that divides the option lanes, which must be the same, can go on
+    from it. The order of all samples together does not change.
+    """
+    parts = [from_dict(state) for state in states]
+    if not parts:
+        raise UsageError("no states to merge")
+    first = parts[0]
+    for part in parts:
+        for name, mine, other in (
+            ("epoch", first.epoch, part.epoch),
+            ("what is taken", first.samples_or_batches, part.samples_or_batches),
+            ("counting", first.left is None, part.left is None),
+            ("place", first.blob is None, part.blob is None),
+        ):
+            if mine != other:
+                raise UsageError(
+                    f"the states differ in {name}: {mine!r} and {other!r}; help: merge states that "
+                    "were saved at the same time"
+                )
+    blob = None
+    if first.blob is not None:
+        buffers = [ffi.from_buffer("uint8_t[]", part.blob) for part in parts]
+        array = ffi.new("shf_bytes[]", len(parts))
+        for place, buffer in zip(array, buffers):
+            place.data, place.size = buffer, len(buffer)
+        error = ffi.new("shf_error *")
+        merged = ffi.new("shf_state **")
+        if lib.shf_state_merge(array, len(parts), merged, error):
+            raise error_from(error)
+        try:
+            blob = saved_bytes(merged[0])
+        finally:
+            lib.shf_state_free(merged[0])
+    left = None if first.left is None else sum(part.left or 0 for part in parts)
+    consumers = sum(part.consumers for part in parts)
+    return to_dict(SavedState(first.epoch, blob, left, consumers, first.samples_or_batches))
