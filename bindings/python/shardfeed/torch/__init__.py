@@ -1,10 +1,11 @@
-"""shardfeed for PyTorch: data sets for torch.utils.data.DataLoader.
+"""shardfeed for PyTorch: samples and batches in order, and data sets for DataLoader.
 
-    from shardfeed.torch import Dataset, ZipDataset
+    import shardfeed.torch
 
-    data = Dataset("train-{000000..000099}.tar", transform=to_tensors)    # samples of shards
-    data = ZipDataset("images.zip", load_encoded=True, transform=to_tensor)    # images of a ZIP
-    loader = torch.utils.data.DataLoader(data, batch_size=256, shuffle=True, num_workers=8)
+    data = shardfeed.torch.Stream(urls, transform=to_tensors)    # in workers of a DataLoader
+    data = shardfeed.torch.Dataset(urls, transform=to_tensors)    # samples by number
+    data = shardfeed.torch.ZipDataset("images.zip", load_encoded=True)    # images of a ZIP
+    loader = torch.utils.data.DataLoader(data, batch_size=256, num_workers=8)
 
 The package does not depend on PyTorch: only this module imports it (1.13 or later), and Pillow only
 to decode.
@@ -20,10 +21,11 @@ except ModuleNotFoundError as missing:
     ) from None
 
 from ._dataset import Dataset
+from ._stream import Stream
 from ._zip import ZipDataset, _Labels
 
 # What is pickled is named after this module, wherever it is written down.
-for _public in (Dataset, ZipDataset, _Labels):
+for _public in (Dataset, Stream, ZipDataset, _Labels):
     _public.__module__ = __name__
 
-__all__ = ["Dataset", "ZipDataset"]
+__all__ = ["Dataset", "Stream", "ZipDataset"]
