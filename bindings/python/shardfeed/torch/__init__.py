@@ -30,6 +30,7 @@ except ModuleNotFoundError as missing:
 
 from ._dataset import Dataset
 from ._loader import Loader, loader
+from ._node import node
 from ._stream import Stream
 from ._zip import ZipDataset, _Labels
 
@@ -37,4 +38,4 @@ from ._zip import ZipDataset, _Labels
 for _public in (Dataset, Loader, Stream, ZipDataset, _Labels):
     _public.__module__ = __name__
 
-__all__ = ["Dataset", "Loader", "Stream", "ZipDataset", "loader"]
+__all__ = ["Dataset", "Loader", "Stream", "ZipDataset", "loader", "node"]
