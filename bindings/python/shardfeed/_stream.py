@@ -256,6 +256,28 @@ os.register_at_fork(after_in_child=_refuse_in_child)
 _BATCH_OPTIONS = {"decode", "last", "ragged", "missing", "decode_threads", "max_decoded"}
 
 
+def batches_of_epoch(total: int, consumers: int, texts: Mapping[str, str]) -> int:
+    """How many batches each consumer has of an epoch of `total` samples (epoch_samples)."""
+    size = int(texts["batch"])
+    # The smallest share, so that no rank has a batch more than another.
+    samples = total // consumers * int(texts.get("epochs", "1"))
+    count = samples // size if texts.get("last") == "drop" else -(-samples // size)
+    if count == 0:
+        raise UsageError(
+            f"an epoch of {samples} samples has no batch of {size}; help: raise epoch_samples, "
+            "or lower batch"
+        )
+    return count
+
+
+def described(urls: list[str], options: Mapping[str, str]) -> str:
+    """The first URLs, without secrets, and the options."""
+    shown = [repr(redacted(url)) for url in urls[:3]]
+    if len(urls) > 3:
+        shown.append(f"... {len(urls)} URLs")
+    return " ".join([*shown, *(f"{name}={text}" for name, text in options.items())])
+
+
 # ---- Stream -------------------------------------------------------------------------------------
 
 
@@ -379,7 +401,9 @@ class Stream(Recipe):
         if size == 0:
             raise UsageError("how many samples are a batch? help: batches(256), or Stream(batch=)")
         checked = checked_hooks(hooks, texts)
-        count = self._batches_of_an_epoch(size, texts)
+        consumers = self._number("world_size") * self._number("num_workers")
+        total = self._number("epoch_samples") if self._epochs else 0
+        count = batches_of_epoch(total, consumers, texts) if total else _ENDLESS
         previous = self._iterator
         source = self._begin_epoch(BatchStream, texts)
         left = self._resumed_left("batches", count)
@@ -387,21 +411,6 @@ class Stream(Recipe):
         if previous is not None:
             previous.refuse(UsageError("batches() was called again, which ended this iterator"))
         return self._iterator
-
-    def _batches_of_an_epoch(self, size: int, texts: Mapping[str, str]) -> int:
-        total = self._number("epoch_samples")
-        if total == 0 or self._epochs == 0:
-            return _ENDLESS
-        # The smallest share, so that no rank has a batch more than another.
-        share = total // (self._number("world_size") * self._number("num_workers"))
-        samples = share * self._epochs
-        count = samples // size if texts.get("last") == "drop" else -(-samples // size)
-        if count == 0:
-            raise UsageError(
-                f"an epoch of {samples} samples has no batch of {size}; help: raise epoch_samples, "
-                "or lower batch"
-            )
-        return count
 
     def _begin_epoch(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
         """The open stream that the next epoch comes from."""
@@ -529,8 +538,4 @@ class Stream(Recipe):
         return {**self.__dict__, "_source": None, "_iterator": None}
 
     def __repr__(self) -> str:
-        shown = [repr(redacted(url)) for url in self._urls[:3]]
-        if len(self._urls) > 3:
-            shown.append(f"... {len(self._urls)} URLs")
-        shown += [f"{name}={text}" for name, text in self._options.items()]
-        return f"<shardfeed.Stream {' '.join(shown)}>"
+        return f"<shardfeed.Stream {described(self._urls, self._options)}>"

@@ -1,14 +1,4 @@
-"""shardfeed for PyTorch: data sets for torch.utils.data.DataLoader.
-
-    from shardfeed.torch import Dataset, ZipDataset
-
-    data = Dataset("train-{000000..000099}.tar", transform=to_tensors)    # samples of shards
-    data = ZipDataset("images.zip", load_encoded=True, transform=to_tensor)    # images of a ZIP
-    loader = torch.utils.data.DataLoader(data, batch_size=256, shuffle=True, num_workers=8)
-
-The package does not depend on PyTorch: only this module imports it (1.13 or later), and Pillow only
-to decode.
-"""
+"""Images of a ZIP or tar file by number, for DataLoader."""
 
 from __future__ import annotations
 
@@ -19,79 +9,21 @@ import operator
 from array import array
 from typing import TYPE_CHECKING, Any
 
-try:
-    import torch
-    from torch.utils.data import Dataset as _TorchDataset
-except ModuleNotFoundError as missing:
-    if missing.name != "torch":
-        raise
-    raise ModuleNotFoundError(
-        "shardfeed.torch needs PyTorch; help: pip install torch", name="torch"
-    ) from None
+import torch
+from torch.utils.data import Dataset as _TorchDataset
 
-from ._archive import Archive
-from ._dataset import Dataset as _Samples
-from ._errors import FormatError, NoMemberError, UsageError
-from ._log import log_to_logging
+from .._archive import Archive
+from .._errors import FormatError, NoMemberError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from typing_extensions import SupportsIndex, Unpack
+    from typing_extensions import SupportsIndex
 
-    from ._log import Log
-    from ._native import DatasetOptions
-    from ._sample import Sample
-    from ._urls import URL, URLs
-
-__all__ = ["Dataset", "ZipDataset"]
+    from .._urls import URL
 
 _SUFFIXES = (b".png", b".jpg", b".jpeg", b".webp", b".bmp", b".gif", b".tif", b".tiff", b".ppm")
 _RAW_SUFFIX = b".raw"
-
-
-class Dataset(_TorchDataset[Any]):
-    """The samples of many shards, as a map-style data set: shardfeed.Dataset for DataLoader.
-
-    An item is what `transform` makes of a shardfeed.Sample, whose fields are read-only views; or,
-    without one, a dict with a copy of each field: name -> bytes.
-
-    Use it with any number of workers and any start method of them: a forked worker goes on with
-    the open shards, others open them again. Workers share the table of samples, so their memory
-    does not grow with use. Batches are fetched with one call.
-    """
-
-    def __init__(
-        self,
-        urls: URLs,
-        transform: Callable[[Sample], Any] | None = None,
-        *,
-        log: Log | None = log_to_logging,
-        **options: Unpack[DatasetOptions],
-    ) -> None:
-        self.transform = transform
-        self._samples = _Samples(urls, log=log, **options)
-
-    @property
-    def samples(self) -> _Samples:
-        """The shardfeed.Dataset underneath."""
-        return self._samples
-
-    def __len__(self) -> int:
-        return len(self._samples)
-
-    def __getitem__(self, index: SupportsIndex) -> Any:
-        return self._item(self._samples[operator.index(index)])
-
-    def __getitems__(self, indices: Sequence[SupportsIndex]) -> list[Any]:
-        """Many items with one call, as DataLoader asks for them."""
-        return list(map(self._item, self._samples.get_many(indices)))
-
-    def _item(self, sample: Sample) -> Any:
-        return sample.to_dict() if self.transform is None else self.transform(sample)
-
-    def __repr__(self) -> str:
-        return f"<shardfeed.torch.Dataset {len(self)} items of {self._samples!r}>"
 
 
 class ZipDataset(_TorchDataset[Any]):

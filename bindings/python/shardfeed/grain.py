@@ -1,0 +1,156 @@
+"""shardfeed for grain: streams as an IterDataset whose iterators save and restore their state.
+
+    import shardfeed.grain
+
+    data = shardfeed.grain.Stream(urls, batch=256, decode="jpg:image/rgb8, cls:int", epochs=0,
+                                  rank=jax.process_index(), world_size=jax.process_count())
+    iterator = iter(data.map(to_arrays))
+    state = iterator.get_state()    # and set_state(state) goes on from there
+
+For random access shardfeed.Dataset is a RandomAccessDataSource as it is:
+grain.MapDataset.source(shardfeed.Dataset(urls)).shuffle(seed=1).
+
+The package does not depend on grain: only this module imports it (0.2.10 or later).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+try:
+    import grain
+except ModuleNotFoundError as missing:
+    if missing.name != "grain":
+        raise
+    raise ModuleNotFoundError(
+        "shardfeed.grain needs grain; help: pip install grain", name="grain"
+    ) from None
+
+from ._errors import UsageError
+from ._log import log_to_logging
+from ._options import native_options, option_texts
+from ._stream import Stream as _Samples
+from ._stream import described
+from ._urls import url_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from typing_extensions import Unpack
+
+    from ._hooks import Hook
+    from ._log import Log
+    from ._native import StreamOptions
+    from ._stream import Duration
+    from ._urls import URLs
+
+__all__ = ["Stream"]
+
+
+class Stream(grain.IterDataset[Any]):
+    """The samples of many shards, in order; with the option batch, decoded batches of them.
+
+    An element is a shardfeed.Sample or shardfeed.Batch, or what `transform` makes of it. options,
+    hooks, timeout and log are those of shardfeed.Stream and its batches().
+
+    Every iterator begins at the option epoch, as iterators of grain do; epochs=0 repeats for ever,
+    with a new order in each epoch. mp_prefetch deals the shards out to its workers.
+    """
+
+    def __init__(
+        self,
+        urls: URLs,
+        *,
+        transform: Callable[[Any], Any] | None = None,
+        hooks: Mapping[str, Hook | str] | None = None,
+        timeout: Duration = None,
+        log: Log | None = log_to_logging,
+        **options: Unpack[StreamOptions],
+    ) -> None:
+        super().__init__()
+        self._transform = transform
+        self._urls = url_list(urls)
+        self._hooks = hooks
+        self._timeout = timeout
+        self._log = log
+        self._options = option_texts(options)
+        native_options(self._options)  # refuses what the library would refuse
+
+    def __iter__(self) -> grain.DatasetIterator[Any]:
+        return _Iterator(self)
+
+    def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
+        """Makes this the share of one worker of several, as mp_prefetch asks for."""
+        if "worker" in self._options or "num_workers" in self._options:
+            raise UsageError(
+                "this stream has a worker's share already; help: leave out worker and num_workers, "
+                "or mp_prefetch"
+            )
+        self._options = {
+            **self._options,
+            "worker": str(sl.start or 0),
+            "num_workers": str(sl.step or 1),
+        }
+
+    def _open(self) -> _Samples:
+        texts: Any = self._options
+        return _Samples(self._urls, timeout=self._timeout, log=self._log, **texts)
+
+    def _items(self, samples: _Samples) -> Iterator[Any]:
+        if int(self._options.get("batch", "0")):
+            return samples.batches(hooks=self._hooks)
+        return iter(samples)
+
+    def __repr__(self) -> str:
+        return f"<shardfeed.grain.Stream {described(self._urls, self._options)}>"
+
+
+class _Iterator(grain.DatasetIterator[Any]):
+    """An iterator over a stream of its own."""
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__()
+        self._stream = stream
+        self._samples = stream._open()
+        self._items: Iterator[Any] | None = None
+        self._ended = False
+
+    def __next__(self) -> Any:
+        if self._ended:
+            raise StopIteration
+        if self._items is None:
+            self._items = self._stream._items(self._samples)
+        try:
+            item = next(self._items)
+        except StopIteration:
+            self._ended = True
+            raise
+        transform = self._stream._transform
+        return item if transform is None else transform(item)
+
+    def get_state(self) -> dict[str, Any]:
+        """Where this iterator stands: that of shardfeed.Stream.state_dict(), and "ended".
+
+        Values have the same types at all times, as grain asks for.
+        """
+        state = self._samples.state_dict()
+        return {**state, "state": state["state"] or "", "ended": self._ended}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        if not {"shardfeed", "epoch", "state", "ended"} <= state.keys():
+            raise UsageError("this is no state of a stream; help: give what get_state() gave")
+        self._samples.close()
+        self._samples = self._stream._open()
+        self._items = None
+        self._ended = bool(state["ended"])
+        self._samples.load_state_dict(
+            {
+                "shardfeed": int(state["shardfeed"]),
+                "epoch": int(state["epoch"]),
+                "state": str(state["state"]) or None,
+            }
+        )
+
+    def close(self) -> None:
+        self._samples.close()
+        super().close()

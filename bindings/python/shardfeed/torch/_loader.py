@@ -1,0 +1,187 @@
+"""Batches of tensors without workers: threads of the library read and decode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.data import get_worker_info
+
+from .._column import KEYS, Ragged
+from .._errors import UsageError
+from .._stream import Stream as _Samples
+from ._stream import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self, Unpack
+
+    from .._batch import Batch
+    from .._hooks import Hook
+    from .._native import StreamOptions
+    from .._urls import URLs
+
+
+def loader(
+    urls: URLs | Stream | _Samples,
+    *,
+    device: Any = None,
+    pin_memory: bool | None = None,
+    keys: bool = False,
+    hooks: Mapping[str, Hook | str] | None = None,
+    **options: Unpack[StreamOptions],
+) -> Loader:
+    """Batches of tensors, for training: what DataLoader is for, without its workers.
+
+        batches = shardfeed.torch.loader(
+            "train-{000000..000099}.tar", batch=256, decode="jpg:image/rgb8/resize=64x64, cls:int",
+            shuffle=1000, seed=1, device="cuda",
+        )
+        for batch in batches:
+            loss = model(batch["jpg"], batch["cls"])
+
+    An item is a dict: field -> tensor, where the field has numbers; else what Batch.torch() has.
+    keys=True adds "__key__", the list of keys.
+
+    urls: also a stream, whose options are taken, and those given here beside them.
+
+    device: where tensors are moved. pin_memory: copy them to pinned memory first, from where they
+    are moved while the program goes on; by default where that helps, for a device of CUDA.
+
+    Ranks, epochs and states are those of shardfeed.torch.Stream.
+    """
+    if isinstance(urls, _Samples):
+        urls = Stream(urls.urls, timeout=urls._timeout, log=urls._log, **_keywords(urls.options))
+    if isinstance(urls, Stream):
+        stream = urls._with(hooks, options)
+    else:
+        stream = Stream(urls, hooks=hooks, **options)
+    return Loader(stream, device=device, pin_memory=pin_memory, keys=keys)
+
+
+def _keywords(texts: dict[str, str]) -> Any:
+    return texts
+
+
+class Loader:
+    """Batches of tensors of a stream, on a device. Made by shardfeed.torch.loader().
+
+    Every iter() is the next epoch. There is one active iterator: iter() ends the last one.
+
+    In Lightning, give epoch_samples: of a loader without a length it takes a batch more than it
+    has used, which a state that it saves then takes for used.
+    """
+
+    def __init__(
+        self, stream: Stream, *, device: Any = None, pin_memory: bool | None = None, keys: bool
+    ) -> None:
+        if not stream._number("batch"):
+            raise UsageError("how many samples are a batch? help: loader(urls, batch=256)")
+        if stream.transform is not None:
+            raise UsageError(
+                "a loader makes tensors of batches itself; help: leave out the stream's transform, "
+                "and call it with what the loader gives"
+            )
+        self._stream = stream
+        self._keys = keys
+        self._device = None if device is None else torch.device(device)
+        if pin_memory is None:
+            pin_memory = self._device is not None and self._device.type == "cuda"
+        self._pins = pin_memory
+        self._resumed = False  # whether the next iter() goes on in an epoch that has begun
+
+    @property
+    def stream(self) -> Stream:
+        """The stream that batches are taken from."""
+        return self._stream
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if get_worker_info() is not None:
+            raise UsageError(
+                "a loader is used as it is, and not in a DataLoader; help: give shardfeed.torch."
+                "Stream(urls, batch=...) to DataLoader(..., batch_size=None)"
+            )
+        resumed, self._resumed = self._resumed, False
+        return _Tensors(self, resumed)
+
+    def _tensors(self, batch: Batch) -> dict[str, Any]:
+        if self._pins:
+            batch = batch.pin_memory()
+        tensors = {name: self._moved(value) for name, value in batch.torch().items()}
+        if self._keys:
+            tensors[KEYS] = batch.sample_keys
+        return tensors
+
+    def _moved(self, value: Any) -> Any:
+        if self._device is None:
+            return value
+        if isinstance(value, Ragged):
+            parts = value.values, value.offsets, value.shapes
+            return Ragged(*(None if part is None else self._moved(part) for part in parts))
+        if isinstance(value, torch.Tensor):
+            return value.to(self._device, non_blocking=self._pins)
+        return value
+
+    def __len__(self) -> int:
+        """The batches of an epoch: known with epoch_samples, else TypeError."""
+        return len(self._stream)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next epoch this one. The one that runs goes on."""
+        self._stream.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader stands after the batches handed out so far: see Stream.state_dict()."""
+        return self._stream.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Makes the next iter() go on with the batch after those handed out before `state`.
+
+        After the last batch of an epoch that is the first one of the next epoch: who knows the
+        length, as Lightning does, takes no more than that, and so does not ask for the end.
+        """
+        self._stream.load_state_dict(state)
+        self._resumed = True
+
+    def close(self) -> None:
+        """Stops reading and frees what was read ahead. Batches stay valid."""
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<shardfeed.torch.Loader device={self._device} of {self._stream!r}>"
+
+
+class _Tensors:
+    """The tensors of one epoch. An exception does not end it, as with iterators of streams."""
+
+    def __init__(self, loader: Loader, resumed: bool) -> None:
+        self._loader = loader
+        self._resumed = resumed  # and nothing was taken yet
+        self._batches = iter(loader.stream)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        batch = next(self._batches, None)
+        if batch is None and self._resumed:
+            self._resumed = False
+            self._batches = iter(self._loader.stream)
+            batch = next(self._batches, None)
+        if batch is None:
+            raise StopIteration
+        self._resumed = False
+        return self._loader._tensors(batch)

@@ -1,0 +1,341 @@
+"""Samples or batches of many shards in order, for DataLoader and whatever else iterates."""
+
+from __future__ import annotations
+
+import os
+from multiprocessing.context import get_spawning_popen
+from typing import TYPE_CHECKING, Any
+
+import torch.distributed
+from torch.utils.data import IterableDataset, get_worker_info
+
+from .._column import KEYS
+from .._errors import UsageError
+from .._log import log_to_logging
+from .._options import native_options, option_default, option_texts
+from .._stream import Stream as _Samples
+from .._stream import batches_of_epoch, described
+from .._urls import url_list
+from ._epochs import NO_LOADER, Epochs
+from ._ranks import Ranks, Share, ranks_of, share_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from typing_extensions import Unpack
+
+    from .._hooks import Hook
+    from .._log import Log
+    from .._native import StreamOptions
+    from .._sample import Sample
+    from .._stream import Duration
+    from .._urls import URLs
+
+
+# What a state has beside that of shardfeed.Stream.
+_OWN = {"at", "ended"}
+
+
+class Stream(IterableDataset[Any]):
+    """The samples of many shards, in order, each process and worker reading its share.
+
+        data = Stream("train-{000000..000099}.tar", transform=to_tensors, shuffle=1000, seed=1)
+        loader = DataLoader(data, batch_size=256, num_workers=4)
+
+        data = Stream(urls, batch=256, decode="jpg:image/rgb8/resize=64x64, cls:int")
+        loader = DataLoader(data, batch_size=None, num_workers=4)    # items are batches already
+
+    An item is what `transform` makes of a shardfeed.Sample, whose fields are read-only views; or,
+    without one, a dict with a copy of each field, and the key as "__key__". With the option batch,
+    what it makes of a shardfeed.Batch, or the batch itself. options, hooks, timeout and log are
+    those of shardfeed.Stream and its batches().
+
+    Shares: rank and world_size come from the arguments (rank=0, world_size=1: every process reads
+    all); else from torch.distributed, when there is a process group; else from RANK and WORLD_SIZE,
+    or SLURM_PROCID and SLURM_NTASKS, of the environment. UsageError where these contradict one
+    another, and where there are several processes but nothing says which this is. Workers are those
+    of the DataLoader, whose number must be num_workers if that is given, unless worker is given
+    too. With epoch_samples all consumers have the same number of batches.
+
+    Every iter() is the next epoch, also in workers, of any start method, persistent or not. An
+    epoch begins with its first item. set_epoch() says which is next.
+
+    state_dict() may be called at any time, where the items are taken: in this process, or in each
+    worker, as torchdata's StatefulDataLoader does.
+    """
+
+    def __init__(
+        self,
+        urls: URLs,
+        *,
+        transform: Callable[[Any], Any] | None = None,
+        hooks: Mapping[str, Hook | str] | None = None,
+        timeout: Duration = None,
+        log: Log | None = log_to_logging,
+        **options: Unpack[StreamOptions],
+    ) -> None:
+        self.transform = transform
+        self._urls = url_list(urls)
+        self._hooks = hooks
+        self._timeout = timeout
+        self._log = log
+        self._options = option_texts(options)
+        native_options(self._options)  # refuses bad values before the next lines use them
+        self._epochs = Epochs(self._number("epoch"))
+        # How far the number of the epoch goes with each iter(), and whether a new one goes on
+        # where the last one stopped.
+        self._step = max(self._number("epochs"), 1)
+        self._goes_on = self._number("epochs") == 0 or self._number("epoch_samples") > 0
+        self._sent: Ranks | None = None  # with a copy for a worker that cannot see them itself
+        self._ranks: Ranks | None = None  # of the last iter()
+        self._pid = os.getpid()
+        self._samples: _Samples | None = None  # what this process reads,
+        self._stands: tuple[Share, int] | None = None  # for whom, and which epoch comes next
+        self._loaded: dict[str, Any] | None = None  # for the next epoch,
+        self._loaded_at: int | None = None  # which is this beginning, if the main process loaded
+        self._epoch: _Epoch | None = None  # what iter() gave last
+
+    def _number(self, option: str) -> int:
+        return int(self._options.get(option) or option_default(option))
+
+    def _with(self, hooks: Mapping[str, Hook | str] | None, options: StreamOptions) -> Stream:
+        """Another stream of the same shards, with these options beside those of this one."""
+        both: Any = {**self._options, **options}
+        return Stream(
+            self._urls,
+            transform=self.transform,
+            hooks=self._hooks if hooks is None else hooks,
+            timeout=self._timeout,
+            log=self._log,
+            **both,
+        )
+
+    @property
+    def samples(self) -> _Samples | None:
+        """The shardfeed.Stream underneath, in the process that takes items, once it took one."""
+        return self._samples
+
+    # ---- Epochs ----
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._pid != os.getpid():  # a forked child, to which nothing open belongs
+            self._pid = os.getpid()
+            self._samples = self._stands = None
+        self._epoch = _Epoch(self, self._find_ranks())
+        if get_worker_info() is not None:
+            # Workers begin together, and not when they happen to be asked for an item.
+            self._epoch.begin()
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next epoch this one, for all workers too. The one that runs goes on.
+
+        A state that was loaded holds on if it goes on in this epoch; else it is forgotten.
+        """
+        native_options({"epoch": str(epoch)})  # refuses what the library would refuse
+        if self._loaded is not None and epoch != self._epoch_after(self._loaded):
+            self._loaded = None
+        self._epochs.set(epoch)
+
+    def __len__(self) -> int:
+        """The items of an epoch, of one process: known with epoch_samples, else TypeError.
+
+        For a DataLoader with workers, give num_workers here too. Without, it is the same number if
+        epoch_samples can be divided by all consumers (and batch).
+        """
+        total = self._number("epoch_samples")
+        epochs, workers = self._number("epochs"), self._number("num_workers")
+        if total == 0 or epochs == 0:
+            raise TypeError(
+                "the length of this stream is not known; help: give epoch_samples, which says how "
+                "many samples are an epoch"
+            )
+        ranks = self._find_ranks()
+        consumers = ranks.world_size * workers
+        if self._number("batch"):
+            return workers * batches_of_epoch(total, consumers, self._options)
+        first = ranks.rank * workers
+        return epochs * sum(
+            total // consumers + (consumer < total % consumers)
+            for consumer in range(first, first + workers)
+        )
+
+    def _find_ranks(self) -> Ranks:
+        ranks = self._sent or ranks_of(self._options)
+        if self._ranks is not None and self._ranks[:2] != ranks[:2]:
+            raise UsageError(
+                f"{ranks}, but this stream was used as rank {self._ranks.rank} of "
+                f"{self._ranks.world_size} before; help: make the stream after the process group, "
+                "or give rank= and world_size="
+            )
+        self._ranks = ranks
+        return ranks
+
+    def _begin(self, ranks: Ranks) -> tuple[int, Iterator[Any] | None]:
+        """The number of the epoch that begins, and its samples or batches; None: it is over."""
+        share, info = share_of(ranks, self._options), get_worker_info()
+        key = NO_LOADER if info is None else info.seed - info.id
+        loaded, resumed, is_over = self._loaded, None, False
+        if loaded is not None and (info is None or self._loaded_at is None):
+            resumed = self._epoch_after(loaded)
+            if info is not None and loaded["ended"]:
+                # Other workers have more of that epoch. This one has not, and goes on after it.
+                resumed, is_over = loaded["at"], True
+        epoch, begun = self._epochs.begin(share.worker, key, self._step, resumed)
+        if resumed is None and begun != self._loaded_at:
+            loaded = None  # the main process loaded it, for an epoch that is gone
+        try:
+            if is_over:
+                self._stand(share, epoch + self._step, loaded)
+                self._end()
+            elif loaded is not None or self._stands != (share, epoch):
+                self._stand(share, epoch, loaded or self._epochs.kept(share, epoch))
+            assert self._samples is not None
+            items: Iterator[Any] | None = None
+            if not is_over:
+                batches = self._number("batch") > 0
+                items = self._samples.batches(hooks=self._hooks) if batches else iter(self._samples)
+        except Exception:
+            if info is None:
+                self._epochs.set(epoch)  # which has not begun
+            raise
+        self._loaded = None
+        self._stands = share, epoch + self._step
+        return epoch, items
+
+    def _stand(self, share: Share, epoch: int, state: Mapping[str, Any] | None) -> None:
+        """Makes this epoch, or what is left of it, the next one of the stream underneath."""
+        if self._samples is not None:
+            self._samples.close()
+        own: Any = {name: str(value) for name, value in share._asdict().items()}
+        self._samples = _Samples(
+            self._urls,
+            timeout=self._timeout,
+            log=self._log,
+            **{**self._options, **own, "epoch": str(epoch)},
+        )
+        if state is not None and state["state"] is not None:
+            self._samples.load_state_dict({name: state[name] for name in state.keys() - _OWN})
+        self._stands = share, epoch
+
+    def _end(self) -> None:
+        """Tells workers to come where this one stopped. Those that begin a pass need no telling."""
+        if self._goes_on and get_worker_info() is not None:
+            assert self._samples is not None
+            assert self._stands is not None
+            self._epochs.keep(*self._stands, self._samples.state_dict())
+
+    # ---- State ----
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this stream stands: a small dict, which JSON can hold, without secrets of URLs.
+
+        It is that of shardfeed.Stream.state_dict(), valid for the items handed out so far, with
+        "at": the number of the epoch, and "ended": whether that is at its end.
+        """
+        if get_worker_info() is None and self._epochs.by_loader:
+            raise UsageError(
+                "workers of a DataLoader read this stream, and only they know where it stands; "
+                "help: use torchdata's StatefulDataLoader, or shardfeed.torch.loader()"
+            )
+        if self._loaded is not None:
+            return dict(self._loaded)
+        if self._epoch is None or not (self._epoch.begun or (self._goes_on and self._samples)):
+            following = self._epochs.following
+            return {**_before(following), "at": following, "ended": False}
+        epoch, is_over = self._epoch.begin()
+        if is_over and not self._goes_on:
+            return {**_before(self._epochs.following), "at": epoch, "ended": True}
+        assert self._samples is not None
+        return {**self._samples.state_dict(), "at": epoch, "ended": is_over}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Makes the next iter() go on where `state` was taken.
+
+        The state of an epoch at its end leads to the next epoch; in a worker to the end first,
+        because other workers may have more of that epoch.
+        """
+        if state.get("shardfeed") != 1 or not {"epoch", "state"} <= state.keys():
+            raise UsageError("this is no state of a stream; help: give what state_dict() gave")
+        self._epoch = None
+        self._loaded, self._loaded_at = {"at": state["epoch"], "ended": False, **state}, None
+        if get_worker_info() is None:
+            self._epochs.set(self._epoch_after(self._loaded))
+            self._loaded_at = self._epochs.begun + 1
+            if state["state"] is None:
+                self._loaded = None  # the number of the epoch says all, to any number of workers
+
+    def _epoch_after(self, state: Mapping[str, Any]) -> int:
+        """The epoch that goes on, or begins, where a state was saved."""
+        return int(state["at"]) + (self._step if state["ended"] else 0)
+
+    def close(self) -> None:
+        """Stops reading and frees what was read ahead. iter() opens the shards again."""
+        if self._samples is not None:
+            self._samples.close()
+        self._samples = self._stands = self._epoch = None
+
+    # ---- Copies ----
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**self.__dict__, "_samples": None, "_stands": None, "_epoch": None, "_ranks": None}
+        if get_spawning_popen() is not None:
+            # A process that is started anew has no process group to ask.
+            state["_sent"] = self._find_ranks()
+        return state
+
+    def __repr__(self) -> str:
+        return f"<shardfeed.torch.Stream {described(self._urls, self._options)}>"
+
+
+class _Epoch:
+    """One epoch of a stream, which begins when its first item or its state is asked for."""
+
+    def __init__(self, stream: Stream, ranks: Ranks) -> None:
+        self._stream = stream
+        self._ranks = ranks
+        # Nothing says that there are other processes, but they may come to know one another.
+        self._is_alone = not ranks.source and torch.distributed.is_available()
+        self._transform = stream.transform
+        if self._transform is None and not stream._number("batch"):
+            self._transform = _copied
+        self._number: int | None = None
+        self._items: Iterator[Any] | None = None  # None when the epoch is over
+
+    @property
+    def begun(self) -> bool:
+        return self._number is not None
+
+    def begin(self) -> tuple[int, bool]:
+        """The number of the epoch, and whether it is over. Begins it if it has not begun."""
+        if self._number is None:
+            self._number, self._items = self._stream._begin(self._ranks)
+        return self._number, self._items is None
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._is_alone and torch.distributed.is_initialized():
+            self._stream._find_ranks()
+        if self._number is None:
+            self.begin()
+        if self._items is None:
+            raise StopIteration
+        try:
+            item = next(self._items)
+        except StopIteration:
+            self._items = None
+            self._stream._end()
+            raise
+        return item if self._transform is None else self._transform(item)
+
+
+def _before(epoch: int) -> dict[str, Any]:
+    """The state of a stream before an epoch that begins a pass."""
+    return {"shardfeed": 1, "epoch": epoch, "state": None}
+
+
+def _copied(sample: Sample) -> dict[str, Any]:
+    # DataLoader would make lists of numbers of the views that a sample consists of.
+    return {KEYS: sample.key, **sample.to_dict()}

@@ -1,0 +1,160 @@
+"""Streams and data sets in grain. Skipped without grain."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+import shardfeed
+
+grain = pytest.importorskip("grain")
+streams = pytest.importorskip("shardfeed.grain")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning"),
+]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def flags():
+    """What grain reads its settings from, as absl.app.run() would leave it."""
+    from absl import flags
+
+    flags.FLAGS(["pytest"])
+
+
+def number(sample: shardfeed.Sample) -> int:
+    return int(bytes(sample["txt"]).rstrip(b"."))
+
+
+def classes(batch: shardfeed.Batch) -> list[int]:
+    return batch["cls"].tolist()
+
+
+# ---- Random access ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_dataset_is_a_random_access_data_source(shards, workers):
+    from grain.python import RandomAccessDataSource
+
+    source = shardfeed.Dataset(shards(3, 10), index="memory")
+    assert isinstance(source, RandomAccessDataSource)
+    sampler = grain.samplers.IndexSampler(
+        num_records=len(source),
+        shard_options=grain.sharding.NoSharding(),
+        shuffle=True,
+        num_epochs=1,
+        seed=4,
+    )
+
+    def loader():
+        return grain.DataLoader(
+            data_source=source,
+            sampler=sampler,
+            operations=[Number()],
+            worker_count=workers,
+        )
+
+    seen = list(loader())
+    assert sorted(seen) == list(range(30))
+    assert seen != sorted(seen)
+    first, second = iter(loader()), iter(loader())
+    assert [next(first) for _ in range(11)] == seen[:11]
+    second.set_state(first.get_state())
+    assert list(second) == seen[11:]
+
+
+class Number(grain.transforms.Map):
+    def map(self, sample: shardfeed.Sample) -> int:
+        return number(sample)
+
+
+def test_dataset_as_the_source_of_a_map_dataset(shards):
+    source = shardfeed.Dataset(shards(3, 10), index="memory")
+    data = grain.MapDataset.source(source).shuffle(seed=3).map(number)
+    assert len(data) == 30
+    assert sorted(data) == list(range(30))
+    iterator = iter(data.to_iter_dataset())
+    assert sorted(iterator) == list(range(30))
+
+
+# ---- Streams ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"epochs": 3}, {"epoch_samples": 12}], ids=str)
+def test_state_at_every_element(shards, options):
+    from grain.experimental import assert_equal_output_after_checkpoint
+
+    url = shards(3, 7)
+    samples = streams.Stream(url, transform=number, shuffle=5, seed=2, **options)
+    assert_equal_output_after_checkpoint(samples)
+    batches = streams.Stream(url, transform=classes, batch=4, shuffle=5, seed=2, **options)
+    assert_equal_output_after_checkpoint(batches)
+
+
+def test_iterators_begin_alike_and_end(shards):
+    data = streams.Stream(shards(3, 7), transform=number, shuffle=5, seed=2)
+    assert isinstance(data, grain.IterDataset)
+    iterator = iter(data)
+    assert isinstance(iterator, grain.DatasetIterator)
+    whole = list(iterator)
+    assert sorted(whole) == list(range(21))
+    assert list(data) == whole
+    state = iterator.get_state()
+    assert next(iterator, "over") == "over"
+    assert iterator.get_state() == state
+    again = iter(data)
+    again.set_state(state)
+    assert list(again) == []
+    again.set_state(iter(data).get_state())  # back to the beginning
+    assert list(again) == whole
+    again.close()
+    with pytest.raises(shardfeed.UsageError, match="no state of a stream"):
+        iterator.set_state({"next": 3})
+    with pytest.raises(TypeError, match="shuffle"):
+        streams.Stream(shards(1, 1), shufle=3)
+
+
+def test_transformations_after_it(shards):
+    endless = streams.Stream(shards(3, 7), transform=number, shuffle_shards=True, seed=1, epochs=0)
+    data = endless.map(float).batch(4)
+    iterator = iter(data)
+    seen = [next(iterator).tolist() for _ in range(30)]
+    first = iter(data)
+    for _ in range(13):
+        next(first)
+    second = iter(data)
+    second.set_state(json.loads(json.dumps(first.get_state())))
+    assert [next(second).tolist() for _ in range(17)] == seen[13:]
+    assert [next(first).tolist() for _ in range(17)] == seen[13:]
+
+
+def test_processes_of_grain(shards):
+    stream = streams.Stream(shards(4, 5), transform=number)
+    data = stream.mp_prefetch(grain.MultiprocessingOptions(num_workers=2))
+    iterator = iter(data)
+    seen = list(itertools.islice(iterator, 7))
+    state = iterator.get_state()
+    seen += iterator
+    assert sorted(seen) == list(range(20))
+    again = iter(data)
+    again.set_state(state)
+    assert list(again) == seen[7:]
+    for each in (iterator, again):
+        each.close()
+
+
+def test_shares(shards):
+    url = shards(4, 5)
+    parts = [
+        list(streams.Stream(url, transform=number, rank=rank, world_size=2)) for rank in range(2)
+    ]
+    assert sorted(itertools.chain(*parts)) == list(range(20))
+    assert len(parts[0]) == 10
+    given = streams.Stream(url, worker=1, num_workers=2)
+    with pytest.raises(shardfeed.UsageError, match="worker's share already"):
+        given.set_slice(slice(0, None, 2))
