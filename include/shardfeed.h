@@ -703,6 +703,7 @@ void shf_dataset_close(shf_dataset *dataset);
 uint64_t shf_dataset_count(const shf_dataset *dataset);
 
 /* Reads sample `number`. Its epoch and lane (shf_sample_position) are 0.
+ * With the option "fields" it has those of them that the shard has, perhaps none.
  * Owns: *out is owned, release with shf_sample_unref.
  * Errors: USAGE (no such number); what a damaged shard can have; CHANGED and TRUNCATED when the
  * file is not the one that was opened; LIMIT; IO; NOMEM. Since: 0.1 */

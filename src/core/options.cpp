@@ -67,7 +67,7 @@ constexpr Row rows[] = {
      "number of this worker in its process"},
     {"num_workers", Type::count, "1", "1..65536", "stream", &O::num_workers,
      "workers of each process"},
-    {"fields", Type::text, "", "FIELD,FIELD,...", "stream", &O::fields,
+    {"fields", Type::text, "", "FIELD,FIELD,...", "stream dataset", &O::fields,
      "keep these fields; members of others are not looked at, even where they are damaged or there "
      "twice; a stream leaves out samples that have none of them; empty: all",
      true},

@@ -22,8 +22,9 @@ constexpr uint64_t usually_kept = 64 << 20;
 
 Dataset::Dataset(std::span<const char* const> urls, const Options& options)
     : options_(options),
+      fields_(options.fields),
       memory_(Recycler::make(std::min(options.memory / 4, usually_kept), options.memory)),
-      context_{options_, cancel_, budget_, scratches_, *memory_},
+      context_{options_, fields_, cancel_, budget_, scratches_, *memory_},
       urls_(urls, options_),
       first_{0} {
     if (urls_.size() == 0) throw Error(SHF_E_USAGE, "no shards", "give at least one URL");

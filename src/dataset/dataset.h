@@ -6,6 +6,7 @@
 #include "dataset/name_table.h"
 #include "decode/batch.h"
 #include "io/urls.h"
+#include "sample/sample_filter.h"
 
 #include <atomic>
 #include <cstdint>
@@ -51,6 +52,7 @@ class Dataset final : private Names {
     [[nodiscard]] const NameTable& keys() const;
 
     const Options options_;
+    const FieldFilter fields_;
     const Cancel cancel_;  // nobody asks for it
     FileBudget budget_;
     mutable ScratchPool scratches_;

@@ -15,6 +15,7 @@
 
 namespace shf {
 
+class FieldFilter;
 class ShardIndex;
 
 // Does not change once it is made: any number of threads, and forked children too.
@@ -23,12 +24,13 @@ class DatasetShard {
     virtual ~DatasetShard() = default;
     [[nodiscard]] virtual size_t samples() const = 0;
     [[nodiscard]] virtual std::string_view key(size_t sample) const = 0;
-    // Where a sample starts in the file, and its payload in bytes.
+    // Where a sample starts in the file, and the payload of its wanted fields in bytes.
     [[nodiscard]] virtual uint64_t offset(size_t sample) const = 0;
     [[nodiscard]] virtual uint64_t bytes(size_t sample) const = 0;
-    // Reads samples; `samples` ascends. out[i] becomes samples[i], with a reference for the caller.
-    // Small ones share a block; one that is kept holds at most 64 KiB and 8 times its own size.
-    // Throws Error with member and offset; then there are none.
+    // Reads the wanted fields of samples, perhaps none; `samples` ascends. out[i] becomes
+    // samples[i], with a reference for the caller. Small ones share a block; one that is kept holds
+    // at most 64 KiB and 8 times its own size. Throws Error with member and offset; then there are
+    // none.
     void read(std::span<const size_t> samples, std::span<Sample*> out) const;
     // The same for one: a block with it alone.
     [[nodiscard]] BlockRef read(size_t sample) const {
@@ -54,6 +56,7 @@ class DatasetShard {
 // What the shards of one dataset share; outlives them.
 struct DatasetContext {
     const Options& options;
+    const FieldFilter& fields;
     const Cancel& cancel;
     FileBudget& budget;
     ScratchPool& scratches;

@@ -1,5 +1,6 @@
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
+#include "dataset/wanted_fields.h"
 #include "format/tar_listing.h"
 #include "index/shard_index.h"
 #include "sample/name.h"
@@ -34,6 +35,7 @@ class TarShard final : public DatasetShard {
           origin_(std::make_shared<Origin>(
               Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0})),
           index_(std::move(index)),
+          wanted_(context.fields, index_->schemas()),
           file_(url, std::move(source), context.options, context.cancel, context.budget) {}
 
     [[nodiscard]] size_t samples() const override { return index_->samples(); }
@@ -41,8 +43,8 @@ class TarShard final : public DatasetShard {
     [[nodiscard]] uint64_t offset(size_t sample) const override { return index_->header(sample); }
     [[nodiscard]] uint64_t bytes(size_t sample) const override {
         uint64_t sum = 0;  // of members that lie one after another in the shard: no overflow
-        for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i)
-            sum += index_->size(i);
+        const size_t first = index_->first_member(sample);
+        for (const uint32_t number : choice(sample).numbers) sum += index_->size(first + number);
         return sum;
     }
 
@@ -57,16 +59,14 @@ class TarShard final : public DatasetShard {
 
     [[nodiscard]] const ShardFile& file() const override { return file_; }
     void prefetch(size_t sample) const override { index_->prefetch(sample); }
-    [[nodiscard]] uint64_t room(size_t sample) const override {
-        const size_t begin = index_->first_member(sample), end = index_->first_member(sample + 1);
-        const uint64_t tables = index_->key(sample).size() + longest_gap_between;
-        if (begin == end) return tables;
-        return index_->offset(end - 1) + index_->size(end - 1) - index_->header(sample) + tables;
-    }
+    [[nodiscard]] uint64_t room(size_t sample) const override;
     [[nodiscard]] bool has_checksums() const override { return false; }
     [[nodiscard]] BlockRef read_block(std::span<const size_t> samples,
                                       Source& source) const override;
 
+    [[nodiscard]] const WantedFields::Choice& choice(size_t sample) const {
+        return wanted_[index_->schema_number(sample)];
+    }
     void check_limits(size_t sample) const;
     Pieces pieces_of(std::span<const size_t> samples, uint64_t& total,
                      std::pmr::memory_resource& memory) const;
@@ -81,15 +81,32 @@ class TarShard final : public DatasetShard {
     const DatasetContext& context_;
     const std::shared_ptr<const Origin> origin_;
     const std::shared_ptr<const ShardIndex> index_;
+    const WantedFields wanted_;
     const ShardFile file_;
 };
+
+// Its wanted fields, their headers, and what is read along between them; the tables.
+uint64_t TarShard::room(size_t sample) const {
+    uint64_t sum = index_->key(sample).size() + longest_gap_between;
+    uint64_t end = 0;
+    const size_t first = index_->first_member(sample);
+    for (const uint32_t number : choice(sample).numbers) {
+        const size_t i = first + number;
+        const uint64_t start = index_->offset(i) - header_size;
+        // A piece of its own starts at a multiple of `alignment`.
+        if (end > 0) sum += start - end <= longest_gap ? start - end : alignment;
+        end = index_->offset(i) + index_->size(i);
+        sum += end - start;
+    }
+    return sum;
+}
 
 BlockRef TarShard::read_block(std::span<const size_t> samples, Source& source) const {
     size_t members = 0;
     uint64_t payload = 0;
     for (const size_t sample : samples) {
         check_limits(sample);
-        members += index_->first_member(sample + 1) - index_->first_member(sample);
+        members += choice(sample).numbers.size();
         payload += bytes(sample);
         index_->prefetch_key(sample);  // for the time after the read
     }
@@ -107,7 +124,7 @@ BlockRef TarShard::read_block(std::span<const size_t> samples, Source& source) c
     std::pmr::vector<PlacedSample> placed(&memory);
     placed.reserve(samples.size());
     for (const size_t sample : samples)
-        placed.push_back({index_->key(sample), index_->header(sample), index_->schema(sample)});
+        placed.push_back({index_->key(sample), index_->header(sample), choice(sample).schema});
     return make_block(placed, fields, origin_, std::move(storage));
 }
 
@@ -117,7 +134,8 @@ TarShard::Pieces TarShard::pieces_of(std::span<const size_t> samples, uint64_t& 
     Pieces pieces(&memory);
     for (const size_t sample : samples) {
         uint64_t gap = longest_gap_between;
-        for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
+        for (const uint32_t number : choice(sample).numbers) {
+            const size_t i = index_->first_member(sample) + number;
             const uint64_t start = index_->offset(i) - header_size;
             const uint64_t end = index_->offset(i) + index_->size(i);
             if (!pieces.empty() && start - (pieces.back().offset + pieces.back().size) <= gap) {
@@ -147,7 +165,8 @@ StorageRef TarShard::read_pieces(std::span<const size_t> samples, std::span<cons
     auto piece = pieces.begin();
     for (const size_t sample : samples) {
         bool all_plain = true;
-        for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
+        for (const uint32_t number : choice(sample).numbers) {
+            const size_t i = index_->first_member(sample) + number;
             if (index_->offset(i) > piece->offset + piece->size) ++piece;
             const auto at = static_cast<size_t>(piece->at + (index_->offset(i) - piece->offset));
             all_plain = all_plain && plain(i, sample, storage->data + at - header_size);
@@ -164,7 +183,8 @@ StorageRef TarShard::read_fields(size_t sample, Source& source, Fields& fields) 
     std::array<uint8_t, header_size> header;
     size_t at = 0;
     bool all_plain = true;
-    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
+    for (const uint32_t number : choice(sample).numbers) {
+        const size_t i = index_->first_member(sample) + number;
         const auto size = static_cast<size_t>(index_->size(i));
         read_part(sample, index_->offset(i) - header_size, header, source);
         read_part(sample, index_->offset(i), {storage->data + at, size}, source);
@@ -195,8 +215,9 @@ void TarShard::check_limits(size_t sample) const {
     limit("max_sample", options.max_sample, size, "a sample");
     limit("memory", options.memory, size, "a sample");
     if (size > options.max_member)
-        for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i)
-            limit("max_member", options.max_member, index_->size(i), "a member");
+        for (const uint32_t number : choice(sample).numbers)
+            limit("max_member", options.max_member,
+                  index_->size(index_->first_member(sample) + number), "a member");
 }
 
 // An index says where bytes lie, never what they are: the header before them does.
@@ -217,17 +238,18 @@ void TarShard::walk(size_t sample, Source& source) const {
     const uint64_t base = index_->header(sample);
     TarListing listing(source, options, context_.cancel, stats, base);
     Member member;
-    for (size_t i = index_->first_member(sample); i < index_->first_member(sample + 1);) {
+    const auto& numbers = choice(sample).numbers;
+    for (auto next = numbers.begin(); next != numbers.end();) {
+        const size_t i = index_->first_member(sample) + *next;
         if (!listing.next(member) || base + member.data_offset > index_->offset(i))
             throw lie(sample);
         if (base + member.data_offset == index_->offset(i)) {
             const MemberName name = split_name(member.name);
             if (member.kind != MemberKind::file || member.size != index_->size(i) ||
                 !name.has_key || name.key != index_->key(sample) ||
-                !same_lowered(name.field,
-                              index_->schema(sample)->name(i - index_->first_member(sample))))
+                !same_lowered(name.field, index_->schema(sample)->name(*next)))
                 throw lie(sample);
-            ++i;
+            ++next;
         }
         listing.skip(member);
     }

@@ -1,5 +1,6 @@
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
+#include "dataset/wanted_fields.h"
 #include "format/zip_entry.h"
 #include "sample/name.h"
 #include "sample/zip_groups.h"
@@ -25,6 +26,7 @@ class ZipShard final : public DatasetShard {
               Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0})),
           directory_(*source, context.options),
           groups_(directory_, context.options),
+          wanted_(context.fields, groups_.schemas()),
           is_checked_(std::make_unique<std::atomic<bool>[]>(groups_.size())),
           file_(url, std::move(source), context.options, context.cancel, context.budget) {
         // Around the samples is checked when they are read. Where the directory has another order
@@ -45,8 +47,8 @@ class ZipShard final : public DatasetShard {
     }
     [[nodiscard]] uint64_t bytes(size_t sample) const override {
         uint64_t sum = 0;
-        for (const uint32_t entry : groups_[sample])
-            if (__builtin_add_overflow(sum, directory_.entry(entry).size, &sum))
+        for (const uint32_t number : choice(sample).numbers)
+            if (__builtin_add_overflow(sum, directory_.entry(groups_[sample][number]).size, &sum))
                 return std::numeric_limits<uint64_t>::max();
         return sum;
     }
@@ -57,7 +59,8 @@ class ZipShard final : public DatasetShard {
     [[nodiscard]] const ShardFile& file() const override { return file_; }
     [[nodiscard]] uint64_t room(size_t sample) const override {
         const uint64_t size = bytes(sample);
-        const uint64_t tables = key(sample).size() + alignment * (1 + groups_[sample].size());
+        const uint64_t tables =
+            key(sample).size() + alignment * (1 + choice(sample).numbers.size());
         return size > std::numeric_limits<uint64_t>::max() - tables ? size : size + tables;
     }
     [[nodiscard]] bool has_checksums() const override { return true; }
@@ -73,9 +76,10 @@ class ZipShard final : public DatasetShard {
         for (const size_t sample : samples) {
             check_limits(sample);
             check_around(sample, reader);
-            placed.push_back({key(sample), offset(sample), groups_.schema(sample)});
-            for (const uint32_t entry : groups_[sample]) {
-                const auto size = static_cast<size_t>(directory_.entry(entry).size);
+            placed.push_back({key(sample), offset(sample), choice(sample).schema});
+            for (const uint32_t number : choice(sample).numbers) {
+                const auto size =
+                    static_cast<size_t>(directory_.entry(groups_[sample][number]).size);
                 // Small fields stay close together: a kept sample holds little more than its bytes.
                 const size_t unit = size >= alignment ? alignment : 1;
                 total = (total + unit - 1) / unit * unit;
@@ -87,8 +91,9 @@ class ZipShard final : public DatasetShard {
         const ScratchPool::Lease scratch(context_.scratches);
         auto field = fields.begin();
         for (const size_t sample : samples)
-            for (const uint32_t entry : groups_[sample]) {
-                reader.read(entry, {storage->data + field->start, field->size}, *scratch);
+            for (const uint32_t number : choice(sample).numbers) {
+                reader.read(groups_[sample][number], {storage->data + field->start, field->size},
+                            *scratch);
                 ++field;
             }
         return make_block(placed, fields, origin_, std::move(storage));
@@ -108,19 +113,23 @@ class ZipShard final : public DatasetShard {
     }
 
     [[nodiscard]] uint32_t first(size_t sample) const { return groups_[sample][0]; }
+    [[nodiscard]] const WantedFields::Choice& choice(size_t sample) const {
+        return wanted_[groups_.schema_number(sample)];
+    }
 
     // The directory may have a wrong name for a field of this sample: then it is in a sample before
     // or behind, or in none. So all entries from one neighbour to the other are compared with their
-    // local headers, but the sample's own, which read() compares.
+    // local headers, but the sample's own wanted ones, which are compared when they are read.
     void check_around(size_t sample, const ZipReader& reader) const {
         if (!directory_.sorted() || is_checked_[sample].load(std::memory_order_relaxed)) return;
         const auto own = groups_[sample];
+        const auto& wanted = choice(sample).numbers;
         const size_t begin = sample == 0 ? 0 : groups_[sample - 1].back();
         const size_t end =
             sample + 1 == groups_.size() ? directory_.size() : groups_[sample + 1].front() + 1;
-        for (size_t entry = begin, next_own = 0; entry < end; ++entry) {
-            if (next_own < own.size() && own[next_own] == entry)
-                ++next_own;
+        for (size_t entry = begin, next = 0; entry < end; ++entry) {
+            if (next < wanted.size() && own[wanted[next]] == entry)
+                ++next;
             else
                 reader.check_place(entry);
         }
@@ -131,6 +140,7 @@ class ZipShard final : public DatasetShard {
     const std::shared_ptr<const Origin> origin_;
     const ZipDirectory directory_;
     const ZipGroups groups_;
+    const WantedFields wanted_;
     // Of each sample, whether what is around it was found right. Nothing hangs on the order in
     // which threads see these, and a forked child that does not only looks once more.
     const std::unique_ptr<std::atomic<bool>[]> is_checked_;

@@ -72,6 +72,11 @@ class ShardIndex {
     [[nodiscard]] const std::shared_ptr<const Schema>& schema(size_t sample) const {
         return schemas_[schema_[sample]];
     }
+    // The different ones, and which of them a sample has.
+    [[nodiscard]] std::span<const std::shared_ptr<const Schema>> schemas() const {
+        return schemas_;
+    }
+    [[nodiscard]] size_t schema_number(size_t sample) const { return schema_[sample]; }
     // Offset of the sample's first header.
     [[nodiscard]] uint64_t header(size_t sample) const { return headers_[sample]; }
     // The fields of sample i are the members first_member(i) up to first_member(i + 1).

@@ -27,9 +27,11 @@ class ZipGroups {
         const size_t begin = first_entry_[sample];
         return std::span(entries_).subspan(begin, first_entry_[sample + 1] - begin);
     }
-    [[nodiscard]] const std::shared_ptr<const Schema>& schema(size_t sample) const {
-        return schemas_.list()[schema_[sample]];
+    // The different lists of field names, and which of them a sample has.
+    [[nodiscard]] std::span<const std::shared_ptr<const Schema>> schemas() const {
+        return schemas_.list();
     }
+    [[nodiscard]] size_t schema_number(size_t sample) const { return schema_[sample]; }
 
   private:
     class Grouping;

@@ -88,6 +88,21 @@ def test_all_at_once_in_batches(shard):
     assert list(batch["cls"]) == [i % 10 for i in range(10, 30, 2)]
 
 
+def test_fields_of_a_dataset(tmp_path):
+    members = [*numbered(0, 3, size=100_000), ("last.jpg", b"j")]
+    for path in (write_tar(tmp_path / "d.tar", members), write_zip(tmp_path / "d.zip", members)):
+        dataset = shardfeed.Dataset(path, fields="cls")
+        assert len(dataset) == 4
+        assert [dict(sample) for sample in dataset] == [
+            {"cls": b"0"},
+            {"cls": b"1"},
+            {"cls": b"2"},
+            {},
+        ]
+        assert dataset[3].key == "last"
+        assert dict(shardfeed.Dataset(path)[3]) == {"jpg": b"j"}
+
+
 def test_bad_values_are_refused_when_the_stream_is_opened(shard):
     for name, value, said in [
         ("fields", "jpg,", "option fields: character 5: no field name"),

@@ -455,5 +455,76 @@ TEST_F(EngineFilter, bad_values_are_pointed_at_when_the_stream_is_opened) {
     says("slice", "1:18446744073709551616", "character 3: a number too large");
 }
 
+// ---- Datasets -----------------------------------------------------------------------------------
+
+TEST_F(EngineFilter, datasets_read_the_wanted_fields_alone) {
+    const std::string large(1 << 20, 'l');
+    const NamedBytes members{{"a.JPG", large}, {"a.cls", "1"},  {"a.seg.png", large},
+                             {"a.txt", "A"},   {"b.cls", "2"},  {"c.jpg", "j"},
+                             {"d.cls", "4"},   {"d.jpg", large}};
+    std::string long_names;  // headers that only the walker reads
+    for (const auto& [name, bytes] : members) {
+        const std::string path = std::string(120, 'p') + "/" + name;
+        long_names += gnu_name(path) + member("x", bytes, Carrier::gnu);
+    }
+    directory.write("long.tar", long_names + end_marker());
+    directory.write("m.tar", tar_of_members(members));
+    directory.write("m.zip", stored_zip(members));
+    for (const char* name : {"m.tar", "long.tar", "m.zip"}) {
+        const auto fields_of = [](const SampleHandle& sample) {
+            std::string out;
+            for (size_t i = 0; sample && i < shf_sample_count(sample.get()); ++i) {
+                shf_bytes field, data;
+                EXPECT_EQ(shf_sample_field(sample.get(), i, &field, &data), SHF_OK);
+                out += text_of(field) + "=" + text_of(data).substr(0, 3) + " ";
+            }
+            return out;
+        };
+        Samples samples(directory / name, {{"fields", "TXT,cls"}});
+        ASSERT_EQ(samples.code, SHF_OK) << samples.message();
+        EXPECT_EQ(samples.count(), 4U);
+        const uint64_t before = bytes_read();
+        EXPECT_EQ(fields_of(samples.get(0)), "cls=1 txt=A ") << name;
+        EXPECT_EQ(fields_of(samples.get(1)), "cls=2 ");
+        EXPECT_EQ(fields_of(samples.get(2)), "");
+        EXPECT_EQ(samples.code, SHF_OK) << samples.message();
+        EXPECT_EQ(fields_of(samples.get(3)), "cls=4 ");
+        EXPECT_LT(bytes_read() - before, large.size() / 2) << name;
+        EXPECT_TRUE(samples.texts({3, 2, 1})[1].find("/c of ") != std::string::npos ||
+                    samples.texts({3, 2, 1})[1].starts_with("c of "));
+        EXPECT_EQ(samples.find(key_of(samples.get(2).get())), 2U);  // its key is there
+        // The index is that of all fields.
+        Samples all(directory / name);
+        EXPECT_EQ(fields_of(all.get(0)), "jpg=lll cls=1 seg.png=lll txt=A ");
+        EXPECT_EQ(fields_of(all.get(2)), "jpg=j ");
+        Samples bad(directory / name, {{"fields", "a,"}});
+        EXPECT_EQ(bad.code, SHF_E_USAGE);
+    }
+    // Limits are for what is read.
+    Samples small(directory / "m.tar", {{"fields", "cls"}, {"max_sample", "10"}});
+    EXPECT_TRUE(small.get(0)) << small.message();
+    Samples unlimited(directory / "m.tar", {{"max_sample", "10"}});
+    EXPECT_FALSE(unlimited.get(0));
+}
+
+TEST_F(EngineFilter, datasets_compare_the_names_of_unwanted_entries) {
+    Zip zip;
+    zip.entries = {{.name = "a.jpg", .data = "damaged", .crc = 1},
+                   {.name = "a.txt", .data = "x"},
+                   {.name = "a.zzz", .data = "z"},
+                   {.name = "b.txt", .data = "y"}};
+    directory.write("t.zip", zip.bytes());
+    Samples samples(directory / "t.zip", {{"fields", "txt"}});
+    EXPECT_TRUE(samples.get(0)) << samples.message();
+    for (const size_t entry : {0, 2}) {
+        Zip wrong = zip;
+        wrong.entries[entry].local = [](LocalHeader& header) { header.name = "b.jpg"; };
+        directory.write("t.zip", wrong.bytes());
+        Samples other(directory / "t.zip", {{"fields", "txt"}});
+        EXPECT_FALSE(other.get(0)) << entry;
+        EXPECT_EQ(other.code, SHF_E_AMBIGUOUS) << other.message();
+    }
+}
+
 }  // namespace
 }  // namespace shf::test

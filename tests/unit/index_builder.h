@@ -8,6 +8,7 @@
 #include "dataset/dataset_shard.h"
 #include "index/shard_index.h"
 #include "index/tar_indexer.h"
+#include "sample/sample_filter.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -192,7 +193,8 @@ class IndexedTar {
     const Cancel cancel_;
     FileBudget budget_;
     ScratchPool scratches_;
-    const DatasetContext context_{options_, cancel_, budget_, scratches_, memory()};
+    const FieldFilter fields_{options_.fields};
+    const DatasetContext context_{options_, fields_, cancel_, budget_, scratches_, memory()};
     const std::unique_ptr<DatasetShard> shard_;
 };
 

@@ -6,6 +6,7 @@
 #include "dataset/dataset_shard.h"
 #include "dataset/members.h"
 #include "dataset/name_table.h"
+#include "sample/sample_filter.h"
 #include "shard_driver.h"
 
 #include <gtest/gtest.h>
@@ -124,7 +125,8 @@ class DatasetRoom {
     const Cancel cancel_;
     FileBudget budget_;
     ScratchPool scratches_;
-    const DatasetContext context_{options_, cancel_, budget_, scratches_, memory()};
+    const FieldFilter fields_{options_.fields};
+    const DatasetContext context_{options_, fields_, cancel_, budget_, scratches_, memory()};
 };
 
 // Reads every sample by its number.

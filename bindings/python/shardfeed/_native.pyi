@@ -325,6 +325,7 @@ class ArchiveOptions(TypedDict, total=False):
 class DatasetOptions(TypedDict, total=False):
     threads: int | str
     memory: int | str
+    fields: str
     end_marker: Literal["required", "optional"]
     concat: bool | str
     trailing: Literal["refuse", "ignore"]
