@@ -23,7 +23,7 @@ class SavedState(NamedTuple):
     epoch: int  # with which it was opened
     blob: bytes | None  # of the library; None: at the start of that epoch
     left: int | None  # samples or batches until the end of the epoch in progress, where counted
-    consumers: int  # that this is of, one after another in a merged state
+    merged: bool  # from those of all consumers: `left` is of all
     samples_or_batches: str  # what `left` counts
 
 
@@ -34,7 +34,7 @@ def to_dict(state: SavedState) -> dict[str, object]:
         "epoch": state.epoch,
         "state": blob,
         "left": state.left,
-        "consumers": state.consumers,
+        "merged": state.merged,
         "of": state.samples_or_batches,
     }
 
@@ -45,16 +45,16 @@ def from_dict(given: Mapping[str, object]) -> SavedState:
         raise FormatError("this is no saved state; help: give what state_dict() gave")
     if given["shardfeed"] != _VERSION:
         raise UsageError(
-            f"the state was saved by a version {given['shardfeed']!r} of this format; help: restore "
-            "it with the version of shardfeed that saved it"
+            f"the state has version {given['shardfeed']!r} of this format; help: restore it with "
+            "the version of shardfeed that saved it"
         )
     try:
         epoch, text, left = given["epoch"], given["state"], given["left"]
-        consumers, of = given["consumers"], given["of"]
+        merged, of = given["merged"], given["of"]
         blob = None if text is None else b64decode(str(text), validate=True)
         if (
             not isinstance(epoch, int)
-            or not isinstance(consumers, int)
+            or not isinstance(merged, bool)
             or not isinstance(of, str)
             or not (left is None or isinstance(left, int))
         ):
@@ -63,7 +63,7 @@ def from_dict(given: Mapping[str, object]) -> SavedState:
         raise FormatError(
             f"the saved state is damaged ({error}); help: give what state_dict() gave"
         ) from None
-    return SavedState(epoch, blob, left, consumers, of)
+    return SavedState(epoch, blob, left, merged, of)
 
 
 def saved_bytes(state: _CData) -> bytes:
@@ -100,8 +100,9 @@ def merge_states(states: Iterable[Mapping[str, object]]) -> dict[str, object]:
                     "were saved at the same time"
                 )
     blob = None
-    if first.blob is not None:
-        buffers = [ffi.from_buffer("uint8_t[]", part.blob) for part in parts]
+    blobs = [part.blob for part in parts if part.blob is not None]
+    if blobs:
+        buffers = [ffi.from_buffer("uint8_t[]", blob) for blob in blobs]
         array = ffi.new("shf_bytes[]", len(parts))
         for place, buffer in zip(array, buffers):
             place.data, place.size = buffer, len(buffer)
@@ -114,5 +115,4 @@ def merge_states(states: Iterable[Mapping[str, object]]) -> dict[str, object]:
         finally:
             lib.shf_state_free(merged[0])
     left = None if first.left is None else sum(part.left or 0 for part in parts)
-    consumers = sum(part.consumers for part in parts)
-    return to_dict(SavedState(first.epoch, blob, left, consumers, first.samples_or_batches))
+    return to_dict(SavedState(first.epoch, blob, left, True, first.samples_or_batches))

@@ -119,7 +119,7 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
         unused = self._unused()
         blob = source.save(unused)
         left = None if self._left == _ENDLESS else self._left + unused
-        return SavedState(source.epoch, blob, left, 1, own_kind)
+        return SavedState(source.epoch, blob, left, False, own_kind)
 
     def refuse(self, refusal: Error) -> None:
         """Makes next() raise this from now on, unless the iterator is at its end."""
@@ -447,7 +447,7 @@ class Stream(Recipe):
                 f"the state was saved between {resume.samples_or_batches} of an epoch, and these "
                 f"are {unit}; help: go on as it was saved"
             )
-        if resume.consumers == 1:
+        if not resume.merged:
             return resume.left
         # A merged state: what is left of all consumers is dealt out as they take turns.
         consumers = self._number("world_size") * self._number("num_workers")
@@ -483,8 +483,8 @@ class Stream(Recipe):
             source = self._source
             if self._goes_on and source is not None and not source.over:
                 # The next epoch goes on where the last one stopped, a whole one.
-                return to_dict(SavedState(source.epoch, source.save(0), None, 1, unit))
-        return to_dict(SavedState(self._next_epoch, None, None, 1, unit))
+                return to_dict(SavedState(source.epoch, source.save(0), None, False, unit))
+        return to_dict(SavedState(self._next_epoch, None, None, False, unit))
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Makes the next iterator go on where state_dict() was called.
@@ -500,9 +500,7 @@ class Stream(Recipe):
         self._next_epoch = self._resume.epoch
         iterator, self._iterator = self._iterator, None
         if iterator is not None:
-            iterator.refuse(
-                UsageError("load_state_dict() was called, which ended this iterator")
-            )
+            iterator.refuse(UsageError("load_state_dict() was called, which ended this iterator"))
 
     def cancel(self) -> None:
         """Makes the iterator, also one that waits in another thread, raise CancelledError.
