@@ -159,8 +159,8 @@ def test_says_what_changed(urls: list[str]) -> None:
     [
         {},
         {"shardfeed": 1},
-        {"shardfeed": 1, "epoch": 0, "state": "?", "left": None, "merged": False, "of": "samples"},
-        {"shardfeed": 1, "epoch": "0", "state": None, "left": None, "merged": False, "of": "x"},
+        {"shardfeed": 1, "epoch": 0, "state": "?", "left": -1, "merged": False, "of": "samples"},
+        {"shardfeed": 1, "epoch": "0", "state": "", "left": -1, "merged": False, "of": "x"},
     ],
 )
 def test_refuses_what_is_no_state(urls: list[str], state: dict[str, object]) -> None:

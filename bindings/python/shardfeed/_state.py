@@ -28,12 +28,12 @@ class SavedState(NamedTuple):
 
 
 def to_dict(state: SavedState) -> dict[str, object]:
-    blob = None if state.blob is None else b64encode(state.blob).decode("ascii")
+    """The values have the same types in every state, as grain asks for."""
     return {
         "shardfeed": _VERSION,
         "epoch": state.epoch,
-        "state": blob,
-        "left": state.left,
+        "state": b64encode(state.blob or b"").decode("ascii"),
+        "left": -1 if state.left is None else state.left,
         "merged": state.merged,
         "of": state.samples_or_batches,
     }
@@ -51,19 +51,16 @@ def from_dict(given: Mapping[str, object]) -> SavedState:
     try:
         epoch, text, left = given["epoch"], given["state"], given["left"]
         merged, of = given["merged"], given["of"]
-        blob = None if text is None else b64decode(str(text), validate=True)
-        if (
-            not isinstance(epoch, int)
-            or not isinstance(merged, bool)
-            or not isinstance(of, str)
-            or not (left is None or isinstance(left, int))
-        ):
+        if not (isinstance(epoch, int) and isinstance(text, str) and isinstance(left, int)):
             raise TypeError("a value has another type")
+        if not (isinstance(merged, bool) and isinstance(of, str)):
+            raise TypeError("a value has another type")
+        blob = b64decode(text, validate=True) or None
     except (KeyError, TypeError, Base64Error) as error:
         raise FormatError(
             f"the saved state is damaged ({error}); help: give what state_dict() gave"
         ) from None
-    return SavedState(epoch, blob, left, merged, of)
+    return SavedState(epoch, blob, None if left < 0 else left, merged, of)
 
 
 def saved_bytes(state: _CData) -> bytes:

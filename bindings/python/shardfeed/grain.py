@@ -133,23 +133,17 @@ class _Iterator(grain.DatasetIterator[Any]):
 
         Values have the same types at all times, as grain asks for.
         """
-        state = self._samples.state_dict()
-        return {**state, "state": state["state"] or "", "ended": self._ended}
+        return {**self._samples.state_dict(), "ended": self._ended}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        if not {"shardfeed", "epoch", "state", "ended"} <= state.keys():
+        ended = state.get("ended")
+        if ended is None:
             raise UsageError("this is no state of a stream; help: give what get_state() gave")
         self._samples.close()
         self._samples = self._stream._open()
         self._items = None
-        self._ended = bool(state["ended"])
-        self._samples.load_state_dict(
-            {
-                "shardfeed": int(state["shardfeed"]),
-                "epoch": int(state["epoch"]),
-                "state": str(state["state"]) or None,
-            }
-        )
+        self._ended = bool(ended)
+        self._samples.load_state_dict({name: state[name] for name in state.keys() - {"ended"}})
 
     def close(self) -> None:
         self._samples.close()

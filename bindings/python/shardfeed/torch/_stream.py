@@ -13,6 +13,7 @@ from .._column import KEYS
 from .._errors import UsageError
 from .._log import log_to_logging
 from .._options import native_options, option_default, option_texts
+from .._state import SavedState, to_dict
 from .._stream import Stream as _Samples
 from .._stream import batches_of_epoch, described
 from .._urls import url_list
@@ -214,7 +215,7 @@ class Stream(IterableDataset[Any]):
             log=self._log,
             **{**self._options, **own, "epoch": str(epoch)},
         )
-        if state is not None and state["state"] is not None:
+        if state is not None and state["state"]:
             self._samples.load_state_dict({name: state[name] for name in state.keys() - _OWN})
         self._stands = share, epoch
 
@@ -262,7 +263,7 @@ class Stream(IterableDataset[Any]):
         if get_worker_info() is None:
             self._epochs.set(self._epoch_after(self._loaded))
             self._loaded_at = self._epochs.begun + 1
-            if state["state"] is None:
+            if not state["state"]:
                 self._loaded = None  # the number of the epoch says all, to any number of workers
 
     def _epoch_after(self, state: Mapping[str, Any]) -> int:
@@ -333,7 +334,7 @@ class _Epoch:
 
 def _before(epoch: int) -> dict[str, Any]:
     """The state of a stream before an epoch that begins a pass."""
-    return {"shardfeed": 1, "epoch": epoch, "state": None}
+    return to_dict(SavedState(epoch, None, None, False, "samples"))
 
 
 def _copied(sample: Sample) -> dict[str, Any]:
