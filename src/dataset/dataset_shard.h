@@ -33,11 +33,7 @@ class DatasetShard {
     // none.
     void read(std::span<const size_t> samples, std::span<Sample*> out) const;
     // The same for one: a block with it alone.
-    [[nodiscard]] BlockRef read(size_t sample) const {
-        Sample* out = nullptr;
-        read({&sample, 1}, {&out, 1});
-        return BlockRef(out->block);
-    }
+    [[nodiscard]] BlockRef read(size_t sample) const;
 
   protected:
     [[nodiscard]] virtual const ShardFile& file() const = 0;

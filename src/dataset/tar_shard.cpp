@@ -67,7 +67,7 @@ class TarShard final : public DatasetShard {
     [[nodiscard]] const WantedFields::Choice& choice(size_t sample) const {
         return wanted_[index_->schema_number(sample)];
     }
-    void check_limits(size_t sample) const;
+    void check_limits(size_t sample, uint64_t size) const;
     Pieces pieces_of(std::span<const size_t> samples, uint64_t& total,
                      std::pmr::memory_resource& memory) const;
     StorageRef read_pieces(std::span<const size_t> samples, std::span<const Piece> pieces,
@@ -105,9 +105,10 @@ BlockRef TarShard::read_block(std::span<const size_t> samples, Source& source) c
     size_t members = 0;
     uint64_t payload = 0;
     for (const size_t sample : samples) {
-        check_limits(sample);
+        const uint64_t size = bytes(sample);
+        check_limits(sample, size);
         members += choice(sample).numbers.size();
-        payload += bytes(sample);
+        payload += size;
         index_->prefetch_key(sample);  // for the time after the read
     }
     std::array<std::byte, 4096> stack;  // enough for most samples, and faster than the heap
@@ -202,7 +203,7 @@ void TarShard::read_part(size_t sample, uint64_t offset, std::span<uint8_t> out,
     if (source.read_unverified(offset, {&out, 1}) < out.size()) throw lie(sample);
 }
 
-void TarShard::check_limits(size_t sample) const {
+void TarShard::check_limits(size_t sample, uint64_t size) const {
     const Options& options = context_.options;
     const auto limit = [&](const char* option, uint64_t bound, uint64_t size, const char* what) {
         if (size > bound)
@@ -211,7 +212,6 @@ void TarShard::check_limits(size_t sample) const {
                             " bytes is larger than " + option + "=" + std::to_string(bound),
                         std::string("raise ") + option, index_->header(sample));
     };
-    const uint64_t size = bytes(sample);
     limit("max_sample", options.max_sample, size, "a sample");
     limit("memory", options.memory, size, "a sample");
     if (size > options.max_member)

@@ -3,6 +3,8 @@
 #include "filter_encoders.h"
 #include "zip_encoders.h"
 
+#include "dataset/dataset.h"
+
 #include <algorithm>
 #include <clocale>
 #include <filesystem>
@@ -505,6 +507,61 @@ TEST_F(EngineFilter, datasets_read_the_wanted_fields_alone) {
     EXPECT_TRUE(small.get(0)) << small.message();
     Samples unlimited(directory / "m.tar", {{"max_sample", "10"}});
     EXPECT_FALSE(unlimited.get(0));
+}
+
+// What lies between wanted fields is not read where it is long, and counted where it is read along.
+TEST_F(EngineFilter, many_samples_of_a_dataset_share_memory_with_their_wanted_fields_alone) {
+    NamedBytes members;
+    for (size_t i = 0; i < 300; ++i) {
+        const std::string key = numbered("k", i);
+        if (i % 5 == 0) members.emplace_back(key + ".jpg", std::string(20000, 'j'));
+        if (i % 7 != 0) members.emplace_back(key + ".cls", std::to_string(i));
+        members.emplace_back(key + ".seg", std::string(i < 150 ? 3000 : 500, 's'));
+        if (i % 7 != 0) members.emplace_back(key + ".txt", std::string(i % 50 == 9 ? 200 : 1, 't'));
+        if (i % 11 == 0) members.emplace_back(key + ".wav", std::string(60000, 'w'));
+    }
+    directory.write("m.tar", tar_of_members(members));
+    directory.write("m.zip", stored_zip(members));
+    for (const char* name : {"m.tar", "m.zip"}) {
+        const std::string url = directory / name;
+        Samples some(url, {{"fields", "cls,txt"}}),
+            limited(url, {{"fields", "cls,txt"}, {"max_sample", "100"}});
+        size_t shared = 0;
+        for (size_t step = 1; step <= 5; ++step) {
+            std::vector<uint64_t> numbers, good;
+            for (uint64_t i = 0; i < 300; i += step) {
+                numbers.push_back(i);
+                if (i % 50 != 9 || i % 7 == 0) good.push_back(i);
+            }
+            const uint64_t before = bytes_read();
+            const std::vector<std::string> texts = some.texts(numbers);
+            EXPECT_LT(bytes_read() - before, 1500000U) << name;
+            ASSERT_EQ(texts.size(), numbers.size()) << some.message();
+            for (size_t i = 0; i < numbers.size(); ++i) {
+                EXPECT_EQ(texts[i], some.text(numbers[i]));
+                EXPECT_EQ(texts[i].find(", cls=") == std::string::npos, numbers[i] % 7 == 0);
+                EXPECT_EQ(texts[i].find("sss"), std::string::npos);
+            }
+            EXPECT_EQ(limited.texts(good).size(), good.size()) << limited.message();
+            if (good.size() < numbers.size()) {
+                EXPECT_TRUE(limited.texts(numbers).empty());
+                EXPECT_EQ(limited.code, SHF_E_LIMIT);
+            }
+            const char* const urls[] = {url.c_str()};
+            Options options;
+            options.fields = "cls,txt";
+            const Dataset data(urls, options);
+            std::vector<Sample*> samples(numbers.size());
+            data.get_many(numbers, samples);
+            for (const Sample* sample : samples) {
+                if (sample->block->count == 1) continue;
+                EXPECT_LE(sample->block->memory(), 64 * 1024U) << name << " step " << step;
+                ++shared;
+            }
+            for (const Sample* sample : samples) sample->block->unref();
+        }
+        EXPECT_GT(shared, 500U) << name;
+    }
 }
 
 TEST_F(EngineFilter, datasets_compare_the_names_of_unwanted_entries) {
