@@ -17,10 +17,11 @@ namespace {
 enum class Type : uint8_t { boolean, count, bytes, duration, choice, text };
 
 // Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
-using Member = std::variant<bool Options::*, uint64_t Options::*, OnError Options::*,
-                            EndMarker Options::*, Trailing Options::*, DuplicateKeys Options::*,
-                            Leniency Options::*, IndexUse Options::*, LastBatch Options::*,
-                            Ragged Options::*, Missing Options::*, std::string Options::*>;
+using Member =
+    std::variant<bool Options::*, uint64_t Options::*, OnError Options::*, EndMarker Options::*,
+                 Trailing Options::*, DuplicateKeys Options::*, Leniency Options::*,
+                 IndexUse Options::*, LastBatch Options::*, Ragged Options::*, Missing Options::*,
+                 Even Options::*, std::string Options::*>;
 
 struct Row {
     const char* name;
@@ -58,6 +59,11 @@ constexpr Row rows[] = {
      true},
     {"resample", Type::boolean, "false", "true|false", "stream", &O::resample,
      "draw shards with replacement", true},
+    {"even", Type::choice, "none", "none|drop|pad", "stream", &O::even,
+     "the same number of samples for every consumer in each epoch: leave out what some have more, "
+     "or "
+     "repeat some, which are marked; needs the index of every shard",
+     true},
     {"lanes", Type::count, "0", "0..65536", "stream", &O::lanes,
      "sequences that are interleaved; a multiple of the consumers; 0: one per consumer"},
     {"rank", Type::count, "0", "0..16777215", "stream", &O::rank, "number of this process"},

@@ -20,6 +20,7 @@ enum class Leniency : uint8_t { refuse, allow };
 enum class LastBatch : uint8_t { keep, drop };
 enum class Ragged : uint8_t { error, offsets, pad };
 enum class Missing : uint8_t { error, skip, empty };
+enum class Even : uint8_t { none, drop, pad };
 enum class IndexUse : uint8_t { automatic, require, rebuild, memory };
 
 // The value of every option, in the units of the comments. Plain data: copy it to keep it.
@@ -33,6 +34,7 @@ struct Options {
     uint64_t epochs;         // 0: for ever
     uint64_t epoch_samples;  // 0: an epoch is one pass over the shards
     bool resample;
+    Even even;
     uint64_t lanes;  // 0: one per consumer
     uint64_t rank;
     uint64_t world_size;

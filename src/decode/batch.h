@@ -67,5 +67,7 @@ struct BatchUnref {
 using BatchRef = std::unique_ptr<Batch, BatchUnref>;
 
 inline constexpr std::string_view key_column = "__key__", url_column = "__url__";
+// With even=pad, before those two: false in rows that only fill up an epoch.
+inline constexpr std::string_view valid_column = "__valid__";
 
 }  // namespace shf

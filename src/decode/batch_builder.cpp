@@ -30,7 +30,10 @@ Error placed(const Error& error, const Block& block, uint32_t sample, std::strin
 }  // namespace
 
 BatchBuilder::BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate)
-    : plan_(plan), capacity_(capacity), allocate_(std::move(allocate)) {}
+    : plan_(plan),
+      capacity_(capacity),
+      allocate_(std::move(allocate)),
+      marks_padding_(plan.options().even == Even::pad) {}
 
 StorageRef BatchBuilder::allocate(uint64_t bytes) {
     const uint64_t memory = plan_.options().memory;
@@ -145,6 +148,10 @@ void BatchBuilder::forget_failed_row() {
         Building& building = columns_[c];
         while (!building.empty_rows.empty() && building.empty_rows.back() >= rows_)
             building.empty_rows.pop_back();
+        if (c == plan_.columns().size() + 2) {
+            building.values.used = rows_;
+            continue;
+        }
         // The memory was for an array that it alone had.
         if (building.even && !plan_.columns()[c].type) drop(building.values);
         if (building.even || building.waits) continue;
@@ -158,16 +165,17 @@ bool BatchBuilder::add(const Block& block, uint32_t sample) {
     const BatchPlan::Fields& fields = plan_.fields_of(block.schemas[block.schema[sample]]);
     const std::span<ColumnPlan> plans = plan_.columns();
     if (columns_.empty()) {
-        columns_.resize(plans.size() + 2);
+        columns_.resize(plans.size() + 2 + (marks_padding_ ? 1 : 0));
         measured_.resize(plans.size());
         for (size_t c = 0; c < columns_.size(); ++c) {
             const bool array = c < plans.size() && plans[c].decoder;
             columns_[c].waits =
                 array && plans[c].any_shape() && plan_.options().ragged != Ragged::error;
-            columns_[c].even = array && !columns_[c].waits;
+            const bool marks = c == plans.size() + 2;
+            columns_[c].even = (array && !columns_[c].waits) || marks;
             waits_ = waits_ || columns_[c].waits;
             const int64_t zero = 0;
-            if (!array) append(columns_[c].offsets, &zero, sizeof zero, 64);
+            if (!array && !marks) append(columns_[c].offsets, &zero, sizeof zero, 64);
         }
     }
     if (!fields.complete || !fields.unexpected.empty()) {
@@ -239,7 +247,10 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
             work_.push_back(todo);
     }
     append_bytes(columns_[plans.size()], block.key_of(sample), 0);
-    append_bytes(columns_[plans.size() + 1], block.origins[block.origin[sample]]->url, 0);
+    const Origin& origin = *block.origins[block.origin[sample]];
+    append_bytes(columns_[plans.size() + 1], origin.url, 0);
+    if (marks_padding_)
+        append_bytes(columns_[plans.size() + 2], {origin.padding ? "\0" : "\1", 1}, 0);
 }
 
 void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const {
@@ -358,11 +369,20 @@ BatchRef BatchBuilder::finish() {
     const std::span<ColumnPlan> plans = plan_.columns();
     for (size_t c = 0; c < plans.size(); ++c)
         batch->columns.push_back(column_of(columns_[c], plans[c], rows_));
+    if (marks_padding_) {
+        BatchColumn valid;
+        valid.name = valid_column;
+        valid.dtype = valid.row.dtype = DType::bool8;
+        valid.bytes = rows_;
+        valid.values = std::move(columns_[plans.size() + 2].values.memory);
+        batch->columns.push_back(std::move(valid));
+    }
+    size_t number = plans.size();
     for (const std::string_view name : {key_column, url_column}) {
         ColumnPlan plan;
         plan.spec.fields.emplace_back(name);
         plan.spec.kind = ColumnSpec::Kind::text;
-        batch->columns.push_back(column_of(columns_[batch->columns.size()], plan, rows_));
+        batch->columns.push_back(column_of(columns_[number++], plan, rows_));
     }
     return batch;
 }

@@ -92,10 +92,11 @@ class BatchBuilder {
     BatchPlan& plan_;
     const uint64_t capacity_;
     const Allocate allocate_;
+    const bool marks_padding_;
     uint64_t rows_ = 0;
     uint64_t bytes_ = 0;
     bool waits_ = false;
-    std::vector<Building> columns_;   // of the plan, then keys and URLs
+    std::vector<Building> columns_;   // of the plan, then keys, URLs, and what is no padding
     std::vector<Measured> measured_;  // of the row that is added
     std::vector<DecodeWork> work_, waiting_;
     DecodeScratch scratch_;  // for what is decoded at once

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/random.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -13,7 +14,9 @@ Plan::Plan(const Options& options, uint64_t shards)
       seed_(options.seed),
       epoch_samples_(options.epoch_samples),
       shuffle_shards_(options.shuffle_shards),
-      resample_(options.resample) {
+      resample_(options.resample),
+      even_(options.even),
+      shuffle_(std::max<uint64_t>(options.shuffle, 1)) {
     const auto below = [](const char* name, uint64_t value, const char* of, uint64_t bound) {
         if (value >= bound)
             throw Error(SHF_E_USAGE,
@@ -40,6 +43,13 @@ Plan::Plan(const Options& options, uint64_t shards)
                     "epoch_samples=" + std::to_string(epoch_samples_) + " for " +
                         std::to_string(consumers_) + " consumers (world_size x num_workers)",
                     "give every consumer at least one sample");
+    if (even_ != Even::none && (resample_ || epoch_samples_ != 0))
+        throw Error(SHF_E_USAGE, "even with resample or epoch_samples",
+                    "leave out even: epoch_samples gives every consumer the same number");
+    if (even_ != Even::none && options.on_error != OnError::raise)
+        throw Error(SHF_E_USAGE, "even with on_error=skip_sample or on_error=skip_shard",
+                    "what is skipped would be missing from one part: set on_error=raise, or "
+                    "epoch_samples instead of even");
     if (shards_ == 0) throw Error(SHF_E_USAGE, "no shards", "give at least one URL");
     if (shards_ < consumers_ && !resample_)
         throw Error(SHF_E_USAGE,
@@ -63,7 +73,7 @@ uint64_t Plan::shards_of(uint32_t lane) const {
 
 uint64_t Plan::shard(uint64_t epoch, uint32_t lane, uint64_t turn) {
     if (resample_) return Random(Random::resampling, {seed_, epoch, lane, turn}).below(shards_);
-    const uint64_t j = lane + turn * lanes_;
+    const uint64_t j = lane + turn % shards_of(lane) * lanes_;
     return shuffle_shards_ ? (*permutation(epoch))[j] : j;
 }
 
@@ -84,6 +94,105 @@ std::shared_ptr<const Plan::Permutation> Plan::permutation(uint64_t epoch) {
 
 uint64_t Plan::share_of_epoch_samples() const {
     return epoch_samples_ / consumers_ + (consumer_ < epoch_samples_ % consumers_ ? 1 : 0);
+}
+
+// ---- Even epochs --------------------------------------------------------------------------------
+
+namespace {
+
+// Deals `all` samples out to lanes that have `have` of them, one from each in turn as long as it
+// has any: what each gives.
+std::vector<uint64_t> deal_in_turn(const std::vector<uint64_t>& have, uint64_t all) {
+    std::vector<uint64_t> sorted = have;
+    std::sort(sorted.begin(), sorted.end());
+    // Rounds in which every lane that has so many gives one.
+    uint64_t rounds = 0, left = all;
+    for (size_t i = 0; i < sorted.size(); ++i) {
+        const uint64_t lanes = sorted.size() - i;
+        const uint64_t more = std::min(sorted[i] - rounds, left / lanes);
+        rounds += more;
+        left -= more * lanes;
+        if (rounds < sorted[i]) break;
+    }
+    std::vector<uint64_t> gives;
+    for (const uint64_t lane : have) {
+        const bool one_more = lane > rounds && left > 0;
+        left -= one_more ? 1 : 0;
+        gives.push_back(std::min(lane, rounds) + (one_more ? 1 : 0));
+    }
+    return gives;
+}
+
+}  // namespace
+
+uint64_t Plan::even_samples(uint64_t epoch) {
+    return even_epoch(epoch)->samples;
+}
+
+LaneShare Plan::share(uint64_t epoch, uint32_t lane) {
+    if (even_ == Even::none) return {.turns = shards_of(lane)};
+    return even_epoch(epoch)->shares[lane / consumers_];
+}
+
+std::shared_ptr<const Plan::EvenEpoch> Plan::even_epoch(uint64_t epoch) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto& known = even_epochs_[epoch % 2]; known && known->epoch == epoch)
+            return known;
+    }
+    auto made = std::make_shared<const EvenEpoch>(deal(epoch));
+    const std::lock_guard lock(mutex_);
+    return even_epochs_[epoch % 2] = std::move(made);
+}
+
+Plan::EvenEpoch Plan::deal(uint64_t epoch) {
+    std::vector<uint64_t> of_consumer(consumers_), of_lane(own_lanes().size());
+    const auto order = shuffle_shards_ ? permutation(epoch) : nullptr;
+    for (uint64_t j = 0; j < shards_; ++j) {
+        const uint64_t count = counts_[order ? (*order)[j] : j];
+        const uint64_t lane = j % lanes_;
+        of_consumer[lane % consumers_] += count;
+        if (lane % consumers_ == consumer_) of_lane[lane / consumers_] += count;
+    }
+    const auto [fewest, most] = std::minmax_element(of_consumer.begin(), of_consumer.end());
+    if (*fewest == 0)
+        throw Error(SHF_E_USAGE,
+                    "consumer " + std::to_string(fewest - of_consumer.begin()) +
+                        " has no sample in epoch " + std::to_string(epoch),
+                    "write more shards, or use fewer ranks and workers");
+    EvenEpoch even{.epoch = epoch, .samples = even_ == Even::drop ? *fewest : *most, .shares = {}};
+    std::vector<uint64_t> takes;
+    if (even_ == Even::drop) {
+        takes = deal_in_turn(of_lane, even.samples);
+    } else {
+        // The lanes that have samples repeat about as many each.
+        uint64_t more = even.samples - of_consumer[consumer_];
+        auto lanes = static_cast<uint64_t>(
+            std::count_if(of_lane.begin(), of_lane.end(), [](uint64_t n) { return n > 0; }));
+        for (const uint64_t samples : of_lane) {
+            const uint64_t repeated = samples == 0 ? 0 : (more + lanes - 1) / lanes;
+            takes.push_back(samples + repeated);
+            more -= repeated;
+            lanes -= samples == 0 ? 0 : 1;
+        }
+    }
+    for (size_t i = 0; i < takes.size(); ++i)
+        even.shares.push_back(share_of(epoch, static_cast<uint32_t>(consumer_ + i * consumers_),
+                                       takes[i], of_lane[i]));
+    return even;
+}
+
+// Which shards a lane with so many samples reads to give `takes` of them.
+LaneShare Plan::share_of(uint64_t epoch, uint32_t lane, uint64_t takes, uint64_t samples) {
+    if (takes == 0) return {.turns = 0, .last = LaneShare::all, .takes = 0};
+    // Before the last one is drawn the shuffle buffer is full, as far as there are samples.
+    uint64_t left = takes <= samples ? std::min(samples, takes + shuffle_ - 1) : takes;
+    if (left == samples) return {.turns = shards_of(lane), .last = LaneShare::all, .takes = takes};
+    for (uint64_t turn = 0;; ++turn) {
+        const uint64_t count = counts_[shard(epoch, lane, turn)];
+        if (count >= left && count > 0) return {.turns = turn + 1, .last = left, .takes = takes};
+        left -= count;
+    }
 }
 
 }  // namespace shf

@@ -16,9 +16,19 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace shf {
+
+// How much of an epoch a lane gives, when every consumer is to have the same number of samples.
+struct LaneShare {
+    static constexpr uint64_t all = UINT64_MAX;
+
+    uint64_t turns = 0;    // shards; from shards_of() on they are repeated, which is padding
+    uint64_t last = all;   // samples of the last one of them; `all`: it is read to its end
+    uint64_t takes = all;  // samples that the lane gives
+};
 
 class Plan {
   public:
@@ -40,6 +50,14 @@ class Plan {
     // This consumer's part of epoch_samples, 0 when that is 0.
     [[nodiscard]] uint64_t share_of_epoch_samples() const;
 
+    // For even=drop and even=pad: the samples of every shard of the list.
+    void set_counts(std::vector<uint32_t> counts) { counts_ = std::move(counts); }
+    // What one of this consumer's lanes gives in an epoch. Any thread. Throws Error(USAGE) when a
+    // consumer has none.
+    LaneShare share(uint64_t epoch, uint32_t lane);
+    // Samples that every consumer has in an epoch of even=drop or even=pad.
+    uint64_t even_samples(uint64_t epoch);
+
   private:
     // Under 2^32 shards (max_shards), so four bytes each: a permutation of a million is 4 MB.
     using Permutation = std::vector<uint32_t>;
@@ -49,10 +67,24 @@ class Plan {
     const bool shuffle_shards_, resample_;
     uint64_t consumers_, consumer_, lanes_;
 
+    struct EvenEpoch {
+        uint64_t epoch;
+        uint64_t samples;               // of every consumer
+        std::vector<LaneShare> shares;  // of this consumer's lanes
+    };
+    std::shared_ptr<const EvenEpoch> even_epoch(uint64_t epoch);
+    EvenEpoch deal(uint64_t epoch);
+    LaneShare share_of(uint64_t epoch, uint32_t lane, uint64_t takes, uint64_t samples);
+
+    const Even even_;
+    const uint64_t shuffle_;
+    std::vector<uint32_t> counts_;
+
     // Lanes stand in one epoch or the next, so two permutations are kept.
     std::mutex mutex_;
     uint64_t epoch_[2] = {UINT64_MAX, UINT64_MAX};
     std::shared_ptr<const Permutation> permutation_[2];
+    std::shared_ptr<const EvenEpoch> even_epochs_[2];
 };
 
 }  // namespace shf

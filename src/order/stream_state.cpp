@@ -237,7 +237,7 @@ void check_same_run(const StreamState& saved, const StreamState& now) {
 StreamState merge(std::span<const StreamState> states) {
     if (states.empty()) throw Error(SHF_E_USAGE, "no states to merge");
     StreamState all = states[0];
-    all.consumers = all.consumer = 0;
+    all.consumer = all.consumers;
     for (const StreamState& state : states.subspan(1)) {
         check_same_run(all, state);
         all.position.lanes.insert(all.position.lanes.end(), state.position.lanes.begin(),

@@ -19,10 +19,11 @@ struct StreamState {
     uint64_t shards = 0;       // in the list
     uint64_t shards_hash = 0;  // of their names
     uint64_t lanes_in_all = 0;
-    uint64_t consumers = 1, consumer = 0;  // whose it is; several ones of a merged state: 0, 0
+    // Whose it is; of a merged state, which is that of all, `consumer` is `consumers`.
+    uint64_t consumers = 1, consumer = 0;
     Position position;                     // of the lanes of all of them
 
-    [[nodiscard]] bool merged() const { return consumers == 0; }
+    [[nodiscard]] bool merged() const { return consumer == consumers; }
 };
 
 // A small blob with a version and a checksum.

@@ -2,6 +2,7 @@
 
 #include "core/log.h"
 #include "core/options.h"
+#include "stream/shard_counts.h"
 
 #include <signal.h>
 
@@ -47,6 +48,9 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
     };
     if (BatchClient& client = *this; shared_.batched)
         batcher_ = std::make_unique<Batcher>(shared_, client);
+    if (options.even != Even::none)
+        shared_.plan.set_counts(
+            count_samples(shared_.shards, shared_.options, shared_.filter, shared_.cancel));
     std::vector<std::unique_ptr<Lane>> lanes;
     for (const uint32_t number : shared_.plan.own_lanes()) {
         if (shared_.plan.shards_of(number) == 0) continue;
@@ -59,7 +63,9 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
     if (options.epoch_samples != 0 && options.epochs != 0 &&
         __builtin_mul_overflow(share, options.epochs, &remaining_))
         remaining_ = UINT64_MAX;
-    shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, share);
+    shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, options.even == Even::none
+                                                  ? share
+                                                  : shared_.plan.even_samples(options.epoch));
 }
 
 // Standard input can be read once. A list that is longer than this was not written with it in mind.

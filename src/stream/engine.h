@@ -64,6 +64,7 @@ class Engine final : private LaneClient, private BatchClient {
     void note_call();
     void note_block(const Block& block);
     [[nodiscard]] StreamState identity();
+    void check_even(const StreamState& state) const;
     [[nodiscard]] uint64_t remaining_after(const StreamState& state) const;
     void set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
                    std::span<const LaneState* const> states);

@@ -149,11 +149,29 @@ uint64_t Engine::remaining_after(const StreamState& state) const {
     return below(total) - below(first);
 }
 
+// The parts of an even epoch are dealt out when it begins.
+void Engine::check_even(const StreamState& state) const {
+    const auto& lanes = state.position.lanes;
+    if (shared_.options.even == Even::none || state.consumers == shared_.plan.consumers() ||
+        std::none_of(lanes.begin(), lanes.end(), [](const LaneState& lane) {
+            return !lane.left && lane.taken + lane.skip > 0;
+        }))
+        return;
+    throw Error(SHF_E_USAGE,
+                "the state was saved in the middle of an epoch by " +
+                    std::to_string(state.consumers) + " consumers, and these are " +
+                    std::to_string(shared_.plan.consumers()) +
+                    ": with the option even the rest "
+                    "of that epoch cannot be dealt out anew",
+                "change the number of ranks and workers between epochs, or leave out even");
+}
+
 void Engine::restore(const StreamState& state) {
     if (!readers_.empty() || note_ || stat(SHF_STAT_SAMPLES) > 0)
         throw Error(SHF_E_USAGE, "samples were already taken from this stream",
                     "restore right after opening");
     check_same_run(state, identity());
+    check_even(state);
     std::vector<const LaneState*> states;
     std::vector<std::unique_ptr<Lane>> lanes;
     for (const uint32_t number : shared_.plan.own_lanes()) {

@@ -11,12 +11,12 @@ Lane::Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch)
     : shared_(shared),
       client_(client),
       number_(number),
-      shards_(shared.plan.shards_of(number)),
       most_runs_(16 + shared.options.threads),
       given_epoch_(epoch),
       resumed_epoch_(epoch),
       buffer_(shared.options.shuffle),
       trail_(!shared.filter.counts()) {
+    given_share_ = shared.plan.share(epoch, number);
     begin_epoch(epoch);
 }
 
@@ -24,10 +24,12 @@ Lane::Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch)
 
 Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
     : Lane(shared, client, state.lane, state.epoch) {
-    if (state.turn > shards_ || state.epoch < shared.options.epoch)
+    const LaneShare share = shared.plan.share(state.epoch, state.lane);
+    if (state.turn > share.turns || state.epoch < shared.options.epoch || state.taken > share.takes)
         throw Error(SHF_E_FORMAT, "the state has a lane where no lane can stand");
     put_ = state.put;
     turn_ = given_turn_ = state.turn;
+    if (takes_ != LaneShare::all) takes_ -= state.taken;
     for (const ShardState& shard : state.shards) {
         if (shard.turn >= state.turn ||
             (!resumed_.empty() && resumed_.back().state.next < Resume::never))
@@ -37,16 +39,17 @@ Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
     if (shuffles()) restore_buffer(state);
     for (Resumed& resumed : resumed_) {
         const ShardState& shard = resumed.state;
-        resumed.resume =
-            std::make_shared<const Resume>(Resume{.offset = shard.offset,
-                                                  .number = shard.number,
-                                                  .wanted = sample_numbers(shard, resumed.ordinals),
-                                                  .next = shard.next,
-                                                  .version = shard.version});
+        resumed.resume = std::make_shared<const Resume>(
+            Resume{.offset = shard.offset,
+                   .number = shard.number,
+                   .wanted = sample_numbers(shard, resumed.ordinals),
+                   .next = shard.next,
+                   .end = shard.turn + 1 == share.turns ? share.last : Resume::never,
+                   .version = shard.version});
     }
-    if (state.turn == shards_) {
+    if (state.turn == share.turns) {
         given_turn_ = 0;
-        ++given_epoch_;
+        given_share_ = shared.plan.share(++given_epoch_, number_);
         epoch_over_ = resumed_.empty();
     }
 }
@@ -130,11 +133,20 @@ std::shared_ptr<ShardRun> Lane::next_run() {
         runs_.push_back(std::make_shared<ShardRun>(shared_, resumed_epoch_, number_,
                                                    resumed.state.turn, last, resumed.resume));
     } else {
-        const bool last = given_turn_ + 1 == shards_;
+        // An epoch in which this lane gives nothing has no run.
+        while (given_share_.turns == 0) {
+            given_share_ = shared_.plan.share(++given_epoch_, number_);
+            if (all_given()) return nullptr;
+        }
+        const bool last = given_turn_ + 1 == given_share_.turns;
+        std::shared_ptr<const Resume> part;
+        if (last && given_share_.last != LaneShare::all)
+            part = std::make_shared<const Resume>(
+                Resume{.wanted = {}, .next = 0, .end = given_share_.last});
         runs_.push_back(
-            std::make_shared<ShardRun>(shared_, given_epoch_, number_, given_turn_, last, nullptr));
+            std::make_shared<ShardRun>(shared_, given_epoch_, number_, given_turn_, last, part));
         given_turn_ = last ? 0 : given_turn_ + 1;
-        given_epoch_ += last ? 1 : 0;
+        if (last) given_share_ = shared_.plan.share(++given_epoch_, number_);
     }
     if (runs_.size() == 1) runs_.front()->become_first();
     return runs_.back();
@@ -143,7 +155,9 @@ std::shared_ptr<ShardRun> Lane::next_run() {
 // ---- Consumer -----------------------------------------------------------------------------------
 
 void Lane::begin_epoch(uint64_t epoch) {
-    epoch_over_ = false;
+    const LaneShare share = shared_.plan.share(epoch, number_);
+    takes_ = share.takes;
+    epoch_over_ = share.turns == 0;
     buffer_.begin(shared_.options.seed, epoch, number_);
     trail_.begin_epoch();
     turn_ = put_ = 0;
@@ -155,7 +169,7 @@ const Lane::Resumed* Lane::resumed_run() const {
 
 void Lane::begin_run(const ShardRun& run) {
     in_run_ = true;
-    in_resumed_ = run.resume() != nullptr;
+    in_resumed_ = begun_resumed_ < resumed_.size();
     wanted_again_ = 0;
     if (in_resumed_) {
         ShardState start = resumed_[begun_resumed_++].state;
@@ -291,6 +305,7 @@ Pull Lane::pull(Delivery& out) {
     if (from_) {
         if (refill() == Pull::later) return Pull::later;
     }
+    if (takes_ == 0) return give_up_rest();
     while (!buffer_.full()) {
         const Pull pull = fill();
         if (pull == Pull::later) return pull;
@@ -300,6 +315,7 @@ Pull Lane::pull(Delivery& out) {
         if (fault_) throw Error(*fault_);
         return Pull::epoch_end;
     }
+    if (takes_ != LaneShare::all) --takes_;
     Held held = buffer_.draw();
     trail_.let_go(held.stretch);
     out.block = std::move(held.block);
@@ -307,6 +323,21 @@ Pull Lane::pull(Delivery& out) {
     shared_.shuffle_bytes.fetch_sub(out.block->memory(), std::memory_order_relaxed);
     hand_out(*out.block);
     return Pull::sample;
+}
+
+// The lane has given its share of an even epoch: what is still in the shuffle buffer is dropped.
+Pull Lane::give_up_rest() {
+    for (Pull pull = fetch_block(); pull != Pull::epoch_end; pull = fetch_block()) {
+        if (pull == Pull::later) return pull;
+        block_.reset();
+    }
+    while (!buffer_.empty()) {
+        const Held held = buffer_.draw();
+        trail_.let_go(held.stretch);
+        shared_.shuffle_bytes.fetch_sub(held.block->memory(), std::memory_order_relaxed);
+    }
+    shared_.wake_readers();
+    return Pull::epoch_end;
 }
 
 }  // namespace shf

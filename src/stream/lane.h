@@ -92,15 +92,16 @@ class Lane {
     Held hold();
     Pull pull_in_order(Delivery& out);
     void hand_out(const Block& block) const;
+    Pull give_up_rest();
 
     Shared& shared_;
     LaneClient& client_;
     const uint32_t number_;
-    const uint64_t shards_;     // in each epoch
     const uint64_t most_runs_;  // in hand at once
 
     // Guarded by shared.mutex.
     std::deque<std::shared_ptr<ShardRun>> runs_;
+    LaneShare given_share_;  // of given_epoch_
     uint64_t given_epoch_, given_turn_ = 0;
     const uint64_t resumed_epoch_;
     size_t given_resumed_ = 0;
@@ -113,7 +114,8 @@ class Lane {
     BlockRef block_;
     uint32_t next_ = 0;  // sample of block_
     bool epoch_over_ = false;
-    std::optional<Fault> fault_;  // waits until the shuffle buffer is empty
+    uint64_t takes_ = LaneShare::all;  // samples of this epoch that it still gives, if it shuffles
+    std::optional<Fault> fault_;       // waits until the shuffle buffer is empty
     ShuffleBuffer<Held> buffer_;
 
     // Where it stands, for state().

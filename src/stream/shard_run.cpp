@@ -82,6 +82,7 @@ ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn,
 void ShardRun::read() noexcept {
     std::optional<Fault> fault;
     try {
+        origin_->padding = turn_ >= shared_.plan.shards_of(origin_->lane);
         origin_->shard = shared_.plan.shard(origin_->epoch, origin_->lane, turn_);
         const std::string url = shared_.shards.at(origin_->shard);
         origin_->url = redact(url);

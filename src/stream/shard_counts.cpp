@@ -1,0 +1,90 @@
+#include "stream/shard_counts.h"
+
+#include "core/error.h"
+#include "core/options.h"
+#include "format/zip_directory.h"
+#include "index/index_store.h"
+#include "io/source.h"
+#include "sample/name.h"
+#include "sample/zip_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace shf {
+
+namespace {
+
+bool any_field(const Schema& schema, const SampleFilter& filter) {
+    for (size_t i = 0; i < schema.ends.size(); ++i)
+        if (filter.wants_field(schema.name(i))) return true;
+    return false;
+}
+
+uint64_t count_in_tar(const ShardIndex& index, const SampleFilter& filter) {
+    if (filter.all()) return index.samples();
+    uint64_t count = 0;
+    for (size_t i = 0; i < index.samples(); ++i)
+        if (filter.wants_sample(i, std::string(index.key(i))) &&
+            any_field(*index.schema(i), filter))
+            ++count;
+    return count;
+}
+
+uint64_t count_in_zip(Source& source, const Options& options, const SampleFilter& filter) {
+    const ZipDirectory directory(source, options);
+    const ZipGroups groups(directory, options);
+    if (filter.all()) return groups.size();
+    uint64_t count = 0;
+    for (size_t i = 0; i < groups.size(); ++i) {
+        const MemberName name = split_name(directory.name(groups[i][0]));
+        if (filter.wants_sample(i, std::string(name.key)) && any_field(*groups.schemas()[groups.schema_number(i)], filter))
+            ++count;
+    }
+    return count;
+}
+
+uint64_t count_in(const std::string& url, const Options& options, const SampleFilter& filter,
+                  const Cancel& cancel) {
+    const auto source = open_source(url, options, cancel);
+    if (!source->seekable() || !source->size())
+        throw Error(SHF_E_USAGE, "how many samples it has cannot be known before it is read",
+                    "leave out even, and set epoch_samples");
+    std::array<uint8_t, zip_head> start{};
+    const auto head = std::span(start).first(source->read(0, start));
+    if (is_zip(head, url, options)) return count_in_zip(*source, options, filter);
+    try {
+        return count_in_tar(*open_index(url, *source, options, cancel), filter);
+    } catch (const Error& error) {
+        Fault fault = error.fault();
+        fault.help =
+            "make the index with shf_index_build or shardfeed.Dataset(urls), or leave out "
+            "even and set epoch_samples";
+        throw Error(std::move(fault));
+    }
+}
+
+}  // namespace
+
+std::vector<uint32_t> count_samples(const ShardList& shards, const Options& given,
+                                    const SampleFilter& filter, const Cancel& cancel) {
+    Options options = given;
+    options.index = IndexUse::require;  // opening a stream reads no shard
+    std::vector<uint32_t> counts;
+    counts.reserve(static_cast<size_t>(shards.size()));
+    for (uint64_t i = 0; i < shards.size(); ++i) {
+        const std::string url = shards.at(i);
+        try {
+            const uint64_t count = count_in(url, options, filter, cancel);
+            counts.push_back(static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX)));
+        } catch (const Error& error) {
+            Fault fault = error.fault();
+            fault.shard = redact(url);
+            throw Error(std::move(fault));
+        }
+    }
+    return counts;
+}
+
+}  // namespace shf
