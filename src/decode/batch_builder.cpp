@@ -372,6 +372,7 @@ BatchRef BatchBuilder::finish() {
     if (marks_padding_) {
         BatchColumn valid;
         valid.name = valid_column;
+        valid.kind = ColumnSpec::Kind::integer;
         valid.dtype = valid.row.dtype = DType::bool8;
         valid.bytes = rows_;
         valid.values = std::move(columns_[plans.size() + 2].values.memory);

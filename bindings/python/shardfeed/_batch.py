@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._column import KEYS, URLS, BytesColumn, Column, Columns, Ragged, texts_of
+from ._column import KEYS, NO_FIELDS, URLS, VALID, BytesColumn, Column, Columns, Ragged, texts_of
 from ._errors import NoMemberError, UnsupportedError, UsageError, error_from
 from ._hooks import hooks_of_columns
 from ._native import ffi, lib
@@ -136,6 +136,18 @@ class Batch:
         """The URL of the shard of each row, without secrets."""
         return texts_of(self.column(URLS))
 
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """False for rows that are there only to fill up an epoch (even="pad"), so that metrics can
+        leave them out.
+        """
+        if VALID in self._columns.numbers:
+            valid: NDArray[np.bool_] = self[VALID]
+            return valid
+        import numpy
+
+        return numpy.ones(len(self), dtype=bool)
+
     def __len__(self) -> int:
         """The number of rows."""
         return self._columns.rows
@@ -151,7 +163,7 @@ class Batch:
 
     def keys(self) -> list[str]:
         """The names of the columns; batch["__key__"] and batch["__url__"] are there beside them."""
-        return [name for name in self._columns.numbers if name not in (KEYS, URLS)]
+        return [name for name in self._columns.numbers if name not in NO_FIELDS]
 
     def values(self) -> list[Any]:
         return [self[name] for name in self]
@@ -249,7 +261,7 @@ class Batch:
             if column.kind != "array"
             else f"{name}: {column.dtype} {'ragged' if column.is_ragged else column.shape}"
             for name, column in self._columns.all().items()
-            if name not in (KEYS, URLS)
+            if name not in NO_FIELDS
         )
         return f"<shardfeed.Batch {len(self)} rows {shown}>"
 

@@ -42,7 +42,9 @@ _KINDS: dict[int, str] = {
     lib.SHF_COLUMN_JSON: "json",
     lib.SHF_COLUMN_MSGPACK: "msgpack",
 }
-KEYS, URLS = "__key__", "__url__"  # the columns of a batch that are no fields
+KEYS, URLS = "__key__", "__url__"
+VALID = "__valid__"  # with even="pad"
+NO_FIELDS = (KEYS, URLS, VALID)  # columns of a batch that are no fields
 _CPU = (1, 0)  # DLPack's number of the device
 
 

@@ -245,6 +245,7 @@ class StreamOptions(TypedDict, total=False):
     epochs: int | str
     epoch_samples: int | str
     resample: bool | str
+    even: Literal["none", "drop", "pad"]
     lanes: int | str
     rank: int | str
     world_size: int | str

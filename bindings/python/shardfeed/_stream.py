@@ -111,6 +111,11 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
     def _unused(self) -> int:
         """What was fetched and not given out."""
 
+    @property
+    def epoch(self) -> int | None:
+        """The first epoch of its stream; None at its end."""
+        return None if self._source is None else self._source.epoch
+
     def save(self, own_kind: str) -> SavedState | None:
         """Where the user stands; None at the end of the epoch."""
         source = self._source
@@ -330,6 +335,7 @@ class Stream(Recipe):
         self._next_epoch = self._number("epoch")
         self._closed = False
         self._resume: SavedState | None = None
+        self._counted: dict[int, int] = {}  # samples of an epoch
         self._iterator: SampleIterator | BatchIterator | None = None
         # Opening starts no thread and opens no shard, but finds what is wrong with the arguments.
         self._source: BlockStream | BatchStream | None = (
@@ -357,8 +363,9 @@ class Stream(Recipe):
     def __iter__(self) -> SampleIterator:
         previous = self._iterator
         source = self._begin_epoch(BlockStream, self._sample_texts())
-        samples = source.epoch_samples * self._epochs if source.epoch_samples else 0
-        left = self._resumed_left("samples", samples or _ENDLESS)
+        counted = self._number("epoch_samples") > 0 and self._epochs > 0
+        samples = source.epoch_samples * self._epochs if counted else _ENDLESS
+        left = self._resumed_left("samples", samples)
         self._iterator = SampleIterator(source, left, previous)
         if previous is not None:
             previous.refuse(UsageError("iter(stream) was called again, which ended this iterator"))
@@ -411,6 +418,38 @@ class Stream(Recipe):
         if previous is not None:
             previous.refuse(UsageError("batches() was called again, which ended this iterator"))
         return self._iterator
+
+    def __len__(self) -> int:
+        """The samples that this rank and worker has in an epoch: in the one that runs, or the next.
+
+        It is known with epoch_samples, and with even and the index of every shard; else TypeError.
+        """
+        if not self._epochs or (self._number("epoch_samples") == 0 and not self._is_even()):
+            raise TypeError(
+                "the length of this stream is not known; help: give epoch_samples, or even with "
+                "the index of every shard"
+            )
+        self._leave_parent()
+        running = None if self._iterator is None else self._iterator.epoch
+        first = self._next_epoch if running is None else running
+        if self._number("epoch_samples"):
+            return self._samples_of(first) * self._epochs
+        return sum(self._samples_of(first + number) for number in range(self._epochs))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def _is_even(self) -> bool:
+        return self._options.get("even", "none") != "none"
+
+    def _samples_of(self, epoch: int) -> int:
+        if self._source is not None and self._source.epoch == epoch:
+            return self._source.epoch_samples
+        if epoch not in self._counted:
+            source = BlockStream(self._urls, self._sample_texts(), epoch, 0.0, None)
+            self._counted = {epoch: source.epoch_samples}
+            source.close()
+        return self._counted[epoch]
 
     def _begin_epoch(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
         """The open stream that the next epoch comes from."""

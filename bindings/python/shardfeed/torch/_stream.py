@@ -139,20 +139,34 @@ class Stream(IterableDataset[Any]):
         self._epochs.set(epoch)
 
     def __len__(self) -> int:
-        """The items of an epoch, of one process: known with epoch_samples, else TypeError.
+        """The items of an epoch, of one process: known with epoch_samples, or with even and the
+        index of every shard; else TypeError.
 
         For a DataLoader with workers, give num_workers here too. Without, it is the same number if
         epoch_samples can be divided by all consumers (and batch).
         """
         total = self._number("epoch_samples")
         epochs, workers = self._number("epochs"), self._number("num_workers")
-        if total == 0 or epochs == 0:
+        even = self._options.get("even", "none") != "none"
+        if (total == 0 and not even) or epochs == 0:
             raise TypeError(
                 "the length of this stream is not known; help: give epoch_samples, which says how "
-                "many samples are an epoch"
+                "many samples are an epoch, or even with the index of every shard"
             )
         ranks = self._find_ranks()
         consumers = ranks.world_size * workers
+        if even:
+            # The same number for every rank and worker.
+            running = self._epoch.number if self._epoch is not None else None
+            epoch = self._epochs.following if running is None else running
+            own: Any = {"rank": ranks.rank, "world_size": ranks.world_size, "epoch": str(epoch)}
+            with _Samples(self._urls, **{**self._options, **own}) as samples:
+                count = len(samples)
+            if not self._number("batch"):
+                return workers * count
+            # Batches go on through the epochs of one pass.
+            size, whole = self._number("batch"), self._options.get("last") == "drop"
+            return workers * (count // size if whole else -(-count // size))
         if self._number("batch"):
             return workers * batches_of_epoch(total, consumers, self._options)
         first = ranks.rank * workers
@@ -306,6 +320,11 @@ class _Epoch:
     @property
     def begun(self) -> bool:
         return self._number is not None
+
+    @property
+    def number(self) -> int | None:
+        """None before it began, and when it is over."""
+        return None if self._items is None else self._number
 
     def begin(self) -> tuple[int, bool]:
         """The number of the epoch, and whether it is over. Begins it if it has not begun."""
