@@ -11,6 +11,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <charconv>
+
 namespace shf {
 
 namespace {
@@ -75,6 +77,83 @@ const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema
     for (size_t i = 0; automatic_ && i < taken.size(); ++i)
         if (!taken[i]) fields.unexpected = schema->name(i);
     return fields;
+}
+
+namespace {
+
+// Texts one after another, each with its length before it.
+void add_text(std::string& to, std::string_view text) {
+    to += std::to_string(text.size()) + ':';
+    to += text;
+}
+
+[[noreturn]] void bad_settlement() {
+    throw Error(SHF_E_FORMAT, "the saved state has columns that are none",
+                "restore what shf_stream_save gave");
+}
+
+std::string_view take_text(std::string_view& from) {
+    size_t size = 0;
+    const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), size);
+    const auto digits = static_cast<size_t>(end - from.data());
+    if (error != std::errc() || digits >= from.size() || from[digits] != ':' ||
+        size > from.size() - digits - 1)
+        bad_settlement();
+    const std::string_view text = from.substr(digits + 1, size);
+    from.remove_prefix(digits + 1 + size);
+    return text;
+}
+
+std::string type_text(const ArrayType& type) {
+    std::string text = std::to_string(static_cast<int32_t>(type.dtype));
+    for (const int64_t size : type.dimensions()) text += ' ' + std::to_string(size);
+    return text;
+}
+
+ArrayType type_of(std::string_view text) {
+    const auto number = [&]() -> int64_t {
+        int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc() || value < 0) bad_settlement();
+        text.remove_prefix(static_cast<size_t>(end - text.data()));
+        if (!text.empty()) text.remove_prefix(1);
+        return value;
+    };
+    ArrayType type;
+    const int64_t dtype = number();
+    if (dtype > static_cast<int64_t>(DType::c128)) bad_settlement();
+    type.dtype = static_cast<DType>(dtype);
+    for (; !text.empty(); ++type.ndim) {
+        if (static_cast<size_t>(type.ndim) == max_row_dimensions) bad_settlement();
+        type.shape[static_cast<size_t>(type.ndim)] = number();
+    }
+    if (type.bytes() > uint64_t{1} << 62) bad_settlement();
+    return type;
+}
+
+}  // namespace
+
+std::string BatchPlan::settled() const {
+    std::string text;
+    if (unsettled_ || known_.empty()) return text;
+    add_text(text, options_.decode);
+    for (const ColumnPlan& column : columns_) {
+        add_text(text, column.spec.name());
+        add_text(text, column.type ? type_text(*column.type) : "");
+    }
+    return text;
+}
+
+void BatchPlan::settle(std::string_view text) {
+    if (text.empty() || take_text(text) != options_.decode) return;
+    const bool automatic = std::exchange(unsettled_, false);
+    for (size_t i = 0; !text.empty(); ++i) {
+        const std::string name(take_text(text));
+        const std::string_view type = take_text(text);
+        if (automatic) add(column_for(name));
+        if (i >= columns_.size() || columns_[i].spec.name() != name) bad_settlement();
+        if (columns_[i].any_shape() && !type.empty()) columns_[i].type = type_of(type);
+    }
 }
 
 uint64_t BatchPlan::random_of(const Block& block, uint32_t sample) const {

@@ -50,6 +50,11 @@ class BatchPlan {
     [[nodiscard]] std::span<ColumnPlan> columns() { return columns_; }
     [[nodiscard]] std::span<const ColumnPlan> columns() const { return columns_; }
     [[nodiscard]] const Options& options() const { return options_; }
+    // What the first rows settled, as text, for a plan of the same option "decode" that goes on
+    // where this one stands; nothing before the first sample.
+    [[nodiscard]] std::string settled() const;
+    // Before the first sample. Throws Error(FORMAT) for a text that settled() did not give.
+    void settle(std::string_view text);
     // The key of a sample's random choices.
     [[nodiscard]] uint64_t random_of(const Block& block, uint32_t sample) const;
 

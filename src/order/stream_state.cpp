@@ -178,6 +178,7 @@ std::vector<uint8_t> encode(const StreamState& state) {
     writer.put("consumer", state.consumer);
     writer.put("remaining", shifted(state.position.remaining, UINT64_MAX));
     writer.put("lanes", lanes.bytes());
+    writer.put("columns", std::string_view(state.columns));
     const auto blob = writer.finish(kind);
     return {blob.begin(), blob.end()};
 }
@@ -188,6 +189,8 @@ StreamState decode_state(std::span<const uint8_t> blob) {
     const auto options = map.bytes("options");
     state.options =
         split(std::string_view(reinterpret_cast<const char*>(options.data()), options.size()));
+    const auto columns = map.bytes("columns");
+    state.columns.assign(columns.begin(), columns.end());
     state.shards = map.number("shards");
     state.shards_hash = map.number("shards_hash");
     state.lanes_in_all = map.number("lanes_in_all");
@@ -242,6 +245,7 @@ StreamState merge(std::span<const StreamState> states) {
         check_same_run(all, state);
         all.position.lanes.insert(all.position.lanes.end(), state.position.lanes.begin(),
                                   state.position.lanes.end());
+        if (all.columns.empty()) all.columns = state.columns;
         if ((all.position.remaining == UINT64_MAX) != (state.position.remaining == UINT64_MAX))
             damaged("does not belong to the others");
         if (all.position.remaining != UINT64_MAX)

@@ -21,7 +21,8 @@ struct StreamState {
     uint64_t lanes_in_all = 0;
     // Whose it is; of a merged state, which is that of all, `consumer` is `consumers`.
     uint64_t consumers = 1, consumer = 0;
-    Position position;                     // of the lanes of all of them
+    Position position;    // of the lanes of all of them
+    std::string columns;  // of batches, as BatchPlan has it
 
     [[nodiscard]] bool merged() const { return consumer == consumers; }
 };

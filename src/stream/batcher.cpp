@@ -301,7 +301,9 @@ void Batcher::close_making() {
         next = {.before = run_.before, .skip = run_.first, .lanes = {}};
     else
         next = {.before = std::make_shared<const Position>(client_.position()), .lanes = {}};
+    std::string settled = plan_.settled();
     const std::lock_guard lock(mutex_);
+    settled_ = std::move(settled);
     next_start_ = std::move(next);
     for (Task& task : tasks) {
         tasks_.push_back(std::move(task));
@@ -456,6 +458,11 @@ Batcher::Start Batcher::Left::next_start() const {
     const auto taken = static_cast<std::ptrdiff_t>(before[rows[this->next]]);
     next.lanes.assign(lanes.begin(), lanes.begin() + taken);
     return next;
+}
+
+std::string Batcher::settled() {
+    const std::lock_guard lock(mutex_);
+    return settled_;
 }
 
 Position Batcher::position(bool unused_batch) {

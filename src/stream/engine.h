@@ -99,7 +99,8 @@ class Engine final : private LaneClient, private BatchClient {
     std::optional<Note> note_;
     std::optional<Note> older_note_;  // when note_ begins after the first sample of the last block
     uint64_t last_block_ = 0;         // its samples
-    uint64_t shards_hash_ = 0;        // once it is known
+    std::string restored_columns_;
+    uint64_t shards_hash_ = 0;  // once it is known
 
     Delivery pending_;  // taken from a lane, did not fit the last block
     BlockBuilder builder_;

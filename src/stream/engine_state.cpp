@@ -118,6 +118,8 @@ StreamState Engine::save(uint64_t unread) {
     StreamState state = identity();
     if (batcher_) {
         state.position = batcher_->position(unread > 0);
+        state.columns = batcher_->settled();
+        if (state.columns.empty()) state.columns = restored_columns_;
     } else if (unread == 0 && !pending_.block) {
         state.position = position();
     } else {
@@ -192,6 +194,8 @@ void Engine::restore(const StreamState& state) {
                                     : std::make_unique<Lane>(shared_, client, *place));
         states.push_back(&*place);
     }
+    if (batcher_) batcher_->settle(state.columns);
+    restored_columns_ = state.columns;
     set_lanes(std::move(lanes), states);
     remaining_ = remaining_after(state);
 }

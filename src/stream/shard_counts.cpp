@@ -39,7 +39,8 @@ uint64_t count_in_zip(Source& source, const Options& options, const SampleFilter
     uint64_t count = 0;
     for (size_t i = 0; i < groups.size(); ++i) {
         const MemberName name = split_name(directory.name(groups[i][0]));
-        if (filter.wants_sample(i, std::string(name.key)) && any_field(*groups.schemas()[groups.schema_number(i)], filter))
+        if (filter.wants_sample(i, std::string(name.key)) &&
+            any_field(*groups.schemas()[groups.schema_number(i)], filter))
             ++count;
     }
     return count;

@@ -143,6 +143,44 @@ TEST_F(EngineResume, refuses_bytes_that_are_no_state) {
     EXPECT_EQ(client.keys().size(), 640U);
 }
 
+// The first row of a run says the shape of all, also after a restore in front of a row that has
+// another one; and the first sample says which columns there are.
+TEST_F(EngineResume, shapes_and_columns_stay_those_of_the_first_row) {
+    const auto npy = [](int rows) {
+        std::string header =
+            "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ",), }";
+        header.resize(117, ' ');
+        header += '\n';
+        return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header +
+               std::string(static_cast<size_t>(rows), 'x');
+    };
+    std::string bytes;
+    for (int i = 0; i < 40; ++i)
+        bytes +=
+            member(sample_key(0, static_cast<uint64_t>(i)) + ".npy", npy(i % 10 == 5 ? 3 : 2)) +
+            (i == 0 ? member(sample_key(0, 0) + ".cls", "1") : std::string());
+    directory.write("rows.tar", bytes + end_marker());
+    const Settings settings{{"batch", "5"}, {"missing", "empty"}, {"on_error", "skip_sample"}};
+    BatchClient whole({url("rows.tar")}, settings);
+    std::vector<std::string> all;
+    for (auto keys = batch_of(whole); !keys.empty(); keys = batch_of(whole))
+        all.insert(all.end(), keys.begin(), keys.end());
+    ASSERT_EQ(whole.code, SHF_END) << whole.message();
+    ASSERT_EQ(all.size(), 36U);
+    BatchClient first({url("rows.tar")}, settings);
+    std::vector<std::string> keys = batch_of(first);  // 0 to 4; 5 is of another shape
+    BatchClient rest({url("rows.tar")}, settings);
+    ASSERT_EQ(restore(rest, save(first)), SHF_OK) << rest.message();
+    for (BatchHandle batch = rest.next_batch(); batch; batch = rest.next_batch()) {
+        EXPECT_EQ(column(batch, "npy").shape[1], 2);
+        EXPECT_EQ(column(batch, "cls").shape[0], static_cast<int64_t>(shf_batch_size(batch.get())));
+        for (size_t i = 0; i < shf_batch_size(batch.get()); ++i)
+            keys.push_back(text_of(column(batch, "__key__"), i));
+    }
+    EXPECT_EQ(rest.code, SHF_END) << rest.message();
+    EXPECT_EQ(keys, all);
+}
+
 // A state of a failed stream leads to the same fault.
 TEST_F(EngineResume, comes_to_the_same_fault) {
     std::string bytes = shard_bytes(3, 40);
