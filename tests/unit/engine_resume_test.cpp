@@ -107,6 +107,31 @@ TEST_F(EngineResume, names_the_shard_that_changed) {
         }
 }
 
+// How many epochs there are is no part of a state: it may stand past the last one.
+TEST_F(EngineResume, takes_another_number_of_epochs) {
+    for (const char* shuffle : {"0", "50"}) {
+        Client whole(url(), shuffled({{"shuffle", shuffle}, {"epochs", "4"}}));
+        const auto all = whole.keys();
+        const State state = stopped(shuffled({{"shuffle", shuffle}, {"epochs", "2"}}), 640 + 100);
+        Client more(url(), shuffled({{"shuffle", shuffle}, {"epochs", "4"}}));
+        ASSERT_EQ(restore(more, state), SHF_OK) << more.message();
+        EXPECT_EQ(more.keys(), std::vector(all.begin() + 740, all.end()));
+        Client fewer(url(), shuffled({{"shuffle", shuffle}, {"epochs", "1"}}));
+        ASSERT_EQ(restore(fewer, state), SHF_OK) << fewer.message();
+        EXPECT_TRUE(fewer.keys().empty());
+        EXPECT_EQ(fewer.code, SHF_END);
+        // Its own state is as good as the one it had.
+        Client again(url(), shuffled({{"shuffle", shuffle}, {"epochs", "4"}}));
+        ASSERT_EQ(restore(again, save(fewer)), SHF_OK) << again.message();
+        EXPECT_EQ(again.keys(), std::vector(all.begin() + 740, all.end()));
+        // One that has come to its end goes on as well.
+        const State end = stopped(shuffled({{"shuffle", shuffle}, {"epochs", "2"}}), 2 * 640);
+        Client next(url(), shuffled({{"shuffle", shuffle}, {"epochs", "4"}}));
+        ASSERT_EQ(restore(next, end), SHF_OK) << next.message();
+        EXPECT_EQ(next.keys(), std::vector(all.begin() + 2 * 640, all.end()));
+    }
+}
+
 TEST_F(EngineResume, refuses_a_stream_that_began) {
     const State state = stopped({}, 5);
     Client client(url(), {});
