@@ -216,8 +216,9 @@ void check_same_run(const StreamState& saved, const StreamState& now) {
     };
     const char* same = "open the stream as it was when the state was saved";
     for (const auto& [name, value] : now.options) {
-        const auto was = std::find_if(saved.options.begin(), saved.options.end(),
-                                      [&](const auto& option) { return option.first == name; });
+        const auto was =
+            std::find_if(saved.options.begin(), saved.options.end(),
+                         [&, &name = name](const auto& option) { return option.first == name; });
         if (was == saved.options.end() || was->second != value)
             changed("the state was saved with " + name + "=" +
                         (was == saved.options.end() ? "(unknown)" : was->second) +
