@@ -200,35 +200,32 @@ void Engine::restore(const StreamState& state) {
     remaining_ = remaining_after(state);
 }
 
-// Drops what the user has had of the samples after the place that was restored.
+// Drops what the user has had of the samples after the place that was restored, in the order in
+// which they were given. Lanes past the last epoch stay where they are.
 void Engine::settle() {
     if (skip_.empty()) return;
-    const auto has_turn = [&](size_t lane) {
-        const auto turns = turns_.all();
-        return std::any_of(turns.begin(), turns.end(),
-                           [&](const Turns::Turn& turn) { return turn.lane == lane; });
+    const auto next_turn = [&] {
+        std::optional<Turns::Turn> next;
+        for (const Turns::Turn& turn : turns_.all())
+            if (skip_[turn.lane] > 0 && (!next || turn < *next)) next = turn;
+        return next;
     };
-    for (size_t i = 0; i < skip_.size(); ++i) {
-        // One that is past the last epoch stays where it is.
-        if (skip_[i] > 0 && !has_turn(i)) continue;
-        while (skip_[i] > 0) {
-            shared_.cancel.check();
-            Delivery dropped;
-            const Pull pull = lanes_[i]->pull(dropped);
-            if (pull == Pull::epoch_end) {
-                end_epoch(i);
-                if (!has_turn(i))
-                    throw Error(SHF_E_CHANGED,
-                                "the shards have fewer samples than when the state was saved",
-                                "give the shards that it was saved with, or start the epoch again");
-                continue;
-            }
-            Turns::Turn turn = turns_.take(i);
-            ++turn.taken;
-            turns_.add(turn);
-            fruitful_epoch_ = std::max(fruitful_epoch_, turn.epoch);
-            --skip_[i];
+    while (const auto turn = next_turn()) {
+        shared_.cancel.check();
+        // As in end_epoch(): without a sample in a whole epoch this would go on for ever.
+        if (turn->epoch > fruitful_epoch_ + 1) throw fewer_samples();
+        Delivery dropped;
+        const Pull pull = lanes_[turn->lane]->pull(dropped);
+        if (pull == Pull::epoch_end) {
+            const size_t before = turns_.all().size();
+            end_epoch(turn->lane);
+            if (turns_.all().size() < before) throw fewer_samples();
+            continue;
         }
+        turns_.take(turn->lane);
+        turns_.add({turn->epoch, turn->taken + 1, turn->lane});
+        fruitful_epoch_ = std::max(fruitful_epoch_, turn->epoch);
+        --skip_[turn->lane];
     }
     if (std::all_of(skip_.begin(), skip_.end(), [](uint64_t skip) { return skip == 0; }))
         skip_.clear();

@@ -27,6 +27,9 @@ enum class Pull : uint8_t {
 
 class Lane;
 
+// What is thrown when samples are missing that were there when a state was saved.
+Error fewer_samples();
+
 // What a lane asks of the engine when something is wrong, and when it must wait.
 class LaneClient {
   public:

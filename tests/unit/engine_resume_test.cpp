@@ -91,6 +91,27 @@ TEST_F(EngineResume, takes_shards_that_moved) {
     EXPECT_EQ(moved.keys(), std::vector(all.begin() + 77, all.end()));
 }
 
+// Samples that were handed out behind the place that was noted, and are gone now.
+TEST_F(EngineResume, says_that_samples_are_gone) {
+    const Settings settings{{"lanes", "2"},
+                            {"epoch_samples", "10000"},
+                            {"shuffle", "5"},
+                            {"allow_empty", "true"},
+                            {"timeout", "20s"}};
+    Client client(url(), settings);
+    for (size_t taken = 0; taken < 200;) taken += block_of(client, 100).size();
+    const State state = save(client, 1);  // so it goes on from the note
+    for (int s = 0; s < 16; s += 2) {     // those of one lane
+        char name[32];
+        std::snprintf(name, sizeof name, "%03d.tar", s);
+        directory.write(name, end_marker());
+    }
+    Client again(url(), settings);
+    ASSERT_EQ(restore(again, state), SHF_OK) << again.message();
+    EXPECT_TRUE(again.keys(1).empty());
+    EXPECT_EQ(again.code, SHF_E_CHANGED) << again.message();
+}
+
 // A shard that changed is never read as if it had not, whatever is skipped else.
 TEST_F(EngineResume, names_the_shard_that_changed) {
     for (const char* on_error : {"raise", "skip_sample", "skip_shard"})
