@@ -230,6 +230,7 @@ bench_smoke() {
             --json "$build/random.json" &&
         "$python" tests/bench/batches.py --scale 0.01 --repeat 1 --build "$plain" \
             --python "$python" --reader c,python --json "$build/batches.json" &&
+        "$python" tests/bench/order.py --build "$plain" --scale 0.2 --repeat 1 &&
         "$python" tests/bench/draw.py "$build/bench.json" "$build/batches.json" "$build/speed.svg"
 }
 $fast || check "benchmark, small" bench_smoke

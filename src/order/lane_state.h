@@ -27,13 +27,12 @@ struct ShardState {
 
 struct LaneState {
     uint32_t lane = 0;
-    bool left = false;    // it is at its end
     bool closed = false;  // nothing more comes into the shuffle buffer in this epoch
-    uint64_t epoch = 0;
-    uint64_t taken = 0;  // samples that it gave in this epoch
-    uint64_t drawn = 0;  // random numbers that the shuffle buffer drew in this epoch
-    uint64_t put = 0;    // samples that came into the shuffle buffer in this epoch
-    uint64_t turn = 0;   // the first shard of the epoch that it has not begun
+    uint64_t epoch = 0;   // past the last one when it is at its end
+    uint64_t taken = 0;   // samples that it gave in this epoch
+    uint64_t drawn = 0;   // random numbers that the shuffle buffer drew in this epoch
+    uint64_t put = 0;     // samples that came into the shuffle buffer in this epoch
+    uint64_t turn = 0;    // the first shard of the epoch that it has not begun
     // Samples after this place that the user has had, or that are not to be given again.
     uint64_t skip = 0;
     std::vector<ShardState> shards;  // oldest first; only the last one is not `over`

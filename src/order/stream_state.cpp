@@ -108,7 +108,7 @@ ShardState read_shard(NumberReader& in, const ShardState* before) {
 
 void write_lane(NumberWriter& out, const LaneState& lane) {
     out.add(lane.lane);
-    out.add((lane.left ? 1 : 0) + (lane.closed ? 2 : 0));
+    out.add(lane.closed ? 1 : 0);
     out.add(lane.epoch);
     out.add(lane.taken);
     out.add(lane.drawn);
@@ -126,10 +126,9 @@ void write_lane(NumberWriter& out, const LaneState& lane) {
 LaneState read_lane(NumberReader& in) {
     LaneState lane;
     const uint64_t number = in.next(), flags = in.next();
-    if (number > UINT32_MAX || flags > 3) damaged("has a lane of an impossible number");
+    if (number > UINT32_MAX || flags > 1) damaged("has a lane of an impossible number");
     lane.lane = static_cast<uint32_t>(number);
-    lane.left = (flags & 1) != 0;
-    lane.closed = (flags & 2) != 0;
+    lane.closed = flags == 1;
     lane.epoch = in.next();
     lane.taken = in.next();
     lane.drawn = in.next();
@@ -217,8 +216,9 @@ void check_same_run(const StreamState& saved, const StreamState& now) {
     };
     const char* same = "open the stream as it was when the state was saved";
     for (const auto& [name, value] : now.options) {
-        const auto was = std::find_if(saved.options.begin(), saved.options.end(),
-                                      [&](const auto& option) { return option.first == name; });
+        const auto was =
+            std::find_if(saved.options.begin(), saved.options.end(),
+                         [&, &name = name](const auto& option) { return option.first == name; });
         if (was == saved.options.end() || was->second != value)
             changed("the state was saved with " + name + "=" +
                         (was == saved.options.end() ? "(unknown)" : was->second) +

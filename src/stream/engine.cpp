@@ -221,16 +221,24 @@ void Engine::pass_on_notes() {
     for (const std::string& note : notes) log(shared_.options, SHF_LOG_WARNING, note);
 }
 
-// A lane is at the end of its epoch: it goes on to the next one, or leaves.
+// epoch_samples goes on through as many passes as it takes.
+bool Engine::endless() const {
+    return shared_.options.epochs == 0 || shared_.options.epoch_samples != 0;
+}
+
+// Whether it comes after the last one.
+bool Engine::is_over(uint64_t epoch) const {
+    return !endless() && epoch - shared_.options.epoch >= shared_.options.epochs;
+}
+
+// A lane is at the end of its epoch: it goes on to the next one, or that was the last.
 void Engine::end_epoch(size_t lane) {
-    const Options& options = shared_.options;
     const uint64_t next = turns_.take(lane).epoch + 1;
-    const bool endless = options.epochs == 0 || options.epoch_samples != 0;
-    if (!endless && next - options.epoch >= options.epochs) return;
+    if (is_over(next)) return over_.push_back({next, 0, lane});
     lanes_[lane]->begin_epoch(next);
     turns_.add({next, 0, lane});
     // Every lane has been through a whole epoch without a sample: that would go on for ever.
-    if (endless && turns_.front().epoch > fruitful_epoch_ + 1)
+    if (endless() && turns_.front().epoch > fruitful_epoch_ + 1)
         throw Error(SHF_E_FORMAT, "no sample in a whole epoch",
                     "check the shards, and what fields, select_keys and slice leave of them");
 }

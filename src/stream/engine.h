@@ -60,6 +60,8 @@ class Engine final : private LaneClient, private BatchClient {
     Pull pull(Delivery& out);
     Pull pull_block(BlockRef& out, uint64_t most);
     void end_epoch(size_t lane);
+    [[nodiscard]] bool endless() const;
+    [[nodiscard]] bool is_over(uint64_t epoch) const;
     void settle();
     void note_call();
     void note_block(const Block& block);
@@ -81,6 +83,7 @@ class Engine final : private LaneClient, private BatchClient {
     std::vector<std::unique_ptr<Lane>> lanes_;  // this consumer's, those that have shards
     std::vector<std::thread> readers_;
     Turns turns_;
+    std::vector<Turns::Turn> over_;    // of lanes past the last epoch
     uint64_t remaining_ = UINT64_MAX;  // samples until the end, under epoch_samples
     uint64_t fruitful_epoch_ = 0;      // the last one in which a lane gave a sample
     std::optional<Fault> failure_;     // of the stream; repeats

@@ -43,6 +43,7 @@ void Engine::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
                        std::span<const LaneState* const> states) {
     lanes_ = std::move(lanes);
     turns_ = {};
+    over_.clear();
     skip_.assign(lanes_.size(), 0);
     fruitful_epoch_ = shared_.options.epoch;
     for (size_t i = 0; i < lanes_.size(); ++i) {
@@ -52,7 +53,8 @@ void Engine::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
             continue;
         }
         skip_[i] = states[i]->skip;
-        if (!states[i]->left) turns_.add({states[i]->epoch, states[i]->taken, i});
+        const Turns::Turn turn{states[i]->epoch, states[i]->taken, i};
+        is_over(turn.epoch) ? over_.push_back(turn) : turns_.add(turn);
     }
 }
 
@@ -76,18 +78,18 @@ Position Engine::position() {
     Position position;
     position.remaining = remaining_;
     position.lanes.resize(lanes_.size());
-    for (size_t i = 0; i < lanes_.size(); ++i) {
-        LaneState& state = position.lanes[i];
-        state.lane = lanes_[i]->number();
-        state.left = true;
-    }
-    for (const Turns::Turn& turn : turns_.all()) {
-        LaneState& state = position.lanes[turn.lane];
-        state = lanes_[turn.lane]->state();
-        state.epoch = turn.epoch;
-        state.taken = turn.taken;
-        state.skip = skip_.empty() ? 0 : skip_[turn.lane];
-    }
+    for (const auto& turns : {turns_.all(), std::span<const Turns::Turn>(over_)})
+        for (const Turns::Turn& turn : turns) {
+            LaneState& state = position.lanes[turn.lane];
+            // A lane at its end does not begin an epoch, but a state can.
+            if (turn.taken == 0 && is_over(turn.epoch))
+                state.lane = lanes_[turn.lane]->number();
+            else
+                state = lanes_[turn.lane]->state();
+            state.epoch = turn.epoch;
+            state.taken = turn.taken;
+            state.skip = skip_.empty() ? 0 : skip_[turn.lane];
+        }
     return position;
 }
 
@@ -155,9 +157,8 @@ uint64_t Engine::remaining_after(const StreamState& state) const {
 void Engine::check_even(const StreamState& state) const {
     const auto& lanes = state.position.lanes;
     if (shared_.options.even == Even::none || state.consumers == shared_.plan.consumers() ||
-        std::none_of(lanes.begin(), lanes.end(), [](const LaneState& lane) {
-            return !lane.left && lane.taken + lane.skip > 0;
-        }))
+        std::none_of(lanes.begin(), lanes.end(),
+                     [](const LaneState& lane) { return lane.taken + lane.skip > 0; }))
         return;
     throw Error(SHF_E_USAGE,
                 "the state was saved in the middle of an epoch by " +
@@ -190,8 +191,7 @@ void Engine::restore(const StreamState& state) {
                                                   std::to_string(state.consumers)),
                         "merge the states of all ranks and workers, and restore the result");
         LaneClient& client = *this;
-        lanes.push_back(place->left ? std::make_unique<Lane>(shared_, client, number, place->epoch)
-                                    : std::make_unique<Lane>(shared_, client, *place));
+        lanes.push_back(std::make_unique<Lane>(shared_, client, *place));
         states.push_back(&*place);
     }
     if (batcher_) batcher_->settle(state.columns);
@@ -200,31 +200,35 @@ void Engine::restore(const StreamState& state) {
     remaining_ = remaining_after(state);
 }
 
-// Drops what the user has had of the samples after the place that was restored.
+// Drops what the user has had of the samples after the place that was restored, in the order in
+// which they were given. Lanes past the last epoch stay where they are.
 void Engine::settle() {
     if (skip_.empty()) return;
-    for (size_t i = 0; i < skip_.size(); ++i) {
-        while (skip_[i] > 0) {
-            Delivery dropped;
-            const Pull pull = lanes_[i]->pull(dropped);
-            if (pull == Pull::epoch_end) {
-                end_epoch(i);
-                const auto turns = turns_.all();
-                if (std::none_of(turns.begin(), turns.end(),
-                                 [&](const Turns::Turn& turn) { return turn.lane == i; }))
-                    throw Error(SHF_E_CHANGED,
-                                "the shards have fewer samples than when the state was saved",
-                                "give the shards that it was saved with, or start the epoch again");
-                continue;
-            }
-            Turns::Turn turn = turns_.take(i);
-            ++turn.taken;
-            turns_.add(turn);
-            fruitful_epoch_ = std::max(fruitful_epoch_, turn.epoch);
-            --skip_[i];
+    const auto next_turn = [&] {
+        std::optional<Turns::Turn> next;
+        for (const Turns::Turn& turn : turns_.all())
+            if (skip_[turn.lane] > 0 && (!next || turn < *next)) next = turn;
+        return next;
+    };
+    while (const auto turn = next_turn()) {
+        shared_.cancel.check();
+        // As in end_epoch(): without a sample in a whole epoch this would go on for ever.
+        if (turn->epoch > fruitful_epoch_ + 1) throw fewer_samples();
+        Delivery dropped;
+        const Pull pull = lanes_[turn->lane]->pull(dropped);
+        if (pull == Pull::epoch_end) {
+            const size_t before = turns_.all().size();
+            end_epoch(turn->lane);
+            if (turns_.all().size() < before) throw fewer_samples();
+            continue;
         }
+        turns_.take(turn->lane);
+        turns_.add({turn->epoch, turn->taken + 1, turn->lane});
+        fruitful_epoch_ = std::max(fruitful_epoch_, turn->epoch);
+        --skip_[turn->lane];
     }
-    skip_.clear();
+    if (std::all_of(skip_.begin(), skip_.end(), [](uint64_t skip) { return skip == 0; }))
+        skip_.clear();
 }
 
 }  // namespace shf

@@ -20,6 +20,11 @@ Lane::Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch)
     begin_epoch(epoch);
 }
 
+Error fewer_samples() {
+    return Error(SHF_E_CHANGED, "the shards have fewer samples than when the state was saved",
+                 "give the shards that it was saved with, or start the epoch again");
+}
+
 // ---- Restoring ----------------------------------------------------------------------------------
 
 Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
@@ -84,10 +89,7 @@ Pull Lane::refill() {
     while (refilling()) {
         const Pull pull = fetch_block();  // of one sample
         if (pull == Pull::later) return pull;
-        if (pull == Pull::epoch_end)
-            throw Error(SHF_E_CHANGED,
-                        "the shards have fewer samples than when the state was saved",
-                        "give the shards that it was saved with, or start the epoch again");
+        if (pull == Pull::epoch_end) throw fewer_samples();
         refill_[slots_[refilled_]] = hold();
         ++refilled_;
     }

@@ -27,6 +27,9 @@ enum class Pull : uint8_t {
 
 class Lane;
 
+// What is thrown when samples are missing that were there when a state was saved.
+Error fewer_samples();
+
 // What a lane asks of the engine when something is wrong, and when it must wait.
 class LaneClient {
   public:
@@ -62,7 +65,7 @@ class Lane {
     void begin_epoch(uint64_t epoch);
     [[nodiscard]] uint32_t number() const { return number_; }
     [[nodiscard]] bool shuffles() const { return shared_.single_samples; }
-    // Where it stands, but for what the engine knows: `left`, `epoch`, `taken`, `skip`.
+    // Where it stands, but for what the engine knows: `epoch`, `taken`, `skip`.
     [[nodiscard]] LaneState state() const;
     // The shard that comes next, with shared.mutex held; NULL when no reader has it yet.
     [[nodiscard]] ShardRun* head() const { return runs_.empty() ? nullptr : runs_.front().get(); }

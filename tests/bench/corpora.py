@@ -179,7 +179,7 @@ def pixels(field: bytes) -> bytes:
     return photographs.pixels_of(field)
 
 
-# All of them together are 3.6 GB. The compressed corpora and the one they come from have four
+# All of them together are 4 GB. The compressed corpora and the one they come from have four
 # shards, for the figures with two threads, and half as many samples as `small`; npy4 and photo have
 # four, because the workers of other readers share a data set out by shards.
 RECIPES = {
@@ -193,6 +193,10 @@ RECIPES = {
     "small4-zst": Recipe(30_000, 4, source="small4", suffix=".tar.zst"),
     "npy4": Recipe(15_000, 4, npy_sample, decode=npy_array),
     "photo": Recipe(3_000, 4, photo_sample, decode=pixels),
+    # For order.py and draw_order.py, which need shards for lanes.
+    "tiny8": Recipe(100_000, 8, tiny_sample),
+    "image8": Recipe(2_000, 8, image_sample),
+    "tiny64": Recipe(64_000, 64, tiny_sample),
 }
 
 

@@ -19,6 +19,10 @@ IMPORT_SECONDS = 0.100
 HANDING_SECONDS = 20e-6
 PLAN_SECONDS = 1.0
 PLAN_RSS = 100_000_000
+SAVE_SECONDS = 50e-6
+STATE_BYTES = 64 << 10
+RESTORE_SECONDS = 0.020
+ORDER_COST = 0.05
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,14 @@ def at_most(text: str, seconds: float, limit: float) -> Verdict:
         f"{seconds * scale:,.2f} {unit}",
         seconds < limit,
     )
+
+
+def at_most_kib(text: str, size: float, limit: float) -> Verdict:
+    return Verdict(text, f"under {limit / 1024:g} KiB", f"{size / 1024:.1f} KiB", size < limit)
+
+
+def at_most_share(text: str, share: float, limit: float) -> Verdict:
+    return Verdict(text, f"under {limit:.0%}", f"{share:+.1%}", share < limit)
 
 
 def at_most_bytes(text: str, size: float, limit: float) -> Verdict:

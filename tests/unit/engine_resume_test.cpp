@@ -91,6 +91,27 @@ TEST_F(EngineResume, takes_shards_that_moved) {
     EXPECT_EQ(moved.keys(), std::vector(all.begin() + 77, all.end()));
 }
 
+// Samples that were handed out behind the place that was noted, and are gone now.
+TEST_F(EngineResume, says_that_samples_are_gone) {
+    const Settings settings{{"lanes", "2"},
+                            {"epoch_samples", "10000"},
+                            {"shuffle", "5"},
+                            {"allow_empty", "true"},
+                            {"timeout", "20s"}};
+    Client client(url(), settings);
+    for (size_t taken = 0; taken < 200;) taken += block_of(client, 100).size();
+    const State state = save(client, 1);  // so it goes on from the note
+    for (int s = 0; s < 16; s += 2) {     // those of one lane
+        char name[32];
+        std::snprintf(name, sizeof name, "%03d.tar", s);
+        directory.write(name, end_marker());
+    }
+    Client again(url(), settings);
+    ASSERT_EQ(restore(again, state), SHF_OK) << again.message();
+    EXPECT_TRUE(again.keys(1).empty());
+    EXPECT_EQ(again.code, SHF_E_CHANGED) << again.message();
+}
+
 // A shard that changed is never read as if it had not, whatever is skipped else.
 TEST_F(EngineResume, names_the_shard_that_changed) {
     for (const char* on_error : {"raise", "skip_sample", "skip_shard"})
@@ -105,6 +126,31 @@ TEST_F(EngineResume, names_the_shard_that_changed) {
             EXPECT_EQ(client.code, SHF_E_CHANGED) << client.message();
             EXPECT_NE(client.message().find("002.tar"), std::string::npos) << client.message();
         }
+}
+
+// How many epochs there are is no part of a state: it may stand past the last one.
+TEST_F(EngineResume, takes_another_number_of_epochs) {
+    for (const char* shuffle : {"0", "50"}) {
+        Client whole(url(), shuffled({{"shuffle", shuffle}, {"epochs", "4"}}));
+        const auto all = whole.keys();
+        const State state = stopped(shuffled({{"shuffle", shuffle}, {"epochs", "2"}}), 640 + 100);
+        Client more(url(), shuffled({{"shuffle", shuffle}, {"epochs", "4"}}));
+        ASSERT_EQ(restore(more, state), SHF_OK) << more.message();
+        EXPECT_EQ(more.keys(), std::vector(all.begin() + 740, all.end()));
+        Client fewer(url(), shuffled({{"shuffle", shuffle}, {"epochs", "1"}}));
+        ASSERT_EQ(restore(fewer, state), SHF_OK) << fewer.message();
+        EXPECT_TRUE(fewer.keys().empty());
+        EXPECT_EQ(fewer.code, SHF_END);
+        // Its own state is as good as the one it had.
+        Client again(url(), shuffled({{"shuffle", shuffle}, {"epochs", "4"}}));
+        ASSERT_EQ(restore(again, save(fewer)), SHF_OK) << again.message();
+        EXPECT_EQ(again.keys(), std::vector(all.begin() + 740, all.end()));
+        // One that has come to its end goes on as well.
+        const State end = stopped(shuffled({{"shuffle", shuffle}, {"epochs", "2"}}), 2 * 640);
+        Client next(url(), shuffled({{"shuffle", shuffle}, {"epochs", "4"}}));
+        ASSERT_EQ(restore(next, end), SHF_OK) << next.message();
+        EXPECT_EQ(next.keys(), std::vector(all.begin() + 2 * 640, all.end()));
+    }
 }
 
 TEST_F(EngineResume, refuses_a_stream_that_began) {
