@@ -284,7 +284,8 @@ enum {
     SHF_STAT_MEMORY_PEAK = 17,       /* its highest value                                         */
     SHF_STAT_CONSUMER_WAIT_NS = 18,  /* time next spent waiting for bytes                         */
     SHF_STAT_READER_WAIT_NS = 19,    /* time readers spent waiting for the consumer or memory     */
-    SHF_STAT_EPOCH_SAMPLES = 20,     /* this consumer's share of the option epoch_samples, or 0   */
+    SHF_STAT_EPOCH_SAMPLES = 20,     /* of this consumer under epoch_samples or even (then of the
+                                        first epoch), from the start on; else 0                   */
     SHF_STAT_PASSED_OVER = 21,       /* lacked a field, or (auto) had one more: missing=skip   */
     SHF_STAT_FILTERED_SAMPLES = 22,  /* left out by fields, select_keys or slice                  */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
@@ -320,7 +321,8 @@ typedef struct shf_state shf_state;
  * batch: as if it had never stopped, with the shuffle buffers as they were. Reads nothing; the
  * stream goes on.
  * Owns: *out is owned, release with shf_state_free.
- * Errors: USAGE for more `unread` samples or batches than that; FORKED. A stream that has failed can still be saved: the fault comes again after a restore.
+ * Errors: USAGE for more `unread` samples or batches than that; FORKED. A stream that has failed
+ * can still be saved: the fault comes again after a restore.
  * Since: 0.1 */
 int32_t shf_stream_save(shf_stream *stream, size_t unread, shf_state **out, shf_error *error);
 
@@ -469,7 +471,8 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
  * png, webp: image/rgb8; npy; cls, cls2, index, inx, id: int; txt, text, transcript: text; json,
  * jsn; mp, msg, msgpack; all others: bytes.
- * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". */
+ * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". With the
+ * option even=pad "__valid__" (bool) is before them: false in rows that only fill up an epoch. */
 typedef struct shf_batch shf_batch;
 
 enum {

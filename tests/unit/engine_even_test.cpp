@@ -73,7 +73,7 @@ const Settings ways[] = {
 TEST_F(EngineEven, drop_gives_everybody_the_same_number_once) {
     write({40, 3, 17, 90, 1, 25, 60, 8, 33, 2, 71, 12});
     for (const Settings& way : ways)
-        for (const uint64_t consumers : {1, 2, 3, 4, 6, 12}) {
+        for (const uint64_t consumers : {1U, 2U, 3U, 4U, 6U, 12U}) {
             const bool filtered =
                 !way.empty() && (way[0].first == "slice" || way[0].first == "select_keys");
             if (filtered && consumers > 3) continue;  // a shard may have nothing left
@@ -98,7 +98,7 @@ TEST_F(EngineEven, drop_gives_everybody_the_same_number_once) {
 TEST_F(EngineEven, pad_gives_everything_and_marks_the_rest) {
     write({40, 3, 17, 90, 1, 25, 60, 8, 33, 2, 71, 12});
     for (const Settings& way : {ways[0], ways[1], ways[2], ways[3]})
-        for (const uint64_t consumers : {1, 2, 3, 4, 6, 12}) {
+        for (const uint64_t consumers : {1U, 2U, 3U, 4U, 6U, 12U}) {
             std::set<size_t> sizes;
             std::multiset<std::string> seen;
             for (uint64_t c = 0; c < consumers; ++c) {

@@ -573,7 +573,7 @@ TEST_F(EngineFilter, datasets_compare_the_names_of_unwanted_entries) {
     directory.write("t.zip", zip.bytes());
     Samples samples(directory / "t.zip", {{"fields", "txt"}});
     EXPECT_TRUE(samples.get(0)) << samples.message();
-    for (const size_t entry : {0, 2}) {
+    for (const size_t entry : {0U, 2U}) {
         Zip wrong = zip;
         wrong.entries[entry].local = [](LocalHeader& header) { header.name = "b.jpg"; };
         directory.write("t.zip", wrong.bytes());

@@ -318,7 +318,7 @@ TEST_F(Elastic, the_global_sequence_goes_on_with_any_number) {
         std::vector<std::string> keys;
         State state;
         // Each round another number of consumers takes as many samples.
-        for (const uint64_t consumers : {2, 8, 1, 4, 2, 8, 4}) {
+        for (const uint64_t consumers : {2U, 8U, 1U, 4U, 2U, 8U, 4U}) {
             std::vector<std::vector<std::string>> parts;
             std::vector<State> states;
             for (uint64_t c = 0; c < consumers; ++c) {

@@ -307,7 +307,7 @@ TEST(Npz, members_that_end_in_their_headers) {
     const std::string whole = npy<int32_t>("<i4", {3}, {1, 2, 3});
     for (const uint16_t method : std::initializer_list<uint16_t>{zip_stored, zip_deflate, zip_bzip2,
                                                                  zip_lzma, zip_zstd, zip_xz})
-        for (const size_t size : {0, 1, 9, 10, 60, 127, 128, 139}) {
+        for (const size_t size : {0U, 1U, 9U, 10U, 60U, 127U, 128U, 139U}) {
             const std::string part = whole.substr(0, size);
             const Entry entry = method == zip_stored ? Entry{.name = "a", .data = part}
                                                      : packed_entry("a", method, part);
