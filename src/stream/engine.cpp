@@ -131,6 +131,8 @@ void Engine::run_reader(Shared& shared, Lane& lane) noexcept {
             shared.out_of_memory = true;
             shared.consumer.notify_one();
             return;
+        } catch (const Error&) {
+            return;  // the consumer comes to it as well, when it begins that epoch
         }
         if (!run) {
             lane.readers.wait(lock);

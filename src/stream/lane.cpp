@@ -16,7 +16,6 @@ Lane::Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch)
       resumed_epoch_(epoch),
       buffer_(shared.options.shuffle),
       trail_(!shared.filter.counts()) {
-    given_share_ = shared.plan.share(epoch, number);
     begin_epoch(epoch);
 }
 
@@ -54,7 +53,7 @@ Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
     }
     if (state.turn == share.turns) {
         given_turn_ = 0;
-        given_share_ = shared.plan.share(++given_epoch_, number_);
+        ++given_epoch_;
         epoch_over_ = resumed_.empty();
     }
 }
@@ -136,19 +135,23 @@ std::shared_ptr<ShardRun> Lane::next_run() {
                                                    resumed.state.turn, last, resumed.resume));
     } else {
         // An epoch in which this lane gives nothing has no run.
-        while (given_share_.turns == 0) {
-            given_share_ = shared_.plan.share(++given_epoch_, number_);
+        while (!given_share_ || given_share_->turns == 0) {
+            if (given_share_) ++given_epoch_;
             if (all_given()) return nullptr;
+            given_share_ = shared_.plan.share(given_epoch_, number_);
         }
-        const bool last = given_turn_ + 1 == given_share_.turns;
+        const bool last = given_turn_ + 1 == given_share_->turns;
         std::shared_ptr<const Resume> part;
-        if (last && given_share_.last != LaneShare::all)
+        if (last && given_share_->last != LaneShare::all)
             part = std::make_shared<const Resume>(
-                Resume{.wanted = {}, .next = 0, .end = given_share_.last});
+                Resume{.wanted = {}, .next = 0, .end = given_share_->last});
         runs_.push_back(
             std::make_shared<ShardRun>(shared_, given_epoch_, number_, given_turn_, last, part));
         given_turn_ = last ? 0 : given_turn_ + 1;
-        if (last) given_share_ = shared_.plan.share(++given_epoch_, number_);
+        if (last) {
+            ++given_epoch_;
+            given_share_.reset();
+        }
     }
     if (runs_.size() == 1) runs_.front()->become_first();
     return runs_.back();

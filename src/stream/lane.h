@@ -104,7 +104,7 @@ class Lane {
 
     // Guarded by shared.mutex.
     std::deque<std::shared_ptr<ShardRun>> runs_;
-    LaneShare given_share_;  // of given_epoch_
+    std::optional<LaneShare> given_share_;  // of given_epoch_, once it is begun
     uint64_t given_epoch_, given_turn_ = 0;
     const uint64_t resumed_epoch_;
     size_t given_resumed_ = 0;

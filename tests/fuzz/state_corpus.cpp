@@ -1,10 +1,17 @@
 // Writes the first inputs of state_fuzz into a folder: state_corpus tests/fuzz/corpus/state. Each
-// file is named after what it tests; findings of the fuzzer are added beside them.
+// file is named after what it tests; findings of the fuzzer are added beside them. With --check it
+// only looks whether those that are there are still states of this version, with all options: else
+// the replay would go no further than that.
 #include "state_shards.h"
+
+#include "core/error.h"
 
 #include <functional>
 #include <iostream>
+#include <iterator>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace {
@@ -32,6 +39,15 @@ shf::StreamState stopped(const StateShards& shards, const Settings& settings, si
     return stream->save(0);
 }
 
+// The options of a state; nothing when it is none.
+std::vector<std::pair<std::string, std::string>> options_in(std::span<const uint8_t> blob) {
+    try {
+        return shf::decode_state(blob).options;
+    } catch (const shf::Error&) {
+        return {};
+    }
+}
+
 // The shard in which some lane goes on.
 shf::ShardState& unfinished(shf::StreamState& state) {
     for (shf::LaneState& lane : state.position.lanes)
@@ -43,8 +59,9 @@ shf::ShardState& unfinished(shf::StreamState& state) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::cerr << "usage: state_corpus FOLDER\n";
+    const bool check = argc == 3 && argv[1] == std::string_view("--check");
+    if (argc != 2 && !check) {
+        std::cerr << "usage: state_corpus [--check] FOLDER\n";
         return 2;
     }
     const StateShards shards;
@@ -112,7 +129,15 @@ int main(int argc, char** argv) {
         {"nothing", {}},
     };
     for (const Input& input : inputs) {
-        std::ofstream file(std::filesystem::path(argv[1]) / input.name, std::ios::binary);
+        const std::filesystem::path path = std::filesystem::path(argv[argc - 1]) / input.name;
+        if (check) {
+            std::ifstream file(path, std::ios::binary);
+            const Blob blob{std::istreambuf_iterator<char>(file), {}};
+            if (file && options_in(blob) == options_in(input.blob)) continue;
+            std::cerr << path << " is of another version: write the corpus again\n";
+            return 1;
+        }
+        std::ofstream file(path, std::ios::binary);
         file.write(reinterpret_cast<const char*>(input.blob.data()),
                    static_cast<std::streamsize>(input.blob.size()));
         if (!file.flush()) {

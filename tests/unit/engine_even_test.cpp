@@ -199,4 +199,32 @@ TEST_F(EngineEven, other_numbers_of_consumers_begin_with_an_epoch) {
     EXPECT_NE(other.message().find("even"), std::string::npos) << other.message();
 }
 
+// Another permutation may leave a consumer without samples: that ends the stream there, and an
+// epoch after the last one is nobody's business.
+TEST_F(EngineEven, a_later_epoch_may_have_nothing_for_a_consumer) {
+    write({3, 3, 3, 3});
+    for (const uint64_t seed : {1U, 3U, 5U, 7U}) {
+        uint64_t samples = 0;
+        for (const char* epochs : {"30", "1", "2", "3", "4"}) {
+            Client client(urls, {{"even", "drop"},
+                                 {"world_size", "2"},
+                                 {"shuffle_shards", "true"},
+                                 {"seed", std::to_string(seed)},
+                                 {"select_keys", "s000*,s001*"},
+                                 {"epochs", epochs},
+                                 {"timeout", "20s"}});
+            if (!client.stream) break;  // the first epoch is such a one
+            const uint64_t got = client.keys().size();
+            if (epochs[1] == '0') {
+                EXPECT_EQ(client.code, SHF_E_USAGE);
+                EXPECT_NE(client.message().find("has no sample in epoch"), std::string::npos);
+                samples = got;
+            } else if (static_cast<uint64_t>(epochs[0] - '0') * 3 <= samples) {
+                EXPECT_EQ(client.code, SHF_END) << client.message();
+                EXPECT_EQ(got, static_cast<uint64_t>(epochs[0] - '0') * 3);
+            }
+        }
+    }
+}
+
 }  // namespace
