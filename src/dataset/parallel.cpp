@@ -15,8 +15,8 @@ namespace shf {
 
 namespace {
 
-// Copying this much takes longer than starting a thread.
-constexpr uint64_t least_per_thread = 256 * 1024;
+// Reading this much takes clearly longer than starting a thread and waiting for its end.
+constexpr uint64_t least_per_thread = 1024 * 1024;
 
 }  // namespace
 
