@@ -146,14 +146,23 @@ std::string BatchPlan::settled() const {
 
 void BatchPlan::settle(std::string_view text) {
     if (text.empty() || take_text(text) != options_.decode) return;
-    const bool automatic = std::exchange(unsettled_, false);
-    for (size_t i = 0; !text.empty(); ++i) {
-        const std::string name(take_text(text));
+    // All is read before anything is changed.
+    std::vector<std::string> names;
+    std::vector<std::optional<ArrayType>> types;
+    while (!text.empty()) {
+        names.emplace_back(take_text(text));
         const std::string_view type = take_text(text);
-        if (automatic) add(column_for(name));
-        if (i >= columns_.size() || columns_[i].spec.name() != name) bad_settlement();
-        if (columns_[i].any_shape() && !type.empty()) columns_[i].type = type_of(type);
+        types.push_back(type.empty() ? std::nullopt : std::optional(type_of(type)));
     }
+    if (!unsettled_ && !std::equal(names.begin(), names.end(), columns_.begin(), columns_.end(),
+                                   [](const std::string& name, const ColumnPlan& column) {
+                                       return column.spec.name() == name;
+                                   }))
+        bad_settlement();
+    if (std::exchange(unsettled_, false))
+        for (const std::string& name : names) add(column_for(name));
+    for (size_t i = 0; i < columns_.size(); ++i)
+        if (columns_[i].any_shape()) columns_[i].type = types[i];
 }
 
 uint64_t BatchPlan::random_of(const Block& block, uint32_t sample) const {

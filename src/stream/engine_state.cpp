@@ -47,11 +47,11 @@ void Engine::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
     skip_.assign(lanes_.size(), 0);
     fruitful_epoch_ = shared_.options.epoch;
     for (size_t i = 0; i < lanes_.size(); ++i) {
-        if (!states.empty()) fruitful_epoch_ = std::max(fruitful_epoch_, states[i]->epoch);
         if (states.empty()) {
             turns_.add({shared_.options.epoch, 0, i});
             continue;
         }
+        fruitful_epoch_ = std::max(fruitful_epoch_, states[i]->epoch);
         skip_[i] = states[i]->skip;
         const Turns::Turn turn{states[i]->epoch, states[i]->taken, i};
         is_over(turn.epoch) ? over_.push_back(turn) : turns_.add(turn);

@@ -20,17 +20,22 @@ def comma_list(choices: Sequence[str]) -> Callable[[str], list[str]]:
     return parse
 
 
-def parse_arguments(
-    description: str | None, names: Sequence[str], readers: Sequence[str]
-) -> argparse.Namespace:
-    """`names` and `readers` are the corpora and the kinds of readers that there are."""
-    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+def add_build(parser: argparse.ArgumentParser) -> None:
+    """The option that all programs have that measure the library from C."""
     parser.add_argument(
         "--build",
         type=Path,
         default=ROOT / "build",
         help="meson build directory with libshardfeed.so (build)",
     )
+
+
+def parse_arguments(
+    description: str | None, names: Sequence[str], readers: Sequence[str]
+) -> argparse.Namespace:
+    """`names` and `readers` are the corpora and the kinds of readers that there are."""
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    add_build(parser)
     parser.add_argument(
         "--python",
         type=Path,

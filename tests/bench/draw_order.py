@@ -19,7 +19,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import corpora
-from building import ROOT, build_with_shardfeed
+from building import build_with_shardfeed
+from command_line import add_build
 from corpora import Corpus
 from draw import text
 from measuring import generate
@@ -230,12 +231,7 @@ def draw_resume() -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "--build",
-        type=Path,
-        default=ROOT / "build",
-        help="meson build directory with libshardfeed.so (build)",
-    )
+    add_build(parser)
     parser.add_argument("folder", type=Path, help="gets order-lanes.svg and the other pictures")
     arguments = parser.parse_args()
     program = build_with_shardfeed("shardfeed_order", arguments.build.resolve())

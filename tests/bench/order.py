@@ -14,7 +14,8 @@ from pathlib import Path
 
 import corpora
 import targets
-from building import BUILT, ROOT, build_with_shardfeed
+from building import BUILT, build_with_shardfeed
+from command_line import add_build
 from corpora import Corpus
 from measuring import Result, RunError, generate, machine, run, warm
 from run import check_plan
@@ -94,12 +95,7 @@ def check_order(walk: Path, before: Path, now: Path, repeat: int) -> Iterator[Ve
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "--build",
-        type=Path,
-        default=ROOT / "build",
-        help="meson build directory with libshardfeed.so (build)",
-    )
+    add_build(parser)
     parser.add_argument(
         "--before",
         type=Path,
