@@ -1,14 +1,18 @@
 #include "format/sealed_map.h"
 
 #include "core/error.h"
+#include "io/source.h"
 
 #include <msgpack.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <array>
 #include <limits>
 #include <new>
+#include <optional>
+#include <utility>
 
 namespace shf {
 
@@ -51,32 +55,42 @@ std::span<const uint8_t> bytes_of(const msgpack_object& value, const SealedKind&
     return {reinterpret_cast<const uint8_t*>(value.via.bin.ptr), value.via.bin.size};
 }
 
-// Whether `from` is `count` values one after another, each a number, a text or bytes (msgpack
-// specification, "Formats"). msgpack-c takes memory for as many elements as the header of an array
-// or a map claims, so it is given nothing that has such a header inside.
+// How one value of the plain kinds - number, text, bytes - starts (msgpack specification,
+// "Formats").
+struct Head {
+    enum class Kind : uint8_t { number, text, bytes };
+    Kind kind;
+    size_t size;     // of the head itself
+    uint64_t body;   // bytes that follow it
+    uint64_t value;  // of a number that is in its head; otherwise 0
+};
+
+// Nothing when `from` starts with another kind of value, or ends within the head.
+std::optional<Head> head_of(std::span<const uint8_t> from) {
+    using enum Head::Kind;
+    if (from.empty()) return std::nullopt;
+    const uint8_t type = from[0];
+    if (type < 0x80) return Head{number, 1, 0, type};
+    if (type >= 0xa0 && type <= 0xbf) return Head{text, 1, type & uint64_t{0x1f}, 0};
+    if (type >= 0xcc && type <= 0xd3) return Head{number, 1, uint64_t{1} << (type & 3), 0};
+    const bool is_bytes = type >= 0xc4 && type <= 0xc6;
+    if (!is_bytes && !(type >= 0xd9 && type <= 0xdb)) return std::nullopt;
+    Head head{is_bytes ? bytes : text, 1 + (size_t{1} << (type - (is_bytes ? 0xc4 : 0xd9))), 0, 0};
+    if (head.size > from.size()) return std::nullopt;
+    for (const uint8_t byte : from.subspan(1, head.size - 1)) head.body = head.body << 8 | byte;
+    return head;
+}
+
+// Whether `from` is `count` plain values one after another. msgpack-c takes memory for as many
+// elements as the header of an array or a map claims, so it is given nothing that has such a header
+// inside.
 bool is_flat(std::span<const uint8_t> from, size_t count) {
-    for (; count > 0 && !from.empty(); --count) {
-        const uint8_t type = from[0];
-        size_t head = 1;
-        uint64_t body = 0;
-        const auto length_of = [&](size_t width) {
-            for (; head <= width && head < from.size(); ++head) body = body << 8 | from[head];
-        };
-        if (type >= 0xa0 && type <= 0xbf) {
-            body = type & 0x1f;  // short text
-        } else if (type >= 0xc4 && type <= 0xc6) {
-            length_of(size_t{1} << (type - 0xc4));  // bytes
-        } else if (type >= 0xd9 && type <= 0xdb) {
-            length_of(size_t{1} << (type - 0xd9));  // text
-        } else if (type >= 0xcc && type <= 0xd3) {
-            body = uint64_t{1} << (type & 3);  // number
-        } else if (type >= 0x80) {
-            return false;
-        }
-        if (body > from.size() - head) return false;
-        from = from.subspan(head + static_cast<size_t>(body));
+    for (; count > 0; --count) {
+        const auto head = head_of(from);
+        if (!head || head->body > from.size() - head->size) return false;
+        from = from.subspan(head->size + static_cast<size_t>(head->body));
     }
-    return count == 0 && from.empty();
+    return from.empty();
 }
 
 bool starts_with_magic(std::span<const uint8_t> file, std::string_view magic) {
@@ -152,6 +166,89 @@ uint64_t SealedMap::number(std::string_view name) const {
 
 std::span<const uint8_t> SealedMap::bytes(std::string_view name) const {
     return bytes_of(entries_->at(name), entries_->kind);
+}
+
+// ---- Outlines -----------------------------------------------------------------------------------
+
+namespace {
+
+// Goes over plain values in a file and reads their heads.
+class HeadReader {
+  public:
+    HeadReader(Source& file, const SealedKind& kind)
+        : file_(file), kind_(kind), end_(file.size().value_or(0)) {}
+
+    // What the file has from here on, at least enough for a head and a short value.
+    std::span<const uint8_t> look() {
+        constexpr size_t enough = 64;
+        if (at_ + enough > start_ + filled_) {
+            start_ = at_;
+            filled_ = file_.read(start_, bytes_);
+        }
+        return std::span<const uint8_t>(bytes_).first(filled_).subspan(at_ - start_);
+    }
+    // Goes past a head, and gives it with its value if it is a number.
+    Head head() {
+        const auto from = look();
+        auto head = head_of(from);
+        if (!head || head->body > end_ - at_ - head->size) throw_damaged(kind_, "is cut short");
+        pass(head->size);
+        if (head->kind == Head::Kind::number && head->body > 0) {
+            for (const uint8_t byte : from.subspan(head->size, head->body))
+                head->value = head->value << 8 | byte;
+            pass(head->body);
+        }
+        return *head;
+    }
+    void pass(uint64_t bytes) { at_ += bytes; }
+    [[nodiscard]] uint64_t left() const { return end_ - at_; }
+
+  private:
+    Source& file_;
+    const SealedKind& kind_;
+    const uint64_t end_;
+    uint64_t at_ = 0;
+    std::array<uint8_t, 512> bytes_{};  // of the file from start_ on
+    uint64_t start_ = 0;
+    size_t filled_ = 0;
+};
+
+}  // namespace
+
+SealedOutline::SealedOutline(Source& file, const SealedKind& kind) : kind_(kind) {
+    HeadReader reader(file, kind);
+    if (!starts_with_magic(reader.look(), kind.magic))
+        throw_damaged(kind, "does not start like one");
+    reader.pass(2 + kind.magic.size());
+    if (const Head version = reader.head(); version.value != kind.version)
+        throw Error(SHF_E_UNSUPPORTED,
+                    std::string(kind.what) + " has version " + std::to_string(version.value),
+                    kind.help);
+    reader.head();  // the checksum, for which all of the body would have to be read
+    const Head body = reader.head();
+    const auto map = reader.look();
+    if (body.kind != Head::Kind::bytes || body.body != reader.left() || map.empty() ||
+        (map[0] & 0xf0) != 0x80)
+        throw_damaged(kind, "does not end with a map");
+    reader.pass(1);
+    for (size_t count = map[0] & size_t{0x0f}; count > 0; --count) {
+        const Head name = reader.head();
+        if (name.kind != Head::Kind::text || name.body > 31)
+            throw_damaged(kind, "has a value without a name");
+        std::string its_name(text(reader.look().first(static_cast<size_t>(name.body))));
+        reader.pass(name.body);
+        const Head value = reader.head();
+        const bool is_number = value.kind == Head::Kind::number;
+        if (!is_number) reader.pass(value.body);
+        entries_.push_back({std::move(its_name), is_number, is_number ? value.value : value.body});
+    }
+    if (reader.left() != 0) throw_damaged(kind, "goes on after its map");
+}
+
+uint64_t SealedOutline::at(std::string_view name, bool is_number) const {
+    for (const Entry& entry : entries_)
+        if (entry.name == name && entry.is_number == is_number) return entry.value;
+    throw_damaged(kind_, "lacks \"" + std::string(name) + "\"");
 }
 
 // ---- Writing ------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@
 
 namespace shf {
 
+class Source;
+
 // What errors say of it.
 struct SealedKind {
     std::string_view magic;  // at most 31 bytes
@@ -36,6 +38,30 @@ class SealedMap {
   private:
     struct Entries;
     const std::unique_ptr<Entries> entries_;
+};
+
+// What a sealed map in a file has under which name, without reading the long values. That it is
+// whole and undamaged is not proven, so it is for what nothing but a message depends on.
+class SealedOutline {
+  public:
+    // Throws Error(FORMAT, UNSUPPORTED), and what reading the file throws.
+    SealedOutline(Source& file, const SealedKind& kind);
+
+    // The value of a number, and the length of a text or of bytes. Throws Error(FORMAT) where it is
+    // not there.
+    [[nodiscard]] uint64_t number(std::string_view name) const { return at(name, true); }
+    [[nodiscard]] uint64_t length(std::string_view name) const { return at(name, false); }
+
+  private:
+    struct Entry {
+        std::string name;
+        bool is_number;
+        uint64_t value;
+    };
+    [[nodiscard]] uint64_t at(std::string_view name, bool is_number) const;
+
+    const SealedKind kind_;
+    std::vector<Entry> entries_;
 };
 
 // Something is wrong with it. Error(FORMAT).

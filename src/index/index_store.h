@@ -8,10 +8,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace shf {
 
 class Cancel;
+class ShardList;
 struct Options;
 
 // The index of the plain tar at `url`, which `source` has open: read from its file when that is of
@@ -20,6 +22,19 @@ struct Options;
 // NOT_FOUND, CHANGED, USAGE, FORMAT, INTEGRITY, UNSUPPORTED.
 std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& source,
                                              const Options& options, const Cancel& cancel);
+
+// How many samples and bytes each shard of a list has, by number, as the index files say that are
+// there; or, when not all are known, why.
+struct IndexedSizes {
+    std::vector<uint64_t> samples, bytes;
+    std::string unknown;       // "a.tar: the shard has no index"; empty when all are known
+    bool needs_index = false;  // a good index of that shard would tell
+};
+
+// Opens no shard: an index is taken for that of a shard of the same size and modification time.
+// Looks at no more than a few thousand shards, and stops at the first one that is not known. Makes
+// nothing.
+IndexedSizes indexed_sizes(const ShardList& shards, const Options& options);
 
 // Saves an index where open_index looks for it. Returns the path of the file. Throws Error when it
 // could not be saved anywhere.

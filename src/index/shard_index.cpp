@@ -74,6 +74,17 @@ ShardIdentity identify(Source& source) {
     return identity;
 }
 
+IndexSummary summary_of(Source& index_file) {
+    const SealedOutline outline(index_file, kind);
+    const uint64_t ends = outline.length("key_ends"), samples = ends / sizeof(uint32_t);
+    if (ends % sizeof(uint32_t) != 0 || outline.length("headers") != samples * sizeof(uint64_t))
+        damaged("has columns of different lengths");
+    return {.samples = samples,
+            .size = outline.number("size"),
+            .modified = static_cast<int64_t>(outline.number("modified")),
+            .leniency = outline.number("leniency")};
+}
+
 ShardIndex::ShardIndex(StorageRef file, size_t size) : file_(std::move(file)), file_size_(size) {
     read_body();
     check();

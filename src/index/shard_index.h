@@ -49,6 +49,18 @@ class Column {
     std::span<const uint8_t> bytes_;
 };
 
+// What an index file says of its shard as a whole.
+struct IndexSummary {
+    uint64_t samples = 0;
+    uint64_t size = 0;  // of the shard, bytes
+    int64_t modified = 0;
+    uint64_t leniency = 0;
+};
+
+// Reads a few hundred bytes of an index file, so that whether it is damaged is not seen. Throws
+// Error.
+IndexSummary summary_of(Source& index_file);
+
 // The index of one shard: a few flat columns. Does not change once it is made.
 class ShardIndex {
   public:
