@@ -1,6 +1,5 @@
 #include "order/plan.h"
 
-#include "core/error.h"
 #include "core/random.h"
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 
 namespace shf {
 
-Plan::Plan(const Options& options, uint64_t shards)
+Plan::Plan(const Options& options, uint64_t shards, Idle idle)
     : shards_(shards),
       seed_(options.seed),
       epoch_samples_(options.epoch_samples),
@@ -51,11 +50,15 @@ Plan::Plan(const Options& options, uint64_t shards)
                     "what is skipped would be missing from one part: set on_error=raise, or "
                     "epoch_samples instead of even");
     if (shards_ == 0) throw Error(SHF_E_USAGE, "no shards", "give at least one URL");
-    if (shards_ < consumers_ && !resample_)
-        throw Error(SHF_E_USAGE,
-                    std::to_string(shards_) + " shards for " + std::to_string(consumers_) +
-                        " consumers (world_size x num_workers)",
-                    "write more and smaller shards, use fewer workers, or set resample=true");
+    if (const auto error = idle_consumers(); error && idle == Idle::refuse) throw Error(*error);
+}
+
+std::optional<Error> Plan::idle_consumers() const {
+    if (shards_ >= consumers_ || resample_) return std::nullopt;
+    return Error(SHF_E_USAGE,
+                 std::to_string(shards_) + " shards for " + std::to_string(consumers_) +
+                     " consumers (world_size x num_workers)",
+                 "write more and smaller shards, use fewer workers, or set resample=true");
 }
 
 std::vector<uint32_t> Plan::own_lanes() const {
@@ -92,8 +95,8 @@ std::shared_ptr<const Plan::Permutation> Plan::permutation(uint64_t epoch) {
     return permutation_[slot];
 }
 
-uint64_t Plan::share_of_epoch_samples() const {
-    return epoch_samples_ / consumers_ + (consumer_ < epoch_samples_ % consumers_ ? 1 : 0);
+uint64_t Plan::share_of_epoch_samples(uint64_t consumer) const {
+    return epoch_samples_ / consumers_ + (consumer < epoch_samples_ % consumers_ ? 1 : 0);
 }
 
 // ---- Even epochs --------------------------------------------------------------------------------

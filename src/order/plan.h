@@ -11,11 +11,13 @@
 //      with l mod C = c, and sees the elements t of the global sequence with t mod C = c.
 #pragma once
 
+#include "core/error.h"
 #include "core/options.h"
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,11 +32,17 @@ struct LaneShare {
     uint64_t takes = all;  // samples that the lane gives
 };
 
+// Whether a plan may have consumers without a shard.
+enum class Idle : uint8_t { refuse, allow };
+
 class Plan {
   public:
-    // Throws Error(USAGE) when the options contradict each other or there are fewer shards than
-    // consumers.
-    Plan(const Options& options, uint64_t shards);
+    // Throws Error(USAGE) when the options contradict each other, and unless `idle` allows it when
+    // there are fewer shards than consumers.
+    Plan(const Options& options, uint64_t shards, Idle idle = Idle::refuse);
+
+    // What is wrong when there are fewer shards than consumers.
+    [[nodiscard]] std::optional<Error> idle_consumers() const;
 
     [[nodiscard]] uint64_t consumer() const { return consumer_; }
     [[nodiscard]] uint64_t consumers() const { return consumers_; }
@@ -47,8 +55,11 @@ class Plan {
     // The shard that `lane` reads as its `turn`-th (0, 1, ...) in `epoch`. Any thread.
     uint64_t shard(uint64_t epoch, uint32_t lane, uint64_t turn);
 
-    // This consumer's part of epoch_samples, 0 when that is 0.
-    [[nodiscard]] uint64_t share_of_epoch_samples() const;
+    // This consumer's part of epoch_samples, 0 when that is 0; and that of another one.
+    [[nodiscard]] uint64_t share_of_epoch_samples() const {
+        return share_of_epoch_samples(consumer_);
+    }
+    [[nodiscard]] uint64_t share_of_epoch_samples(uint64_t consumer) const;
 
     // For even=drop and even=pad: the samples of every shard of the list.
     void set_counts(std::vector<uint32_t> counts) { counts_ = std::move(counts); }

@@ -1,0 +1,284 @@
+#include "order/plan_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace shf {
+
+namespace {
+
+// Above that their parts are not added up: it would take seconds, and gigabytes.
+constexpr uint64_t most_counted = uint64_t{1} << 22;
+
+// Parts that differ by more than one percent are unequal.
+bool apart(uint64_t least, uint64_t most) {
+    return most - least > most / 100;
+}
+
+// 1234567 is "1,234,567".
+std::string number(uint64_t value) {
+    const std::string digits = std::to_string(value);
+    std::string text;
+    for (size_t i = 0; i < digits.size(); ++i) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+        text += digits[i];
+    }
+    return text;
+}
+
+std::string counted(uint64_t count, const char* noun) {
+    return number(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string size(uint64_t bytes) {
+    static constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    auto value = static_cast<double>(bytes);
+    size_t unit = 0;
+    // What would be shown as 1024.0 is one of the next unit.
+    for (; value >= 1023.95 && unit + 1 < units.size(); ++unit) value /= 1024;
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return text.data();
+}
+
+// "4 shards", "4 to 5 shards".
+std::string counted(uint64_t least, uint64_t most, const char* noun) {
+    return (least < most ? number(least) + " to " : "") + counted(most, noun);
+}
+
+// Sizes are claims of files: a sum that does not fit stays at the largest number.
+void add(uint64_t& sum, uint64_t value) {
+    if (__builtin_add_overflow(sum, value, &sum)) sum = PlanReport::unknown;
+}
+
+uint64_t sum_of(std::span<const uint64_t> values) {
+    uint64_t sum = 0;
+    for (const uint64_t value : values) add(sum, value);
+    return sum;
+}
+
+uint64_t rounded_up(uint64_t dividend, uint64_t divisor) {
+    return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
+}
+
+}  // namespace
+
+void PlanReport::Range::add(uint64_t value) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+}
+
+PlanReport::PlanReport(const Options& options, const KnownShards& shards)
+    : options_(options), shards_(shards.count), plan_(options, shards.count, Idle::allow) {
+    if (options_.epoch_samples == 0 && !shards.samples.empty() && consumers() <= most_counted)
+        count(shards);
+    const auto idle = plan_.idle_consumers();
+    if (idle) warnings_.emplace_back(idle->what());
+    warn_of_parts();
+    warn_of_even(shards);
+    warn_of_shuffle(shards);
+    warn_of_lanes();
+    warn_of_memory(shards);
+    write(shards);
+}
+
+// ---- Counting -----------------------------------------------------------------------------------
+
+void PlanReport::count(const KnownShards& shards) {
+    samples_.resize(static_cast<size_t>(consumers()));
+    bytes_.resize(samples_.size());
+    // Lanes from the number of shards on have none, unless every lane draws some.
+    const uint64_t lanes = options_.resample ? plan_.lanes() : std::min(plan_.lanes(), shards_);
+    for (uint64_t lane = 0; lane < lanes; ++lane) {
+        const uint64_t turns = plan_.shards_of(static_cast<uint32_t>(lane));
+        const auto consumer = static_cast<size_t>(lane % consumers());
+        for (uint64_t turn = 0; turn < turns; ++turn) {
+            const auto shard =
+                static_cast<size_t>(plan_.shard(options_.epoch, static_cast<uint32_t>(lane), turn));
+            add(samples_[consumer], shards.samples[shard]);
+            add(bytes_[consumer], shards.bytes[shard]);
+        }
+    }
+}
+
+// As Plan::even_samples() has it: what the smallest or the largest part has, for everybody.
+void PlanReport::make_even() {
+    const Range range = samples_each();
+    const uint64_t even = options_.even == Even::drop ? range.least : range.most;
+    for (uint64_t& samples : samples_) {
+        add(left_out_, samples - std::min(samples, even));
+        add(repeated_, even - std::min(samples, even));
+        samples = even;
+    }
+}
+
+// Shard j of the permuted list belongs to lane j mod L, and that one to consumer j mod C.
+uint64_t PlanReport::shards_of(uint64_t consumer) const {
+    if (options_.resample) return plan_.lanes() / consumers() * plan_.shards_of(0);
+    return consumer >= shards_ ? 0 : rounded_up(shards_ - consumer, consumers());
+}
+
+PlanReport::Share PlanReport::share(uint64_t consumer) const {
+    Share share{.rank = consumer / options_.num_workers,
+                .worker = consumer % options_.num_workers,
+                .lanes = plan_.lanes() / consumers(),
+                .shards = shards_of(consumer),
+                .samples = unknown,
+                .bytes = unknown};
+    if (options_.epoch_samples != 0) {
+        share.samples = plan_.share_of_epoch_samples(consumer);
+    } else if (!samples_.empty()) {
+        share.samples = samples_[static_cast<size_t>(consumer)];
+        share.bytes = bytes_[static_cast<size_t>(consumer)];
+    }
+    return share;
+}
+
+// The first consumer never has fewer than the last one.
+PlanReport::Range PlanReport::shards_each() const {
+    Range range;
+    range.add(shards_of(0));
+    range.add(shards_of(consumers() - 1));
+    return range;
+}
+
+// `most` is 0 and `least` unknown when they are not known.
+PlanReport::Range PlanReport::samples_each() const {
+    Range range;
+    if (options_.epoch_samples != 0) {
+        range.add(plan_.share_of_epoch_samples(0));
+        range.add(plan_.share_of_epoch_samples(consumers() - 1));
+    }
+    for (const uint64_t samples : samples_) range.add(samples);
+    return range;
+}
+
+// ---- Warnings -----------------------------------------------------------------------------------
+
+void PlanReport::warn(const std::string& cause, const std::string& help) {
+    warnings_.push_back(cause + "; help: " + help);
+}
+
+void PlanReport::warn_of_parts() {
+    if (options_.epoch_samples != 0 || options_.even != Even::none || plan_.idle_consumers())
+        return;
+    const bool known = !samples_.empty();
+    const Range range = known ? samples_each() : shards_each();
+    if (range.least == range.most || (known && !apart(range.least, range.most))) return;
+    warn("the parts of the consumers are unequal: " +
+             counted(range.least, range.most, known ? "sample" : "shard") +
+             " each; those with less end their epoch first, and may leave the others waiting for "
+             "them",
+         "set even=drop or even=pad, give epoch_samples, or write equal shards, a multiple of " +
+             std::to_string(consumers()) + " of them");
+}
+
+// What no stream with the option even can be opened with.
+void PlanReport::warn_of_even(const KnownShards& shards) {
+    if (options_.even == Even::none) return;
+    if (shards.needs_index)
+        warn(
+            "even needs the index of every shard, and the stream would not open: " + shards.unknown,
+            "make it with shf_index_build, or shardfeed.Dataset(urls) in Python");
+    const auto none = std::find(samples_.begin(), samples_.end(), uint64_t{0});
+    if (none != samples_.end() && !plan_.idle_consumers())
+        warn("consumer " + std::to_string(none - samples_.begin()) + " has no sample in epoch " +
+                 std::to_string(options_.epoch) + ", and the stream would not open",
+             "write more shards, or use fewer ranks and workers");
+    if (!samples_.empty()) make_even();
+}
+
+void PlanReport::warn_of_shuffle(const KnownShards& shards) {
+    if (options_.shuffle <= 1) {
+        if (options_.epochs != 1 && !options_.shuffle_shards && !options_.resample)
+            warn("nothing is shuffled: the samples have the same order in every epoch",
+                 "set shuffle_shards=true and shuffle=N, for example 1000");
+        return;
+    }
+    if (shards.samples.empty()) return;
+    const uint64_t mean = sum_of(shards.samples) / shards_;
+    if (options_.shuffle < mean)
+        warn("shuffle=" + std::to_string(options_.shuffle) +
+                 " is smaller than a shard, which has " + counted(mean, "sample") +
+                 " on average: samples that are neighbours there stay near each other",
+             "set shuffle=" + std::to_string(mean) +
+                 " or more, or write samples into the shards in random order");
+}
+
+void PlanReport::warn_of_lanes() {
+    constexpr uint64_t usual = 64, most_lanes = 65536;  // the latter: range of the option
+    if (options_.lanes != 0 || options_.world_size == 1 || consumers() > most_lanes) return;
+    uint64_t lanes = consumers();
+    while (lanes * 2 <= std::min(usual, shards_)) lanes *= 2;
+    warn(
+        "lanes is not set, so that the order depends on the number of ranks and workers, and a "
+        "saved state can only be restored on as many",
+        "set lanes to a number that they divide, the same in every run, for example lanes=" +
+            std::to_string(lanes));
+}
+
+void PlanReport::warn_of_memory(const KnownShards& shards) {
+    const uint64_t all = sum_of(shards.samples);
+    if (options_.shuffle <= 1 || all == 0) return;
+    // A buffer holds no more than its lane has in an epoch.
+    const uint64_t lanes = plan_.lanes() / consumers();
+    const uint64_t buffer = std::min(options_.shuffle, rounded_up(all, plan_.lanes()));
+    const double mean = static_cast<double>(sum_of(shards.bytes)) / static_cast<double>(all);
+    const double need = mean * static_cast<double>(buffer) * static_cast<double>(lanes);
+    if (need <= static_cast<double>(options_.memory)) return;
+    const auto bytes = [](double value) {
+        return size(static_cast<uint64_t>(std::min(value, 1e18)));
+    };
+    warn("the shuffle buffers of a consumer need about " + bytes(need) + " (" +
+             counted(lanes, "lane") + ", " + counted(buffer, "sample") + " each, " + bytes(mean) +
+             " a sample), and memory is " + size(options_.memory) +
+             ": the stream would end with LIMIT",
+         "raise memory, lower shuffle, or use fewer lanes");
+}
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+void PlanReport::write(const KnownShards& shards) {
+    const auto line = [&](const std::string& text) { text_ += text + "\n"; };
+    const std::string reason = shards.unknown.empty() ? "too many consumers" : shards.unknown;
+    line(counted(shards_, "shard") + ", " + counted(consumers(), "consumer") + " (" +
+         counted(options_.world_size, "rank") + " x " + counted(options_.num_workers, "worker") +
+         "), " + counted(plan_.lanes(), "lane"));
+    const Range shards_range = shards_each(), samples_range = samples_each();
+    if (options_.epoch_samples != 0)
+        line("an epoch: " + counted(options_.epoch_samples, "sample") +
+             ", going on in the shards where the last one stopped");
+    else
+        line("an epoch: " +
+             (options_.resample
+                  ? counted(consumers() * shards_of(0), "shard") + " drawn with replacement"
+                  : counted(shards_, "shard")) +
+             (samples_.empty()
+                  ? "; samples are not known: " + reason
+                  : ", " + counted(sum_of(samples_), "sample") + ", " + size(sum_of(bytes_))) +
+             (left_out_ > 0 ? ", even=drop leaves out " + number(left_out_) : "") +
+             (repeated_ > 0 ? ", even=pad repeats " + number(repeated_) : ""));
+    if (consumers() > 1)
+        line("each consumer: " + counted(shards_range.least, shards_range.most, "shard") +
+             (options_.epoch_samples != 0 ? " in a pass" : "") +
+             (samples_range.least == unknown
+                  ? ""
+                  : ", " + counted(samples_range.least, samples_range.most, "sample")));
+
+    constexpr uint64_t first = 8;  // and the last one
+    for (uint64_t consumer = 0; consumer < consumers(); ++consumer) {
+        if (consumer == first && consumers() > first + 2) {
+            line("... " + number(consumers() - first - 1) + " more like these");
+            consumer = consumers() - 1;
+        }
+        const Share part = share(consumer);
+        line("rank " + std::to_string(part.rank) + " worker " + std::to_string(part.worker) + ": " +
+             counted(part.lanes, "lane") + ", " + counted(part.shards, "shard") +
+             (part.samples == unknown ? "" : ", " + counted(part.samples, "sample")) +
+             (part.bytes == unknown ? "" : ", " + size(part.bytes)));
+    }
+    for (const std::string& warning : warnings_) line("warning: " + warning);
+}
+
+}  // namespace shf
