@@ -309,6 +309,55 @@ void shf_stream_cancel(shf_stream *stream);
  * its memory. Must not run at the same time as another call on this stream. Since: 0.1 */
 void shf_stream_close(shf_stream *stream);
 
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* What each rank and worker of a run would read, before it starts, and what is wrong with that.
+ * Does not change: any number of threads. */
+typedef struct shf_plan shf_plan;
+
+/* Plans a run of all ranks and workers (options world_size and num_workers; rank and worker only
+ * have to be possible). Opens no shard. Samples and bytes are known when every shard has an index
+ * file made when it had its present size and modification time, no filter leaves samples out, and
+ * they are at most 10,000 shards; see the options "index" and "index_dir". Damage to shards and
+ * index files is not seen. `options` may be NULL; they are copied.
+ * Owns: *out is owned, release with shf_plan_free.
+ * Errors: USAGE (option, URL, lanes that do not divide; fewer shards than consumers are a warning),
+ * IO (list file), LIMIT, NOMEM. Since: 0.1 */
+int32_t shf_plan_make(shf_plan **out, const char *const *urls, size_t url_count,
+                      const shf_options *options, shf_error *error);
+
+/* The plan for people to read: a summary, one line for each consumer (of many: the first eight and
+ * the last one), and the warnings, each after "warning: ". Every line ends with a newline.
+ * Owns: *out is borrowed from the plan; it is also NUL-terminated. Since: 0.1 */
+void shf_plan_text(const shf_plan *plan, shf_bytes *out);
+
+/* Warning number `index`, one line without newline: what, and after "help: " what to do. There are
+ * warnings of fewer shards than consumers, unequal parts, no shuffle in several epochs, a shuffle
+ * smaller than a shard, lanes that are not set with several ranks, and a memory too small for the
+ * shuffle buffers.
+ * Owns: *out is borrowed from the plan; it is also NUL-terminated.
+ * Errors: NOT_FOUND past the last one. Since: 0.1 */
+int32_t shf_plan_warning(const shf_plan *plan, size_t index, shf_bytes *out);
+
+/* The number of consumers: world_size x num_workers. Since: 0.1 */
+uint64_t shf_plan_count(const shf_plan *plan);
+
+enum {
+    SHF_PLAN_RANK = 0,    /* number of the process, as the option rank                           */
+    SHF_PLAN_WORKER = 1,  /* number of the worker in it                                          */
+    SHF_PLAN_LANES = 2,   /* that it reads, with or without shards                               */
+    SHF_PLAN_SHARDS = 3,  /* in the first epoch; with epoch_samples in one pass                  */
+    SHF_PLAN_SAMPLES = 4, /* in the first epoch; UINT64_MAX: not known                           */
+    SHF_PLAN_BYTES = 5    /* of its shards; UINT64_MAX: not known, or epoch_samples is set       */
+};
+
+/* Property `what` (SHF_PLAN_*) of a consumer; UINT64_MAX for any other value and past the last
+ * consumer. Since: 0.1 */
+uint64_t shf_plan_info(const shf_plan *plan, uint64_t consumer, int32_t what);
+
+/* Frees a plan. Since: 0.1 */
+void shf_plan_free(shf_plan *plan);
+
 /* ---- Saving and restoring -------------------------------------------------------------------- */
 
 /* Where a stream stands: a few hundred bytes for each lane, without samples, URLs or secrets. It

@@ -1,0 +1,84 @@
+// shf_plan_*.
+#include "api/handles.h"
+#include "index/index_store.h"
+#include "order/plan_report.h"
+#include "sample/sample_filter.h"
+
+#include <utility>
+
+using shf::Error;
+using shf::guard;
+
+struct shf_plan {
+    shf::PlanReport report;
+};
+
+namespace {
+
+shf::KnownShards known(const shf::ShardList& list, const shf::Options& options) {
+    shf::KnownShards shards;
+    shards.count = list.size();
+    if (!shf::SampleFilter(options).all()) {
+        shards.unknown = "fields, select_keys or slice leave some out";
+        return shards;
+    }
+    auto sizes = shf::indexed_sizes(list, options);
+    shards.unknown = std::move(sizes.unknown);
+    shards.needs_index = sizes.needs_index;
+    if (!shards.unknown.empty()) return shards;
+    shards.samples = std::move(sizes.samples);
+    shards.bytes = std::move(sizes.bytes);
+    return shards;
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t shf_plan_make(shf_plan** out, const char* const* urls, size_t url_count,
+                      const shf_options* options, shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&] {
+        if (!out) throw Error(SHF_E_USAGE, "shf_plan_make: out is NULL");
+        const shf::Options values = shf::values_of(options);
+        const shf::ShardList list(shf::checked_urls(urls, url_count), values);
+        *out = new shf_plan{shf::PlanReport(values, known(list, values))};
+        return SHF_OK;
+    });
+}
+
+void shf_plan_text(const shf_plan* plan, shf_bytes* out) {
+    if (out) *out = plan ? shf::bytes_of(plan->report.text()) : shf_bytes{nullptr, 0};
+}
+
+int32_t shf_plan_warning(const shf_plan* plan, size_t index, shf_bytes* out) {
+    if (out) *out = shf_bytes{nullptr, 0};
+    if (!plan || !out) return SHF_E_USAGE;
+    const auto warnings = plan->report.warnings();
+    if (index >= warnings.size()) return SHF_E_NOT_FOUND;
+    *out = shf::bytes_of(warnings[index]);
+    return SHF_OK;
+}
+
+uint64_t shf_plan_count(const shf_plan* plan) {
+    return plan ? plan->report.consumers() : 0;
+}
+
+uint64_t shf_plan_info(const shf_plan* plan, uint64_t consumer, int32_t what) {
+    if (consumer >= shf_plan_count(plan)) return UINT64_MAX;
+    const auto share = plan->report.share(consumer);
+    switch (what) {
+        case SHF_PLAN_RANK: return share.rank;
+        case SHF_PLAN_WORKER: return share.worker;
+        case SHF_PLAN_LANES: return share.lanes;
+        case SHF_PLAN_SHARDS: return share.shards;
+        case SHF_PLAN_SAMPLES: return share.samples;
+        case SHF_PLAN_BYTES: return share.bytes;
+        default: return UINT64_MAX;
+    }
+}
+
+void shf_plan_free(shf_plan* plan) {
+    delete plan;
+}
+}
