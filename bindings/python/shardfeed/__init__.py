@@ -57,6 +57,7 @@ from ._errors import (
 from ._native import ffi as _ffi
 from ._native import lib as _lib
 from ._options import features, options
+from ._plan import Plan, plan
 from ._sample import Sample
 from ._state import merge_states
 from ._stream import BatchIterator, SampleIterator, Stream
@@ -90,6 +91,7 @@ __all__ = [
     "NoMemoryError",
     "NoSpaceError",
     "NotFoundError",
+    "Plan",
     "Ragged",
     "ReadError",
     "Sample",
@@ -106,4 +108,5 @@ __all__ = [
     "features",
     "merge_states",
     "options",
+    "plan",
 ]

@@ -90,6 +90,12 @@ class _Lib:
     SHF_MEMBER_CRC32: int
     SHF_MEMBER_OFFSET: int
     SHF_MEMBER_KIND: int
+    SHF_PLAN_RANK: int
+    SHF_PLAN_WORKER: int
+    SHF_PLAN_LANES: int
+    SHF_PLAN_SHARDS: int
+    SHF_PLAN_SAMPLES: int
+    SHF_PLAN_BYTES: int
     SHF_KIND_FILE: int
     SHF_KIND_DIRECTORY: int
     SHF_KIND_HARD_LINK: int
@@ -167,6 +173,14 @@ class _Lib:
         ctx: _CData,
         error: _CData,
     ) -> int: ...
+    def shf_plan_make(
+        self, out: _CData, urls: _CData, url_count: int, options: _CData, error: _CData
+    ) -> int: ...
+    def shf_plan_text(self, plan: _CData, out: _CData) -> None: ...
+    def shf_plan_warning(self, plan: _CData, index: int, out: _CData) -> int: ...
+    def shf_plan_count(self, plan: _CData) -> int: ...
+    def shf_plan_info(self, plan: _CData, consumer: int, what: int) -> int: ...
+    def shf_plan_free(self, plan: _CData) -> None: ...
     def shf_stream_open(
         self, out: _CData, urls: _CData, url_count: int, options: _CData, error: _CData
     ) -> int: ...

@@ -1,0 +1,90 @@
+"""Plans: what each rank and worker of a run will read, before it starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._errors import error_from
+from ._native import ffi, lib
+from ._options import native_options, option_texts
+from ._urls import native_urls, url_list
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._native import StreamOptions, _CData
+    from ._urls import URLs
+
+_UNKNOWN = 0xFFFF_FFFF_FFFF_FFFF
+
+
+class Plan:
+    """What a run would read, and what is wrong with that; plan() makes one.
+
+    str(plan) is the text for people: a summary, a line for each rank and worker (of many: the first
+    eight and the last one), and the warnings.
+    warnings: each is a line that says what, and after "help: " what to do.
+    """
+
+    def __init__(self, native: _CData) -> None:
+        self._native = native
+        self.warnings: list[str] = []
+        text = ffi.new("shf_bytes *")
+        while lib.shf_plan_warning(native, len(self.warnings), text) == lib.SHF_OK:
+            self.warnings.append(_decoded(text))
+        lib.shf_plan_text(native, text)
+        self._text = _decoded(text)
+
+    @property
+    def consumers(self) -> list[dict[str, int | None]]:
+        """What each worker of each rank reads in the first epoch.
+
+        "rank", "worker", "lanes", "shards", and "samples" and "bytes", which are None when they are
+        not known. The list is made anew each time.
+        """
+        properties = {
+            "rank": lib.SHF_PLAN_RANK,
+            "worker": lib.SHF_PLAN_WORKER,
+            "lanes": lib.SHF_PLAN_LANES,
+            "shards": lib.SHF_PLAN_SHARDS,
+            "samples": lib.SHF_PLAN_SAMPLES,
+            "bytes": lib.SHF_PLAN_BYTES,
+        }
+        info, native = lib.shf_plan_info, self._native
+
+        def value(consumer: int, what: int) -> int | None:
+            number = info(native, consumer, what)
+            return None if number == _UNKNOWN else number
+
+        return [
+            {name: value(consumer, what) for name, what in properties.items()}
+            for consumer in range(lib.shf_plan_count(native))
+        ]
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<shardfeed.Plan: {self._text.splitlines()[0]}; {len(self.warnings)} warnings>"
+
+
+def _decoded(text: _CData) -> str:
+    return bytes(ffi.buffer(text.data, text.size)).decode("utf-8", "backslashreplace")
+
+
+def plan(urls: URLs, **options: Unpack[StreamOptions]) -> Plan:
+    """What each rank and worker will read of these shards, and warnings, before the run.
+
+        print(shardfeed.plan(urls, world_size=8, num_workers=4, shuffle=1000))
+
+    Takes the options of Stream, and plans for all ranks and workers. Opens no shard. Samples and
+    bytes are known when all shards have index files, as shardfeed.Dataset(urls) or a run with
+    write_index=True makes them, and no filter leaves samples out.
+    """
+    array, texts = native_urls(url_list(urls))
+    made = ffi.new("shf_plan **")
+    error = ffi.new("shf_error *")
+    native = native_options(option_texts(options))
+    if lib.shf_plan_make(made, array, len(texts), native, error):
+        raise error_from(error)
+    return Plan(ffi.gc(made[0], lib.shf_plan_free))
