@@ -20,7 +20,8 @@ class Random {
         resampling = 3,
         image_crop = 4,
         image_flip = 5,
-        sample_augmentation = 6
+        sample_augmentation = 6,
+        mixing = 7
     };
 
     Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {
