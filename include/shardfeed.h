@@ -168,7 +168,7 @@ enum {
     SHF_OPTION_TYPE = 1,    /* "bool", "count", "bytes", "duration", "choice", "text"            */
     SHF_OPTION_DEFAULT = 2, /* a value shf_options_set accepts                                   */
     SHF_OPTION_RANGE = 3,   /* "0..4294967295", or the choices: "raise|skip_sample|skip_shard"    */
-    SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream archive dataset"                    */
+    SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream mix archive dataset"                */
     SHF_OPTION_HELP = 5     /* one line                                                          */
 };
 
@@ -245,6 +245,30 @@ typedef struct shf_block shf_block;
  * file), LIMIT, NOMEM. Since: 0.1 */
 int32_t shf_stream_open(shf_stream **out, const char *const *urls, size_t url_count,
                         const shf_options *options, shf_error *error);
+
+/* Opens a stream that takes its samples from `count` other streams (at most 1024), its parts, at
+ * random by weight: the part that a sample comes from depends on the option "seed" and the number
+ * of the sample alone, and of the parts that have not ended each comes with its share of their
+ * weights, exactly in the long run. Each part delivers the samples that it would deliver by itself,
+ * in that order. `weights` are above 0, in any unit; NULL: all are equal. The option "until" says
+ * when the mix ends. Parts may be mixes, eight deep, and may have been restored, but nothing may
+ * have been taken from them, and they have no option "batch". They keep their own options for
+ * reading (threads, memory, shuffle, on_error, log, rank, ...); those of the mix are for what it
+ * makes of the samples: seed, until, timeout, memory, batch, decode and what belongs to it.
+ * `options` may be NULL.
+ *
+ * The result is a stream like any other. shf_stream_stat gives the sums over the parts.
+ * shf_stream_save saves where the parts stand, and shf_stream_restore takes it to a mix that was
+ * opened in the same way. shf_state_merge merges states of mixes part by part: on another number of
+ * ranks each part goes on with its own sequence, and every rank mixes what it gets of them.
+ * Owns: *out is owned, release with shf_stream_close. When the call succeeds it has taken the
+ * parts over: their handles are gone. When it fails they are as before.
+ * Threads: must not run at the same time as another call on a part, shf_stream_cancel and
+ * shf_stream_stat included.
+ * Errors: USAGE (weights, a part twice, used or with batches; until=forever and standard input),
+ * FORKED, NOMEM. Since: 0.1 */
+int32_t shf_stream_mix(shf_stream **out, shf_stream *const *parts, const double *weights,
+                       size_t count, const shf_options *options, shf_error *error);
 
 /* Delivers the next sample, waiting for it at most as long as the option "timeout".
  * Owns: *out is owned, release with shf_sample_unref.
@@ -433,7 +457,8 @@ enum {
     SHF_POSITION_EPOCH = 0,  /* pass over the shards, numbered from the option "epoch" upward    */
     SHF_POSITION_LANE = 1,   /* lane that the sample came through                                */
     SHF_POSITION_SHARD = 2,  /* number of the shard in the expanded list                         */
-    SHF_POSITION_OFFSET = 3  /* of the sample's first header in the (decompressed) shard, bytes  */
+    SHF_POSITION_OFFSET = 3, /* of the sample's first header in the (decompressed) shard, bytes  */
+    SHF_POSITION_PART = 4    /* stream of a mix, those of nested mixes counted through; else 0   */
 };
 
 /* Where the sample came from; `what` is one of SHF_POSITION_*, UINT64_MAX for any other value.

@@ -74,6 +74,7 @@ uint64_t shf_sample_position(const shf_sample* sample, int32_t what) {
         case SHF_POSITION_LANE: return origin.lane;
         case SHF_POSITION_SHARD: return origin.shard;
         case SHF_POSITION_OFFSET: return block->offset[i];
+        case SHF_POSITION_PART: return origin.part;
         default: return UINT64_MAX;
     }
 }

@@ -2,6 +2,10 @@
 #include "api/handles.h"
 #include "core/stats.h"
 
+#include <algorithm>
+#include <deque>
+#include <vector>
+
 using shf::Error;
 using shf::guard;
 using shf::StreamEntry;
@@ -12,6 +16,25 @@ template <typename Handle>
 int32_t deliver(Handle** out, Handle* handle) {
     *out = handle;
     return handle ? SHF_OK : SHF_END;
+}
+
+// The engine of a mix, which has taken the engines of the parts over.
+std::unique_ptr<shf::Engine> mix_of(std::span<shf_stream* const> parts,
+                                    std::span<const double> weights, const shf_options* options) {
+    std::vector<shf_stream*> sorted(parts.begin(), parts.end());
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+        throw Error(SHF_E_USAGE, "a stream is two parts of the mix", "open it once for each part");
+    std::deque<StreamEntry> entries;
+    std::vector<std::unique_ptr<shf::Engine>> engines(parts.size());
+    for (shf_stream* part : parts) entries.emplace_back(part);
+    for (size_t i = 0; i < parts.size(); ++i) engines[i] = std::move(parts[i]->engine);
+    try {
+        return std::make_unique<shf::Engine>(engines, weights, shf::values_of(options));
+    } catch (...) {
+        for (size_t i = 0; i < parts.size(); ++i) parts[i]->engine = std::move(engines[i]);
+        throw;
+    }
 }
 
 }  // namespace
@@ -26,6 +49,21 @@ int32_t shf_stream_open(shf_stream** out, const char* const* urls, size_t url_co
         auto stream = std::make_unique<shf_stream>();
         stream->engine = std::make_unique<shf::Engine>(shf::checked_urls(urls, url_count),
                                                        shf::values_of(options));
+        *out = stream.release();
+        return SHF_OK;
+    });
+}
+
+int32_t shf_stream_mix(shf_stream** out, shf_stream* const* parts, const double* weights,
+                       size_t count, const shf_options* options, shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&] {
+        if (!out || (!parts && count > 0))
+            throw Error(SHF_E_USAGE, "shf_stream_mix: out or parts is NULL");
+        const std::span all(parts, count);
+        auto stream = std::make_unique<shf_stream>();
+        stream->engine = mix_of(all, std::span(weights, weights ? count : 0), options);
+        for (shf_stream* part : all) delete part;
         *out = stream.release();
         return SHF_OK;
     });

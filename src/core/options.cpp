@@ -21,7 +21,7 @@ using Member =
     std::variant<bool Options::*, uint64_t Options::*, OnError Options::*, EndMarker Options::*,
                  Trailing Options::*, DuplicateKeys Options::*, Leniency Options::*,
                  IndexUse Options::*, LastBatch Options::*, Ragged Options::*, Missing Options::*,
-                 Even Options::*, std::string Options::*>;
+                 Even Options::*, Until Options::*, std::string Options::*>;
 
 struct Row {
     const char* name;
@@ -42,13 +42,13 @@ constexpr Row rows[] = {
     {"threads", Type::count, "0", "0..4096", "stream archive dataset", &O::threads,
      "shards read and decompressed at once, each by a thread; at least one per lane; 0: min(4, "
      "cores)"},
-    {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream archive dataset", &O::memory,
+    {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream mix archive dataset", &O::memory,
      "payload memory held ahead of the consumer, and the size of the largest member"},
     {"shuffle_shards", Type::boolean, "false", "true|false", "stream", &O::shuffle_shards,
      "permute the shards anew in every epoch", true},
     {"shuffle", Type::count, "0", "0..1000000000", "stream", &O::shuffle,
      "samples in the shuffle buffer of each lane; 0 and 1: no shuffle", true},
-    {"seed", Type::count, "0", "0..18446744073709551615", "stream", &O::seed,
+    {"seed", Type::count, "0", "0..18446744073709551615", "stream mix", &O::seed,
      "key of every random choice", true},
     {"epoch", Type::count, "0", "0..4294967295", "stream", &O::epoch, "number of the first epoch",
      true},
@@ -85,9 +85,9 @@ constexpr Row rows[] = {
      "deliver these samples of each shard, as a slice of Python; numbers count from 0, good and "
      "bad ones, whatever their keys; others are not read; empty: all",
      true},
-    {"on_error", Type::choice, "raise", "raise|skip_sample|skip_shard", "stream", &O::on_error,
+    {"on_error", Type::choice, "raise", "raise|skip_sample|skip_shard", "stream mix", &O::on_error,
      "what a damaged sample or shard does; skips are counted and logged"},
-    {"max_skips", Type::count, "1000", "0..18446744073709551615", "stream", &O::max_skips,
+    {"max_skips", Type::count, "1000", "0..18446744073709551615", "stream mix", &O::max_skips,
      "skipped samples and shards until the stream ends with LIMIT"},
     {"end_marker", Type::choice, "required", "required|optional", "stream archive dataset",
      &O::end_marker, "optional: a tar may end after a whole member, without its two zero blocks"},
@@ -117,7 +117,7 @@ constexpr Row rows[] = {
      "history that a zstd frame may ask for; an xz decoder may use twice as much memory"},
     {"max_shards", Type::count, "100000000", "1..4294967295", "stream dataset", &O::max_shards,
      "shards after expansion"},
-    {"timeout", Type::duration, "0", "0..1000000s", "stream", &O::timeout,
+    {"timeout", Type::duration, "0", "0..1000000s", "stream mix", &O::timeout,
      "longest wait of one call; 0: no limit"},
     {"pipe_timeout", Type::duration, "600s", "0..1000000s", "stream archive", &O::pipe_timeout,
      "longest silence of a child process; 0: no limit"},
@@ -128,21 +128,26 @@ constexpr Row rows[] = {
     {"write_index", Type::boolean, "false", "true|false", "stream", &O::write_index,
      "save the index of each plain tar that is read to its end; none with fields, select_keys or "
      "slice"},
-    {"decode", Type::text, "auto", "FIELD:KIND/..., ...", "stream dataset", &O::decode,
+    {"decode", Type::text, "auto", "FIELD:KIND/..., ...", "stream mix dataset", &O::decode,
      "columns of a batch: what becomes of which field; auto: every field, as its suffix says"},
-    {"batch", Type::count, "0", "0..4294967295", "stream", &O::batch,
+    {"batch", Type::count, "0", "0..4294967295", "stream mix", &O::batch,
      "samples in a batch; 0: the stream delivers samples"},
-    {"last", Type::choice, "keep", "keep|drop", "stream", &O::last,
+    {"last", Type::choice, "keep", "keep|drop", "stream mix", &O::last,
      "the last batch, when it has fewer samples"},
-    {"ragged", Type::choice, "error", "error|offsets|pad", "stream dataset", &O::ragged,
+    {"ragged", Type::choice, "error", "error|offsets|pad", "stream mix dataset", &O::ragged,
      "arrays of unequal shape in one column: an error of the sample, one after another with "
      "offsets, or filled up with zeros"},
-    {"missing", Type::choice, "error", "error|skip|empty", "stream dataset", &O::missing,
+    {"missing", Type::choice, "error", "error|skip|empty", "stream mix dataset", &O::missing,
      "a sample without a field of decode: an error, passed over, or a row of zeros or no bytes"},
-    {"decode_threads", Type::count, "0", "0..4096", "stream dataset", &O::decode_threads,
+    {"decode_threads", Type::count, "0", "0..4096", "stream mix dataset", &O::decode_threads,
      "threads that decode; 0: one for each core"},
-    {"max_decoded", Type::bytes, "256MiB", "1..1EiB", "stream dataset", &O::max_decoded,
+    {"max_decoded", Type::bytes, "256MiB", "1..1EiB", "stream mix dataset", &O::max_decoded,
      "size of the largest decoded field"},
+    {"until", Type::choice, "all", "first|all|forever", "mix", &O::until,
+     "a mix ends with the first part that ends; with the last one; never: its parts begin again, "
+     "as "
+     "with epochs=0",
+     true},
     {"index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,
      "index files: use or make them; only use them; make them anew; leave them alone"},
     {"index_dir", Type::text, "", "folder", "stream dataset", &O::index_dir,
@@ -316,6 +321,16 @@ void store(Options& options, const Row& row, std::string_view value) {
     }
 }
 
+// Whether `word` is one of the words of a text.
+bool is_word(std::string_view text, std::string_view word) {
+    while (!text.empty()) {
+        const size_t space = text.find(' ');
+        if (text.substr(0, space) == word) return true;
+        text.remove_prefix(space == text.npos ? text.size() : space + 1);
+    }
+    return false;
+}
+
 std::string text_of(const Options& options, const Row& row) {
     const auto choice = [&](size_t number) {
         std::string_view choices = row.range;
@@ -340,11 +355,22 @@ std::string text_of(const Options& options, const Row& row) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> order_options(const Options& options) {
+std::vector<std::pair<std::string, std::string>> order_options(const Options& options,
+                                                               std::string_view opener) {
     std::vector<std::pair<std::string, std::string>> texts;
     for (const Row& row : rows)
-        if (row.orders) texts.emplace_back(row.name, text_of(options, row));
+        if (row.orders && is_word(row.openers, opener))
+            texts.emplace_back(row.name, text_of(options, row));
     return texts;
+}
+
+Options options_of(std::string_view opener, const Options& options) {
+    const Options defaults;
+    Options taken = options;
+    for (const Row& row : rows)
+        if (!is_word(row.openers, opener))
+            std::visit([&](auto member) { taken.*member = defaults.*member; }, row.member);
+    return taken;
 }
 
 Options::Options() {

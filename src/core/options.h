@@ -21,6 +21,7 @@ enum class LastBatch : uint8_t { keep, drop };
 enum class Ragged : uint8_t { error, offsets, pad };
 enum class Missing : uint8_t { error, skip, empty };
 enum class Even : uint8_t { none, drop, pad };
+enum class Until : uint8_t { first, all, forever };
 enum class IndexUse : uint8_t { automatic, require, rebuild, memory };
 
 // The value of every option, in the units of the comments. Plain data: copy it to keep it.
@@ -71,6 +72,7 @@ struct Options {
     Missing missing;
     uint64_t decode_threads;  // 0: chosen from the machine
     uint64_t max_decoded;     // bytes of one field
+    Until until;
     IndexUse index;
     std::string index_dir;  // empty: beside the shard
 
@@ -87,8 +89,12 @@ struct Options {
     void set(std::string_view name, std::string_view value);
 };
 
-// The options that say which samples come when, by name, as text.
-std::vector<std::pair<std::string, std::string>> order_options(const Options& options);
+// The options of `opener` ("stream", "mix") that say which samples come when, by name, as text.
+std::vector<std::pair<std::string, std::string>> order_options(const Options& options,
+                                                               std::string_view opener);
+
+// These options, but the defaults of those that `opener` does not take.
+Options options_of(std::string_view opener, const Options& options);
 
 // Throws Error(USAGE) about the value `text` of an option, which points at its character number
 // `at` from 0 on. `help` completes "give ...", and may be empty.

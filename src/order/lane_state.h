@@ -38,15 +38,38 @@ struct LaneState {
     std::vector<ShardState> shards;  // oldest first; only the last one is not `over`
 };
 
-// Where the lanes of one consumer stand.
+// The lane that a sample came through.
+struct LanePlace {
+    uint32_t part = 0;  // number of its stream among those of a mix, nested ones counted through
+    uint32_t lane = 0;
+};
+
+// Where the lanes of one consumer stand, or the parts of a mix.
 struct Position {
     std::vector<LaneState> lanes;     // ascending
     uint64_t remaining = UINT64_MAX;  // samples until the end; UINT64_MAX: not counted
+    std::vector<Position> parts;      // of a mix, which has no lanes of its own
+    uint64_t mixed = 0;               // samples that it took from them
+
+    // Streams that are no mixes.
+    [[nodiscard]] uint32_t streams() const {
+        uint32_t count = parts.empty() ? 1 : 0;
+        for (const Position& part : parts) count += part.streams();
+        return count;
+    }
 
     // Moves on by one sample of a lane.
-    void skip(uint32_t lane) {
+    void skip(LanePlace from) {
+        for (Position& part : parts) {
+            const uint32_t streams = part.streams();
+            if (from.part < streams) {
+                ++mixed;
+                return part.skip(from);
+            }
+            from.part -= streams;
+        }
         const auto place = std::lower_bound(
-            lanes.begin(), lanes.end(), lane,
+            lanes.begin(), lanes.end(), from.lane,
             [](const LaneState& state, uint32_t number) { return state.lane < number; });
         ++place->skip;
         if (remaining != UINT64_MAX) --remaining;

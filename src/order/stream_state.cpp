@@ -1,6 +1,5 @@
 #include "order/stream_state.h"
 
-#include "core/error.h"
 #include "format/sealed_map.h"
 
 #include <algorithm>
@@ -29,6 +28,10 @@ class NumberWriter {
     void add(uint64_t number) {
         for (; number >= 0x80; number >>= 7) bytes_.push_back(static_cast<uint8_t>(number | 0x80));
         bytes_.push_back(static_cast<uint8_t>(number));
+    }
+    void add(const std::vector<uint8_t>& bytes) {
+        add(bytes.size());
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     }
     [[nodiscard]] std::span<const uint8_t> bytes() const { return bytes_; }
 
@@ -59,6 +62,12 @@ class NumberReader {
         const uint64_t count = next();
         if (count > bytes_.size()) damaged("counts more than it has");
         return static_cast<size_t>(count);
+    }
+    std::span<const uint8_t> bytes() {
+        const size_t size = count();
+        const auto bytes = bytes_.first(size);
+        bytes_ = bytes_.subspan(size);
+        return bytes;
     }
 
   private:
@@ -162,7 +171,25 @@ std::vector<std::pair<std::string, std::string>> split(std::string_view text) {
     return options;
 }
 
+StreamState decode_nested(std::span<const uint8_t> blob, unsigned depth);
+
+std::vector<StreamState> read_parts(std::span<const uint8_t> bytes, unsigned depth) {
+    std::vector<StreamState> parts;
+    NumberReader in(bytes);
+    while (!in.empty()) {
+        if (depth == deepest_mix) damaged("is of mixes that are nested too deep");
+        parts.push_back(decode_nested(in.bytes(), depth + 1));
+    }
+    return parts;
+}
+
 }  // namespace
+
+void StreamState::stand_at(Position where) {
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].stand_at(std::move(where.parts[i]));
+    where.parts.clear();
+    position = std::move(where);
+}
 
 std::vector<uint8_t> encode(const StreamState& state) {
     NumberWriter lanes;
@@ -178,11 +205,17 @@ std::vector<uint8_t> encode(const StreamState& state) {
     writer.put("remaining", shifted(state.position.remaining, UINT64_MAX));
     writer.put("lanes", lanes.bytes());
     writer.put("columns", std::string_view(state.columns));
+    NumberWriter parts;
+    for (const StreamState& part : state.parts) parts.add(encode(part));
+    writer.put("mixed", state.position.mixed);
+    writer.put("parts", parts.bytes());
     const auto blob = writer.finish(kind);
     return {blob.begin(), blob.end()};
 }
 
-StreamState decode_state(std::span<const uint8_t> blob) {
+namespace {
+
+StreamState decode_nested(std::span<const uint8_t> blob, unsigned depth) {
     const SealedMap map(blob, kind);
     StreamState state;
     const auto options = map.bytes("options");
@@ -207,7 +240,16 @@ StreamState decode_state(std::span<const uint8_t> blob) {
             (count > 1 && state.position.lanes[count - 2].lane >= state.position.lanes.back().lane))
             damaged("has its lanes in another order");
     }
+    state.position.mixed = map.number("mixed");
+    if (state.position.mixed > largest) damaged("has a number that is too large");
+    state.parts = read_parts(map.bytes("parts"), depth);
     return state;
+}
+
+}  // namespace
+
+StreamState decode_state(std::span<const uint8_t> blob) {
+    return decode_nested(blob, 0);
 }
 
 void check_same_run(const StreamState& saved, const StreamState& now) {
@@ -215,6 +257,12 @@ void check_same_run(const StreamState& saved, const StreamState& now) {
         throw Error(SHF_E_USAGE, what, help);
     };
     const char* same = "open the stream as it was when the state was saved";
+    const auto kind_of = [](const StreamState& state) {
+        return state.parts.empty() ? std::string("a stream of shards")
+                                   : "a mix of " + std::to_string(state.parts.size()) + " streams";
+    };
+    if (saved.parts.size() != now.parts.size())
+        changed("the state is of " + kind_of(saved) + ", and this is " + kind_of(now), same);
     for (const auto& [name, value] : now.options) {
         const auto was =
             std::find_if(saved.options.begin(), saved.options.end(),
@@ -235,6 +283,8 @@ void check_same_run(const StreamState& saved, const StreamState& now) {
                 same);
     if (saved.shards_hash != now.shards_hash)
         changed("the state was saved with shards of other names", same);
+    for (size_t i = 0; i < now.parts.size(); ++i)
+        about_part(i, [&] { check_same_run(saved.parts[i], now.parts[i]); });
 }
 
 StreamState merge(std::span<const StreamState> states) {
@@ -248,6 +298,7 @@ StreamState merge(std::span<const StreamState> states) {
         if (all.columns.empty()) all.columns = state.columns;
         if ((all.position.remaining == UINT64_MAX) != (state.position.remaining == UINT64_MAX))
             damaged("does not belong to the others");
+        all.position.mixed = std::max(all.position.mixed, state.position.mixed);
         if (all.position.remaining != UINT64_MAX)
             all.position.remaining += state.position.remaining;
         if (all.position.remaining > largest && all.position.remaining != UINT64_MAX)
@@ -260,6 +311,11 @@ StreamState merge(std::span<const StreamState> states) {
             throw Error(SHF_E_USAGE,
                         "two of the states have lane " + std::to_string(all.position.lanes[i].lane),
                         "give the state of every consumer once");
+    for (size_t i = 0; i < all.parts.size(); ++i) {
+        std::vector<StreamState> parts;
+        for (const StreamState& state : states) parts.push_back(state.parts[i]);
+        all.parts[i] = about_part(i, [&] { return merge(parts); });
+    }
     return all;
 }
 

@@ -2,6 +2,7 @@
 // samples, and of URLs only a hash.
 #pragma once
 
+#include "core/error.h"
 #include "order/lane_state.h"
 
 #include <cstdint>
@@ -23,20 +24,41 @@ struct StreamState {
     uint64_t consumers = 1, consumer = 0;
     Position position;    // of the lanes of all of them
     std::string columns;  // of batches, as BatchPlan has it
+    // Of a mix, which has no shards, lanes and consumers of its own, and of whose position the
+    // parts are here.
+    std::vector<StreamState> parts;
 
     [[nodiscard]] bool merged() const { return consumer == consumers; }
+    // Takes over the position of a stream with this identity.
+    void stand_at(Position where);
 };
+
+// Mixes of mixes of ..., at most.
+constexpr unsigned deepest_mix = 8;
 
 // A small blob with a version and a checksum.
 std::vector<uint8_t> encode(const StreamState& state);
 // Throws Error(FORMAT, INTEGRITY, UNSUPPORTED) for anything that encode() did not make.
 StreamState decode_state(std::span<const uint8_t> blob);
 
-// One state of the lanes of several. Throws Error(USAGE) when they are not of one run.
+// One state of the lanes of several; of mixes, part by part. Throws Error(USAGE) when they are not
+// of one run.
 StreamState merge(std::span<const StreamState> states);
 
 // Throws Error(USAGE), which names what is different, unless a stream of the second kind can go on
 // where one of the first stood.
 void check_same_run(const StreamState& saved, const StreamState& now);
+
+// Runs what concerns one part of a mix. Errors say which.
+template <typename Act>
+auto about_part(size_t part, Act act) {
+    try {
+        return act();
+    } catch (const Error& error) {
+        Fault fault = error.fault();
+        fault.cause = "part " + std::to_string(part) + " of the mix: " + fault.cause;
+        throw Error(std::move(fault));
+    }
+}
 
 }  // namespace shf

@@ -163,13 +163,15 @@ void Batcher::account(Making& making) {
 // False: the sample has no row.
 bool Batcher::add_row(Making& making, uint32_t sample) {
     const Block& block = *run_.block;
-    const uint64_t epoch = block.origins[block.origin[sample]]->epoch;
-    if (!epoch_of_row_) epoch_of_row_ = epoch;
+    const Origin& origin = *block.origins[block.origin[sample]];
+    if (origin.part >= epochs_of_rows_.size()) epochs_of_rows_.resize(origin.part + 1);
+    auto& epoch_of_row = epochs_of_rows_[origin.part];
+    if (!epoch_of_row) epoch_of_row = origin.epoch;
     try {
-        making.lanes.push_back(block.origins[block.origin[sample]]->lane);
+        making.lanes.push_back(place_of(block, sample));
         if (making.builder.add(block, sample)) {
             making.before.push_back(static_cast<uint32_t>(making.lanes.size() - 1));
-            epoch_of_row_ = epoch;
+            epoch_of_row = origin.epoch;
             return true;
         }
         shared_.stats.add(SHF_STAT_PASSED_OVER, 1);
@@ -182,7 +184,7 @@ bool Batcher::add_row(Making& making, uint32_t sample) {
         making.failures.push_back({making.builder.rows(), never_added, error.fault()});
     }
     // Every sample of a whole epoch was passed over: that would go on for ever.
-    if (epoch > *epoch_of_row_ + 1)
+    if (origin.epoch > *epoch_of_row + 1)
         throw Error(SHF_E_FORMAT, "no sample of a whole epoch could be put into a batch",
                     "check the option decode");
     return false;
@@ -355,15 +357,15 @@ void Batcher::wait_for_batch(std::unique_lock<std::mutex>& lock,
     bool in_time = true;
     while (in_time && !complete() && !shared_.cancel.requested()) {
         const auto happened = [&] {
-            return complete() || shared_.cancel.requested() || shared_.pool->wants_service();
+            return complete() || shared_.cancel.requested() || client_.wants_service();
         };
         if (deadline)
             in_time = consumer_.wait_until(lock, *deadline, happened);
         else
             consumer_.wait(lock, happened);
-        if (shared_.pool->wants_service()) {
+        if (client_.wants_service()) {
             lock.unlock();
-            shared_.pool->serve();
+            client_.serve();
             lock.lock();
         }
     }
@@ -448,8 +450,8 @@ BatchRef Batcher::join_rows(uint64_t most) {
 
 Position Batcher::Start::position() const {
     Position position = *before;
-    for (uint64_t i = 0; i < skip; ++i) position.skip(position.lanes[0].lane);
-    for (const uint32_t lane : lanes) position.skip(lane);
+    for (uint64_t i = 0; i < skip; ++i) position.skip({0, position.lanes[0].lane});
+    for (const LanePlace lane : lanes) position.skip(lane);
     return position;
 }
 

@@ -38,6 +38,9 @@ class BatchClient {
     // Where the samples stand that take_run() gives next. On the thread that calls it, or before
     // the first call.
     virtual Position position() = 0;
+    // Allocations wait for serve(), which the consumer's thread calls. wants_service(): any thread.
+    [[nodiscard]] virtual bool wants_service() const = 0;
+    virtual void serve() = 0;
     // A sample is bad: throws Error, or counts and returns when it is to be skipped. Any thread.
     virtual void bad_row(Fault fault) = 0;
 };
@@ -69,8 +72,8 @@ class Batcher {
     // Where a sample stands: so many samples after a place.
     struct Start {
         std::shared_ptr<const Position> before;
-        uint64_t skip = 0;            // all of one lane, and then
-        std::vector<uint32_t> lanes;  // one of each of these
+        uint64_t skip = 0;             // all of one lane, and then
+        std::vector<LanePlace> lanes;  // one of each of these
 
         [[nodiscard]] Position position() const;
     };
@@ -93,7 +96,7 @@ class Batcher {
         std::vector<Failure> failures;
         uint64_t kept_bytes = 0;  // of `blocks`; of the thread that takes
         Start start;
-        std::vector<uint32_t> lanes;   // of the samples that were taken, also of those without row
+        std::vector<LanePlace> lanes;  // of the samples that were taken, also of those without row
         std::vector<uint32_t> before;  // of each row: samples taken before its own
     };
     struct Task {
@@ -107,7 +110,8 @@ class Batcher {
         std::vector<uint64_t> rows;  // those that did not fail
         size_t next = 0;
         Start start;
-        std::vector<uint32_t> lanes, before;  // as of the batch in the making
+        std::vector<LanePlace> lanes;  // as of the batch in the making
+        std::vector<uint32_t> before;
 
         // Of the next row.
         [[nodiscard]] Start next_start() const;
@@ -155,7 +159,8 @@ class Batcher {
 
     // Of the thread that takes.
     SampleRun run_;
-    std::optional<uint64_t> epoch_of_row_;  // in which the latest row was added
+    // In which the latest row was added, for each part of a mix.
+    std::vector<std::optional<uint64_t>> epochs_of_rows_;
     Making* open_ = nullptr;
 
     // Of the consumer.

@@ -18,18 +18,6 @@ uint64_t machine_threads() {
     return std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 4);
 }
 
-// Callbacks may run on this thread while one of these lives.
-class InsideCall {
-  public:
-    explicit InsideCall(Pool& pool) : pool_(pool) { pool_.enter(); }
-    ~InsideCall() { pool_.leave(); }
-    InsideCall(const InsideCall&) = delete;
-    InsideCall& operator=(const InsideCall&) = delete;
-
-  private:
-    Pool& pool_;
-};
-
 Options with_threads(Options options) {
     if (options.threads == 0) options.threads = machine_threads();
     return options;
@@ -42,7 +30,9 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
       builder_(*shared_.pool, shared_.cancel, false,
                [this](BlockRef block) { gathered_ = std::move(block); }) {
     shared_.pool->on_wait = [this] {
-        if (batcher_) return batcher_->wake();
+        const Engine* caller = this;  // inside whose call it can be served
+        while (caller->mix_) caller = caller->mix_;
+        if (caller->batcher_) return caller->batcher_->wake();
         const std::lock_guard lock(shared_.mutex);
         shared_.consumer.notify_one();
     };
@@ -58,7 +48,7 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
         lanes.push_back(std::make_unique<Lane>(shared_, client, number, options.epoch));
     }
     set_lanes(std::move(lanes), {});
-    refuse_second_reading();
+    refuse_second_reading(options.epochs != 1 || options.epoch_samples != 0 || options.resample);
     const uint64_t share = shared_.plan.share_of_epoch_samples();
     if (options.epoch_samples != 0 && options.epochs != 0 &&
         __builtin_mul_overflow(share, options.epochs, &remaining_))
@@ -69,14 +59,12 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
 }
 
 // Standard input can be read once. A list that is longer than this was not written with it in mind.
-void Engine::refuse_second_reading() const {
+void Engine::refuse_second_reading(bool again) const {
     constexpr uint64_t longest = 1000;
     uint64_t times = 0;
     for (uint64_t i = 0; i < shared_.shards.size() && i < longest; ++i)
         times += shared_.shards.at(i) == "-" ? 1 : 0;
-    const Options& options = shared_.options;
-    if (times > 1 ||
-        (times == 1 && (options.epochs != 1 || options.epoch_samples != 0 || options.resample)))
+    if (times > 1 || (times == 1 && again))
         throw Error(SHF_E_USAGE, "standard input would be read more than once",
                     "give \"-\" once, with epochs=1 and without epoch_samples and resample");
 }
@@ -84,12 +72,19 @@ void Engine::refuse_second_reading() const {
 Engine::~Engine() {
     cancel();
     // Readers first: one that waits for the user's allocator looks for the batcher.
-    for (std::thread& reader : readers_) reader.join();
+    join_readers();
     batcher_.reset();
+}
+
+void Engine::join_readers() noexcept {
+    for (const auto& part : parts_) part->join_readers();
+    for (std::thread& reader : readers_) reader.join();
+    readers_.clear();
 }
 
 void Engine::cancel() noexcept {
     shared_.cancel.request();
+    for (const auto& part : parts_) part->cancel();
     {
         const std::lock_guard lock(shared_.mutex);
         shared_.consumer.notify_all();
@@ -101,14 +96,38 @@ void Engine::cancel() noexcept {
 }
 
 uint64_t Engine::stat(int32_t stat) const {
-    if (stat == SHF_STAT_MEMORY) return shared_.pool->held();
-    if (stat == SHF_STAT_MEMORY_PEAK) return shared_.pool->peak();
-    return shared_.stats.get(stat);
+    uint64_t value = stat == SHF_STAT_MEMORY        ? shared_.pool->held()
+                     : stat == SHF_STAT_MEMORY_PEAK ? shared_.pool->peak()
+                                                    : shared_.stats.get(stat);
+    if (stat != SHF_STAT_EPOCH_SAMPLES)
+        for (const auto& part : parts_) value += part->stat(stat);
+    return value;
+}
+
+// ---- The user's allocator -----------------------------------------------------------------------
+
+// Of this stream, and of the parts of a mix.
+template <typename Act>
+void Engine::each_pool(Act act) const {
+    act(*shared_.pool);
+    for (const auto& part : parts_) part->each_pool(act);
+}
+
+bool Engine::wants_service() const {
+    bool wants = false;
+    each_pool([&](const Pool& pool) { wants = wants || pool.wants_service(); });
+    return wants;
+}
+
+void Engine::serve() {
+    each_pool([](Pool& pool) { pool.serve(); });
 }
 
 // ---- Readers ------------------------------------------------------------------------------------
 
 void Engine::start_readers() {
+    for (const auto& part : parts_) part->start_readers();
+    if (mixture_ || !readers_.empty() || at_end()) return;
     // A lane's shards are read in turn, some of them at once; every lane has readers of its own, so
     // that no lane can keep another from its next sample.
     const uint64_t per_lane =
@@ -148,34 +167,34 @@ void Engine::run_reader(Shared& shared, Lane& lane) noexcept {
 // ---- Consumer -----------------------------------------------------------------------------------
 
 bool Engine::wait(std::unique_lock<std::mutex>& lock, Lane& lane) {
-    if (!patient_) return false;
+    if (!waiting_.at_all) return false;
+    // A thread that makes batches waits as long as it takes; next_batch() has the deadline, and
+    // runs the callbacks.
+    const auto wants_service = [&] { return waiting_.serves && shared_.pool->wants_service(); };
     const auto start = Clock::now();
     const auto happened = [&] {
         return (lane.head() && lane.head()->has_event()) || shared_.cancel.requested() ||
-               shared_.out_of_memory || (!shared_.batched && shared_.pool->wants_service()) ||
-               lane.head() != shared_.wanted;
+               shared_.out_of_memory || wants_service() || lane.head() != shared_.wanted;
     };
     bool in_time = true;
     while (in_time && !(lane.head() && lane.head()->has_event()) && !shared_.cancel.requested()) {
         shared_.wanted = lane.head();  // NULL until a reader has taken the shard
         if (lane.head()) lane.head()->want();
         shared_.consumer_waits = true;
-        // A thread that makes batches waits as long as it takes; next_batch() has the deadline, and
-        // runs the callbacks.
-        if (shared_.options.timeout == 0 || shared_.batched)
+        if (!waiting_.until)
             shared_.consumer.wait(lock, happened);
         else
-            in_time = shared_.consumer.wait_until(lock, deadline_, happened);
+            in_time = shared_.consumer.wait_until(lock, *waiting_.until, happened);
         shared_.consumer_waits = false;
         if (shared_.out_of_memory) throw std::bad_alloc();
-        if (!shared_.batched && shared_.pool->wants_service()) {
+        if (wants_service()) {
             lock.unlock();
             shared_.pool->serve();
             lock.lock();
         }
     }
     shared_.wanted = nullptr;
-    if (!shared_.batched)
+    if (waiting_.serves)
         shared_.stats.add_alone(
             SHF_STAT_CONSUMER_WAIT_NS,
             static_cast<uint64_t>(
@@ -221,6 +240,7 @@ void Engine::pass_on_notes() {
         notes.swap(notes_);
     }
     for (const std::string& note : notes) log(shared_.options, SHF_LOG_WARNING, note);
+    for (const auto& part : parts_) part->pass_on_notes();
 }
 
 // epoch_samples goes on through as many passes as it takes.
@@ -246,7 +266,8 @@ void Engine::end_epoch(size_t lane) {
 }
 
 Pull Engine::pull(Delivery& out) {
-    if (!at_end()) settle();
+    if (mixture_) return pull_part(out);
+    if (!at_end() && settle() == Pull::later) return Pull::later;
     while (!at_end()) {
         const size_t lane = turns_.front().lane;
         const Pull pull = lanes_[lane]->pull(out);
@@ -262,7 +283,7 @@ Pull Engine::pull(Delivery& out) {
 
 // Of a stream with one lane.
 Pull Engine::pull_block(BlockRef& out, uint64_t most) {
-    if (!at_end()) settle();
+    if (!at_end() && settle() == Pull::later) return Pull::later;
     while (!at_end()) {
         const Pull pull = lanes_[0]->pull_block(out, most);
         if (pull == Pull::sample) {
@@ -276,7 +297,7 @@ Pull Engine::pull_block(BlockRef& out, uint64_t most) {
 }
 
 void Engine::count(uint64_t samples, uint64_t bytes) {
-    remaining_ -= remaining_ == UINT64_MAX ? 0 : samples;
+    use_up(samples);
     shared_.stats.add_alone(SHF_STAT_SAMPLES, samples);
     shared_.stats.add_alone(SHF_STAT_BYTES, bytes);
 }
@@ -284,8 +305,8 @@ void Engine::count(uint64_t samples, uint64_t bytes) {
 void Engine::begin_call() {
     shared_.cancel.check();
     if (failure_) throw Error(*failure_);
-    if (readers_.empty() && !at_end()) start_readers();
-    shared_.pool->serve();
+    start_readers();
+    serve();
     if (shared_.options.timeout != 0)
         deadline_ = Clock::now() + std::chrono::nanoseconds(shared_.options.timeout);
 }
@@ -293,7 +314,18 @@ void Engine::begin_call() {
 // Runs one call; every failure but a timeout stays.
 template <typename Take>
 auto Engine::guarded(Take take) {
-    const InsideCall inside(*shared_.pool);
+    // Callbacks may run on this thread while this lives.
+    struct InsideCall {
+        explicit InsideCall(const Engine& engine) : engine(engine) {
+            engine.each_pool([](Pool& pool) { pool.enter(); });
+        }
+        ~InsideCall() {
+            engine.each_pool([](Pool& pool) { pool.leave(); });
+        }
+        InsideCall(const InsideCall&) = delete;
+        InsideCall& operator=(const InsideCall&) = delete;
+        const Engine& engine;
+    } const inside(*this);
     try {
         begin_call();
         auto taken = take();
@@ -319,7 +351,7 @@ Sample* Engine::next() {
     check_mode(false);
     return guarded([this]() -> Sample* {
         Delivery delivery = std::move(pending_);
-        patient_ = true;
+        waiting_ = {.until = deadline_};
         note_.reset();
         if (!delivery.block && pull(delivery) == Pull::epoch_end) return nullptr;
         Block* block = delivery.block.release();
@@ -335,7 +367,7 @@ bool Engine::gather(uint64_t most) {
     while (!gathered_ && builder_.count() < most) {
         Delivery delivery = std::move(pending_);
         if (!delivery.block) {
-            patient_ = builder_.count() == 0;
+            waiting_.at_all = builder_.count() == 0;
             try {
                 if (pull(delivery) != Pull::sample) break;
             } catch (const Error& error) {
@@ -367,7 +399,7 @@ BlockRef Engine::next_block(uint64_t most) {
     if (most == 0) most = UINT64_MAX;
     return guarded([this, most]() -> BlockRef {
         BlockRef block;
-        patient_ = true;
+        waiting_ = {.until = deadline_};
         note_call();
         const uint64_t bound = std::min(most, remaining_);
         // One lane without shuffle: its readers' blocks are the sequence.
@@ -389,7 +421,7 @@ BlockRef Engine::next_block(uint64_t most) {
 // On a thread of the batcher.
 SampleRun Engine::take_run() {
     SampleRun run;
-    patient_ = true;
+    waiting_ = {.serves = false, .until = {}};
     if (lanes_.size() == 1 && !shared_.single_samples) {
         run.before = std::make_shared<const Position>(position());
         if (pull_block(run.block, UINT64_MAX) == Pull::epoch_end) return {};
@@ -401,16 +433,14 @@ SampleRun Engine::take_run() {
         if (pull(delivery) == Pull::epoch_end) return {};
         run = {std::move(delivery.block), delivery.index, 1, nullptr};
     }
-    remaining_ -= remaining_ == UINT64_MAX ? 0 : run.count;
+    use_up(run.count);
     return run;
 }
 
 BatchRef Engine::next_batch() {
     check_mode(true);
     return guarded([this]() -> BatchRef {
-        std::optional<Clock::time_point> deadline;
-        if (shared_.options.timeout != 0) deadline = deadline_;
-        BatchRef batch = batcher_->next(deadline);
+        BatchRef batch = batcher_->next(deadline_);
         if (!batch) return nullptr;
         shared_.stats.add(SHF_STAT_SAMPLES, batch->rows);
         shared_.stats.add(SHF_STAT_BYTES, batch->bytes());

@@ -1,8 +1,9 @@
 // The engine behind a stream: readers that run the plan ahead, and the consumer's side that takes
-// samples in the order of the plan.
+// samples in the order of the plan; or a mix, whose samples come from the engines of other streams.
 #pragma once
 
 #include "core/error.h"
+#include "order/mixture.h"
 #include "order/stream_state.h"
 #include "order/turns.h"
 #include "stream/batcher.h"
@@ -21,6 +22,10 @@ class Engine final : private LaneClient, private BatchClient {
   public:
     // Plans; opens no shard and starts no thread. Throws Error.
     Engine(std::span<const char* const> urls, const Options& options);
+    // Of a mix by weight; without weights all are equal. Takes the parts over, which nothing was
+    // taken from yet, unless it throws Error.
+    Engine(std::vector<std::unique_ptr<Engine>>& parts, std::span<const double> weights,
+           const Options& options);
     // Stops and joins the readers. Not to be run in a forked child.
     ~Engine() override;
     Engine(const Engine&) = delete;
@@ -46,6 +51,12 @@ class Engine final : private LaneClient, private BatchClient {
 
   private:
     using Clock = std::chrono::steady_clock;
+    // How a thread that pulls samples waits for them.
+    struct Waiting {
+        bool at_all = true;
+        bool serves = true;  // it is inside a call, and may run callbacks
+        std::optional<Clock::time_point> until;
+    };
 
     bool wait(std::unique_lock<std::mutex>& lock, Lane& lane) override;
     void fault(Fault fault, bool whole_shard) override;
@@ -53,6 +64,8 @@ class Engine final : private LaneClient, private BatchClient {
     SampleRun take_run() override;
     Position position() override;
     void bad_row(Fault bad) override { fault(std::move(bad), false); }
+    [[nodiscard]] bool wants_service() const override;
+    void serve() override;
 
     void begin_call();
     template <typename Take>
@@ -62,7 +75,7 @@ class Engine final : private LaneClient, private BatchClient {
     void end_epoch(size_t lane);
     [[nodiscard]] bool endless() const;
     [[nodiscard]] bool is_over(uint64_t epoch) const;
-    void settle();
+    Pull settle();
     void note_call();
     void note_block(const Block& block);
     [[nodiscard]] StreamState identity();
@@ -70,14 +83,41 @@ class Engine final : private LaneClient, private BatchClient {
     [[nodiscard]] uint64_t remaining_after(const StreamState& state) const;
     void set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
                    std::span<const LaneState* const> states);
+    void use_up(uint64_t samples) { remaining_ -= remaining_ == UINT64_MAX ? 0 : samples; }
     void count(uint64_t samples, uint64_t bytes);
     void check_mode(bool batches) const;
     void pass_on_notes();
-    [[nodiscard]] bool at_end() const { return turns_.empty() || remaining_ == 0; }
+    [[nodiscard]] bool at_end() const {
+        return mixture_ ? mix_at_end() : turns_.empty() || remaining_ == 0;
+    }
     bool gather(uint64_t most);
-    void refuse_second_reading() const;
+    void refuse_second_reading(bool again) const;
     void start_readers();
+    void join_readers() noexcept;
+    template <typename Act>
+    void each_pool(Act act) const;
     static void run_reader(Shared& shared, Lane& lane) noexcept;
+
+    // Mixes: engine_mix.cpp.
+    void check_parts(std::span<const std::unique_ptr<Engine>> parts) const;
+    [[nodiscard]] bool untouched() const;
+    [[nodiscard]] unsigned depth() const;
+    uint32_t become_part(Engine& mix, uint32_t number) noexcept;
+    void check_repeats() const;
+    void repeat() noexcept;
+    [[nodiscard]] bool mix_at_end() const;
+    Pull pull_part(Delivery& out);
+
+    // What a restore changes, made before anything is.
+    struct Restored {
+        std::vector<std::unique_ptr<Lane>> lanes;
+        std::vector<const LaneState*> states;
+        uint64_t remaining = UINT64_MAX;
+        uint64_t mixed = 0;
+        std::vector<Restored> parts;
+    };
+    [[nodiscard]] Restored prepare(const StreamState& state);
+    void apply(Restored restored);
 
     Shared shared_;
     std::vector<std::unique_ptr<Lane>> lanes_;  // this consumer's, those that have shards
@@ -87,8 +127,16 @@ class Engine final : private LaneClient, private BatchClient {
     uint64_t remaining_ = UINT64_MAX;  // samples until the end, under epoch_samples
     uint64_t fruitful_epoch_ = 0;      // the last one in which a lane gave a sample
     std::optional<Fault> failure_;     // of the stream; repeats
-    bool patient_ = true;              // whether wait() may wait
-    Clock::time_point deadline_;
+    // Of the thread that pulls, and of the call that the user is in.
+    Waiting waiting_;
+    std::optional<Clock::time_point> deadline_;
+
+    // Of a mix.
+    std::vector<std::unique_ptr<Engine>> parts_;
+    std::optional<Mixture> mixture_;
+    std::vector<bool> ended_;  // parts that were found at their end
+    uint64_t mixed_ = 0;       // samples that came from the parts
+    Engine* mix_ = nullptr;    // this is a part of it
 
     // Samples to drop before the first one, by lane, after a restore.
     std::vector<uint64_t> skip_;
@@ -96,7 +144,7 @@ class Engine final : private LaneClient, private BatchClient {
     // next_block, and the lanes of the samples that were handed out since.
     struct Note {
         Position position;
-        std::vector<uint32_t> handed;
+        std::vector<LanePlace> handed;
         uint64_t bytes = 0;
     };
     std::optional<Note> note_;

@@ -60,9 +60,15 @@ void Engine::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
 
 // What of the stream is the same all the time.
 StreamState Engine::identity() {
-    if (shards_hash_ == 0) shards_hash_ = hash_of(shared_.shards);
     StreamState state;
-    state.options = order_options(shared_.options);
+    if (mixture_) {
+        state.options = order_options(shared_.options, "mix");
+        state.options.emplace_back("weights", mixture_->text());
+        for (const auto& part : parts_) state.parts.push_back(part->identity());
+        return state;
+    }
+    if (shards_hash_ == 0) shards_hash_ = hash_of(shared_.shards);
+    state.options = order_options(shared_.options, "stream");
     state.shards = shared_.shards.size();
     state.shards_hash = shards_hash_;
     state.lanes_in_all = shared_.plan.lanes();
@@ -77,6 +83,8 @@ StreamState Engine::identity() {
 Position Engine::position() {
     Position position;
     position.remaining = remaining_;
+    position.mixed = mixed_;
+    for (const auto& part : parts_) position.parts.push_back(part->position());
     position.lanes.resize(lanes_.size());
     for (const auto& turns : {turns_.all(), std::span<const Turns::Turn>(over_)})
         for (const Turns::Turn& turn : turns) {
@@ -105,7 +113,7 @@ void Engine::note_call() {
 
 void Engine::note_block(const Block& block) {
     for (uint32_t i = older_note_ ? 1 : 0; i < block.count; ++i)
-        note_->handed.push_back(block.origins[block.origin[i]]->lane);
+        note_->handed.push_back(place_of(block, i));
     note_->bytes += block.payload_bytes;
     last_block_ = block.count;
 }
@@ -119,17 +127,18 @@ StreamState Engine::save(uint64_t unread) {
                     "the batch that came last was not");
     StreamState state = identity();
     if (batcher_) {
-        state.position = batcher_->position(unread > 0);
+        state.stand_at(batcher_->position(unread > 0));
         state.columns = batcher_->settled();
         if (state.columns.empty()) state.columns = restored_columns_;
     } else if (unread == 0 && !pending_.block) {
-        state.position = position();
+        state.stand_at(position());
     } else {
         const bool none_used = older_note_ && unread == last_block_;
         const Note& note = none_used ? *older_note_ : *note_;
         const size_t used = note.handed.size() - (none_used ? 0 : static_cast<size_t>(unread));
-        state.position = note.position;
-        for (size_t i = 0; i < used; ++i) state.position.skip(note.handed[i]);
+        Position position = note.position;
+        for (size_t i = 0; i < used; ++i) position.skip(note.handed[i]);
+        state.stand_at(std::move(position));
     }
     return state;
 }
@@ -170,13 +179,23 @@ void Engine::check_even(const StreamState& state) const {
 }
 
 void Engine::restore(const StreamState& state) {
-    if (!readers_.empty() || note_ || stat(SHF_STAT_SAMPLES) > 0)
+    if (!untouched())
         throw Error(SHF_E_USAGE, "samples were already taken from this stream",
                     "restore right after opening");
     check_same_run(state, identity());
+    Restored restored = prepare(state);
+    if (batcher_) batcher_->settle(state.columns);
+    apply(std::move(restored));
+    restored_columns_ = state.columns;
+}
+
+Engine::Restored Engine::prepare(const StreamState& state) {
+    Restored restored;
+    restored.mixed = state.position.mixed;
+    for (size_t i = 0; i < parts_.size(); ++i)
+        restored.parts.push_back(about_part(i, [&] { return parts_[i]->prepare(state.parts[i]); }));
+    if (mixture_) return restored;
     check_even(state);
-    std::vector<const LaneState*> states;
-    std::vector<std::unique_ptr<Lane>> lanes;
     for (const uint32_t number : shared_.plan.own_lanes()) {
         if (shared_.plan.shards_of(number) == 0) continue;
         const auto& all = state.position.lanes;
@@ -191,19 +210,25 @@ void Engine::restore(const StreamState& state) {
                                                   std::to_string(state.consumers)),
                         "merge the states of all ranks and workers, and restore the result");
         LaneClient& client = *this;
-        lanes.push_back(std::make_unique<Lane>(shared_, client, *place));
-        states.push_back(&*place);
+        restored.lanes.push_back(std::make_unique<Lane>(shared_, client, *place));
+        restored.states.push_back(&*place);
     }
-    if (batcher_) batcher_->settle(state.columns);
-    restored_columns_ = state.columns;
-    set_lanes(std::move(lanes), states);
-    remaining_ = remaining_after(state);
+    restored.remaining = remaining_after(state);
+    return restored;
+}
+
+void Engine::apply(Restored restored) {
+    for (size_t i = 0; i < parts_.size(); ++i) parts_[i]->apply(std::move(restored.parts[i]));
+    mixed_ = restored.mixed;
+    remaining_ = restored.remaining;
+    if (!mixture_) set_lanes(std::move(restored.lanes), restored.states);
 }
 
 // Drops what the user has had of the samples after the place that was restored, in the order in
-// which they were given. Lanes past the last epoch stay where they are.
-void Engine::settle() {
-    if (skip_.empty()) return;
+// which they were given. Lanes past the last epoch stay where they are. `later` when that would be
+// waiting.
+Pull Engine::settle() {
+    if (skip_.empty()) return Pull::sample;
     const auto next_turn = [&] {
         std::optional<Turns::Turn> next;
         for (const Turns::Turn& turn : turns_.all())
@@ -216,6 +241,7 @@ void Engine::settle() {
         if (turn->epoch > fruitful_epoch_ + 1) throw fewer_samples();
         Delivery dropped;
         const Pull pull = lanes_[turn->lane]->pull(dropped);
+        if (pull == Pull::later) return pull;
         if (pull == Pull::epoch_end) {
             const size_t before = turns_.all().size();
             end_epoch(turn->lane);
@@ -229,6 +255,7 @@ void Engine::settle() {
     }
     if (std::all_of(skip_.begin(), skip_.end(), [](uint64_t skip) { return skip == 0; }))
         skip_.clear();
+    return Pull::sample;
 }
 
 }  // namespace shf

@@ -37,11 +37,11 @@ uint32_t version_hash(const Source& source) {
 // Running ahead is bounded on its own, below the memory option: what a reader must have for the
 // sample whose turn it is comes on top of it. With the shuffle buffers that stays under memory
 // + 64 MiB (run_ahead twice: behind the last sample of the buffers, and before the next).
-Shared::Shared(std::span<const char* const> urls, const Options& given)
+Shared::Shared(std::span<const char* const> urls, const Options& given, bool mix)
     : options(given),
       filter(options),
       shards(urls, options),
-      plan(options, shards.size()),
+      plan(options, mix ? 1 : shards.size()),
       pool(Pool::make(options)),
       single_samples(options.shuffle > 1),
       batched(options.batch > 0),
@@ -73,8 +73,8 @@ ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn,
       turn_(turn),
       last_of_epoch_(last_of_epoch),
       resume_(std::move(resume)),
-      origin_(
-          std::make_shared<Origin>(Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane})),
+      origin_(std::make_shared<Origin>(
+          Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane, .part = shared.part})),
       // Once is enough: in the first epoch. What a filter leaves out would be missing from it.
       indexed_(shared.options.write_index && epoch == shared.options.epoch && !resume_ &&
                shared.filter.all()) {}

@@ -9,6 +9,7 @@
 #include "core/stats.h"
 #include "index/shard_index.h"
 #include "io/urls.h"
+#include "order/lane_state.h"
 #include "order/plan.h"
 #include "sample/sample_reader.h"
 
@@ -25,12 +26,16 @@ class ShardRun;
 
 // What all threads of one stream share.
 struct Shared {
-    Shared(std::span<const char* const> urls, const Options& options);
+    Shared(std::span<const char* const> urls, const Options& options)
+        : Shared(urls, options, false) {}
+    // Of a mix: its parts have the shards and the plans.
+    explicit Shared(const Options& options) : Shared({}, options, true) {}
     ~Shared();
     Shared(const Shared&) = delete;
     Shared& operator=(const Shared&) = delete;
 
-    const Options options;
+    Options options;    // no change once something was read
+    uint32_t part = 0;  // number among the streams of a mix; as options
     const SampleFilter filter;
     ShardList shards;
     Plan plan;
@@ -68,7 +73,16 @@ struct Shared {
     [[nodiscard]] Error shuffle_too_large() const;
     // Lets readers go on that may, after memory was handed out.
     void wake_readers();
+
+  private:
+    Shared(std::span<const char* const> urls, const Options& options, bool mix);
 };
+
+// Through which lane a sample of a block came.
+inline LanePlace place_of(const Block& block, uint32_t sample) {
+    const Origin& origin = *block.origins[block.origin[sample]];
+    return {origin.part, origin.lane};
+}
 
 class ShardRun final : public SampleSink {
   public:

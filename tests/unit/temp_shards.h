@@ -128,7 +128,7 @@ class Client {
     }
     Client(const std::string& url, const Settings& settings)
         : Client(std::vector<std::string>{url}, settings) {}
-    ~Client() { shf_stream_close(stream); }
+    virtual ~Client() { shf_stream_close(stream); }
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
 
@@ -175,6 +175,9 @@ class Client {
     shf_stream* stream = nullptr;
     shf_error error = {};
     int32_t code = SHF_OK;
+
+  protected:
+    Client() = default;
 };
 
 // Bytes of memory that are in RAM and belong to this process.
