@@ -29,6 +29,14 @@ void python_close_dataset(shf_dataset **holder);
 void python_unref_sample(shf_sample **holder);
 void python_unref_batch(shf_batch **holder);
 """
+
+# The same holds for handles that the library takes over: their holders forget them before Python
+# can run anything.
+TAKERS = """
+int32_t python_mix_streams(shf_stream **out, shf_stream ***holders, shf_stream **parts,
+                           const double *weights, size_t count, const shf_options *options,
+                           shf_error *error);
+"""
 SOURCE = """
 #include "archive_calls.h"
 #include "batch_calls.h"
@@ -39,6 +47,14 @@ static void python_close_archive(shf_archive **holder) { shf_archive_close(*hold
 static void python_close_dataset(shf_dataset **holder) { shf_dataset_close(*holder); }
 static void python_unref_sample(shf_sample **holder) { shf_sample_unref(*holder); }
 static void python_unref_batch(shf_batch **holder) { shf_batch_unref(*holder); }
+static int32_t python_mix_streams(shf_stream **out, shf_stream ***holders, shf_stream **parts,
+                                  const double *weights, size_t count, const shf_options *options,
+                                  shf_error *error) {
+    for (size_t i = 0; i < count; ++i) parts[i] = *holders[i];
+    int32_t code = shf_stream_mix(out, parts, weights, count, options, error);
+    for (size_t i = 0; code == SHF_OK && i < count; ++i) *holders[i] = NULL;
+    return code;
+}
 """
 
 
@@ -56,6 +72,7 @@ def main() -> None:
             ffi.cdef(declarations(file.read()))
     ffi.cdef(CALLBACKS)
     ffi.cdef(DESTRUCTORS)
+    ffi.cdef(TAKERS)
     ffi.set_source("shardfeed._native", SOURCE)
     ffi.emit_c_code(output_path)
 

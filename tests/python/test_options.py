@@ -21,7 +21,12 @@ def stub_keywords(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("opener", "stub"),
-    [("stream", "StreamOptions"), ("archive", "ArchiveOptions"), ("dataset", "DatasetOptions")],
+    [
+        ("stream", "StreamOptions"),
+        ("mix", "MixOptions"),
+        ("archive", "ArchiveOptions"),
+        ("dataset", "DatasetOptions"),
+    ],
 )
 def test_stub_keywords_are_the_options_of_the_library(opener, stub):
     described = {
@@ -48,7 +53,7 @@ def test_options_describe_themselves():
         assert set(option) == {"name", "type", "default", "range", "openers", "help"}
         assert option["help"]
         assert "\n" not in option["help"]
-        assert set(option["openers"].split()) <= {"stream", "archive", "dataset"}
+        assert set(option["openers"].split()) <= {"stream", "mix", "archive", "dataset"}
 
 
 def test_every_default_is_accepted(tmp_path):

@@ -15,6 +15,11 @@ A sample is a Mapping from field name to a read-only memoryview, with .key and .
         for batch in stream.batches(256):
             images, labels = batch["jpg"], batch["cls"]
 
+    with shardfeed.mix([photographs, drawings], weights=[3, 1]) as stream:
+        for sample in stream: ...
+
+Streams that are mixed deliver their samples in turn, at random by weight.
+
 A batch has a column for each field, decoded: a NumPy array over memory of the library, which other
 packages take without a copy too.
 
@@ -54,6 +59,7 @@ from ._errors import (
     UnsupportedError,
     UsageError,
 )
+from ._mix import Mix, mix
 from ._native import ffi as _ffi
 from ._native import lib as _lib
 from ._options import features, options
@@ -85,6 +91,7 @@ __all__ = [
     "InternalError",
     "LimitError",
     "Member",
+    "Mix",
     "NetPermanentError",
     "NetTransientError",
     "NoMemberError",
@@ -107,6 +114,7 @@ __all__ = [
     "expand_urls",
     "features",
     "merge_states",
+    "mix",
     "options",
     "plan",
 ]

@@ -184,6 +184,16 @@ class _Lib:
     def shf_stream_open(
         self, out: _CData, urls: _CData, url_count: int, options: _CData, error: _CData
     ) -> int: ...
+    def python_mix_streams(
+        self,
+        out: _CData,
+        holders: _CData,
+        parts: _CData,
+        weights: _CData,
+        count: int,
+        options: _CData,
+        error: _CData,
+    ) -> int: ...
     def shf_stream_next_block(
         self, stream: _CData, max_samples: int, out: _CData, error: _CData
     ) -> int: ...
@@ -246,8 +256,8 @@ class _Lib:
 ffi: _FFI
 lib: _Lib
 
-# The keyword arguments of Stream, Archive and Dataset, for type checkers and editors. At run time
-# the library's own table decides; tests/python/test_options.py compares the two.
+# The keyword arguments of Stream, mix(), Archive and Dataset, for type checkers and editors. At run
+# time the library's own table decides; tests/python/test_options.py compares the two.
 @type_check_only
 class StreamOptions(TypedDict, total=False):
     threads: int | str
@@ -296,6 +306,22 @@ class StreamOptions(TypedDict, total=False):
     decode_threads: int | str
     max_decoded: int | str
     index_dir: str
+
+# Those of mix().
+@type_check_only
+class MixOptions(TypedDict, total=False):
+    memory: int | str
+    seed: int | str
+    on_error: Literal["raise", "skip_sample", "skip_shard"]
+    max_skips: int | str
+    decode: str
+    batch: int | str
+    last: Literal["keep", "drop"]
+    ragged: Literal["error", "offsets", "pad"]
+    missing: Literal["error", "skip", "empty"]
+    decode_threads: int | str
+    max_decoded: int | str
+    until: Literal["first", "all", "forever"]
 
 # What Stream.batches() takes of them.
 @type_check_only

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from operator import length_hint
 from threading import Lock, RLock
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, Union
 
 from ._batch import Batch, column_numbers, new_holder
 from ._block import BlockReader
@@ -35,6 +35,24 @@ _WAIT = 0.05
 _MAX_STATS = 256
 
 
+class MixedStreams(NamedTuple):
+    """What a mix is opened from."""
+
+    parts: list[Part]
+    weights: list[float] | None
+
+
+Source = Union["list[str]", MixedStreams]  # URLs, or
+
+
+class Part(NamedTuple):
+    """A stream that becomes part of a mix."""
+
+    source: Source
+    texts: dict[str, str]
+    log: Log | None
+
+
 class OpenStream(ABC, Generic[_T]):
     """A shf_stream and what has to live as long as it.
 
@@ -47,7 +65,7 @@ class OpenStream(ABC, Generic[_T]):
     _unit: str  # what next() gives
 
     def __init__(
-        self, urls: list[str], texts: dict[str, str], epoch: int, timeout: float, log: Log | None
+        self, source: Source, texts: dict[str, str], epoch: int, timeout: float, log: Log | None
     ) -> None:
         self.pid = os.getpid()
         self.texts = texts
@@ -64,17 +82,42 @@ class OpenStream(ABC, Generic[_T]):
         self._final_stats: dict[str, int] = {}
         self._error = ffi.new("shf_error *")
 
-        own = {"epoch": str(epoch), "timeout": f"{max(round(wait * 1e9), 1)}ns"}
-        native = native_options({**texts, **own})
-        self._log = None if log is None else LogTarget(log)
-        self._handle = ffi.new_handle(self._log)
-        if log is not None:
-            lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, self._handle)
-        array, keep = native_urls(urls)
-        self._stream: _CData | None = ffi.gc(ffi.new("shf_stream **"), lib.python_close_stream)
-        if lib.shf_stream_open(self._stream, array, len(keep), native, self._error):
-            raise error_from(self._error)
+        own = {"timeout": f"{max(round(wait * 1e9), 1)}ns"}
+        if not isinstance(source, MixedStreams):
+            own["epoch"] = str(epoch)  # those of a mix have it in their own options
+        self._logs: list[tuple[LogTarget, _CData]] = []
+        self._stream: _CData | None = self._open(Part(source, {**texts, **own}, log))
         self.epoch_samples = self._stat(self._stream[0], lib.SHF_STAT_EPOCH_SAMPLES)
+
+    def _open(self, part: Part) -> _CData:
+        """A holder of an open stream. The log functions stay with this object."""
+        mixed = isinstance(part.source, MixedStreams)
+        native = native_options(part.texts, "mix" if mixed else "stream")
+        if part.log is not None:
+            target = LogTarget(part.log)
+            self._logs.append((target, ffi.new_handle(target)))
+            handle = self._logs[-1][1]
+            lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, handle)
+        stream = ffi.gc(ffi.new("shf_stream **"), lib.python_close_stream)
+        if isinstance(part.source, MixedStreams):
+            holders = [self._open(inner) for inner in part.source.parts]
+            count = len(holders)
+            weights = part.source.weights
+            failed = lib.python_mix_streams(
+                stream,
+                ffi.new("shf_stream **[]", holders),
+                ffi.new("shf_stream *[]", count),
+                ffi.NULL if weights is None else ffi.new("double[]", weights),
+                count,
+                native,
+                self._error,
+            )
+        else:
+            array, keep = native_urls(part.source)
+            failed = lib.shf_stream_open(stream, array, len(keep), native, self._error)
+        if failed:
+            raise error_from(self._error)
+        return stream
 
     @abstractmethod
     def _new_holder(self) -> _CData:
@@ -103,8 +146,8 @@ class OpenStream(ABC, Generic[_T]):
             if self._stream is None:
                 raise UsageError("the stream is closed")
             result = self._next(self._stream[0], most, received)
-            if self._log is not None:
-                self._log.raise_exception()
+            for target, _ in self._logs:
+                target.raise_exception()
             if result == lib.SHF_E_TIMEOUT:
                 if self._timeout and monotonic() - start >= self._timeout:
                     raise TimeoutError(
@@ -199,10 +242,10 @@ class BlockStream(OpenStream["tuple[Block, list[Sample]]"]):
     _unit = "sample"
 
     def __init__(
-        self, urls: list[str], texts: dict[str, str], epoch: int, timeout: float, log: Log | None
+        self, source: Source, texts: dict[str, str], epoch: int, timeout: float, log: Log | None
     ) -> None:
         self._reader = BlockReader()
-        super().__init__(urls, texts, epoch, timeout, log)
+        super().__init__(source, texts, epoch, timeout, log)
 
     def _new_holder(self) -> _CData:
         return ffi.gc(ffi.new("shf_block **"), lib.python_unref_block)

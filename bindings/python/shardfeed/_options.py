@@ -22,10 +22,10 @@ def _text(pointer: _CData) -> str:
 
 
 def options() -> list[dict[str, str]]:
-    """All options that Stream and Archive take as keywords, in the library's order.
+    """All options that Stream, mix(), Archive and Dataset take as keywords, in the library's order.
 
-    Each has "name", "type" ("bool", "count", "bytes", "duration" or "choice"), "default", "range",
-    "openers" (who takes it: "stream", "archive" or both) and "help".
+    Each has "name", "type" ("bool", "count", "bytes", "duration", "choice" or "text"), "default",
+    "range", "openers" (who takes it: some of "stream mix archive dataset") and "help".
     """
     properties = {
         "name": lib.SHF_OPTION_NAME,

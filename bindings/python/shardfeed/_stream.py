@@ -14,7 +14,7 @@ from ._batch import Batch
 from ._errors import Error, ForkedError, UsageError
 from ._hooks import checked_hooks
 from ._log import log_to_logging
-from ._open_stream import BatchStream, BlockStream, stat_names
+from ._open_stream import BatchStream, BlockStream, Part, stat_names
 from ._options import native_options, option_default, option_texts
 from ._recipe import Recipe
 from ._sample import Sample
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._hooks import Hook
     from ._log import Log
     from ._native import BatchOptions, StreamOptions
+    from ._open_stream import Source
     from ._urls import URLs
 
     Duration: TypeAlias = float | str | None
@@ -327,12 +328,16 @@ class Stream(Recipe):
     ) -> None:
         self._urls = url_list(urls)
         self._options = option_texts(options)
-        self._timeout = _seconds(timeout)
-        self._log = log
         native_options(self._options)  # refuses bad values before the next lines use them
         self._epochs = self._number("epochs")
         self._goes_on = self._epochs == 0 or self._number("epoch_samples") > 0
         self._next_epoch = self._number("epoch")
+        self._begin(timeout, log)
+
+    def _begin(self, timeout: Duration, log: Log | None) -> None:
+        """The last part of __init__()."""
+        self._timeout = _seconds(timeout)
+        self._log = log
         self._closed = False
         self._resume: SavedState | None = None
         self._counted: dict[int, int] = {}  # samples of an epoch
@@ -351,9 +356,34 @@ class Stream(Recipe):
         return {**self._options, "batch": "0"}
 
     def _open(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
-        if self._goes_on:
-            texts = {**texts, "epochs": "0"}
-        return kind(self._urls, texts, self._next_epoch, self._timeout, self._log)
+        epoch = self._next_epoch
+        return kind(
+            self._source_of(epoch), self._native_texts(texts), epoch, self._timeout, self._log
+        )
+
+    # What a mix does in another way.
+
+    _opener = "stream"  # whose options it takes
+
+    def _source_of(self, epoch: int) -> Source:
+        """What the library opens for an epoch."""
+        return self._urls
+
+    def _native_texts(self, texts: dict[str, str]) -> dict[str, str]:
+        """The options for the library, of which one stream may be several epochs."""
+        return {**texts, "epochs": "0"} if self._goes_on else texts
+
+    def _as_part(self, epoch: int) -> Part:
+        """The stream as a part of a mix, in the mix's epoch number `epoch`."""
+        first = self._number("epoch") + epoch * max(self._epochs, 1)
+        return Part(self._urls, {**self._options, "epoch": str(first)}, self._log)
+
+    def _never_ends(self) -> bool:
+        """Whether it has no end as a part of a mix."""
+        return self._epochs == 0
+
+    def _is_secure(self) -> bool:
+        return self._options.get("secure") in ("true", "1", "yes", "on")
 
     def _leave_parent(self) -> None:
         """In a forked child, lets go of what belongs to the parent."""
@@ -397,7 +427,7 @@ class Stream(Recipe):
         texts = {**self._options, **option_texts(options)}
         if batch is not None:
             texts.update(option_texts({"batch": batch}))
-        native_options(texts)  # refuses bad values before the next lines use them
+        native_options(texts, self._opener)  # refuses bad values before the next lines use them
         unexpected = sorted(set(options) - _BATCH_OPTIONS)
         if unexpected:
             raise TypeError(
@@ -407,7 +437,7 @@ class Stream(Recipe):
         size = int(texts.get("batch", "0"))
         if size == 0:
             raise UsageError("how many samples are a batch? help: batches(256), or Stream(batch=)")
-        checked = checked_hooks(hooks, texts)
+        checked = checked_hooks(hooks, {"secure": "true" if self._is_secure() else "false"})
         consumers = self._number("world_size") * self._number("num_workers")
         total = self._number("epoch_samples") if self._epochs else 0
         count = batches_of_epoch(total, consumers, texts) if total else _ENDLESS
@@ -460,7 +490,7 @@ class Stream(Recipe):
         used = self._iterator is not None
         cancelled = False
         if source is not None:
-            wanted = {**texts, "epochs": "0"} if self._goes_on else texts
+            wanted = self._native_texts(texts)
             if self._resume is None and not (used and (source.over or not self._goes_on)):
                 if isinstance(source, kind) and source.texts == wanted:
                     self._next_epoch += max(self._epochs, 1)

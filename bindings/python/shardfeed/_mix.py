@@ -1,0 +1,122 @@
+"""Mixes: streams whose samples come from other streams, by weight."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+from ._errors import UsageError
+from ._log import log_to_logging
+from ._open_stream import MixedStreams, Part
+from ._options import native_options, option_texts
+from ._stream import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Unpack
+
+    from ._log import Log
+    from ._native import MixOptions
+    from ._open_stream import Source
+    from ._stream import Duration
+
+
+def mix(
+    streams: Iterable[Stream],
+    *,
+    weights: Iterable[float] | None = None,
+    timeout: Duration = None,
+    log: Log | None = log_to_logging,
+    **options: Unpack[MixOptions],
+) -> Mix:
+    """A stream that takes each sample from one of `streams`, at random by weight.
+
+        photographs = shardfeed.Stream("photo-{000..099}.tar", shuffle=1000)
+        drawings = shardfeed.Stream("drawing-{000..009}.tar", shuffle=1000)
+        stream = shardfeed.mix([photographs, drawings], weights=[3, 1], until="forever", seed=1)
+        for batch in stream.batches(256, decode="jpg:image/rgb8/resize=64x64"): ...
+
+    weights: in any unit, above 0; None: all are equal. The proportions are exact in the long run.
+    Which stream a sample comes from depends on the option seed and the number of the sample alone,
+    and each stream keeps its own order.
+
+    until: "all": a stream that ends is left out, and the mix ends with the last one; "first": it
+    ends with the first one that ends; "forever": streams that end begin again with their next
+    epoch.
+
+    The streams are recipes, and stay as they are: the mix opens them anew, each with its own
+    options. The options of the mix are for what it makes of the samples: batches are its own.
+    """
+    return Mix(streams, weights=weights, timeout=timeout, log=log, **options)
+
+
+class Mix(Stream):
+    """A stream whose samples come from other streams. Made by mix().
+
+    It is used like any Stream, and can be a part of another mix. Every iter(mix) is the next epoch
+    of each part; with until="forever", and where parts repeat for ever, an iterator has no end, and
+    the next one goes on where it stopped. state_dict() saves where the parts stand.
+    """
+
+    _opener = "mix"
+
+    def __init__(
+        self,
+        streams: Iterable[Stream],
+        *,
+        weights: Iterable[float] | None = None,
+        timeout: Duration = None,
+        log: Log | None = log_to_logging,
+        **options: Unpack[MixOptions],
+    ) -> None:
+        self._parts = [_recipe(part, number) for number, part in enumerate(streams)]
+        self._weights = None if weights is None else [float(weight) for weight in weights]
+        if self._weights is not None and len(self._weights) != len(self._parts):
+            raise UsageError(
+                f"{len(self._weights)} weights for {len(self._parts)} streams; help: give one for "
+                "each"
+            )
+        self._urls = [url for part in self._parts for url in part.urls]
+        self._options = option_texts(options)
+        native_options(self._options, self._opener)
+        self._epochs = 1
+        until = self._options.get("until", "all")
+        endless = [part._never_ends() for part in self._parts]
+        ends = any if until == "all" else all
+        self._goes_on = until == "forever" or ends(endless)
+        self._next_epoch = 0
+        self._begin(timeout, log)
+
+    def _source_of(self, epoch: int) -> Source:
+        return MixedStreams([part._as_part(epoch) for part in self._parts], self._weights)
+
+    def _native_texts(self, texts: dict[str, str]) -> dict[str, str]:
+        return texts
+
+    def _as_part(self, epoch: int) -> Part:
+        return Part(self._source_of(epoch), self._options, self._log)
+
+    def _never_ends(self) -> bool:
+        return self._goes_on
+
+    def _is_secure(self) -> bool:
+        return any(part._is_secure() for part in self._parts)
+
+    def __repr__(self) -> str:
+        options = [f"{name}={text}" for name, text in self._options.items()]
+        weights = [] if self._weights is None else [f"weights={self._weights}"]
+        return f"<shardfeed.Mix {' '.join([repr(self._parts), *weights, *options])}>"
+
+
+def _recipe(part: Stream, number: int) -> Stream:
+    """A stream of its own from the same recipe, which opens nothing yet."""
+    if not isinstance(part, Stream):
+        raise TypeError(f"stream {number} of the mix: a Stream expected, not {type(part).__name__}")
+    if part.closed:
+        raise UsageError(f"stream {number} of the mix is closed")
+    if part._resume is not None:
+        raise UsageError(
+            f"stream {number} of the mix has a loaded state; help: load the state of the mix"
+        )
+    return copy.copy(part)
