@@ -84,6 +84,17 @@ int main(int argc, char** argv) {
         }
         return shf::encode(shf::merge(states));
     };
+    const auto mix = [&](unsigned depth) {
+        shf::StreamState state = stopped(shards, mixed, 60);
+        for (; depth > 0; --depth) {
+            shf::StreamState outer;
+            outer.options = {{"seed", "0"}, {"until", "all"}, {"weights", "1:1"}};
+            outer.position.mixed = 60;
+            outer.parts = {state, state};
+            state = std::move(outer);
+        }
+        return shf::encode(state);
+    };
     Blob wrong_checksum = at(mixed, 60), cut = wrong_checksum;
     wrong_checksum.back() ^= 1;
     cut.resize(cut.size() - 20);
@@ -109,6 +120,8 @@ int main(int argc, char** argv) {
         {"slice", at({{"slice", "1::2"}, {"shuffle", "10"}, {"lanes", "2"}}, 50)},
         {"one_of_two", at({{"world_size", "2"}, {"rank", "1"}, {"lanes", "4"}}, 20)},
         {"merged", merged()},
+        {"mix", mix(1)},
+        {"mix_of_mixes", mix(2)},
         {"another_version", with([](auto& s) { unfinished(s).version ^= 2; })},
         {"byte_of_no_sample", with([](auto& s) { unfinished(s).offset += 512; })},
         {"byte_past_the_end", with([](auto& s) { unfinished(s).offset = uint64_t{1} << 40; })},

@@ -19,6 +19,7 @@ const StateShards& shards() {
 
 // The options of the stream that was saved, as far as they are quick: false if they are not.
 bool options_of(const shf::StreamState& state, shf::Options& options) {
+    if (!state.parts.empty()) return false;  // a mix: its parts are states like this one
     for (const auto& [name, value] : state.options) options.set(name, value);
     // A lane that is epochs behind the others goes through all of them, even if they have no
     // sample.
