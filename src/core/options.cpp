@@ -145,8 +145,7 @@ constexpr Row rows[] = {
      "size of the largest decoded field"},
     {"until", Type::choice, "all", "first|all|forever", "mix", &O::until,
      "a mix ends with the first part that ends; with the last one; never: its parts begin again, "
-     "as "
-     "with epochs=0",
+     "as with epochs=0",
      true},
     {"index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,
      "index files: use or make them; only use them; make them anew; leave them alone"},

@@ -29,7 +29,8 @@ static void test_next(void) {
         CHECK(shf_sample_position(sample, SHF_POSITION_SHARD) == (uint64_t)shard);
         CHECK(shf_sample_position(sample, SHF_POSITION_OFFSET) % 512 == 0);
         CHECK((shf_sample_position(sample, SHF_POSITION_OFFSET) == 0) == (number == 0));
-        CHECK(shf_sample_position(sample, 4) == UINT64_MAX);
+        CHECK(shf_sample_position(sample, SHF_POSITION_PART) == 0);
+        CHECK(shf_sample_position(sample, 5) == UINT64_MAX);
         CHECK(shf_sample_position(sample, -1) == UINT64_MAX);
         CHECK(shf_sample_field(sample, 0, &name, &data) == SHF_OK);
         CHECK(name.size == 3 && memcmp(name.data, "txt", 3) == 0);

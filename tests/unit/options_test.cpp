@@ -188,6 +188,7 @@ TEST(Options, no_two_rows_share_a_value) {
         compare(&Options::ragged);
         compare(&Options::missing);
         compare(&Options::even);
+        compare(&Options::until);
         compare(&Options::end_marker);
         compare(&Options::trailing);
         compare(&Options::duplicate_keys);
