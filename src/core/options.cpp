@@ -85,6 +85,10 @@ constexpr Row rows[] = {
      "deliver these samples of each shard, as a slice of Python; numbers count from 0, good and "
      "bad ones, whatever their keys; others are not read; empty: all",
      true},
+    {"limit", Type::count, "0", "0..9223372036854775807", "stream", &O::limit,
+     "the first samples of each epoch, over all consumers; each lane gives its part of them and "
+     "leaves the rest of its shards unread; 0: all",
+     true},
     {"on_error", Type::choice, "raise", "raise|skip_sample|skip_shard", "stream mix", &O::on_error,
      "what a damaged sample or shard does; skips are counted and logged"},
     {"max_skips", Type::count, "1000", "0..18446744073709551615", "stream mix", &O::max_skips,

@@ -34,6 +34,7 @@ struct Options {
     uint64_t epoch;          // number of the first epoch
     uint64_t epochs;         // 0: for ever
     uint64_t epoch_samples;  // 0: an epoch is one pass over the shards
+    uint64_t limit;          // 0: none
     bool resample;
     Even even;
     uint64_t lanes;  // 0: one per consumer

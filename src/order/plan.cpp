@@ -12,6 +12,7 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
     : shards_(shards),
       seed_(options.seed),
       epoch_samples_(options.epoch_samples),
+      limit_(options.limit),
       shuffle_shards_(options.shuffle_shards),
       resample_(options.resample),
       even_(options.even),
@@ -42,6 +43,14 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
                     "epoch_samples=" + std::to_string(epoch_samples_) + " for " +
                         std::to_string(consumers_) + " consumers (world_size x num_workers)",
                     "give every consumer at least one sample");
+    if (limit_ != 0 && limit_ < consumers_)
+        throw Error(SHF_E_USAGE,
+                    "limit=" + std::to_string(limit_) + " for " + std::to_string(consumers_) +
+                        " consumers (world_size x num_workers)",
+                    "give every consumer at least one sample");
+    if (limit_ != 0 && (even_ != Even::none || epoch_samples_ != 0))
+        throw Error(SHF_E_USAGE, "limit with even or epoch_samples",
+                    "leave out limit: epoch_samples says how many samples an epoch has");
     if (even_ != Even::none && (resample_ || epoch_samples_ != 0))
         throw Error(SHF_E_USAGE, "even with resample or epoch_samples",
                     "leave out even: epoch_samples gives every consumer the same number");
@@ -69,6 +78,7 @@ std::vector<uint32_t> Plan::own_lanes() const {
 }
 
 uint64_t Plan::shards_of(uint32_t lane) const {
+    if (limit_of(lane) == 0) return 0;
     // With replacement every lane draws equally many: as many as the fullest lane of a plain epoch.
     if (resample_) return (shards_ + lanes_ - 1) / lanes_;
     return lane >= shards_ ? 0 : (shards_ - lane + lanes_ - 1) / lanes_;
@@ -93,6 +103,12 @@ std::shared_ptr<const Plan::Permutation> Plan::permutation(uint64_t epoch) {
         epoch_[slot] = epoch;
     }
     return permutation_[slot];
+}
+
+// The elements of the global sequence come from the lanes in turn.
+uint64_t Plan::limit_of(uint64_t lane) const {
+    if (limit_ == 0) return LaneShare::all;
+    return limit_ / lanes_ + (lane < limit_ % lanes_ ? 1 : 0);
 }
 
 uint64_t Plan::share_of_epoch_samples(uint64_t consumer) const {
@@ -133,7 +149,7 @@ uint64_t Plan::even_samples(uint64_t epoch) {
 }
 
 LaneShare Plan::share(uint64_t epoch, uint32_t lane) {
-    if (even_ == Even::none) return {.turns = shards_of(lane)};
+    if (even_ == Even::none) return {.turns = shards_of(lane), .takes = limit_of(lane)};
     return even_epoch(epoch)->shares[lane / consumers_];
 }
 

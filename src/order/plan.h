@@ -50,10 +50,13 @@ class Plan {
     // The lanes of this consumer, ascending.
     [[nodiscard]] std::vector<uint32_t> own_lanes() const;
 
-    // Shards that `lane` reads in each epoch.
+    // Shards that `lane` reads in each epoch, unless it has given its part of the limit before.
     [[nodiscard]] uint64_t shards_of(uint32_t lane) const;
     // The shard that `lane` reads as its `turn`-th (0, 1, ...) in `epoch`. Any thread.
     uint64_t shard(uint64_t epoch, uint32_t lane, uint64_t turn);
+
+    // Samples that `lane` gives in an epoch at most: its part of the limit.
+    [[nodiscard]] uint64_t limit_of(uint64_t lane) const;
 
     // This consumer's part of epoch_samples, 0 when that is 0; and that of another one.
     [[nodiscard]] uint64_t share_of_epoch_samples() const {
@@ -74,7 +77,7 @@ class Plan {
     using Permutation = std::vector<uint32_t>;
     std::shared_ptr<const Permutation> permutation(uint64_t epoch);
 
-    const uint64_t shards_, seed_, epoch_samples_;
+    const uint64_t shards_, seed_, epoch_samples_, limit_;
     const bool shuffle_shards_, resample_;
     uint64_t consumers_, consumer_, lanes_;
 

@@ -93,12 +93,14 @@ void PlanReport::count(const KnownShards& shards) {
     for (uint64_t lane = 0; lane < lanes; ++lane) {
         const uint64_t turns = plan_.shards_of(static_cast<uint32_t>(lane));
         const auto consumer = static_cast<size_t>(lane % consumers());
+        uint64_t samples = 0;
         for (uint64_t turn = 0; turn < turns; ++turn) {
             const auto shard =
                 static_cast<size_t>(plan_.shard(options_.epoch, static_cast<uint32_t>(lane), turn));
-            add(samples_[consumer], shards.samples[shard]);
+            add(samples, shards.samples[shard]);
             add(bytes_[consumer], shards.bytes[shard]);
         }
+        add(samples_[consumer], std::min(samples, plan_.limit_of(lane)));
     }
 }
 

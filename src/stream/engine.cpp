@@ -88,8 +88,7 @@ void Engine::cancel() noexcept {
     {
         const std::lock_guard lock(shared_.mutex);
         shared_.consumer.notify_all();
-        for (ShardRun* run : shared_.waiting) run->wake_for_cancel();
-        for (const auto& lane : lanes_) lane->readers.notify_all();
+        for (const auto& lane : lanes_) lane->cancel();
     }
     shared_.pool->interrupt();
     if (batcher_) batcher_->wake();

@@ -126,6 +126,11 @@ bool Lane::all_given() const {
            given_epoch_ - options.epoch >= options.epochs;
 }
 
+void Lane::cancel() {
+    for (const auto& run : runs_) run->cancel();
+    readers.notify_all();
+}
+
 std::shared_ptr<ShardRun> Lane::next_run() {
     if (all_given() || runs_.size() >= most_runs_) return nullptr;
     if (given_resumed_ < resumed_.size()) {
@@ -161,6 +166,7 @@ std::shared_ptr<ShardRun> Lane::next_run() {
 
 void Lane::begin_epoch(uint64_t epoch) {
     const LaneShare share = shared_.plan.share(epoch, number_);
+    epoch_ = epoch;
     takes_ = share.takes;
     epoch_over_ = share.turns == 0;
     buffer_.begin(shared_.options.seed, epoch, number_);
@@ -254,6 +260,7 @@ void Lane::hand_out(const Block& block) const {
 Pull Lane::pull_in_order(Delivery& out) {
     const Pull pull = fetch_block();
     if (pull != Pull::sample) return pull;
+    if (limited()) --takes_;
     out.index = next_++;
     if (next_ == block_->count) {
         out.block = std::move(block_);
@@ -265,8 +272,15 @@ Pull Lane::pull_in_order(Delivery& out) {
 }
 
 Pull Lane::pull_block(BlockRef& out, uint64_t most) {
+    if (limited()) {
+        if (takes_ == 0) return abandon_rest();
+        most = std::min(most, takes_);
+    }
     const Pull pull = fetch_block();
-    if (pull == Pull::sample && next_ == 0 && block_->count <= most) out = std::move(block_);
+    if (pull == Pull::sample && next_ == 0 && block_->count <= most) {
+        out = std::move(block_);
+        if (limited()) takes_ -= out->count;
+    }
     return pull;
 }
 
@@ -306,6 +320,7 @@ Pull Lane::fill() {
 }
 
 Pull Lane::pull(Delivery& out) {
+    if (limited() && takes_ == 0) return abandon_rest();
     if (!shuffles()) return pull_in_order(out);
     if (from_) {
         if (refill() == Pull::later) return Pull::later;
@@ -330,19 +345,59 @@ Pull Lane::pull(Delivery& out) {
     return Pull::sample;
 }
 
-// The lane has given its share of an even epoch: what is still in the shuffle buffer is dropped.
+// The lane has given its share of an even epoch, and reads its last shard to the end: what is still
+// in the shuffle buffer is dropped.
 Pull Lane::give_up_rest() {
     for (Pull pull = fetch_block(); pull != Pull::epoch_end; pull = fetch_block()) {
         if (pull == Pull::later) return pull;
         block_.reset();
     }
-    while (!buffer_.empty()) {
-        const Held held = buffer_.draw();
+    drop_buffer();
+    return Pull::epoch_end;
+}
+
+// The lane has given its part of the limit. Its readers go on with the next epoch.
+Pull Lane::abandon_rest() {
+    std::deque<ShardRun::Event> unwanted = std::move(events_);
+    events_.clear();
+    block_.reset();
+    {
+        const std::lock_guard lock(shared_.mutex);
+        while (!runs_.empty() && runs_.front()->epoch() == epoch_) {
+            runs_.front()->abandon(unwanted);
+            runs_.pop_front();
+        }
+        if (given_epoch_ == epoch_) {
+            ++given_epoch_;
+            given_turn_ = 0;
+            given_share_.reset();
+        }
+        given_resumed_ = resumed_.size();  // they are of this epoch, or of one before
+        if (!runs_.empty()) runs_.front()->become_first();
+        readers.notify_all();
+    }
+    if (in_run_) trail_.end_shard();
+    in_run_ = in_resumed_ = false;
+    begun_resumed_ = resumed_.size();
+    epoch_over_ = true;
+    drop_buffer();
+    return Pull::epoch_end;
+}
+
+void Lane::drop_buffer() {
+    const auto drop = [&](const Held& held) {
         trail_.let_go(held.stretch);
         shared_.shuffle_bytes.fetch_sub(held.block->memory(), std::memory_order_relaxed);
-    }
+    };
+    while (!buffer_.empty()) drop(buffer_.draw());
+    for (const Held& held : refill_)
+        if (held.block) drop(held);
+    refill_.clear();
+    slots_.clear();
+    refilled_ = 0;
+    from_.reset();
+    fault_.reset();
     shared_.wake_readers();
-    return Pull::epoch_end;
 }
 
 }  // namespace shf

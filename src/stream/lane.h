@@ -55,6 +55,8 @@ class Lane {
     std::shared_ptr<ShardRun> next_run();
     // Every shard of the run has been given to a reader.
     [[nodiscard]] bool all_given() const;
+    // They stop, all of them.
+    void cancel();
     std::condition_variable readers;  // readers without a shard wait here
 
     // ---- Consumer. One thread; shared.mutex is not held. ----
@@ -96,6 +98,9 @@ class Lane {
     Pull pull_in_order(Delivery& out);
     void hand_out(const Block& block) const;
     Pull give_up_rest();
+    Pull abandon_rest();
+    void drop_buffer();
+    [[nodiscard]] bool limited() const { return shared_.options.limit != 0; }
 
     Shared& shared_;
     LaneClient& client_;
@@ -117,8 +122,10 @@ class Lane {
     BlockRef block_;
     uint32_t next_ = 0;  // sample of block_
     bool epoch_over_ = false;
-    uint64_t takes_ = LaneShare::all;  // samples of this epoch that it still gives, if it shuffles
-    std::optional<Fault> fault_;       // waits until the shuffle buffer is empty
+    uint64_t epoch_ = 0;
+    // Samples of this epoch that it still gives, if it shuffles or has a limit.
+    uint64_t takes_ = LaneShare::all;
+    std::optional<Fault> fault_;  // waits until the shuffle buffer is empty
     ShuffleBuffer<Held> buffer_;
 
     // Where it stands, for state().

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace shf {
@@ -86,11 +87,11 @@ void ShardRun::read() noexcept {
         origin_->shard = shared_.plan.shard(origin_->epoch, origin_->lane, turn_);
         const std::string url = shared_.shards.at(origin_->shard);
         origin_->url = redact(url);
-        const auto source = open_source(url, shared_.options, shared_.cancel);
+        const auto source = open_source(url, shared_.options, cancel_);
         origin_->version = version_hash(*source);
         if (resume_) check_resume(*source);
         SampleReader reader(*source, origin_, shared_.options, shared_.single_samples,
-                            *shared_.pool, shared_.cancel, shared_.stats, *this,
+                            *shared_.pool, cancel_, shared_.stats, *this,
                             shared_.filter.all() ? nullptr : &shared_.filter);
         reader.read(resume_.get());
         if (indexed_ && rows_) save_index(url, *source, reader.end());
@@ -125,7 +126,7 @@ bool ShardRun::admitted() const {
 
 void ShardRun::admit(size_t bytes) {
     std::unique_lock lock(shared_.mutex);
-    shared_.cancel.check();
+    cancel_.check();
     asked_ = bytes;
     if (bytes > shared_.run_ahead) shared_.large_pieces = true;
     // A large sample does not come on top of full shuffle buffers. Only the consumer's next sample
@@ -144,12 +145,25 @@ void ShardRun::admit(size_t bytes) {
     if (admitted()) asleep_ = false;
     const auto start = Clock::now();
     // A waiting queue is refilled when half of it is gone, so that threads change seldom.
-    reader_.wait(lock, [&] { return !asleep_ || shared_.cancel.requested(); });
+    reader_.wait(lock, [&] { return !asleep_ || cancel_.requested(); });
     shared_.stats.add(SHF_STAT_READER_WAIT_NS, nanoseconds_since(start));
     asleep_ = false;
     std::erase(shared_.waiting, this);
     shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_relaxed);
-    shared_.cancel.check();
+    cancel_.check();
+}
+
+void ShardRun::cancel() {
+    cancel_.request();
+    reader_.notify_one();
+}
+
+void ShardRun::abandon(std::deque<Event>& out) {
+    cancel();
+    if (std::exchange(deep_, false)) shared_.deep_bytes -= queued_bytes_;
+    queued_bytes_ = 0;
+    std::move(events_.begin(), events_.end(), std::back_inserter(out));
+    events_.clear();
 }
 
 void ShardRun::wake_reader_if_admitted() {
@@ -162,7 +176,7 @@ void ShardRun::wake_reader_if_admitted() {
 
 void ShardRun::is_slow() {
     const std::lock_guard lock(shared_.mutex);
-    deep_ = !first_;
+    deep_ = !first_ && !cancel_.requested();
     if (deep_) shared_.deep_bytes += queued_bytes_;
 }
 
@@ -179,6 +193,7 @@ void ShardRun::want() {
 
 void ShardRun::push(Event event) {
     const std::lock_guard lock(shared_.mutex);
+    if (cancel_.requested()) return;
     if (event.block) {
         queued_bytes_ += event.block->storage_bytes();
         if (deep_) shared_.deep_bytes += event.block->storage_bytes();

@@ -108,6 +108,7 @@ class ShardRun final : public SampleSink {
     // The consumer waits for this run: its reader gets what it needs.
     void want();
     [[nodiscard]] bool last_of_epoch() const { return last_of_epoch_; }
+    [[nodiscard]] uint64_t epoch() const { return origin_->epoch; }
     [[nodiscard]] uint64_t turn() const { return turn_; }
     // NULL when it is read from its start.
     [[nodiscard]] const std::shared_ptr<const Resume>& resume() const { return resume_; }
@@ -117,7 +118,11 @@ class ShardRun final : public SampleSink {
     // With shared.mutex held.
     void become_first();  // of its lane
     void wake_reader_if_admitted();
-    void wake_for_cancel() { reader_.notify_one(); }
+    // Its reader stops where it is.
+    void cancel();
+    // Cancelled, and nobody waits for an event of it any more. What is in the queue goes into
+    // `out`, to be freed without the lock.
+    void abandon(std::deque<Event>& out);
 
   private:
     void admit(size_t bytes) override;
@@ -139,7 +144,8 @@ class ShardRun final : public SampleSink {
     const std::shared_ptr<const Resume> resume_;
     // The reader's thread completes it before the first event.
     const std::shared_ptr<Origin> origin_;
-    bool indexed_;  // every sample so far is in rows_
+    Cancel cancel_;  // of this run, also when the stream is cancelled
+    bool indexed_;   // every sample so far is in rows_
     std::unique_ptr<IndexRows> rows_;
     std::string warning_;
     std::deque<Event> events_;

@@ -93,7 +93,10 @@ Case make_case(const TempDirectory& directory, Dice& dice) {
         set("slice", std::to_string(dice.below(4)) + "::" + std::to_string(1 + dice.below(4)));
     if (dice.one_in(8)) set("select_keys", dice.one_in(2) ? "*[0-6]" : "s*1,*[579]");
     if (dice.one_in(4)) set("epochs", std::to_string(1 + dice.below(3)));
-    if (dice.one_in(5)) set("epoch_samples", std::to_string(1 + dice.below(150)));
+    if (dice.one_in(5))
+        set("epoch_samples", std::to_string(1 + dice.below(150)));
+    else if (dice.one_in(5))
+        set("limit", std::to_string(1 + dice.below(80)));
     if (damaged) {
         set("on_error", dice.one_in(2) ? "skip_sample" : "skip_shard");
         set("max_skips", "1000000");

@@ -278,6 +278,7 @@ class StreamOptions(TypedDict, total=False):
     fields: str
     select_keys: str
     slice: str
+    limit: int | str
     on_error: Literal["raise", "skip_sample", "skip_shard"]
     max_skips: int | str
     end_marker: Literal["required", "optional"]
