@@ -65,7 +65,7 @@ constexpr Row rows[] = {
      "repeat some, which are marked; needs the index of every shard",
      true},
     {"lanes", Type::count, "0", "0..65536", "stream", &O::lanes,
-     "sequences that are interleaved; a multiple of the consumers; 0: one per consumer"},
+     "sequences that are interleaved; best a multiple of the consumers; 0: one per consumer"},
     {"rank", Type::count, "0", "0..16777215", "stream", &O::rank, "number of this process"},
     {"world_size", Type::count, "1", "1..16777216", "stream", &O::world_size,
      "number of processes that share the shards"},

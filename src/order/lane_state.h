@@ -50,6 +50,8 @@ struct Position {
     uint64_t remaining = UINT64_MAX;  // samples until the end; UINT64_MAX: not counted
     std::vector<Position> parts;      // of a mix, which has no lanes of its own
     uint64_t mixed = 0;               // samples that it took from them
+    // With lanes that several consumers read: samples of them that came and went, whosoever's.
+    uint64_t passed = 0;
 
     // Streams that are no mixes.
     [[nodiscard]] uint32_t streams() const {

@@ -26,26 +26,28 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
     };
     below("rank", options.rank, "world_size", options.world_size);
     below("worker", options.worker, "num_workers", options.num_workers);
-    consumers_ = options.world_size * options.num_workers;  // both bounded: no overflow
-    if (consumers_ > UINT32_MAX)                            // lanes are numbered with 32 bits
+    const uint64_t consumers = options.world_size * options.num_workers;  // bounded: no overflow
+    if (consumers > UINT32_MAX)  // lanes are numbered with 32 bits
         throw Error(SHF_E_USAGE,
-                    std::to_string(consumers_) + " consumers (world_size x num_workers)",
+                    std::to_string(consumers) + " consumers (world_size x num_workers)",
                     "at most 4294967295 can share the shards");
     consumer_ = options.rank * options.num_workers + options.worker;
-    lanes_ = options.lanes == 0 ? consumers_ : options.lanes;
-    if (lanes_ % consumers_ != 0)
+    sharing_ = {.lanes = options.lanes == 0 ? consumers : options.lanes, .consumers = consumers};
+    shares_lanes_ = sharing_.readers() > 1;
+    if (shares_lanes_ && even_ != Even::none)
         throw Error(SHF_E_USAGE,
-                    "lanes=" + std::to_string(lanes_) + " cannot be dealt out to " +
-                        std::to_string(consumers_) + " consumers (world_size x num_workers)",
-                    "make lanes a multiple of them");
-    if (epoch_samples_ != 0 && epoch_samples_ < consumers_)
+                    "even with lanes=" + std::to_string(lanes()) +
+                        ", which cannot be dealt out to " + std::to_string(consumers) +
+                        " consumers (world_size x num_workers)",
+                    "make lanes a multiple of them, or leave out even");
+    if (epoch_samples_ != 0 && epoch_samples_ < consumers)
         throw Error(SHF_E_USAGE,
                     "epoch_samples=" + std::to_string(epoch_samples_) + " for " +
-                        std::to_string(consumers_) + " consumers (world_size x num_workers)",
+                        std::to_string(consumers) + " consumers (world_size x num_workers)",
                     "give every consumer at least one sample");
-    if (limit_ != 0 && limit_ < consumers_)
+    if (limit_ != 0 && limit_ < consumers)
         throw Error(SHF_E_USAGE,
-                    "limit=" + std::to_string(limit_) + " for " + std::to_string(consumers_) +
+                    "limit=" + std::to_string(limit_) + " for " + std::to_string(consumers) +
                         " consumers (world_size x num_workers)",
                     "give every consumer at least one sample");
     if (limit_ != 0 && (even_ != Even::none || epoch_samples_ != 0))
@@ -63,30 +65,30 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
 }
 
 std::optional<Error> Plan::idle_consumers() const {
-    if (shards_ >= consumers_ || resample_) return std::nullopt;
+    if (shards_ >= sharing_.groups() || resample_) return std::nullopt;
     return Error(SHF_E_USAGE,
-                 std::to_string(shards_) + " shards for " + std::to_string(consumers_) +
+                 std::to_string(shards_) + " shards for " + std::to_string(consumers()) +
                      " consumers (world_size x num_workers)",
                  "write more and smaller shards, use fewer workers, or set resample=true");
 }
 
 std::vector<uint32_t> Plan::own_lanes() const {
-    std::vector<uint32_t> lanes;
-    for (uint64_t lane = consumer_; lane < lanes_; lane += consumers_)
-        lanes.push_back(static_cast<uint32_t>(lane));
-    return lanes;
+    std::vector<uint32_t> own;
+    for (uint64_t lane = consumer_ % sharing_.groups(); lane < lanes(); lane += sharing_.groups())
+        own.push_back(static_cast<uint32_t>(lane));
+    return own;
 }
 
 uint64_t Plan::shards_of(uint32_t lane) const {
     if (limit_of(lane) == 0) return 0;
     // With replacement every lane draws equally many: as many as the fullest lane of a plain epoch.
-    if (resample_) return (shards_ + lanes_ - 1) / lanes_;
-    return lane >= shards_ ? 0 : (shards_ - lane + lanes_ - 1) / lanes_;
+    if (resample_) return (shards_ + lanes() - 1) / lanes();
+    return lane >= shards_ ? 0 : (shards_ - lane + lanes() - 1) / lanes();
 }
 
 uint64_t Plan::shard(uint64_t epoch, uint32_t lane, uint64_t turn) {
     if (resample_) return Random(Random::resampling, {seed_, epoch, lane, turn}).below(shards_);
-    const uint64_t j = lane + turn % shards_of(lane) * lanes_;
+    const uint64_t j = lane + turn % shards_of(lane) * lanes();
     return shuffle_shards_ ? (*permutation(epoch))[j] : j;
 }
 
@@ -108,11 +110,11 @@ std::shared_ptr<const Plan::Permutation> Plan::permutation(uint64_t epoch) {
 // The elements of the global sequence come from the lanes in turn.
 uint64_t Plan::limit_of(uint64_t lane) const {
     if (limit_ == 0) return LaneShare::all;
-    return limit_ / lanes_ + (lane < limit_ % lanes_ ? 1 : 0);
+    return limit_ / lanes() + (lane < limit_ % lanes() ? 1 : 0);
 }
 
 uint64_t Plan::share_of_epoch_samples(uint64_t consumer) const {
-    return epoch_samples_ / consumers_ + (consumer < epoch_samples_ % consumers_ ? 1 : 0);
+    return epoch_samples_ / consumers() + (consumer < epoch_samples_ % consumers() ? 1 : 0);
 }
 
 // ---- Even epochs --------------------------------------------------------------------------------
@@ -150,7 +152,7 @@ uint64_t Plan::even_samples(uint64_t epoch) {
 
 LaneShare Plan::share(uint64_t epoch, uint32_t lane) {
     if (even_ == Even::none) return {.turns = shards_of(lane), .takes = limit_of(lane)};
-    return even_epoch(epoch)->shares[lane / consumers_];
+    return even_epoch(epoch)->shares[lane / consumers()];
 }
 
 std::shared_ptr<const Plan::EvenEpoch> Plan::even_epoch(uint64_t epoch) {
@@ -165,13 +167,13 @@ std::shared_ptr<const Plan::EvenEpoch> Plan::even_epoch(uint64_t epoch) {
 }
 
 Plan::EvenEpoch Plan::deal(uint64_t epoch) {
-    std::vector<uint64_t> of_consumer(consumers_), of_lane(own_lanes().size());
+    std::vector<uint64_t> of_consumer(consumers()), of_lane(own_lanes().size());
     const auto order = shuffle_shards_ ? permutation(epoch) : nullptr;
     for (uint64_t j = 0; j < shards_; ++j) {
         const uint64_t count = counts_[order ? (*order)[j] : j];
-        const uint64_t lane = j % lanes_;
-        of_consumer[lane % consumers_] += count;
-        if (lane % consumers_ == consumer_) of_lane[lane / consumers_] += count;
+        const uint64_t lane = j % lanes();
+        of_consumer[lane % consumers()] += count;
+        if (lane % consumers() == consumer_) of_lane[lane / consumers()] += count;
     }
     const auto [fewest, most] = std::minmax_element(of_consumer.begin(), of_consumer.end());
     if (*fewest == 0)
@@ -196,7 +198,7 @@ Plan::EvenEpoch Plan::deal(uint64_t epoch) {
         }
     }
     for (size_t i = 0; i < takes.size(); ++i)
-        even.shares.push_back(share_of(epoch, static_cast<uint32_t>(consumer_ + i * consumers_),
+        even.shares.push_back(share_of(epoch, static_cast<uint32_t>(consumer_ + i * consumers()),
                                        takes[i], of_lane[i]));
     return even;
 }

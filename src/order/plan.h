@@ -6,13 +6,14 @@
 //   1. Epoch e permutes the S shards with a generator keyed by (seed, e), or keeps the list order.
 //   2. Shard j of the permuted list belongs to lane j mod L. A lane reads its shards in turn.
 //   3. Each lane shuffles its samples on its own, keyed by (seed, e, lane).
-//   4. The global sequence takes one sample from each lane in turn. Consumer c of C owns the lanes
-//   l
-//      with l mod C = c, and sees the elements t of the global sequence with t mod C = c.
+//   4. The global sequence takes one sample from each lane in turn. Consumer c of C sees the
+//      elements t with t mod C = c: those of the lanes l with l mod C = c when C divides L, else
+//      some of those of more lanes (order/sharing.h).
 #pragma once
 
 #include "core/error.h"
 #include "core/options.h"
+#include "order/sharing.h"
 
 #include <cstdint>
 #include <memory>
@@ -45,9 +46,13 @@ class Plan {
     [[nodiscard]] std::optional<Error> idle_consumers() const;
 
     [[nodiscard]] uint64_t consumer() const { return consumer_; }
-    [[nodiscard]] uint64_t consumers() const { return consumers_; }
-    [[nodiscard]] uint64_t lanes() const { return lanes_; }
-    // The lanes of this consumer, ascending.
+    [[nodiscard]] uint64_t consumers() const { return sharing_.consumers; }
+    [[nodiscard]] uint64_t lanes() const { return sharing_.lanes; }
+    [[nodiscard]] const Sharing& sharing() const { return sharing_; }
+    // Whether this consumer keeps only some samples of its lanes: owns() says which.
+    [[nodiscard]] bool shares_lanes() const { return shares_lanes_; }
+    [[nodiscard]] bool owns(uint64_t number) const { return sharing_.owns(consumer_, number); }
+    // The lanes that this consumer reads, ascending.
     [[nodiscard]] std::vector<uint32_t> own_lanes() const;
 
     // Shards that `lane` reads in each epoch, unless it has given its part of the limit before.
@@ -79,7 +84,9 @@ class Plan {
 
     const uint64_t shards_, seed_, epoch_samples_, limit_;
     const bool shuffle_shards_, resample_;
-    uint64_t consumers_, consumer_, lanes_;
+    Sharing sharing_;
+    uint64_t consumer_;
+    bool shares_lanes_;
 
     struct EvenEpoch {
         uint64_t epoch;

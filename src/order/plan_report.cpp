@@ -71,7 +71,9 @@ void PlanReport::Range::add(uint64_t value) {
 
 PlanReport::PlanReport(const Options& options, const KnownShards& shards)
     : options_(options), shards_(shards.count), plan_(options, shards.count, Idle::allow) {
-    if (options_.epoch_samples == 0 && !shards.samples.empty() && consumers() <= most_counted)
+    // Every lane is dealt out to its readers.
+    if (options_.epoch_samples == 0 && !shards.samples.empty() && consumers() <= most_counted &&
+        plan_.lanes() <= most_counted / plan_.sharing().readers())
         count(shards);
     const auto idle = plan_.idle_consumers();
     if (idle) warnings_.emplace_back(idle->what());
@@ -92,15 +94,21 @@ void PlanReport::count(const KnownShards& shards) {
     const uint64_t lanes = options_.resample ? plan_.lanes() : std::min(plan_.lanes(), shards_);
     for (uint64_t lane = 0; lane < lanes; ++lane) {
         const uint64_t turns = plan_.shards_of(static_cast<uint32_t>(lane));
-        const auto consumer = static_cast<size_t>(lane % consumers());
-        uint64_t samples = 0;
+        uint64_t samples = 0, bytes = 0;
         for (uint64_t turn = 0; turn < turns; ++turn) {
             const auto shard =
                 static_cast<size_t>(plan_.shard(options_.epoch, static_cast<uint32_t>(lane), turn));
             add(samples, shards.samples[shard]);
-            add(bytes_[consumer], shards.bytes[shard]);
+            add(bytes, shards.bytes[shard]);
         }
-        add(samples_[consumer], std::min(samples, plan_.limit_of(lane)));
+        samples = std::min(samples, plan_.limit_of(lane));
+        // Its readers take them in turn, and all of them read all of it.
+        const uint64_t groups = plan_.sharing().groups(), readers = plan_.sharing().readers();
+        for (uint64_t reader = 0; reader < readers; ++reader) {
+            const auto consumer = static_cast<size_t>(lane % groups + reader * groups);
+            add(samples_[consumer], samples / readers + (reader < samples % readers ? 1 : 0));
+            add(bytes_[consumer], bytes);
+        }
     }
 }
 
@@ -115,16 +123,18 @@ void PlanReport::make_even() {
     }
 }
 
-// Shard j of the permuted list belongs to lane j mod L, and that one to consumer j mod C.
+// Shard j of the permuted list belongs to lane j mod L, and that one to the consumers of group j
+// mod G.
 uint64_t PlanReport::shards_of(uint64_t consumer) const {
-    if (options_.resample) return plan_.lanes() / consumers() * plan_.shards_of(0);
-    return consumer >= shards_ ? 0 : rounded_up(shards_ - consumer, consumers());
+    const uint64_t groups = plan_.sharing().groups(), group = consumer % groups;
+    if (options_.resample) return plan_.lanes() / groups * plan_.shards_of(0);
+    return group >= shards_ ? 0 : rounded_up(shards_ - group, groups);
 }
 
 PlanReport::Share PlanReport::share(uint64_t consumer) const {
     Share share{.rank = consumer / options_.num_workers,
                 .worker = consumer % options_.num_workers,
-                .lanes = plan_.lanes() / consumers(),
+                .lanes = plan_.lanes() / plan_.sharing().groups(),
                 .shards = shards_of(consumer),
                 .samples = unknown,
                 .bytes = unknown};
@@ -209,6 +219,12 @@ void PlanReport::warn_of_shuffle(const KnownShards& shards) {
 }
 
 void PlanReport::warn_of_lanes() {
+    if (const uint64_t readers = plan_.sharing().readers(); readers > 1)
+        warn("lanes=" + std::to_string(plan_.lanes()) +
+                 " is not a multiple of the consumers: " + std::to_string(readers) +
+                 " of them read each lane, and each keeps its own samples of it",
+             "set lanes to a multiple of " + std::to_string(consumers()) +
+                 ", unless a state with these lanes is to be restored");
     constexpr uint64_t usual = 64, most_lanes = 65536;  // the latter: range of the option
     if (options_.lanes != 0 || options_.world_size == 1 || consumers() > most_lanes) return;
     uint64_t lanes = consumers();
@@ -224,7 +240,7 @@ void PlanReport::warn_of_memory(const KnownShards& shards) {
     const uint64_t all = sum_of(shards.samples);
     if (options_.shuffle <= 1 || all == 0) return;
     // A buffer holds no more than its lane has in an epoch.
-    const uint64_t lanes = plan_.lanes() / consumers();
+    const uint64_t lanes = plan_.lanes() / plan_.sharing().groups();
     const uint64_t buffer = std::min(options_.shuffle, rounded_up(all, plan_.lanes()));
     const double mean = static_cast<double>(sum_of(shards.bytes)) / static_cast<double>(all);
     const double need = mean * static_cast<double>(buffer) * static_cast<double>(lanes);
@@ -254,7 +270,7 @@ void PlanReport::write(const KnownShards& shards) {
     else
         line("an epoch: " +
              (options_.resample
-                  ? counted(consumers() * shards_of(0), "shard") + " drawn with replacement"
+                  ? counted(plan_.lanes() * plan_.shards_of(0), "shard") + " drawn with replacement"
                   : counted(shards_, "shard")) +
              (samples_.empty()
                   ? "; samples are not known: " + reason

@@ -3,6 +3,8 @@
 #include "format/sealed_map.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
 
 namespace shf {
@@ -171,6 +173,20 @@ std::vector<std::pair<std::string, std::string>> split(std::string_view text) {
     return options;
 }
 
+// Ascending numbers below `consumers`.
+std::vector<uint32_t> read_consumers(std::span<const uint8_t> bytes, uint64_t consumers) {
+    std::vector<uint32_t> of;
+    NumberReader in(bytes);
+    while (!in.empty()) {
+        const uint64_t more = in.next(), last = of.empty() ? 0 : of.back();
+        if ((more == 0 && !of.empty()) || more >= consumers - last)
+            damaged("is of an impossible consumer");
+        of.push_back(static_cast<uint32_t>(last + more));
+    }
+    if (of.empty()) damaged("is of no consumer");
+    return of;
+}
+
 StreamState decode_nested(std::span<const uint8_t> blob, unsigned depth);
 
 std::vector<StreamState> read_parts(std::span<const uint8_t> bytes, unsigned depth) {
@@ -201,13 +217,17 @@ std::vector<uint8_t> encode(const StreamState& state) {
     writer.put("shards_hash", state.shards_hash);
     writer.put("lanes_in_all", state.lanes_in_all);
     writer.put("consumers", state.consumers);
-    writer.put("consumer", state.consumer);
+    NumberWriter of;
+    uint64_t last = 0;
+    for (const uint32_t consumer : state.of) of.add(consumer - std::exchange(last, consumer));
+    writer.put("of", of.bytes());
     writer.put("remaining", shifted(state.position.remaining, UINT64_MAX));
     writer.put("lanes", lanes.bytes());
     writer.put("columns", std::string_view(state.columns));
     NumberWriter parts;
     for (const StreamState& part : state.parts) parts.add(encode(part));
     writer.put("mixed", state.position.mixed);
+    writer.put("passed", state.position.passed);
     writer.put("parts", parts.bytes());
     const auto blob = writer.finish(kind);
     return {blob.begin(), blob.end()};
@@ -227,11 +247,11 @@ StreamState decode_nested(std::span<const uint8_t> blob, unsigned depth) {
     state.shards_hash = map.number("shards_hash");
     state.lanes_in_all = map.number("lanes_in_all");
     state.consumers = map.number("consumers");
-    state.consumer = map.number("consumer");
     state.position.remaining = unshifted(map.number("remaining"), UINT64_MAX);
     if (state.shards > largest || state.lanes_in_all > UINT32_MAX || state.consumers > UINT32_MAX ||
-        state.consumer > state.consumers)
+        state.consumers == 0)
         damaged("has a number that is too large");
+    state.of = read_consumers(map.bytes("of"), state.consumers);
     NumberReader lanes(map.bytes("lanes"));
     while (!lanes.empty()) {
         state.position.lanes.push_back(read_lane(lanes));
@@ -241,7 +261,9 @@ StreamState decode_nested(std::span<const uint8_t> blob, unsigned depth) {
             damaged("has its lanes in another order");
     }
     state.position.mixed = map.number("mixed");
-    if (state.position.mixed > largest) damaged("has a number that is too large");
+    state.position.passed = map.number("passed");
+    if (state.position.mixed > largest || state.position.passed > largest)
+        damaged("has a number that is too large");
     state.parts = read_parts(map.bytes("parts"), depth);
     return state;
 }
@@ -287,30 +309,89 @@ void check_same_run(const StreamState& saved, const StreamState& now) {
         about_part(i, [&] { check_same_run(saved.parts[i], now.parts[i]); });
 }
 
+namespace {
+
+// Consumers that read the same lanes are merged where none of them has left out a sample that
+// another one, which went further, has passed: the lanes stand where that one is.
+void merge_shared_lanes(const Sharing& sharing, std::span<const StreamState> states,
+                        std::vector<LaneState>& lanes) {
+    std::map<uint64_t, const StreamState*> furthest;  // by group
+    for (const StreamState& state : states) {
+        if (std::any_of(state.position.lanes.begin(), state.position.lanes.end(),
+                        [](const LaneState& lane) { return lane.skip > 0; }))
+            throw Error(SHF_E_USAGE,
+                        "the state of consumer " + std::to_string(state.of[0]) +
+                            ", whose lanes others read too, was saved in the middle of a batch",
+                        "save it between two batches");
+        const StreamState*& one = furthest[state.of[0] % sharing.groups()];
+        if (!one || state.position.passed > one->position.passed) one = &state;
+    }
+    for (const StreamState& state : states) {
+        const StreamState& other = *furthest[state.of[0] % sharing.groups()];
+        if (sharing.owns_any(state.of[0], state.position.passed, other.position.passed))
+            throw Error(SHF_E_USAGE,
+                        "consumers " + std::to_string(state.of[0]) + " and " +
+                            std::to_string(other.of[0]) +
+                            ", which read the same lanes, did not stop at the same step",
+                        "merge states that all were saved after the same number of samples");
+    }
+    for (const auto& [group, state] : furthest)
+        lanes.insert(lanes.end(), state->position.lanes.begin(), state->position.lanes.end());
+}
+
+std::vector<uint32_t> merge_consumers(const StreamState& a, const StreamState& b) {
+    if (a.consumers != b.consumers)
+        throw Error(SHF_E_USAGE,
+                    "the states are of " + std::to_string(a.consumers) + " and of " +
+                        std::to_string(b.consumers) + " consumers",
+                    "merge the states of all ranks and workers of one run");
+    std::vector<uint32_t> of;
+    std::merge(a.of.begin(), a.of.end(), b.of.begin(), b.of.end(), std::back_inserter(of));
+    const auto twice = std::adjacent_find(of.begin(), of.end());
+    if (twice != of.end())
+        throw Error(SHF_E_USAGE, "two of the states are of consumer " + std::to_string(*twice),
+                    "give the state of every consumer once");
+    return of;
+}
+
+}  // namespace
+
 StreamState merge(std::span<const StreamState> states) {
     if (states.empty()) throw Error(SHF_E_USAGE, "no states to merge");
+    if (states.size() == 1) return states[0];
     StreamState all = states[0];
-    all.consumer = all.consumers;
+    const bool shared = all.parts.empty() && all.sharing().readers() > 1;
     for (const StreamState& state : states.subspan(1)) {
         check_same_run(all, state);
-        all.position.lanes.insert(all.position.lanes.end(), state.position.lanes.begin(),
-                                  state.position.lanes.end());
         if (all.columns.empty()) all.columns = state.columns;
+        all.position.mixed = std::max(all.position.mixed, state.position.mixed);
+        if (!all.parts.empty()) continue;
+        all.of = merge_consumers(all, state);
+        if (!shared)
+            all.position.lanes.insert(all.position.lanes.end(), state.position.lanes.begin(),
+                                      state.position.lanes.end());
         if ((all.position.remaining == UINT64_MAX) != (state.position.remaining == UINT64_MAX))
             damaged("does not belong to the others");
-        all.position.mixed = std::max(all.position.mixed, state.position.mixed);
         if (all.position.remaining != UINT64_MAX)
             all.position.remaining += state.position.remaining;
         if (all.position.remaining > largest && all.position.remaining != UINT64_MAX)
             damaged("has a number that is too large");
     }
+    if (shared) {
+        if (!all.is_of_all())
+            throw Error(SHF_E_USAGE,
+                        "the states are of " + std::to_string(all.of.size()) + " of " +
+                            std::to_string(all.consumers) + " consumers, which share lanes",
+                        "give the states of all of them at once");
+        all.position.passed = 0;  // those that go on count from here
+        all.position.lanes.clear();
+        merge_shared_lanes(all.sharing(), states, all.position.lanes);
+    }
     std::sort(all.position.lanes.begin(), all.position.lanes.end(),
               [](const LaneState& a, const LaneState& b) { return a.lane < b.lane; });
     for (size_t i = 1; i < all.position.lanes.size(); ++i)
         if (all.position.lanes[i - 1].lane == all.position.lanes[i].lane)
-            throw Error(SHF_E_USAGE,
-                        "two of the states have lane " + std::to_string(all.position.lanes[i].lane),
-                        "give the state of every consumer once");
+            damaged("has a lane of another consumer");
     for (size_t i = 0; i < all.parts.size(); ++i) {
         std::vector<StreamState> parts;
         for (const StreamState& state : states) parts.push_back(state.parts[i]);

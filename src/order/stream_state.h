@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "order/lane_state.h"
+#include "order/sharing.h"
 
 #include <cstdint>
 #include <span>
@@ -20,15 +21,21 @@ struct StreamState {
     uint64_t shards = 0;       // in the list
     uint64_t shards_hash = 0;  // of their names
     uint64_t lanes_in_all = 0;
-    // Whose it is; of a merged state, which is that of all, `consumer` is `consumers`.
-    uint64_t consumers = 1, consumer = 0;
+    // Of how many consumers, and those among them whose state this is, ascending: one, or several
+    // when it was merged.
+    uint64_t consumers = 1;
+    std::vector<uint32_t> of = {0};
     Position position;    // of the lanes of all of them
     std::string columns;  // of batches, as BatchPlan has it
     // Of a mix, which has no shards, lanes and consumers of its own, and of whose position the
     // parts are here.
     std::vector<StreamState> parts;
 
-    [[nodiscard]] bool merged() const { return consumer == consumers; }
+    [[nodiscard]] bool is_of(uint64_t consumer, uint64_t among) const {
+        return consumers == among && of.size() == 1 && of[0] == consumer;
+    }
+    [[nodiscard]] bool is_of_all() const { return of.size() == consumers; }
+    [[nodiscard]] Sharing sharing() const { return {lanes_in_all, consumers}; }
     // Takes over the position of a stream with this identity.
     void stand_at(Position where);
 };

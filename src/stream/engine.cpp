@@ -53,6 +53,12 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
     if (options.epoch_samples != 0 && options.epochs != 0 &&
         __builtin_mul_overflow(share, options.epochs, &remaining_))
         remaining_ = UINT64_MAX;
+    if (shared_.plan.shares_lanes()) {
+        const uint64_t readers = shared_.plan.sharing().readers();
+        warn("lanes=" + std::to_string(shared_.plan.lanes()) + " is not a multiple of the " +
+             std::to_string(shared_.plan.consumers()) + " consumers: every lane is read by " +
+             std::to_string(readers) + " of them, which keep their own samples of it");
+    }
     shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, options.even == Even::none
                                                   ? share
                                                   : shared_.plan.even_samples(options.epoch));
@@ -267,17 +273,34 @@ void Engine::end_epoch(size_t lane) {
 Pull Engine::pull(Delivery& out) {
     if (mixture_) return pull_part(out);
     if (!at_end() && settle() == Pull::later) return Pull::later;
+    size_t lane = 0;
+    return pull_own(out, lane);
+}
+
+// The next sample that is for this consumer, and the lane that it came through.
+Pull Engine::pull_own(Delivery& out, size_t& lane) {
+    const bool shared = shared_.plan.shares_lanes();
     while (!at_end()) {
-        const size_t lane = turns_.front().lane;
+        lane = turns_.front().lane;
         const Pull pull = lanes_[lane]->pull(out);
-        if (pull == Pull::sample) {
-            fruitful_epoch_ = std::max(fruitful_epoch_, turns_.front().epoch);
-            turns_.took();
+        if (pull == Pull::later) return pull;
+        if (pull == Pull::epoch_end) {
+            end_epoch(lane);
+            continue;
         }
-        if (pull != Pull::epoch_end) return pull;
-        end_epoch(lane);
+        fruitful_epoch_ = std::max(fruitful_epoch_, turns_.front().epoch);
+        turns_.took();
+        if (!shared || shared_.plan.owns(passed_++)) return pull;
+        out = {};
     }
     return Pull::epoch_end;
+}
+
+// Of this stream, or of a part of a mix.
+bool Engine::shares_lanes() const {
+    return shared_.plan.shares_lanes() ||
+           std::any_of(parts_.begin(), parts_.end(),
+                       [](const auto& part) { return part->shares_lanes(); });
 }
 
 // Of a stream with one lane.
@@ -400,10 +423,10 @@ BlockRef Engine::next_block(uint64_t most) {
         BlockRef block;
         waiting_ = {.until = deadline_};
         note_call();
-        const uint64_t bound = std::min(most, remaining_);
+        // A state of shared lanes is merged with others, and tells no place by samples of its own.
+        const uint64_t bound = std::min(shares_lanes() ? 1 : most, remaining_);
         // One lane without shuffle: its readers' blocks are the sequence.
-        if (lanes_.size() == 1 && !shared_.single_samples && !pending_.block &&
-            pull_block(block, bound) == Pull::epoch_end)
+        if (gives_whole_blocks() && !pending_.block && pull_block(block, bound) == Pull::epoch_end)
             return nullptr;
         if (!block) {
             if (!gather(bound)) return nullptr;
@@ -421,8 +444,9 @@ BlockRef Engine::next_block(uint64_t most) {
 SampleRun Engine::take_run() {
     SampleRun run;
     waiting_ = {.serves = false, .until = {}};
-    if (lanes_.size() == 1 && !shared_.single_samples) {
+    if (gives_whole_blocks() || shares_lanes())
         run.before = std::make_shared<const Position>(position());
+    if (gives_whole_blocks()) {
         if (pull_block(run.block, UINT64_MAX) == Pull::epoch_end) return {};
         if (run.block)
             run.count = static_cast<uint32_t>(std::min<uint64_t>(run.block->count, remaining_));
@@ -430,7 +454,9 @@ SampleRun Engine::take_run() {
     if (!run.block) {
         Delivery delivery;
         if (pull(delivery) == Pull::epoch_end) return {};
-        run = {std::move(delivery.block), delivery.index, 1, nullptr};
+        run.block = std::move(delivery.block);
+        run.first = delivery.index;
+        run.count = 1;
     }
     use_up(run.count);
     return run;

@@ -75,11 +75,19 @@ class Engine final : private LaneClient, private BatchClient {
     void end_epoch(size_t lane);
     [[nodiscard]] bool endless() const;
     [[nodiscard]] bool is_over(uint64_t epoch) const;
+    // One lane without shuffle buffer: the blocks of its readers are the sequence.
+    [[nodiscard]] bool gives_whole_blocks() const {
+        return lanes_.size() == 1 && !shared_.single_samples && !shares_lanes();
+    }
     Pull settle();
+    Pull settle_shared();
+    Pull pull_own(Delivery& out, size_t& lane);
+    [[nodiscard]] bool shares_lanes() const;
     void note_call();
     void note_block(const Block& block);
     [[nodiscard]] StreamState identity();
     void check_even(const StreamState& state) const;
+    void check_whole(const StreamState& state) const;
     [[nodiscard]] uint64_t remaining_after(const StreamState& state) const;
     void set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
                    std::span<const LaneState* const> states);
@@ -113,7 +121,7 @@ class Engine final : private LaneClient, private BatchClient {
         std::vector<std::unique_ptr<Lane>> lanes;
         std::vector<const LaneState*> states;
         uint64_t remaining = UINT64_MAX;
-        uint64_t mixed = 0;
+        uint64_t mixed = 0, passed = 0;
         std::vector<Restored> parts;
     };
     [[nodiscard]] Restored prepare(const StreamState& state);
@@ -138,8 +146,9 @@ class Engine final : private LaneClient, private BatchClient {
     uint64_t mixed_ = 0;       // samples that came from the parts
     Engine* mix_ = nullptr;    // this is a part of it
 
-    // Samples to drop before the first one, by lane, after a restore.
+    // Samples of this consumer to drop before the first one, by lane, after a restore.
     std::vector<uint64_t> skip_;
+    uint64_t passed_ = 0;  // of lanes that several consumers read, as Position has it
     // For save() in the middle of a block: where the stream stood at the start of some call of
     // next_block, and the lanes of the samples that were handed out since.
     struct Note {

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace shf {
@@ -73,7 +74,7 @@ StreamState Engine::identity() {
     state.shards_hash = shards_hash_;
     state.lanes_in_all = shared_.plan.lanes();
     state.consumers = shared_.plan.consumers();
-    state.consumer = shared_.plan.consumer();
+    state.of = {static_cast<uint32_t>(shared_.plan.consumer())};
     return state;
 }
 
@@ -84,6 +85,7 @@ Position Engine::position() {
     Position position;
     position.remaining = remaining_;
     position.mixed = mixed_;
+    position.passed = passed_;
     for (const auto& part : parts_) position.parts.push_back(part->position());
     position.lanes.resize(lanes_.size());
     for (const auto& turns : {turns_.all(), std::span<const Turns::Turn>(over_)})
@@ -106,7 +108,9 @@ Position Engine::position() {
 void Engine::note_call() {
     last_block_ = 0;
     older_note_.reset();
-    if (note_ && note_->handed.size() < most_handed && note_->bytes < most_handed_bytes) return;
+    if (note_ && note_->handed.size() < most_handed && note_->bytes < most_handed_bytes &&
+        !shares_lanes())
+        return;
     if (pending_.block) older_note_ = std::move(note_);
     note_ = Note{.position = position(), .handed = {}};
 }
@@ -149,8 +153,7 @@ StreamState Engine::save(uint64_t unread) {
 uint64_t Engine::remaining_after(const StreamState& state) const {
     const uint64_t all = state.position.remaining;
     const uint64_t consumers = shared_.plan.consumers(), consumer = shared_.plan.consumer();
-    if (all == UINT64_MAX || (state.consumers == consumers && state.consumer == consumer))
-        return all;
+    if (all == UINT64_MAX || state.is_of(consumer, consumers)) return all;
     // The elements t of the global sequence with t mod C = c, from the first one that nobody had.
     uint64_t total = 0;
     if (__builtin_mul_overflow(shared_.options.epoch_samples, shared_.options.epochs, &total))
@@ -178,6 +181,18 @@ void Engine::check_even(const StreamState& state) const {
                 "change the number of ranks and workers between epochs, or leave out even");
 }
 
+// Lanes that several consumers read, and the samples that are left of epoch_samples, follow from
+// the states of all of them.
+void Engine::check_whole(const StreamState& state) const {
+    if (state.is_of_all() || state.is_of(shared_.plan.consumer(), shared_.plan.consumers()) ||
+        (state.sharing().readers() == 1 && state.position.remaining == UINT64_MAX))
+        return;
+    throw Error(SHF_E_USAGE,
+                "the state is that of " + std::to_string(state.of.size()) + " of " +
+                    std::to_string(state.consumers) + " consumers",
+                "merge the states of all ranks and workers, and restore the result");
+}
+
 void Engine::restore(const StreamState& state) {
     if (!untouched())
         throw Error(SHF_E_USAGE, "samples were already taken from this stream",
@@ -196,6 +211,7 @@ Engine::Restored Engine::prepare(const StreamState& state) {
         restored.parts.push_back(about_part(i, [&] { return parts_[i]->prepare(state.parts[i]); }));
     if (mixture_) return restored;
     check_even(state);
+    check_whole(state);
     for (const uint32_t number : shared_.plan.own_lanes()) {
         if (shared_.plan.shards_of(number) == 0) continue;
         const auto& all = state.position.lanes;
@@ -205,15 +221,17 @@ Engine::Restored Engine::prepare(const StreamState& state) {
         if (place == all.end() || place->lane != number)
             throw Error(SHF_E_USAGE,
                         "the state has nothing of lane " + std::to_string(number) +
-                            (state.merged() ? ""
-                                            : ", as that of one consumer among " +
-                                                  std::to_string(state.consumers)),
+                            (state.is_of_all()
+                                 ? ""
+                                 : ", as that of " + std::to_string(state.of.size()) + " of " +
+                                       std::to_string(state.consumers) + " consumers"),
                         "merge the states of all ranks and workers, and restore the result");
         LaneClient& client = *this;
         restored.lanes.push_back(std::make_unique<Lane>(shared_, client, *place));
         restored.states.push_back(&*place);
     }
     restored.remaining = remaining_after(state);
+    restored.passed = state.position.passed;
     return restored;
 }
 
@@ -221,6 +239,7 @@ void Engine::apply(Restored restored) {
     for (size_t i = 0; i < parts_.size(); ++i) parts_[i]->apply(std::move(restored.parts[i]));
     mixed_ = restored.mixed;
     remaining_ = restored.remaining;
+    passed_ = restored.passed;
     if (!mixture_) set_lanes(std::move(restored.lanes), restored.states);
 }
 
@@ -229,6 +248,7 @@ void Engine::apply(Restored restored) {
 // waiting.
 Pull Engine::settle() {
     if (skip_.empty()) return Pull::sample;
+    if (shared_.plan.shares_lanes()) return settle_shared();
     const auto next_turn = [&] {
         std::optional<Turns::Turn> next;
         for (const Turns::Turn& turn : turns_.all())
@@ -255,6 +275,23 @@ Pull Engine::settle() {
     }
     if (std::all_of(skip_.begin(), skip_.end(), [](uint64_t skip) { return skip == 0; }))
         skip_.clear();
+    return Pull::sample;
+}
+
+// Several consumers read the lanes, so that the order says which samples are this one's.
+Pull Engine::settle_shared() {
+    uint64_t left = std::accumulate(skip_.begin(), skip_.end(), uint64_t{0});
+    while (left > 0) {
+        shared_.cancel.check();
+        Delivery dropped;
+        size_t lane = 0;
+        const Pull pull = pull_own(dropped, lane);
+        if (pull == Pull::later) return pull;
+        if (pull == Pull::epoch_end || skip_[lane] == 0) throw fewer_samples();
+        --skip_[lane];
+        --left;
+    }
+    skip_.clear();
     return Pull::sample;
 }
 

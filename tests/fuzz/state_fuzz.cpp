@@ -31,7 +31,7 @@ bool options_of(const shf::StreamState& state, shf::Options& options) {
         return false;
     options.lanes = state.lanes_in_all;
     options.world_size = std::max<uint64_t>(state.consumers, 1);
-    options.rank = state.merged() ? 0 : state.consumer;
+    options.rank = state.of.size() == 1 ? state.of[0] : 0;
     return true;
 }
 

@@ -250,6 +250,10 @@ TEST(PlanReport, warns_of_each_fault_and_of_nothing_else) {
         {unindexed(15), {{"world_size", "3"}}, {"lanes is not set", "example lanes=12"}},
         {unindexed(15), {{"world_size", "3"}, {"lanes", "3"}}, {}},
         {unindexed(15), {{"num_workers", "3"}}, {}},
+        {unindexed(15),
+         {{"num_workers", "6"}, {"lanes", "9"}},
+         {"lanes=9 is not a multiple of the consumers: 2 of them read each lane",
+          "a multiple of 6"}},
         // Shuffle buffers of 2 lanes x 1,000 samples x 1,000 bytes.
         {indexed({1000, 1000}),
          {{"shuffle", "1000"}, {"lanes", "2"}, {"memory", "1MiB"}},
@@ -277,7 +281,7 @@ TEST(PlanReport, warns_of_each_fault_and_of_nothing_else) {
 // What no stream can be opened with stays an error.
 TEST(PlanReport, contradictions_are_errors) {
     const Settings cases[] = {{{"rank", "2"}, {"world_size", "2"}},
-                              {{"lanes", "9"}, {"world_size", "2"}},
+                              {{"lanes", "9"}, {"world_size", "2"}, {"even", "drop"}},
                               {{"epoch_samples", "1"}, {"world_size", "2"}}};
     for (const Settings& settings : cases)
         EXPECT_THROW(PlanReport(options(settings), unindexed(9)), shf::Error);

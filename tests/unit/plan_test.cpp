@@ -182,7 +182,7 @@ TEST(Plan, errors_say_what_to_do) {
          9,
          {"rank=2", "world_size=2", "from 0 to world_size - 1"}},
         {{{"worker", "1"}}, 9, {"worker=1", "num_workers=1", "help: "}},
-        {{{"lanes", "9"}, {"world_size", "2"}},
+        {{{"lanes", "9"}, {"world_size", "2"}, {"even", "drop"}},
          9,
          {"lanes=9", "2 consumers", "make lanes a multiple"}},
         {{{"world_size", "2"}, {"num_workers", "2"}},

@@ -101,8 +101,8 @@ def _parser() -> argparse.ArgumentParser:
         "merge-states",
         help="one saved state of those of all ranks and workers",
         description="Makes one state of those that all ranks and workers of a run saved with "
-        "json.dump(stream.state_dict(), file). Any number of ranks and workers that divides the "
-        "option lanes can go on from it.",
+        "json.dump(stream.state_dict(), file). Any number of ranks and workers can go on "
+        "from it; best one that divides the option lanes.",
     )
     command.add_argument("output", metavar="OUT.json", help="is made, and must not be there yet")
     command.add_argument("states", metavar="IN.json", nargs="+")

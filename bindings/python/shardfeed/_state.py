@@ -77,8 +77,9 @@ def merge_states(states: Iterable[Mapping[str, object]]) -> dict[str, object]:
         stream = shardfeed.Stream(urls, lanes=64, rank=rank, world_size=other_number)
         stream.load_state_dict(state)
 
-    Any number of ranks and workers that divides the option lanes, which must be the same, can go on
-    from it. The order of all samples together does not change.
+    Any number of ranks and workers can go on from it, with the same option lanes; best one that
+    divides lanes, else several read the same shards and keep their own samples. The order of all
+    samples together does not change.
     """
     parts = [from_dict(state) for state in states]
     if not parts:
