@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from case import Case, frozen, of_samples
-from expected import Folder, Sample, lanes_of, only_fields, taken_in_turn
+from expected import Folder, Sample, lanes_of, only_fields, taken_in_turn, text, xxh64
 
 SET = "set-{000..007}.tar"
 SHARDS = [f"set-{number:03d}.tar" for number in range(8)]
@@ -160,8 +160,30 @@ def order(archives: Folder) -> list[Case]:
     return cases
 
 
+def resuming(archives: Folder) -> list[Case]:
+    """Saved and restored streams."""
+    whole = archives.samples(*SHARDS)
+    return [
+        resume("resume_10", "saved in the second shard", SET, whole, stop=10),
+        frozen("merge", "merge_2_to_4", "states of two ranks restored by four", SET,
+               {"lanes": "4", "shuffle": "5", "seed": "1"}, len(whole), consumers=[2, 4], stop=12),
+    ]  # fmt: skip
+
+
+def expanding(archives: Folder) -> list[Case]:
+    """URLs that are expanded."""
+
+    def expand(name: str, about: str, url: str, result: list[str], **options: str) -> Case:
+        hashed = b"".join(text(one.encode()) for one in result)
+        return Case(name, "expand", about, [url], options, len(result), xxh64(hashed))
+
+    return [
+        expand("expand_padded", "numbers keep their zeros", "{08..11}.tar",
+               ["08.tar", "09.tar", "10.tar", "11.tar"]),
+    ]  # fmt: skip
+
+
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
-    return [
-        case for part in (containers, names, urls, order) for case in part(archives)
-    ]
+    parts = (containers, names, urls, order, resuming, expanding)
+    return [case for part in parts for case in part(archives)]

@@ -249,6 +249,6 @@ def batch_bytes(
     own = [*columns]
     if valid is not None:
         own.append(even("__valid__", "bool", (), [bytes([is_valid]) for is_valid in valid]))
-    own.append(items("__key__", BYTES, [sample.key for sample in samples]))
+    own.append(items("__key__", TEXT, [sample.key for sample in samples]))
     own.append(text(b"__url__") + b"".join(text(sample.url) for sample in samples))
     return u64(len(samples)) + u64(len(own)) + b"".join(own)

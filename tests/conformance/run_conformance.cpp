@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-// ---- What the library gives, released when it is let go of ---------------------------------------
+// ---- What the library gives, released when it is let go of -------------------------------------
 
 template <auto release>
 struct Release {
@@ -50,7 +50,7 @@ std::string_view text(shf_bytes bytes) {
     return {reinterpret_cast<const char*>(bytes.data), bytes.size};
 }
 
-// ---- Cases ---------------------------------------------------------------------------------------
+// ---- Cases -------------------------------------------------------------------------------------
 
 // Takes `part` away wherever it is.
 std::string without(std::string_view whole, std::string_view part) {
@@ -201,9 +201,9 @@ class Run {
         const Options set = options(more);
         shf_stream* stream = nullptr;
         shf_error error;
-        check(shf_stream_open(&stream, url_pointers_.data(), url_pointers_.size(), set.get(),
-                              &error),
-              error);
+        check(
+            shf_stream_open(&stream, url_pointers_.data(), url_pointers_.size(), set.get(), &error),
+            error);
         return Stream(stream);
     }
 
@@ -416,7 +416,7 @@ class Run {
     json stats_;
 };
 
-// ---- The program ---------------------------------------------------------------------------------
+// ---- The program -------------------------------------------------------------------------------
 
 std::string short_text(const json& expect) {
     return expect.dump(-1, ' ', false, json::error_handler_t::replace);
