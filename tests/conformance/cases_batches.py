@@ -7,7 +7,6 @@ from typing import Any
 
 from case import Case
 from expected import BYTES, JSON, MSGPACK, TEXT, Folder, Sample, batch_bytes, even, items, xxh64
-from make_archives import numbers
 
 
 def batches(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from case import Case, of_samples
-from expected import Folder
+from expected import Folder, Sample
 
 stream = partial(of_samples, "stream")
 expand = partial(of_samples, "expand")
@@ -14,7 +14,10 @@ expand = partial(of_samples, "expand")
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
     plain = archives.samples("sound.tar")
-    renamed = lambda url, count: [s._replace(url=url.encode()) for s in plain[:count]]
+
+    def renamed(url: str, count: int) -> list[Sample]:
+        return [s._replace(url=url.encode()) for s in plain[:count]]
+
     return [
         stream("cut_in_data", "a tar cut in a member's data", "cut_in_data.tar",
                renamed("cut_in_data.tar", 1), error=("TRUNCATED", 3584)),

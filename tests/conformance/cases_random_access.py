@@ -45,7 +45,8 @@ def dataset(
     error: tuple[str, int | None] | None = None,
 ) -> Case:
     """Samples by number, then keys with their numbers, then perhaps what ends in an error: the
-    sample `bad` or the key `missing`."""
+    sample `bad` or the key `missing`.
+    """
     hashed = sample_bytes(samples[number] for number in positions)
     hashed += b"".join(map(u64, (find or {}).values()))
     names = [*(find or {}), *([missing] if missing is not None else [])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from case import Case, frozen, of_samples
-from expected import Folder, Sample, lanes_of, only_fields, taken_in_turn, text, xxh64
+from expected import Folder, Sample, lanes_of, taken_in_turn, text, xxh64
 
 SET = "set-{000..007}.tar"
 SHARDS = [f"set-{number:03d}.tar" for number in range(8)]
@@ -32,7 +32,8 @@ def containers(archives: Folder) -> list[Case]:
         stream("bytes", "names that are not UTF-8", "bytes.tar", whole("bytes.tar")),
         stream("v7", "a tar from before ustar", "v7.tar", whole("v7.tar")),
         stream("contiguous", "members of type 7", "contiguous.tar", whole("contiguous.tar")),
-        stream("padded_end", "more zero blocks at the end", "padded_end.tar", called(plain, "padded_end.tar")),
+        stream("padded_end", "more zero blocks at the end", "padded_end.tar",
+               called(plain, "padded_end.tar")),
     ]  # fmt: skip
     for suffix in ("gz", "bz2", "xz", "zst"):
         url = f"plain.tar.{suffix}"
@@ -53,8 +54,8 @@ def containers(archives: Folder) -> list[Case]:
         "comment": "a ZIP file with a comment at its end",
         "names": "folders and names in a ZIP file",
     }
-    for name, text in about.items():
-        cases.append(stream(f"zip_{name}", text, f"{name}.zip", whole(f"{name}.zip")))
+    for name, sentence in about.items():
+        cases.append(stream(f"zip_{name}", sentence, f"{name}.zip", whole(f"{name}.zip")))
     return cases
 
 

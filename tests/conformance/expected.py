@@ -1,4 +1,4 @@
-"""What cases expect, worked out without the library: by tarfile, zipfile and the rules of README.md.
+"""What cases expect, worked out without the library: by tarfile, zipfile and README.md.
 
 Samples are made by the grouping of WebDataset. Nothing here imports shardfeed.
 """
@@ -152,9 +152,7 @@ class Folder:
 
 def lanes_of(shards: Sequence[list[Sample]], lanes: int) -> list[list[Sample]]:
     """Shard j is in lane j mod lanes, whose shards come one after another."""
-    return [
-        [sample for shard in shards[lane::lanes] for sample in shard] for lane in range(lanes)
-    ]
+    return [[sample for shard in shards[lane::lanes] for sample in shard] for lane in range(lanes)]
 
 
 def taken_in_turn(lanes: Sequence[list[Sample]]) -> Iterator[Sample]:

@@ -316,9 +316,10 @@ def broken_zips() -> dict[str, bytes]:
 
 
 def zip_of_pairs(pairs: list[tuple[str, bytes]]) -> bytes:
-    """As zip_of, of names that come twice, of which zipfile would warn: written as other names of
-    the same length first."""
-    data = zip_of([(chr(65 + number) + name[1:], body) for number, (name, body) in enumerate(pairs)])
+    """As zip_of, but names may come twice: they are written as others of the same length first."""
+    data = zip_of(
+        [(chr(65 + number) + name[1:], body) for number, (name, body) in enumerate(pairs)]
+    )
     for number, (name, _) in enumerate(pairs):
         data = data.replace((chr(65 + number) + name[1:]).encode(), name.encode())
     return data
@@ -415,6 +416,16 @@ def ragged_shape(number: int) -> tuple[int, int]:
     return number % 3 + 1, 2 + number % 2
 
 
+def ragged_npy(number: int) -> bytes:
+    height, width = ragged_shape(number)
+    return npy("<i2", (height, width), numbers("<i2", height * width, number))
+
+
+def second_png_damaged(number: int) -> bytes:
+    sound = png(3, 2, 2, number)
+    return changed(sound, 44, b"?") if number == 1 else sound
+
+
 def batch_tars() -> dict[str, bytes]:
     words = ["", "one", "zwei", "trois ♥", "четыре", "five"]
     return {
@@ -458,9 +469,7 @@ def batch_tars() -> dict[str, bytes]:
             rows(
                 5,
                 {
-                    "npy": lambda n: npy(
-                        "<i2", ragged_shape(n), numbers("<i2", ragged_shape(n)[0] * ragged_shape(n)[1], n)
-                    ),
+                    "npy": ragged_npy,
                     "cls": lambda n: b"%d" % n,
                 },
             )
@@ -491,7 +500,7 @@ def batch_tars() -> dict[str, bytes]:
         "deep.tar": tar(rows(2, {"png": lambda n: png(3, 2, 2, n, 16)})),
         "sizes.tar": tar(rows(4, {"png": lambda n: png(6 + n, 9 - n, 2, n)})),
         "bad_png.tar": tar(
-            rows(3, {"png": lambda n: changed(png(3, 2, 2, n), 44, b"?") if n == 1 else png(3, 2, 2, n)})
+            rows(3, {"png": second_png_damaged})
         ),
         "alternatives.tar": tar(
             rows(

@@ -1,7 +1,9 @@
-// The conformance suite through the public C header: run_conformance FOLDER CASES.JSON [NAME...]
+// The conformance suite through the public C header:
 //
-// With --print before the folder it compares nothing and prints what came, as a JSON object from
-// names of cases to what "expect" has; write_cases.py --freeze reads it.
+//     run_conformance [--make MAKE_ARCHIVES.PY | --print] FOLDER CASES.JSON [NAME...]
+//
+// --make writes the archives into the folder first. --print compares nothing and prints what came,
+// as a JSON object from names of cases to what "expect" has; write_cases.py --freeze reads it.
 #include <shardfeed.h>
 
 #define XXH_INLINE_ALL
@@ -9,6 +11,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -449,6 +452,11 @@ json read_cases(const char* path) {
     return whole.at("cases");
 }
 
+void make_archives(const std::string& script, const std::string& folder) {
+    const std::string command = "python3 '" + script + "' '" + folder + "'";
+    if (std::system(command.c_str()) != 0) throw std::runtime_error("no archives: " + command);
+}
+
 int run(const std::vector<std::string>& arguments, bool print) {
     std::string folder = arguments.at(0);
     std::unique_ptr<char, decltype(&std::free)> absolute(realpath(folder.c_str(), nullptr),
@@ -479,14 +487,19 @@ int run(const std::vector<std::string>& arguments, bool print) {
 
 int main(int argc, char** argv) {
     std::vector<std::string> arguments(argv + 1, argv + argc);
-    const bool print = !arguments.empty() && arguments[0] == "--print";
-    if (print) arguments.erase(arguments.begin());
+    const std::string flag = arguments.empty() ? "" : arguments[0];
+    const bool make = flag == "--make" && arguments.size() > 1;
+    const std::string script = make ? arguments[1] : "";
+    if (make || flag == "--print") arguments.erase(arguments.begin(), arguments.begin() + 1 + make);
     if (arguments.size() < 2) {
-        std::fprintf(stderr, "usage: run_conformance [--print] FOLDER CASES.JSON [NAME...]\n");
+        std::fprintf(stderr,
+                     "usage: run_conformance [--make MAKE_ARCHIVES.PY | --print] FOLDER "
+                     "CASES.JSON [NAME...]\n");
         return 2;
     }
     try {
-        return run(arguments, print);
+        if (make) make_archives(script, arguments[0]);
+        return run(arguments, flag == "--print");
     } catch (const std::exception& error) {
         std::fprintf(stderr, "run_conformance: %s\n", error.what());
         return 1;

@@ -3,9 +3,9 @@
     python3 write_cases.py --check                   compares with cases.json
     python3 write_cases.py --freeze RUN_CONFORMANCE  writes it
 
-What is expected is worked out by expected.py, without the library. Texts of messages, and digests of
-cases whose order is the library's own, are taken from the C runner when cases are frozen, and else
-from cases.json. What the runner finds otherwise than expected is printed, and then nothing written.
+What is expected is worked out by expected.py, without the library. Texts of messages, and digests
+of cases whose order is the library's own, are taken from the C runner when cases are frozen, and
+else from cases.json. What it finds otherwise than expected is printed, and then nothing is written.
 """
 
 from __future__ import annotations
