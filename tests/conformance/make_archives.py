@@ -78,6 +78,13 @@ def gzipped(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
 
 
+def gzip_stored(data: bytes) -> bytes:
+    """A gzip file of one block that is not compressed: where it is cut is known to the byte."""
+    sizes = struct.pack("<HH", len(data), len(data) ^ 0xFFFF)
+    trailer = struct.pack("<II", zlib.crc32(data), len(data))
+    return b"\x1f\x8b\x08" + bytes(6) + b"\xff\x01" + sizes + data + trailer
+
+
 def zstd(data: bytes) -> bytes:
     """A zstd frame of raw blocks."""
     out = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(data))
@@ -194,6 +201,16 @@ def checksummed(fields: bytearray) -> bytes:
     return bytes(fields)
 
 
+def sparse(name: str) -> bytes:
+    """An old GNU sparse member: 4 bytes at its start, 1,000 bytes in all."""
+    info = tarfile.TarInfo(name)
+    info.size, info.type = 4, b"S"
+    fields = bytearray(info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape"))
+    fields[386:410] = b"%011o\0%011o\0" % (0, 4)
+    fields[483:495] = b"%011o\0" % 1000
+    return checksummed(fields) + b"data" + bytes(BLOCK - 4)
+
+
 def changed(data: bytes, at: int, new: bytes) -> bytes:
     return data[:at] + new + data[at + len(new) :]
 
@@ -209,7 +226,7 @@ SOUND = [
 
 def broken_tars() -> dict[str, bytes]:
     sound = tar(SOUND)
-    packed = gzipped(sound)
+    packed = gzip_stored(sound)
     size = bytearray(sound[2560:3072])
     size[124:136] = b"0000000000z\0"
     return {
@@ -229,10 +246,10 @@ def broken_tars() -> dict[str, bytes]:
         "same_key.tar": tar([("a.txt", b"1"), ("b.txt", b"2"), ("a.cls", b"3"), ("c.txt", b"4")]),
         "junk_at_end.tar": sound + b"junk" * 128,
         "concatenated.tar": tar([("a.txt", b"1")]) + tar([("b.txt", b"2")]),
-        "sparse.tar": member("a.txt", b"1") + member("b.txt", b"2", b"S") + member("c.txt", b"3")
-        + END,
+        "sparse.tar": member("a.txt", b"1") + sparse("b.txt") + member("c.txt", b"3") + END,
+        "sparse_without_magic.tar": member("a.txt", b"1") + member("b.txt", b"2", b"S") + END,
         "unknown_type.tar": member("a.txt", b"1") + member("b.txt", b"2", b"Z") + END,
-        "cut.tar.gz": packed[:-20],
+        "cut.tar.gz": packed[:5000],
         "bad_crc.tar.gz": changed(packed, len(packed) - 8, bytes([packed[-8] ^ 1])),
         "junk_at_end.tar.gz": packed + b"junk",
         "cut.tar.zst": zstd(sound)[:5000],
@@ -296,7 +313,7 @@ def broken_zips() -> dict[str, bytes]:
     second = directory + 46 + 5  # entry of b.txt in the directory
     b_data = 2 * 35 + 20
     flags = changed(changed(sound, 55 + 6, b"\1"), second + 8, b"\1")
-    method = changed(changed(sound, 55 + 8, b"\x63"), second + 10, b"\x63")
+    method = changed(changed(sound, 55 + 8, b"\x2a"), second + 10, b"\x2a")
     return {
         "sound.zip": sound,
         "empty.zip": zip_of([]),
@@ -528,7 +545,7 @@ def lists() -> dict[str, bytes]:
 def main() -> None:
     """Writes all files."""
     folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "a_folder").mkdir(parents=True, exist_ok=True)
     for make in (good_tars, broken_tars, good_zips, broken_zips, batch_tars, lists):
         for name, data in make().items():
             path = folder / name
