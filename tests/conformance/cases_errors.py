@@ -7,7 +7,7 @@ from functools import partial
 
 from case import Case, of_samples
 from expected import Folder, Sample, grouped
-from make_archives import SOUND, ZIP_SOUND, numbered
+from make_archives import SOUND, ZIP_SOUND
 
 stream = partial(of_samples, "stream")
 
@@ -30,7 +30,7 @@ def sound(url: str, count: int = 4) -> list[Sample]:
 
 
 def small(url: str, *names: str) -> list[Sample]:
-    """Samples of one field each, with the bytes 1, 2, 3, ... in order; an empty name is left out."""
+    """Members with the bytes 1, 2, 3, ... in order; those with an empty name are left out."""
     members = [(name, str(number).encode()) for number, name in enumerate(names, 1) if name]
     return encoded(members, url)
 

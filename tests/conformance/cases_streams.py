@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from case import Case, frozen, of_samples
-from expected import Folder, Sample, lanes_of, taken_in_turn, text, xxh64
+from expected import Folder, Sample, lanes_of, only_fields, taken_in_turn, text, xxh64
 
 SET = "set-{000..007}.tar"
 SHARDS = [f"set-{number:03d}.tar" for number in range(8)]
@@ -161,30 +161,181 @@ def order(archives: Folder) -> list[Case]:
     return cases
 
 
+def selecting(archives: Folder) -> list[Case]:
+    """fields, select_keys and slice."""
+    fields, keys = archives.samples("fields.tar"), archives.samples("keys.tar")
+    train = [sample for sample in keys if sample.key.startswith(b"train/")]
+    numbers = [sample for sample in keys if sample.key[-1:] in b"024"]
+    shards = [archives.samples(shard) for shard in SHARDS]
+    damaged = archives.samples("same_field.tar")
+    return [
+        stream("fields", "two fields; samples without them are left out", "fields.tar",
+               only_fields(fields, [b"x", b"w"]), {"fields": "x,w"},
+               stats={"samples": 3, "filtered_samples": 1}),
+        stream("fields_none_there", "a field that no sample has", "fields.tar", [],
+               {"fields": "jpg"}, stats={"filtered_samples": 4}),
+        stream("fields_pass_over_damage", "a field twice that is not asked for", "same_field.tar",
+               only_fields(damaged, [b"jpg"]), {"fields": "jpg"}),
+        stream("fields_of_zip", "one field of a ZIP file", "stored.zip",
+               only_fields(archives.samples("stored.zip"), [b"cls"]), {"fields": "cls"}),
+        stream("select_keys", "keys that match a pattern", "keys.tar", train,
+               {"select_keys": "train/*"}, stats={"samples": 6, "filtered_samples": 6}),
+        stream("select_keys_two", "keys that match one of two patterns", "keys.tar",
+               [*train[:1], *keys[8:9]], {"select_keys": "train/0,val/[2]"}),
+        stream("select_keys_class", "a pattern with a set of characters", "keys.tar", numbers,
+               {"select_keys": "*/[024]"}),
+        stream("select_keys_question", "a pattern with a question mark", "keys.tar", train,
+               {"select_keys": "t?ain/?"}),
+        stream("slice", "some samples of each shard", SET,
+               [sample for shard in shards for sample in shard[2:5]], {"slice": "2:5"}),
+        stream("slice_step", "every third sample of each shard", SET,
+               [sample for shard in shards for sample in shard[1::3]], {"slice": "1::3"}),
+        stream("slice_and_keys", "a slice counts before keys are looked at", "keys.tar",
+               [sample for sample in keys[4:8] if sample in train],
+               {"slice": "4:8", "select_keys": "train/*"}),
+        stream("slice_and_fields_in_lanes", "all of them together", SET,
+               only_fields(
+                   taken_in_turn(lanes_of([shard[:4] for shard in shards], 2)), [b"cls", b"txt"]
+               ), {"slice": ":4", "fields": "cls,txt", "lanes": "2"}),
+    ]  # fmt: skip
+
+
+def even_parts(archives: Folder) -> list[Case]:
+    """The same number of samples for every consumer. ZIP files need no index for it."""
+    shards = [archives.samples(part) for part in PARTS]  # 7, 5, 9 and 4 samples
+    own = [shards[0] + shards[2], shards[1] + shards[3]]
+    url = "part-{0..3}.zip"
+    cases = []
+    for rank in range(2):
+        consumer = {"world_size": "2", "rank": str(rank)}
+        cases += [
+            stream(f"even_drop_rank_{rank}", "what one rank has more is left out", url,
+                   own[rank][:9], {"even": "drop", **consumer},
+                   stats={"samples": 9, "epoch_samples": 9}),
+            frozen("stream", f"even_pad_rank_{rank}", "a rank with fewer repeats samples", url,
+                   {"even": "pad", **consumer}, 16),
+            frozen("stream", f"even_pad_shuffled_rank_{rank}", "the same, shuffled", url,
+                   {"even": "pad", "shuffle": "4", "shuffle_shards": "true", "seed": "1",
+                    **consumer}, 14),  # the shards of 7 and 4, and those of 5 and 9
+        ]  # fmt: skip
+    cases.append(
+        stream("even_needs_index", "even of a tar without an index", ["plain.tar"], [],
+               {"even": "drop"}, error=("NOT_FOUND", None))
+    )  # fmt: skip
+    return cases
+
+
 def resuming(archives: Folder) -> list[Case]:
     """Saved and restored streams."""
     whole = archives.samples(*SHARDS)
-    return [
-        resume("resume_10", "saved in the second shard", SET, whole, stop=10),
-        frozen("merge", "merge_2_to_4", "states of two ranks restored by four", SET,
-               {"lanes": "4", "shuffle": "5", "seed": "1"}, len(whole), consumers=[2, 4], stop=12),
+    cases = []
+    for stop in (1, 5, 14, 40, len(whole) - 1):
+        cases.append(resume(f"resume_{stop}", f"saved after {stop} samples", SET, whole, stop=stop))
+    for suffix in ("gz", "xz", "zst"):
+        url = f"plain.tar.{suffix}"
+        samples = called(archives.samples("plain.tar"), url)
+        cases.append(resume(f"resume_{suffix}", "saved in a compressed one", url, samples, stop=4))
+    shards = [archives.samples(shard) for shard in SHARDS]
+    selected = [one for shard in shards for one in shard[1::2]]
+    pipe = "pipe:cat '$FOLDER/plain.tar'"
+    cases += [
+        resume("resume_zip", "saved in a ZIP file", "stored.zip", archives.samples("stored.zip"),
+               stop=3),
+        resume("resume_pipe", "saved in the output of a program", pipe,
+               called(archives.samples("plain.tar"), "pipe:cat 'plain.tar'"), stop=3),
+        resume("resume_lanes", "saved in three lanes", SET, taken_in_turn(lanes_of(shards, 3)),
+               {"lanes": "3"}, stop=20),
+        resume("resume_rank", "saved by rank 1 of 2", SET,
+               [sample for shard in shards[1::2] for sample in shard],
+               {"rank": "1", "world_size": "2"}, stop=7),
+        resume("resume_slice", "saved with a slice", SET, selected, {"slice": "1::2"}, stop=9),
+        resume("resume_epochs", "saved in the second epoch", "plain.tar",
+               archives.samples("plain.tar") * 2, {"epochs": "2"}, stop=8),
+        resume("resume_epoch_samples", "saved in an epoch of twenty samples", SET, whole[:20],
+               {"epoch_samples": "20"}, stop=13),
+        resume("resume_skipped", "saved behind a sample that was skipped", "same_field.tar",
+               [one for one in archives.samples("same_field.tar") if one.key != b"b"],
+               {"on_error": "skip_sample"}, stop=1),
+        resume("resume_error", "a fault comes again", ["plain.tar", "cut_in_data.tar"],
+               archives.samples("plain.tar")
+               + called(archives.samples("sound.tar")[:1], "cut_in_data.tar"), stop=3,
+               error=("TRUNCATED", 3584)),
     ]  # fmt: skip
+    count = len(whole)
+    shuffled = {
+        "resume_shuffle": ({"shuffle": "10", "seed": "1"}, "shuffle", count, 21),
+        "resume_shuffle_start": ({"shuffle": "10", "seed": "1"}, "shuffle", count, 1),
+        "resume_shuffle_all": ({"shuffle": "1000", "seed": "1"}, "shuffle_all", count, 30),
+        "resume_shuffle_lanes": (
+            {"shuffle_shards": "true", "shuffle": "7", "seed": "2", "lanes": "4"},
+            "shuffle_lanes", count, 33,
+        ),
+        "resume_two_epochs": (
+            {"shuffle": "20", "shuffle_shards": "true", "seed": "3", "epochs": "2"},
+            "shuffle_two_epochs", 2 * count, count + 3,
+        ),
+        "resume_resample": (
+            {"resample": "true", "seed": "4", "epoch_samples": "50"}, "resample", 50, 26,
+        ),
+    }  # fmt: skip
+    for name, (options, same_as, number, stop) in shuffled.items():
+        about = f"saved after {stop} samples; the same as {same_as}"
+        case = frozen("resume", name, about, SET, options, number, stop=stop)
+        case.same_as = same_as
+        cases.append(case)
+    cases += [
+        frozen("merge", "merge_2_to_4", "states of two ranks restored by four", SET,
+               {"lanes": "4", "shuffle": "5", "seed": "1"}, count, consumers=[2, 4], stop=12),
+        frozen("merge", "merge_4_to_1", "states of four ranks restored by one", SET,
+               {"lanes": "8", "shuffle": "3", "shuffle_shards": "true", "seed": "6"}, count,
+               consumers=[4, 1], stop=5),
+        frozen("merge", "merge_1_to_2", "the state of one rank restored by two", SET,
+               {"lanes": "2"}, count, consumers=[1, 2], stop=31),
+        Case("merge_does_not_divide", "merge", "three ranks cannot share four lanes", [SET],
+             {"lanes": "4"}, 8, None, ("USAGE", None), None, {"consumers": [2, 3], "stop": 4}),
+    ]  # fmt: skip
+    return cases
 
 
 def expanding(archives: Folder) -> list[Case]:
     """URLs that are expanded."""
 
-    def expand(name: str, about: str, url: str, result: list[str], **options: str) -> Case:
+    def expand(
+        name: str, about: str, url: str, result: list[str], options: dict[str, str] | None = None,
+        error: tuple[str, int | None] | None = None,
+    ) -> Case:  # fmt: skip
         hashed = b"".join(text(one.encode()) for one in result)
-        return Case(name, "expand", about, [url], options, len(result), xxh64(hashed))
+        return Case(name, "expand", about, [url], options or {}, len(result), xxh64(hashed), error)
 
     return [
         expand("expand_padded", "numbers keep their zeros", "{08..11}.tar",
                ["08.tar", "09.tar", "10.tar", "11.tar"]),
+        expand("expand_down", "a range that goes down", "{3..1}.tar",
+               ["3.tar", "2.tar", "1.tar"]),
+        expand("expand_step", "a range with a step", "{0..9..4}.tar",
+               ["0.tar", "4.tar", "8.tar"]),
+        expand("expand_list", "a list, one item of it empty", "a{b,,c}.tar",
+               ["ab.tar", "a.tar", "ac.tar"]),
+        expand("expand_nested", "braces in braces", "{a,{b,c}{1..2}}.tar",
+               ["a.tar", "b1.tar", "b2.tar", "c1.tar", "c2.tar"]),
+        expand("expand_product", "the rightmost varies fastest", "{a,b}{0..1}.tar",
+               ["a0.tar", "a1.tar", "b0.tar", "b1.tar"]),
+        expand("expand_single", "braces around one word stay", "{a}.tar", ["{a}.tar"]),
+        expand("expand_letters", "a range of letters", "{a..c}.tar", ["a.tar", "b.tar", "c.tar"]),
+        expand("expand_backslash", "a backslash takes the next character", "a\\{1,2\\}.tar",
+               ["a{1,2}.tar"]),
+        expand("expand_off", "expand=false takes URLs as they are", "{0..9}.tar", ["{0..9}.tar"],
+               {"expand": "false"}),
+        expand("expand_parts", "parts between ::", "$FOLDER/a.tar::$FOLDER/{1,2}.tar",
+               ["a.tar", "1.tar", "2.tar"]),
+        expand("expand_too_many", "more shards than max_shards", "{0..9}.tar", [],
+               {"max_shards": "9"}, ("LIMIT", None)),
+        expand("expand_unbalanced", "a brace that is not closed", "{1,$FOLDER/2.tar", [],
+               None, ("USAGE", None)),
     ]  # fmt: skip
 
 
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
-    parts = (containers, names, urls, order, resuming, expanding)
+    parts = (containers, names, urls, order, selecting, even_parts, resuming, expanding)
     return [case for part in parts for case in part(archives)]
