@@ -531,14 +531,15 @@ def batch_tars() -> dict[str, bytes]:
     }  # fmt: skip
 
 
-# ---- Lists --------------------------------------------------------------------------------------
+# ---- Lists, an index ----------------------------------------------------------------------------
 
 
-def lists() -> dict[str, bytes]:
+def other_files() -> dict[str, bytes]:
     return {
         "nested.txt": b"# a comment\n\n@other.txt\n",
         "program.txt": b"pipe:echo no\n",
         "only_comments.txt": b"# nothing\n\n",
+        "v7.tar.sfidx": b"no index",
     }
 
 
@@ -546,7 +547,7 @@ def main() -> None:
     """Writes all files."""
     folder = Path(sys.argv[1])
     (folder / "a_folder").mkdir(parents=True, exist_ok=True)
-    for make in (good_tars, broken_tars, good_zips, broken_zips, batch_tars, lists):
+    for make in (good_tars, broken_tars, good_zips, broken_zips, batch_tars, other_files):
         for name, data in make().items():
             path = folder / name
             # Left alone when it is there: a new time of change would make indexes stale.
