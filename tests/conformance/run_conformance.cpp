@@ -35,6 +35,7 @@ using Options = std::unique_ptr<shf_options, Release<shf_options_free>>;
 using Stream = std::unique_ptr<shf_stream, Release<shf_stream_close>>;
 using State = std::unique_ptr<shf_state, Release<shf_state_free>>;
 using Sample = std::unique_ptr<shf_sample, Release<shf_sample_unref>>;
+using Plan = std::unique_ptr<shf_plan, Release<shf_plan_free>>;
 using Block = std::unique_ptr<shf_block, Release<shf_block_unref>>;
 using Batch = std::unique_ptr<shf_batch, Release<shf_batch_unref>>;
 using Archive = std::unique_ptr<shf_archive, Release<shf_archive_close>>;
@@ -70,8 +71,7 @@ std::string without(std::string_view whole, std::string_view part) {
 class Run {
   public:
     Run(const json& one, std::string folder) : case_(one), folder_(std::move(folder)) {
-        for (const std::string url : case_.at("urls")) urls_.push_back(in_folder(url, true));
-        for (const std::string& url : urls_) url_pointers_.push_back(url.c_str());
+        urls_ = Urls(case_, *this);
         XXH64_reset(&hash_, 0);
     }
 
@@ -106,8 +106,21 @@ class Run {
         if (kind == "archive") return archive();
         if (kind == "dataset") return dataset();
         if (kind == "expand") return expand();
+        if (kind == "mix") return mix();
+        if (kind == "plan") return plan();
         throw std::runtime_error("unknown kind " + kind);
     }
+
+    // The URLs of a case, or of a part of a mix, as the library takes them.
+    struct Urls {
+        Urls() = default;
+        Urls(const json& of, const Run& run) {
+            for (const std::string url : of.at("urls")) texts.push_back(run.in_folder(url, true));
+            for (const std::string& text : texts) pointers.push_back(text.c_str());
+        }
+        std::vector<std::string> texts;
+        std::vector<const char*> pointers;
+    };
 
     std::string in_folder(const std::string& text, bool url) const {
         const std::string_view name = "$FOLDER";
@@ -119,10 +132,10 @@ class Run {
     }
 
     using More = std::vector<std::pair<std::string, std::string>>;
-    Options options(const More& more) const {
+    Options options(const json& of, const More& more = {}) const {
         Options options(shf_options_new());
         shf_error error;
-        for (const auto& [name, value] : case_.at("options").items())
+        for (const auto& [name, value] : of.at("options").items())
             check(shf_options_set(options.get(), name.c_str(),
                                   in_folder(value.get<std::string>(), false).c_str(), &error),
                   error);
@@ -200,12 +213,14 @@ class Run {
 
     // ---- Streams ----
 
-    Stream open_stream(const More& more) const {
-        const Options set = options(more);
+    Stream open_stream(const More& more) const { return open_stream(case_, urls_, more); }
+
+    Stream open_stream(const json& of, const Urls& urls, const More& more) const {
+        const Options set = options(of, more);
         shf_stream* stream = nullptr;
         shf_error error;
         check(
-            shf_stream_open(&stream, url_pointers_.data(), url_pointers_.size(), set.get(), &error),
+            shf_stream_open(&stream, urls.pointers.data(), urls.pointers.size(), set.get(), &error),
             error);
         return Stream(stream);
     }
@@ -343,6 +358,58 @@ class Run {
         }
     }
 
+    Stream open_mix() const {
+        std::vector<Stream> parts;
+        std::vector<shf_stream*> pointers;
+        for (const json& part : case_.at("parts")) {
+            parts.push_back(open_stream(part, Urls(part, *this), {}));
+            pointers.push_back(parts.back().get());
+        }
+        const auto weights = case_.value("weights", std::vector<double>{});
+        const Options set = options(case_);
+        shf_stream* mixed = nullptr;
+        shf_error error;
+        check(shf_stream_mix(&mixed, pointers.data(), weights.empty() ? nullptr : weights.data(),
+                             pointers.size(), set.get(), &error),
+              error);
+        for (Stream& part : parts) static_cast<void>(part.release());  // the mix has them now
+        return Stream(mixed);
+    }
+
+    void mix() {
+        if (!case_.contains("stop")) return drain(open_mix());
+        std::string blob;
+        {
+            const Stream stream = open_mix();
+            take(stream, false);
+            blob = save(stream);
+        }
+        const Stream stream = open_mix();
+        restore(stream, blob);
+        drain(stream);
+    }
+
+    void plan() {
+        const Options set = options(case_);
+        shf_plan* made = nullptr;
+        shf_error error;
+        check(shf_plan_make(&made, urls_.pointers.data(), urls_.pointers.size(), set.get(), &error),
+              error);
+        const Plan plan(made);
+        shf_bytes line;
+        shf_plan_text(made, &line);
+        url(text(line));
+        std::vector<std::string> warnings;
+        while (shf_plan_warning(made, warnings.size(), &line) == SHF_OK)
+            warnings.emplace_back(text(line));
+        u64(warnings.size());
+        for (const std::string& warning : warnings) url(warning);
+        count_ = shf_plan_count(made);
+        for (uint64_t consumer = 0; consumer < count_; ++consumer)
+            for (int32_t what = SHF_PLAN_RANK; what <= SHF_PLAN_BYTES; ++what)
+                u64(shf_plan_info(made, consumer, what));
+    }
+
     static More of_rank(uint64_t rank, uint64_t world_size) {
         return {{"world_size", std::to_string(world_size)}, {"rank", std::to_string(rank)}};
     }
@@ -354,10 +421,10 @@ class Run {
     }
 
     void archive() {
-        const Options set = options({});
+        const Options set = options(case_);
         shf_archive* opened = nullptr;
         shf_error error;
-        check(shf_archive_open(&opened, urls_.at(0).c_str(), set.get(), &error), error);
+        check(shf_archive_open(&opened, urls_.texts.at(0).c_str(), set.get(), &error), error);
         const Archive archive(opened);
         for (uint64_t i = 0; i < shf_archive_count(opened); ++i) {
             std::string data(shf_archive_info(opened, i, SHF_MEMBER_SIZE), '\0');
@@ -376,10 +443,10 @@ class Run {
     }
 
     void dataset() {
-        const Options set = options({});
+        const Options set = options(case_);
         shf_dataset* opened = nullptr;
         shf_error error;
-        check(shf_dataset_open(&opened, url_pointers_.data(), url_pointers_.size(), set.get(),
+        check(shf_dataset_open(&opened, urls_.pointers.data(), urls_.pointers.size(), set.get(),
                                &error),
               error);
         const Dataset dataset(opened);
@@ -397,7 +464,7 @@ class Run {
     }
 
     void expand() {
-        const Options set = options({});
+        const Options set = options(case_);
         const auto each = [](void* ctx, const char* expanded, size_t size) -> int32_t {
             Run& run = *static_cast<Run*>(ctx);
             run.url({expanded, size});
@@ -405,15 +472,14 @@ class Run {
             return 0;
         };
         shf_error error;
-        check(shf_expand_urls(url_pointers_.data(), url_pointers_.size(), set.get(), each, this,
+        check(shf_expand_urls(urls_.pointers.data(), urls_.pointers.size(), set.get(), each, this,
                               &error),
               error);
     }
 
     const json& case_;
     std::string folder_;
-    std::vector<std::string> urls_;
-    std::vector<const char*> url_pointers_;
+    Urls urls_;
     XXH64_state_t hash_{};
     uint64_t count_ = 0;
     json stats_;

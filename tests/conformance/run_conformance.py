@@ -33,16 +33,23 @@ class Run:
     def __init__(self, case: dict[str, Any], folder: str) -> None:
         self._case = case
         self._folder = folder
-        self._urls = [
-            url.replace("$FOLDER", folder) if "$FOLDER" in url else f"{folder}/{url}"
-            for url in case["urls"]
-        ]
-        self._options = {
-            name: value.replace("$FOLDER", folder) for name, value in case["options"].items()
-        }
+        self._urls = self._urls_of(case)
+        self._options = self._options_of(case)
         self._hash = xxhash.xxh64()
         self._count = 0
         self._stats: dict[str, int] = {}
+
+    def _urls_of(self, case: dict[str, Any]) -> list[str]:
+        """The URLs of a case, or of a part of a mix."""
+        return [
+            url.replace("$FOLDER", self._folder) if "$FOLDER" in url else f"{self._folder}/{url}"
+            for url in case["urls"]
+        ]
+
+    def _options_of(self, case: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: value.replace("$FOLDER", self._folder) for name, value in case["options"].items()
+        }
 
     def result(self) -> dict[str, Any]:
         """What "expect" has to be."""
@@ -56,6 +63,8 @@ class Run:
             "archive": self._archive,
             "dataset": self._dataset,
             "expand": self._expand,
+            "mix": self._mix,
+            "plan": self._plan,
         }
         try:
             kinds[self._case["kind"]]()
@@ -170,6 +179,35 @@ class Run:
             with self._open(world_size=after, rank=rank) as stream:
                 stream.load_state_dict(merged)
                 self._take(iter(stream))
+
+    def _open_mix(self) -> shardfeed.Stream:
+        parts = [
+            shardfeed.Stream(self._urls_of(part), log=None, **self._options_of(part))
+            for part in self._case["parts"]
+        ]
+        weights = self._case.get("weights")
+        return shardfeed.mix(parts, weights=weights, log=None, **self._options)
+
+    def _mix(self) -> None:
+        with self._open_mix() as stream:
+            self._take(iter(stream), self._case.get("stop"))
+            if "stop" not in self._case:
+                return
+            state = stream.state_dict()
+        with self._open_mix() as stream:
+            stream.load_state_dict(state)
+            self._take(iter(stream))
+
+    def _plan(self) -> None:
+        plan = shardfeed.plan(self._urls, **self._options)
+        self._url(str(plan))
+        self._u64(len(plan.warnings))
+        for warning in plan.warnings:
+            self._url(warning)
+        for consumer in plan.consumers:
+            self._count += 1
+            names = ("rank", "worker", "lanes", "shards", "samples", "bytes")
+            self._u64(*(_MASK if consumer[name] is None else consumer[name] for name in names))
 
     # ---- Random access ----
 
