@@ -7,7 +7,7 @@ from functools import partial
 
 from case import Case, of_samples
 from expected import Folder, Sample, grouped
-from make_archives import SOUND, ZIP_SOUND
+from make_archives import SOUND, ZIP_SOUND, inner_entry
 
 stream = partial(of_samples, "stream")
 
@@ -144,6 +144,11 @@ def zips(archives: Folder) -> list[Case]:
         broken("junk_at_end", "junk after the end record", 0, ("FORMAT", 424)),
         accepted("junk_at_end_ignored", "junk after the end record, trailing=ignore",
                  "junk_at_end.zip", {"trailing": "ignore"}),
+        stream("zip_overlap", "entries that share bytes", "overlap.zip", [],
+               error=("FORMAT", 0)),
+        stream("zip_overlap_allowed", "entries that share bytes, zip_overlap=allow", "overlap.zip",
+               grouped([(b"a.txt", inner_entry()[0]), (b"b.txt", b"2")], "overlap.zip"),
+               {"zip_overlap": "allow"}),
         broken("wrong_count", "an end record that counts fewer entries", 0, ("FORMAT", 373)),
     ]  # fmt: skip
 
@@ -194,6 +199,10 @@ def limits(archives: Folder) -> list[Case]:
                error=("LIMIT", 0)),
         stream("max_meta", "headers larger than max_meta", "pax.tar", [], {"max_meta": "200"},
                error=("LIMIT", 0)),
+        stream("max_window", "zstd that asks for more history than max_window",
+               "wide_window.tar.zst", [], error=("LIMIT", 0)),
+        stream("max_window_raised", "the same, max_window=1GiB", "wide_window.tar.zst",
+               sound("wide_window.tar.zst"), {"max_window": "1GiB"}),
         stream("max_shards", "more shards than max_shards", "set-{000..007}.tar", [],
                {"max_shards": "7"}, error=("LIMIT", None)),
     ]  # fmt: skip
@@ -242,6 +251,8 @@ def usage(archives: Folder) -> list[Case]:
         stream("program_fails", "a program that ends with status 3 after a whole shard",
                piped + "; exit 3",
                sound("pipe:cat 'sound.tar'; exit 3", 3), {}, error=("CHILD", None)),
+        stream("program_is_silent", "a program that gives nothing for longer than pipe_timeout",
+               "pipe:sleep 60 #$FOLDER/", [], {"pipe_timeout": "20ms"}, error=("CHILD", None)),
         stream("program_not_found", "a program that is not there",
                "pipe:$FOLDER/no_such_program 2>&-", [], {}, error=("CHILD", None)),
     ]  # fmt: skip

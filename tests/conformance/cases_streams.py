@@ -131,6 +131,8 @@ def order(archives: Folder) -> list[Case]:
     cases += [
         stream("memory", "little memory does not change the order", SET, whole,
                {"memory": "1MiB", "threads": "4"}),
+        stream("write_index", "leaving an index behind changes nothing", "other_field_order.tar",
+               archives.samples("other_field_order.tar"), {"write_index": "true"}),
         stream("shuffle_1", "a shuffle buffer of one sample is none", SET, whole,
                {"shuffle": "1", "seed": "5"}),
     ]  # fmt: skip

@@ -95,6 +95,15 @@ def zstd(data: bytes) -> bytes:
     return out
 
 
+def zstd_wide(data: bytes) -> bytes:
+    """A zstd frame that asks for a history of 256 MiB, of one raw block."""
+    return (
+        struct.pack("<IBB", 0xFD2FB528, 0, 18 << 3)
+        + (len(data) << 3 | 1).to_bytes(3, "little")
+        + data
+    )
+
+
 def good_tars() -> dict[str, bytes]:
     plain = tar(numbered(0, 6))
     files = {
@@ -253,6 +262,7 @@ def broken_tars() -> dict[str, bytes]:
         "bad_crc.tar.gz": changed(packed, len(packed) - 8, bytes([packed[-8] ^ 1])),
         "junk_at_end.tar.gz": packed + b"junk",
         "cut.tar.zst": zstd(sound)[:5000],
+        "wide_window.tar.zst": zstd_wide(sound),
         "bad_pax.tar": member("a.txt", b"1") + member("h", b"999 path=b.txt\n", b"x")
         + member("b.txt", b"2") + END,
         "nul_in_pax_name.tar": member("a.txt", b"1") + member("h", b"15 path=b\0.txt\n", b"x")
@@ -328,8 +338,26 @@ def broken_zips() -> dict[str, bytes]:
         "same_name.zip": zip_of_pairs([("a.txt", b"1"), ("b.txt", b"2"), ("a.txt", b"3")]),
         "prefix.zip": b"#!/bin/sh\nexit\n" + sound,
         "junk_at_end.zip": sound + b"junk",
+        "overlap.zip": overlapping_zip(),
         "wrong_count.zip": changed(sound, len(sound) - 22 + 8, struct.pack("<HH", 3, 3)),
     }
+
+
+def inner_entry() -> tuple[bytes, bytes]:
+    """A stored entry b.txt, and what a directory has of it."""
+    inner = zip_of([("b.txt", b"2")])
+    start = directory_of(inner)
+    return inner[:start], inner[start:-22]
+
+
+def overlapping_zip() -> bytes:
+    """a.txt, whose data is the entry b.txt, which the directory has too."""
+    entry, inner_directory = inner_entry()
+    outer = zip_of([("a.txt", entry)])
+    start = directory_of(outer)
+    directory = outer[start:-22] + changed(inner_directory, 42, struct.pack("<I", 35))
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 2, 2, len(directory), start, 0)
+    return outer[:start] + directory + end
 
 
 def zip_of_pairs(pairs: list[tuple[str, bytes]]) -> bytes:
