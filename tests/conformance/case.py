@@ -26,7 +26,6 @@ class Case:
     error: tuple[str, int | None] | None = None
     stats: Mapping[str, int] | None = None
     own: Mapping[str, Any] = field(default_factory=dict)  # keys of the kind, as "stop"
-    same_as: str | None = None  # the case whose digest it must have
 
     def as_json(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The case as cases.json has it; what is not known here is that of `given`."""

@@ -24,6 +24,7 @@ from expected import (
 )
 from make_archives import DTYPES as DTYPES_OF_NPY
 from make_archives import noise, numbers, ragged_shape
+from order_model import ordered
 
 
 def batches(
@@ -305,22 +306,26 @@ def images(archives: Folder) -> list[Case]:
     return cases
 
 
+def of_texts(samples: Sequence[Sample]) -> bytes:
+    """A batch with the columns cls and txt."""
+    return batch_bytes(samples, [ints("cls", samples), items("txt", TEXT, field(samples, "txt"))])
+
+
 def order(archives: Folder) -> list[Case]:
     """Batches of shuffled streams, of lanes, of equal parts."""
     lanes = [archives.samples(f"set-{number:03d}.tar") for number in (0, 1)]
     mixed = list(taken_in_turn(lanes))
     spec = {"batch": "5", "decode": "cls,txt"}
     shuffled = {**spec, "shuffle": "6", "shuffle_shards": "true", "seed": "11"}
-    resumed = frozen("resume_batches", "resume_batches_shuffled", "the same as batches_shuffled",
-                     "set-{000..007}.tar", shuffled, 14, stop=6)  # fmt: skip
-    resumed.same_as = "batches_shuffled"
+    of_set = [archives.samples(f"set-{number:03d}.tar") for number in range(8)]
+    by_5 = [of_texts(part) for part in groups(ordered(of_set, shuffled), 5)]
     return [
         batches("batches_of_lanes", "batches of two lanes", "set-{000..001}.tar",
-                [batch_bytes(part, [ints("cls", part), items("txt", TEXT, field(part, "txt"))])
-                 for part in groups(mixed, 5)], {**spec, "lanes": "2"}),
-        frozen("batches", "batches_shuffled", "batches of a shuffled stream",
-               "set-{000..007}.tar", shuffled, 14),
-        resumed,
+                [of_texts(part) for part in groups(mixed, 5)], {**spec, "lanes": "2"}),
+        batches("batches_shuffled", "batches of a shuffled stream", "set-{000..007}.tar", by_5,
+                shuffled),
+        batches("resume_batches_shuffled", "saved between batches of a shuffled stream",
+                "set-{000..007}.tar", by_5, shuffled, kind="resume_batches", stop=6),
         frozen("batches", "batches_even_pad", "a column that says which rows only fill up",
                "part-{0..3}.zip",
                {**spec, "even": "pad", "world_size": "2", "rank": "1"}, 4),

@@ -7,12 +7,11 @@ from typing import Any
 
 from case import Case
 from expected import Folder, Sample, sample_bytes, xxh64
+from order_model import mixed, ordered
 
 NUMBERS = {"urls": ["set-{000..003}.tar"], "options": {}}  # 33 samples
-SHUFFLED = {
-    "urls": ["set-{004..007}.tar"],  # 35 samples
-    "options": {"shuffle": "5", "shuffle_shards": "true", "seed": "7"},
-}
+SHUFFLED_OPTIONS = {"shuffle": "5", "shuffle_shards": "true", "seed": "7"}
+SHUFFLED = {"urls": ["set-{004..007}.tar"], "options": SHUFFLED_OPTIONS}  # 35 samples
 ZIPS = {"urls": ["part-{0..3}.zip"], "options": {"lanes": "2"}}  # 25 samples
 
 
@@ -21,44 +20,46 @@ def mix(
     about: str,
     parts: Sequence[Mapping[str, Any]],
     options: Mapping[str, str],
-    samples: Iterable[Sample] | int | None,
+    samples: Sequence[Sample],
     *,
     error: tuple[str, int | None] | None = None,
-    same_as: str | None = None,
     **own: Any,
 ) -> Case:
-    """A mix of which the samples are known, or only their number, or not even that."""
-    count = samples if isinstance(samples, int) or samples is None else None
-    digest = None
-    if not isinstance(samples, int) and samples is not None:
-        listed = list(samples)
-        count, digest = len(listed), xxh64(sample_bytes(listed))
-    return Case(
-        name, "mix", about, [], options, count, digest, error, None, {"parts": parts, **own},
-        same_as,
-    )  # fmt: skip
+    """A mix of these parts."""
+    digest = xxh64(sample_bytes(samples))
+    own = {"parts": parts, **own}
+    return Case(name, "mix", about, [], options, len(samples), digest, error, None, own)
 
 
 def mixes(archives: Folder) -> list[Case]:
     """Mixes."""
-    numbers = archives.samples(*(f"set-{number:03d}.tar" for number in range(4)))
+
+    def shards(names: Iterable[str]) -> list[list[Sample]]:
+        return [archives.samples(name) for name in names]
+
     plain = archives.samples("plain.tar")
+    numbers = ordered(shards(f"set-{number:03d}.tar" for number in range(4)), {})
+    shuffled = ordered(shards(f"set-{number:03d}.tar" for number in range(4, 8)), SHUFFLED_OPTIONS)
+    zips = ordered(shards(f"part-{number}.zip" for number in range(4)), {"lanes": "2"})
+    by_weight = mixed([numbers, shuffled, zips], [3, 1, 0.5], 1)
     missing = {"urls": ["no_such_file.tar"], "options": {}}
     return [
         mix("mix_of_one", "a mix of one stream is that stream", [NUMBERS], {"seed": "3"}, numbers),
         mix("mix", "two streams of equal weight, to the end of both", [NUMBERS, SHUFFLED],
-            {"seed": "1"}, 68),
-        mix("mix_other_seed", "another seed", [NUMBERS, SHUFFLED], {"seed": "2"}, 68),
-        mix("mix_weights", "three streams by weight", [NUMBERS, SHUFFLED, ZIPS], {"seed": "1"}, 93,
-            weights=[3, 1, 0.5]),
+            {"seed": "1"}, mixed([numbers, shuffled], None, 1)),
+        mix("mix_other_seed", "another seed", [NUMBERS, SHUFFLED], {"seed": "2"},
+            mixed([numbers, shuffled], None, 2)),
+        mix("mix_weights", "three streams by weight", [NUMBERS, SHUFFLED, ZIPS], {"seed": "1"},
+            by_weight, weights=[3, 1, 0.5]),
         mix("mix_until_first", "until the first stream ends", [NUMBERS, ZIPS],
-            {"seed": "4", "until": "first"}, None, weights=[1, 4]),
+            {"seed": "4", "until": "first"}, mixed([numbers, zips], [1, 4], 4, "first"),
+            weights=[1, 4]),
         mix("mix_epochs", "a part of two epochs",
             [{"urls": ["plain.tar"], "options": {"epochs": "2"}}], {}, plain * 2),
-        mix("mix_resumed", "saved after 40 samples", [NUMBERS, SHUFFLED, ZIPS], {"seed": "1"}, 93,
-            weights=[3, 1, 0.5], stop=40, same_as="mix_weights"),
+        mix("mix_resumed", "saved after 40 samples", [NUMBERS, SHUFFLED, ZIPS], {"seed": "1"},
+            by_weight, weights=[3, 1, 0.5], stop=40),
         mix("mix_resumed_after_part", "saved when a part has ended", [NUMBERS, SHUFFLED],
-            {"seed": "1"}, 68, stop=67, same_as="mix"),
+            {"seed": "1"}, mixed([numbers, shuffled], None, 1), stop=67),
         mix("mix_error", "the error of a part is that of the mix", [missing], {}, [],
             error=("IO", None)),
         mix("mix_bad_weight", "a weight that is not above 0", [NUMBERS, ZIPS], {}, [],

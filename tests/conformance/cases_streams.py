@@ -5,7 +5,17 @@ from __future__ import annotations
 from functools import partial
 
 from case import Case, frozen, of_samples
-from expected import Folder, Sample, lanes_of, only_fields, taken_in_turn, text, xxh64
+from expected import (
+    Folder,
+    Sample,
+    lanes_of,
+    only_fields,
+    sample_bytes,
+    taken_in_turn,
+    text,
+    xxh64,
+)
+from order_model import merged, ordered
 
 SET = "set-{000..007}.tar"
 SHARDS = [f"set-{number:03d}.tar" for number in range(8)]
@@ -136,7 +146,6 @@ def order(archives: Folder) -> list[Case]:
         stream("shuffle_1", "a shuffle buffer of one sample is none", SET, whole,
                {"shuffle": "1", "seed": "5"}),
     ]  # fmt: skip
-    count = len(whole)
     shuffled = {
         "shuffle": {"shuffle": "10", "seed": "1"},
         "shuffle_other_seed": {"shuffle": "10", "seed": "18446744073709551615"},
@@ -148,17 +157,21 @@ def order(archives: Folder) -> list[Case]:
     }
     for name, options in shuffled.items():
         about = "the shuffle of " + ", ".join(f"{key}={value}" for key, value in options.items())
-        cases.append(frozen("stream", name, about, SET, options, count))
+        cases.append(stream(name, about, SET, ordered(shards, options), options))
+    two_epochs = {"shuffle": "20", "shuffle_shards": "true", "seed": "3", "epochs": "2"}
+    resampled = {"resample": "true", "seed": "4", "epoch_samples": "50"}
+    in_lanes = {**resampled, "lanes": "2", "shuffle": "8"}
+    of_zip = {"shuffle": "6", "shuffle_shards": "true", "seed": "9"}
+    parts = [archives.samples(part) for part in PARTS]
     cases += [
-        frozen("stream", "shuffle_two_epochs", "each epoch is shuffled anew", SET,
-               {"shuffle": "20", "shuffle_shards": "true", "seed": "3", "epochs": "2"}, 2 * count),
-        frozen("stream", "resample", "shards drawn with replacement", SET,
-               {"resample": "true", "seed": "4", "epoch_samples": "50"}, 50),
-        frozen("stream", "resample_shuffle_lanes", "the same, shuffled, in two lanes", SET,
-               {"resample": "true", "seed": "4", "epoch_samples": "50", "lanes": "2",
-                "shuffle": "8"}, 50),
-        frozen("stream", "shuffle_zip", "ZIP shards, shuffled", "part-{0..3}.zip",
-               {"shuffle": "6", "shuffle_shards": "true", "seed": "9"}, 25),
+        stream("shuffle_two_epochs", "each epoch is shuffled anew", SET,
+               ordered(shards, two_epochs), two_epochs),
+        stream("resample", "shards drawn with replacement", SET, ordered(shards, resampled),
+               resampled),
+        stream("resample_shuffle_lanes", "the same, shuffled, in two lanes", SET,
+               ordered(shards, in_lanes), in_lanes),
+        stream("shuffle_zip", "ZIP shards, shuffled", "part-{0..3}.zip", ordered(parts, of_zip),
+               of_zip),
     ]  # fmt: skip
     return cases
 
@@ -263,38 +276,37 @@ def resuming(archives: Folder) -> list[Case]:
                + called(archives.samples("sound.tar")[:1], "cut_in_data.tar"), stop=3,
                error=("TRUNCATED", 3584)),
     ]  # fmt: skip
-    count = len(whole)
+    lanes = {"shuffle_shards": "true", "shuffle": "7", "seed": "2", "lanes": "4"}
+    two_epochs = {"shuffle": "20", "shuffle_shards": "true", "seed": "3", "epochs": "2"}
     shuffled = {
-        "resume_shuffle": ({"shuffle": "10", "seed": "1"}, "shuffle", count, 21),
-        "resume_shuffle_start": ({"shuffle": "10", "seed": "1"}, "shuffle", count, 1),
-        "resume_shuffle_all": ({"shuffle": "1000", "seed": "1"}, "shuffle_all", count, 30),
-        "resume_shuffle_lanes": (
-            {"shuffle_shards": "true", "shuffle": "7", "seed": "2", "lanes": "4"},
-            "shuffle_lanes", count, 33,
-        ),
-        "resume_two_epochs": (
-            {"shuffle": "20", "shuffle_shards": "true", "seed": "3", "epochs": "2"},
-            "shuffle_two_epochs", 2 * count, count + 3,
-        ),
-        "resume_resample": (
-            {"resample": "true", "seed": "4", "epoch_samples": "50"}, "resample", 50, 26,
-        ),
-    }  # fmt: skip
-    for name, (options, same_as, number, stop) in shuffled.items():
-        about = f"saved after {stop} samples; the same as {same_as}"
-        case = frozen("resume", name, about, SET, options, number, stop=stop)
-        case.same_as = same_as
-        cases.append(case)
+        "resume_shuffle": ({"shuffle": "10", "seed": "1"}, 21),
+        "resume_shuffle_start": ({"shuffle": "10", "seed": "1"}, 1),
+        "resume_shuffle_all": ({"shuffle": "1000", "seed": "1"}, 30),
+        "resume_shuffle_lanes": (lanes, 33),
+        "resume_two_epochs": (two_epochs, len(whole) + 3),
+        "resume_resample": ({"resample": "true", "seed": "4", "epoch_samples": "50"}, 26),
+    }
+    for name, (options, stop) in shuffled.items():
+        about = f"saved after {stop} samples of a shuffled stream"
+        cases.append(resume(name, about, SET, ordered(shards, options), options, stop=stop))
+
+    def merge(
+        name: str, about: str, options: dict[str, str], consumers: tuple[int, int], stop: int
+    ) -> Case:
+        samples = merged(shards, options, consumers, stop)
+        return of_samples("merge", name, about, SET, samples, options, consumers=consumers,
+                          stop=stop)  # fmt: skip
+
+    before = merged(shards, {"lanes": "4"}, (2, 0), 4)
     cases += [
-        frozen("merge", "merge_2_to_4", "states of two ranks restored by four", SET,
-               {"lanes": "4", "shuffle": "5", "seed": "1"}, count, consumers=[2, 4], stop=12),
-        frozen("merge", "merge_4_to_1", "states of four ranks restored by one", SET,
-               {"lanes": "8", "shuffle": "3", "shuffle_shards": "true", "seed": "6"}, count,
-               consumers=[4, 1], stop=5),
-        frozen("merge", "merge_1_to_2", "the state of one rank restored by two", SET,
-               {"lanes": "2"}, count, consumers=[1, 2], stop=31),
+        merge("merge_2_to_4", "states of two ranks restored by four",
+              {"lanes": "4", "shuffle": "5", "seed": "1"}, (2, 4), 12),
+        merge("merge_4_to_1", "states of four ranks restored by one",
+              {"lanes": "8", "shuffle": "3", "shuffle_shards": "true", "seed": "6"}, (4, 1), 5),
+        merge("merge_1_to_2", "the state of one rank restored by two", {"lanes": "2"}, (1, 2), 31),
         Case("merge_does_not_divide", "merge", "three ranks cannot share four lanes", [SET],
-             {"lanes": "4"}, 8, None, ("USAGE", None), None, {"consumers": [2, 3], "stop": 4}),
+             {"lanes": "4"}, 8, xxh64(sample_bytes(before)), ("USAGE", None), None,
+             {"consumers": [2, 3], "stop": 4}),
     ]  # fmt: skip
     return cases
 
