@@ -100,6 +100,6 @@ def frozen(
     count: int,
     **own: Any,
 ) -> Case:
-    """A case whose order is the library's own."""
+    """A case whose digest is taken from the library."""
     listed = [urls] if isinstance(urls, str) else urls
     return Case(name, kind, about, listed, options, count, own=own)

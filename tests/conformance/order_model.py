@@ -6,6 +6,7 @@ even epochs it does not know. Nothing here imports shardfeed.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -49,17 +50,17 @@ class Lane:
         self.number = number
         self.given = 0
         self.epoch = int(options.get("epoch", "0"))
-        self._epochs = int(options.get("epochs", "1"))
-        if "epoch_samples" in options:
-            self._epochs = 1 << 32
+        epochs = 1 << 32 if "epoch_samples" in options else int(options.get("epochs", "1"))
+        self._last = self.epoch + epochs - 1
         self._lanes, self._shards = lanes, shards
         self._seed = int(options.get("seed", "0"))
         self._size = max(int(options.get("shuffle", "0")), 1)
         self._resample = options.get("resample") == "true"
         self._permuted = options.get("shuffle_shards") == "true"
+        first = 0 if self._resample else number  # with replacement all draw equally many
+        self._turns = len(range(first, len(shards), lanes))  # shards in an epoch
         self._samples = self._epoch_samples()
         self._head: list[Sample] = []
-        self._last = self.epoch + self._epochs - 1
         self._look_ahead()
 
     def _shard(self, turn: int) -> list[Sample]:
@@ -83,8 +84,7 @@ class Lane:
             buffer[number], buffer[-1] = buffer[-1], buffer[number]
             return buffer.pop()
 
-        first = 0 if self._resample else self.number
-        for turn in range(len(range(first, len(self._shards), self._lanes))):
+        for turn in range(self._turns):
             for sample in self._shard(turn):
                 buffer.append(sample)
                 if len(buffer) == self._size:
@@ -93,14 +93,11 @@ class Lane:
             yield drawn()
 
     def _look_ahead(self) -> None:
-        for sample in self._samples:
-            self._head = [sample]
-            return
-        self._head = []
-        if self.epoch < self._last:
+        self._head = list(itertools.islice(self._samples, 1))
+        while not self._head and self._turns and self.epoch < self._last:
             self.epoch, self.given = self.epoch + 1, 0
             self._samples = self._epoch_samples()
-            self._look_ahead()
+            self._head = list(itertools.islice(self._samples, 1))
 
     def over(self) -> bool:
         return not self._head
