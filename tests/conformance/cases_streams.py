@@ -215,6 +215,39 @@ def selecting(archives: Folder) -> list[Case]:
     ]  # fmt: skip
 
 
+def limited(archives: Folder) -> list[Case]:
+    """limit: the first samples of each epoch."""
+    shards = [archives.samples(shard) for shard in SHARDS]
+    runs = {
+        "limit": {"limit": "11"},
+        "limit_lanes": {"limit": "18", "lanes": "4"},
+        "limit_shuffled": {"limit": "20", "shuffle": "8", "shuffle_shards": "true", "seed": "5"},
+        "limit_epochs": {"limit": "7", "epochs": "3", "shuffle": "4", "lanes": "2", "seed": "1"},
+        "limit_more_than_all": {"limit": "1000"},
+        "limit_less_than_lanes": {"limit": "3", "lanes": "8"},
+    }
+    cases = []
+    for name, options in runs.items():
+        about = "the first samples of " + ", ".join(f"{key}={one}" for key, one in options.items())
+        cases.append(stream(name, about, SET, ordered(shards, options), options))
+    epochs = runs["limit_epochs"]
+    before_damage = called(archives.samples("sound.tar")[:1], "cut_in_data.tar")
+    cases += [
+        stream("limit_before_damage", "damage behind the limit is not seen", "cut_in_data.tar",
+               before_damage, {"limit": "1"}),
+        resume("limit_resume", "saved in the second epoch", SET, ordered(shards, epochs), epochs,
+               stop=9),
+        of_samples("merge", "limit_merge", "states of four ranks restored by two", SET,
+                   merged(shards, runs["limit_lanes"], (4, 2), 3), runs["limit_lanes"],
+                   consumers=[4, 2], stop=3),
+        stream("limit_below_ranks", "a limit with less than one sample for each rank", SET, [],
+               {"limit": "1", "world_size": "2"}, error=("USAGE", None)),
+        stream("limit_and_epoch_samples", "two options that say how long an epoch is", SET, [],
+               {"limit": "5", "epoch_samples": "9"}, error=("USAGE", None)),
+    ]  # fmt: skip
+    return cases
+
+
 def even_parts(archives: Folder) -> list[Case]:
     """The same number of samples for every consumer. ZIP files need no index for it."""
     shards = [archives.samples(part) for part in PARTS]  # 7, 5, 9 and 4 samples
@@ -351,5 +384,5 @@ def expanding(archives: Folder) -> list[Case]:
 
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
-    parts = (containers, names, urls, order, selecting, even_parts, resuming, expanding)
+    parts = (containers, names, urls, order, selecting, limited, even_parts, resuming, expanding)
     return [case for part in parts for case in part(archives)]

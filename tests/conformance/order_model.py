@@ -1,13 +1,14 @@
 """The order of samples, as docs/order.md has it, written a second time: for expectations.
 
-It knows shuffled shards and samples, lanes, consumers, epochs, drawing with replacement and mixes;
-even epochs it does not know. Nothing here imports shardfeed.
+It knows shuffled shards and samples, lanes, consumers, epochs, limits, drawing with replacement and
+mixes; even epochs it does not know. Nothing here imports shardfeed.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from expected import Sample
@@ -59,6 +60,10 @@ class Lane:
         self._permuted = options.get("shuffle_shards") == "true"
         first = 0 if self._resample else number  # with replacement all draw equally many
         self._turns = len(range(first, len(shards), lanes))  # shards in an epoch
+        limit = int(options.get("limit", "0"))
+        self._most = limit // lanes + (number < limit % lanes) if limit else sys.maxsize
+        if self._most == 0:
+            self._turns = 0
         self._samples = self._epoch_samples()
         self._head: list[Sample] = []
         self._look_ahead()
@@ -76,6 +81,9 @@ class Lane:
         return self._shards[order[self.number + turn * self._lanes]]
 
     def _epoch_samples(self) -> Iterator[Sample]:
+        return itertools.islice(self._whole_epoch(), self._most)
+
+    def _whole_epoch(self) -> Iterator[Sample]:
         random = Random(SAMPLE_SHUFFLE, self._seed, self.epoch, self.number)
         buffer: list[Sample] = []
 

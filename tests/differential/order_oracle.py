@@ -68,6 +68,8 @@ def random_options(rng: random.Random, ranks: int) -> dict[str, str]:
         options["epoch_samples"] = str(rng.randint(ranks, 150))
     elif rng.random() < 0.5:
         options["epochs"] = str(rng.randint(1, 3))
+    if "epoch_samples" not in options and rng.random() < 0.4:
+        options["limit"] = str(rng.randint(ranks, 100))
     return options
 
 
