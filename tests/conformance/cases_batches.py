@@ -306,9 +306,11 @@ def images(archives: Folder) -> list[Case]:
     return cases
 
 
-def of_texts(samples: Sequence[Sample]) -> bytes:
-    """A batch with the columns cls and txt."""
-    return batch_bytes(samples, [ints("cls", samples), items("txt", TEXT, field(samples, "txt"))])
+def of_texts(samples: Sequence[Sample], valid: Sequence[bool] | None = None) -> bytes:
+    """A batch with the columns cls and txt, and perhaps which rows are valid."""
+    return batch_bytes(
+        samples, [ints("cls", samples), items("txt", TEXT, field(samples, "txt"))], valid
+    )
 
 
 def order(archives: Folder) -> list[Case]:
@@ -318,6 +320,11 @@ def order(archives: Folder) -> list[Case]:
     spec = {"batch": "5", "decode": "cls,txt"}
     shuffled = {**spec, "shuffle": "6", "shuffle_shards": "true", "seed": "11"}
     of_set = [archives.samples(f"set-{number:03d}.tar") for number in range(8)]
+    own = archives.samples("part-1.zip", "part-3.zip")  # 9 samples; the other rank has 16
+    filled_up = [
+        of_texts(part, [first + number < len(own) for number in range(len(part))])
+        for first, part in zip(range(0, 16, 5), groups((own + own)[:16], 5))
+    ]
     by_5 = [of_texts(part) for part in groups(ordered(of_set, shuffled), 5)]
     return [
         batches("batches_of_lanes", "batches of two lanes", "set-{000..001}.tar",
@@ -326,9 +333,9 @@ def order(archives: Folder) -> list[Case]:
                 shuffled),
         batches("resume_batches_shuffled", "saved between batches of a shuffled stream",
                 "set-{000..007}.tar", by_5, shuffled, kind="resume_batches", stop=6),
-        frozen("batches", "batches_even_pad", "a column that says which rows only fill up",
-               "part-{0..3}.zip",
-               {**spec, "even": "pad", "world_size": "2", "rank": "1"}, 4),
+        batches("batches_even_pad", "a column that says which rows only fill up",
+                "part-{0..3}.zip", filled_up,
+                {**spec, "even": "pad", "world_size": "2", "rank": "1"}),
     ]  # fmt: skip
 
 

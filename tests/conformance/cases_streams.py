@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from case import Case, frozen, of_samples
+from case import Case, of_samples
 from expected import (
     Folder,
     Sample,
@@ -15,7 +15,8 @@ from expected import (
     text,
     xxh64,
 )
-from order_model import merged, ordered
+from order_model import in_turn, merged, ordered
+from order_model import lanes_of as lanes_of_run
 
 SET = "set-{000..007}.tar"
 SHARDS = [f"set-{number:03d}.tar" for number in range(8)]
@@ -252,20 +253,32 @@ def even_parts(archives: Folder) -> list[Case]:
     """The same number of samples for every consumer. ZIP files need no index for it."""
     shards = [archives.samples(part) for part in PARTS]  # 7, 5, 9 and 4 samples
     own = [shards[0] + shards[2], shards[1] + shards[3]]
-    url = "part-{0..3}.zip"
+    assert [len(one) for one in own] == [16, 9]
+    shuffled = {"shuffle": "4", "shuffle_shards": "true", "seed": "1", "epochs": "2"}
     cases = []
     for rank in range(2):
-        consumer = {"world_size": "2", "rank": str(rank)}
-        cases += [
-            stream(f"even_drop_rank_{rank}", "what one rank has more is left out", url,
-                   own[rank][:9], {"even": "drop", **consumer},
-                   stats={"samples": 9, "epoch_samples": 9}),
-            frozen("stream", f"even_pad_rank_{rank}", "a rank with fewer repeats samples", url,
-                   {"even": "pad", **consumer}, 16),
-            frozen("stream", f"even_pad_shuffled_rank_{rank}", "the same, shuffled", url,
-                   {"even": "pad", "shuffle": "4", "shuffle_shards": "true", "seed": "1",
-                    **consumer}, 14),  # the shards of 7 and 4, and those of 5 and 9
-        ]  # fmt: skip
+        runs = {
+            "drop": {"even": "drop"},
+            "pad": {"even": "pad"},
+            "drop_shuffled": {"even": "drop", **shuffled},
+            "pad_shuffled": {"even": "pad", **shuffled},
+            "pad_lanes": {"even": "pad", "lanes": "4", "shuffle": "3"},
+        }
+        for name, options in runs.items():
+            options = {**options, "world_size": "2"}
+            samples = list(in_turn(lanes_of_run(shards, options)[rank::2]))
+            stats = None if "epochs" in options else {"epoch_samples": len(samples)}
+            about = "equal parts: " + ", ".join(f"{key}={one}" for key, one in options.items())
+            cases.append(
+                stream(f"even_{name}_rank_{rank}", about, "part-{0..3}.zip", samples,
+                       {**options, "rank": str(rank)}, stats=stats)
+            )  # fmt: skip
+    options = {"even": "pad", "world_size": "2", **shuffled}
+    samples = list(in_turn(lanes_of_run(shards, options)[1::2]))
+    cases.append(
+        resume("even_pad_resume", "saved in an even epoch", "part-{0..3}.zip", samples,
+               {**options, "rank": "1"}, stop=11)
+    )  # fmt: skip
     cases.append(
         stream("even_needs_index", "even of a tar without an index", ["plain.tar"], [],
                {"even": "drop"}, error=("NOT_FOUND", None))

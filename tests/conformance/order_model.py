@@ -1,7 +1,7 @@
 """The order of samples, as docs/order.md has it, written a second time: for expectations.
 
-It knows shuffled shards and samples, lanes, consumers, epochs, limits, drawing with replacement and
-mixes; even epochs it does not know. Nothing here imports shardfeed.
+It knows shuffled shards and samples, lanes, consumers, epochs, limits, even epochs, drawing with
+replacement and mixes. Nothing here imports shardfeed.
 """
 
 from __future__ import annotations
@@ -42,6 +42,45 @@ class Random:
                 return product >> 64
 
 
+def shard_order(
+    shards: Sequence[list[Sample]], options: Mapping[str, str], epoch: int
+) -> list[int]:
+    """The numbers of the shards as they come in an epoch."""
+    order = list(range(len(shards)))
+    if options.get("shuffle_shards") == "true":
+        random = Random(SHARD_ORDER, int(options.get("seed", "0")), epoch)
+        for i in range(len(order), 1, -1):
+            j = random.below(i)
+            order[i - 1], order[j] = order[j], order[i - 1]
+    return order
+
+
+def even_parts(
+    shards: Sequence[list[Sample]], options: Mapping[str, str], lanes: int, epoch: int
+) -> list[int]:
+    """How many samples each lane gives in an even epoch."""
+    have = [0] * lanes
+    for place, shard in enumerate(shard_order(shards, options, epoch)):
+        have[place % lanes] += len(shards[shard])
+    ranks = int(options.get("world_size", "1"))
+    drop = options["even"] == "drop"
+    all_of_rank = (min if drop else max)(sum(have[rank::ranks]) for rank in range(ranks))
+    gives = [0] * lanes if drop else list(have)
+    for rank in range(ranks):
+        own = [lane for lane in range(rank, lanes, ranks) if have[lane] > 0]
+        more = all_of_rank - sum(gives[lane] for lane in own)
+        if drop:  # one of each in turn, as long as it has any
+            for turn in range(max(have)):
+                for lane in own:
+                    if turn < have[lane] and more > 0:
+                        gives[lane], more = gives[lane] + 1, more - 1
+        else:  # each repeats about as many
+            for number, lane in enumerate(own):
+                repeated = -(-more // (len(own) - number))
+                gives[lane], more = gives[lane] + repeated, more - repeated
+    return gives
+
+
 class Lane:
     """The samples of one lane, epoch after epoch, and how many it has given in this one."""
 
@@ -57,7 +96,7 @@ class Lane:
         self._seed = int(options.get("seed", "0"))
         self._size = max(int(options.get("shuffle", "0")), 1)
         self._resample = options.get("resample") == "true"
-        self._permuted = options.get("shuffle_shards") == "true"
+        self._options = options
         first = 0 if self._resample else number  # with replacement all draw equally many
         self._turns = len(range(first, len(shards), lanes))  # shards in an epoch
         limit = int(options.get("limit", "0"))
@@ -72,18 +111,20 @@ class Lane:
         if self._resample:
             random = Random(RESAMPLING, self._seed, self.epoch, self.number, turn)
             return self._shards[random.below(len(self._shards))]
-        order = list(range(len(self._shards)))
-        if self._permuted:
-            random = Random(SHARD_ORDER, self._seed, self.epoch)
-            for i in range(len(order), 1, -1):
-                j = random.below(i)
-                order[i - 1], order[j] = order[j], order[i - 1]
+        order = shard_order(self._shards, self._options, self.epoch)
         return self._shards[order[self.number + turn * self._lanes]]
 
     def _epoch_samples(self) -> Iterator[Sample]:
-        return itertools.islice(self._whole_epoch(), self._most)
+        even = self._options.get("even", "none")
+        most = self._most
+        if even != "none":
+            most = even_parts(self._shards, self._options, self._lanes, self.epoch)[self.number]
+        unshuffled = (sample for turn in range(self._turns) for sample in self._shard(turn))
+        if even == "pad":  # again from the start, until there are enough
+            unshuffled = itertools.islice(itertools.cycle(unshuffled), most)
+        return itertools.islice(self._shuffled(unshuffled), most)
 
-    def _whole_epoch(self) -> Iterator[Sample]:
+    def _shuffled(self, samples: Iterator[Sample]) -> Iterator[Sample]:
         random = Random(SAMPLE_SHUFFLE, self._seed, self.epoch, self.number)
         buffer: list[Sample] = []
 
@@ -92,11 +133,10 @@ class Lane:
             buffer[number], buffer[-1] = buffer[-1], buffer[number]
             return buffer.pop()
 
-        for turn in range(self._turns):
-            for sample in self._shard(turn):
-                buffer.append(sample)
-                if len(buffer) == self._size:
-                    yield drawn()
+        for sample in samples:
+            buffer.append(sample)
+            if len(buffer) == self._size:
+                yield drawn()
         while buffer:
             yield drawn()
 
