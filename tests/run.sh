@@ -194,6 +194,7 @@ need "pip wheel ." build_wheel
 need "pip install" install_wheel "$python"
 if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"; fi
 check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
+check "the same order as a second writing of it" "$python" tests/differential/order_oracle.py
 go=" (not with Go's archive/zip: go is not installed)"
 command -v go >/dev/null && go=" and Go's archive/zip"
 check "the same members as Python's zipfile$go" "$python" tests/differential/zipfile_oracle.py

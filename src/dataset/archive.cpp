@@ -54,7 +54,7 @@ void Archive::list(std::span<const uint8_t> memory) {
         }
         members_ = tar_members(*source_, memory, options_, cancel_);
     }
-    names_.emplace(*members_, "there is no member of this name");
+    names_.emplace(*members_, member_words);
 }
 
 // Reads all of `input`, which then is the archive.

@@ -161,7 +161,7 @@ BatchRef Dataset::get_batch(std::span<const uint64_t> numbers) const {
 const NameTable& Dataset::keys() const {
     if (const NameTable* table = keys_.load(std::memory_order_acquire)) return *table;
     const Names& names = *this;
-    auto fresh = std::make_unique<const NameTable>(names, "there is no sample with this key");
+    auto fresh = std::make_unique<const NameTable>(names, sample_words);
     const NameTable* other = nullptr;
     if (keys_.compare_exchange_strong(other, fresh.get(), std::memory_order_acq_rel))
         return *fresh.release();

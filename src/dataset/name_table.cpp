@@ -22,8 +22,8 @@ uint64_t random_key() {
 
 }  // namespace
 
-NameTable::NameTable(const Names& names, const char* missing)
-    : names_(names), missing_(missing), key_(random_key()) {
+NameTable::NameTable(const Names& names, const NameWords& words)
+    : names_(names), words_(words), key_(random_key()) {
     const size_t count = names.count();
     if (count >= free)
         throw Error(SHF_E_LIMIT, std::to_string(count) + " names are more than this version reads",
@@ -77,7 +77,7 @@ size_t NameTable::find(std::string_view name) const {
         throw Error(Fault{.code = SHF_E_NOT_FOUND,
                           .shard = {},
                           .member = escape(name),
-                          .cause = missing_,
+                          .cause = words_.missing,
                           .help = {}});
     if (slot->duplicated != 0) ambiguous(name);
     return slot->position;
@@ -88,16 +88,15 @@ void NameTable::ambiguous(std::string_view name) const {
     std::vector<size_t> positions;
     for (size_t i = 0; i < names_.count(); ++i)
         if (names_.name(i) == name) positions.push_back(i);
-    std::string cause = "the name is there twice, at positions ";
-    if (positions.size() > 2)
-        cause =
-            "the name is there " + std::to_string(positions.size()) + " times, first at positions ";
-    throw Error(Fault{
-        .code = SHF_E_AMBIGUOUS,
-        .shard = {},
-        .member = escape(name),
-        .cause = cause + std::to_string(positions[0]) + " and " + std::to_string(positions[1]),
-        .help = "read it by its position"});
+    const std::string count = std::to_string(positions.size());
+    const std::string times = positions.size() > 2 ? count + " times, first" : "twice,";
+    throw Error(Fault{.code = SHF_E_AMBIGUOUS,
+                      .shard = {},
+                      .member = escape(name),
+                      .cause = std::string(words_.name) + " is there " + times + words_.places +
+                               std::to_string(positions[0]) + " and " +
+                               std::to_string(positions[1]),
+                      .help = words_.help});
 }
 
 }  // namespace shf

@@ -18,11 +18,23 @@ class Names {
     [[nodiscard]] virtual std::string_view name(size_t position) const = 0;
 };
 
+// What NameTable::find says of names that it does not find, or finds more than once.
+struct NameWords {
+    const char* missing;
+    const char* name;    // "the name" of a member, "the key" of a sample
+    const char* places;  // " at positions "
+    const char* help;
+};
+inline constexpr NameWords member_words{"there is no member of this name", "the name",
+                                        " at positions ", "read it by its position"};
+inline constexpr NameWords sample_words{"there is no sample with this key", "the key",
+                                        " as samples ", "read it by its number"};
+
 class NameTable {
   public:
     // The names must outlive the table. Takes 8 bytes for each of at most 2^31 - 1 names, times up
-    // to 8/3. `missing` is what find() says of other names. Throws Error(LIMIT).
-    NameTable(const Names& names, const char* missing);
+    // to 8/3. Throws Error(LIMIT).
+    NameTable(const Names& names, const NameWords& words);
 
     // The position of the one thing of that name. Throws Error: NOT_FOUND, AMBIGUOUS.
     [[nodiscard]] size_t find(std::string_view name) const;
@@ -42,7 +54,7 @@ class NameTable {
     [[noreturn]] void ambiguous(std::string_view name) const;
 
     const Names& names_;
-    const char* const missing_;
+    const NameWords words_;
     const uint64_t key_;
     std::vector<Slot> slots_;  // a power of two of them, at most three quarters in use
 };

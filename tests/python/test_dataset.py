@@ -69,7 +69,7 @@ def test_finds_keys(shards, tmp_path):
     assert data.shard(13) == (1, 3)
     write_tar(tmp_path / "a.tar", numbered(0, 2))
     twice = shardfeed.Dataset([tmp_path / "a.tar"] * 2)
-    with pytest.raises(shardfeed.AmbiguousError, match="positions 1 and 3"):
+    with pytest.raises(shardfeed.AmbiguousError, match="samples 1 and 3"):
         twice.find("000001")
     assert "000001" in twice
 

@@ -167,7 +167,7 @@ TEST(Dataset, KeysThatAreThereTwice) {
     Samples two(directory / "{0,1}.tar");
     EXPECT_EQ(two.find("b"), UINT64_MAX);
     EXPECT_EQ(two.code, SHF_E_AMBIGUOUS);
-    EXPECT_NE(two.message().find("positions 1 and 3"), std::string::npos) << two.message();
+    EXPECT_NE(two.message().find("samples 1 and 3"), std::string::npos) << two.message();
     EXPECT_EQ(two.find("B"), 4U);
     EXPECT_EQ(two.find("c"), 2U);
     Samples three({directory / "{0,1}.tar", directory / "2.zip"});

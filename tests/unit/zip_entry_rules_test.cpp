@@ -449,8 +449,7 @@ TEST(Z12Duplicates, ByPositionFineByNameAmbiguous) {
         const Options options;
         const auto members = zip_members(*source, span_of(bytes), options);
         try {
-            return std::to_string(
-                NameTable(*members, "there is no member of this name").find(name));
+            return std::to_string(NameTable(*members, member_words).find(name));
         } catch (const Error& error) {
             return std::string(shf_error_name(error.code())) + ": " + error.fault().cause;
         }

@@ -1,0 +1,345 @@
+"""Cases of batches: decoded columns."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from case import Case, frozen
+from expected import (
+    BYTES,
+    JSON,
+    MSGPACK,
+    TEXT,
+    Folder,
+    Sample,
+    batch_bytes,
+    even,
+    items,
+    padded,
+    ragged,
+    taken_in_turn,
+    xxh64,
+)
+from make_archives import DTYPES as DTYPES_OF_NPY
+from make_archives import noise, numbers, ragged_shape
+from order_model import ordered
+
+
+def batches(
+    name: str,
+    about: str,
+    urls: str,
+    made: Sequence[bytes],
+    options: Mapping[str, str],
+    *,
+    error: tuple[str, int | None] | None = None,
+    kind: str = "batches",
+    **own: Any,
+) -> Case:
+    """Batches, and then perhaps an error."""
+    digest = xxh64(b"".join(made))
+    return Case(name, kind, about, [urls], options, len(made), digest, error, None, own)
+
+
+def field(samples: Sequence[Sample], name: str) -> list[bytes]:
+    """One field of each sample."""
+    return [dict(sample.fields)[name.encode()] for sample in samples]
+
+
+def groups(samples: Sequence[Sample], size: int) -> list[Sequence[Sample]]:
+    return [samples[start : start + size] for start in range(0, len(samples), size)]
+
+
+def ints(name: str, samples: Sequence[Sample]) -> bytes:
+    """A column of decimal numbers."""
+    rows = [int(row).to_bytes(8, "little", signed=True) for row in field(samples, name)]
+    return even(name, "int64", (), rows)
+
+
+def auto_columns(samples: Sequence[Sample]) -> list[bytes]:
+    """What decode=auto makes of columns.tar."""
+    return [
+        even("npy", "float32", (2, 3), [row[-24:] for row in field(samples, "npy")]),
+        ints("cls", samples),
+        items("score.float", BYTES, field(samples, "score.float")),
+        items("txt", TEXT, field(samples, "txt")),
+        items("json", JSON, field(samples, "json")),
+        items("mp", MSGPACK, field(samples, "mp")),
+        items("bin", BYTES, field(samples, "bin")),
+    ]
+
+
+def tails(samples: Sequence[Sample], name: str, size: int) -> list[bytes]:
+    """The data of .npy files: their last bytes."""
+    return [row[len(row) - size :] for row in field(samples, name)]
+
+
+def numpy_name(descr: str) -> str:
+    """The name of a dtype: "int16" for "<i2"."""
+    kind = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}[descr[1]]
+    return kind if kind == "bool" else f"{kind}{8 * int(descr[2:])}"
+
+
+def kinds(archives: Folder) -> list[Case]:
+    """What fields become."""
+    columns = archives.samples("columns.tar")
+    dtypes = archives.samples("dtypes.tar")
+    layouts = archives.samples("npy_layouts.tar")
+    by_4 = [batch_bytes(part, auto_columns(part)) for part in groups(columns, 4)]
+
+    def chosen(decode: str, name: str, about: str, *made: bytes) -> Case:
+        return batches(name, about, "columns.tar", [batch_bytes(columns, made)],
+                       {"batch": "8", "decode": decode})  # fmt: skip
+
+    scores = [float(row) for row in field(columns, "score.float")]
+    return [
+        batches("auto", "decode=auto: the suffix says what a field is", "columns.tar", by_4,
+                {"batch": "4"}),
+        batches("last_drop", "last=drop leaves out a batch that is not full", "columns.tar",
+                by_4[:1], {"batch": "4", "last": "drop"}),
+        batches("decode_threads", "threads that decode do not change batches", "columns.tar", by_4,
+                {"batch": "4", "decode_threads": "3", "threads": "2"}),
+        chosen("cls", "one_column", "one column", ints("cls", columns)),
+        chosen("bin,cls:int", "columns_in_order", "columns in the order of decode",
+               items("bin", BYTES, field(columns, "bin")), ints("cls", columns)),
+        chosen("score.float:float", "float", "decimal numbers",
+               even("score.float", "float64", (), [struct.pack("<d", one) for one in scores])),
+        chosen("json:bytes,mp:bytes,txt:bytes,npy:bytes", "bytes_of_all", "everything as bytes",
+               *(items(name, BYTES, field(columns, name))
+                 for name in ("json", "mp", "txt", "npy"))),
+        chosen("json:json,mp:msgpack,txt:text", "objects", "objects of JSON and msgpack",
+               items("json", JSON, field(columns, "json")),
+               items("mp", MSGPACK, field(columns, "mp")),
+               items("txt", TEXT, field(columns, "txt"))),
+        batches("dtypes", "arrays of every dtype", "dtypes.tar",
+                [batch_bytes(dtypes, [
+                    even(f"{descr[1:]}.npy", numpy_name(descr), (2, 2),
+                         tails(dtypes, f"{descr[1:]}.npy", 4 * size))
+                    for descr, size in DTYPES_OF_NPY.items()
+                ])], {"batch": "3"}),
+        batches("npy_layouts", "Fortran order, big-endian, no dimension, no element",
+                "npy_layouts.tar",
+                [batch_bytes(layouts, [
+                    even("fortran.npy", "int32", (2, 3), [from_fortran(row) for row in
+                         tails(layouts, "fortran.npy", 24)]),
+                    even("big.npy", "uint16", (3,), [from_big(row) for row in
+                         tails(layouts, "big.npy", 6)]),
+                    even("scalar.npy", "int64", (), tails(layouts, "scalar.npy", 8)),
+                    even("none.npy", "float64", (0, 4), [b"", b""]),
+                ])], {"batch": "2"}),
+        batches("resume_batches", "saved between two batches", "columns.tar", by_4,
+                {"batch": "4"}, kind="resume_batches", stop=1),
+    ]  # fmt: skip
+
+
+def from_fortran(data: bytes) -> bytes:
+    """An int32 array of 2 x 3 in C order."""
+    elements = [data[start : start + 4] for start in range(0, 24, 4)]
+    return b"".join(elements[column * 2 + row] for row in range(2) for column in range(3))
+
+
+def from_big(data: bytes) -> bytes:
+    """16-bit numbers, little-endian."""
+    return b"".join(data[start : start + 2][::-1] for start in range(0, len(data), 2))
+
+
+def unequal(archives: Folder) -> list[Case]:
+    """Rows of unequal shape, and samples without a field."""
+    samples = archives.samples("ragged.tar")
+    rows = [
+        (ragged_shape(n), numbers("<i2", ragged_shape(n)[0] * ragged_shape(n)[1], n))
+        for n in range(len(samples))
+    ]
+    cls = ints("cls", samples)
+    by_2 = [
+        batch_bytes(samples[at : at + 2], [
+            ragged("npy", "int16", rows[at : at + 2]), ints("cls", samples[at : at + 2])
+        ])
+        for at in range(0, 5, 2)
+    ]  # fmt: skip
+    same = [sample for sample, (shape, _) in zip(samples, rows) if shape == rows[0][0]]
+    missing = archives.samples("missing.tar")
+    full = [one for one in missing if len(one.fields) == 3]
+    without_text = [one for one in missing if b"npy" in dict(one.fields)]
+    spec = {"decode": "cls,npy,txt", "batch": "6"}
+
+    def complete(samples: Sequence[Sample]) -> bytes:
+        arrays = even("npy", "int32", (2,), tails(samples, "npy", 8))
+        texts = items("txt", TEXT, field(samples, "txt"))
+        return batch_bytes(samples, [ints("cls", samples), arrays, texts])
+
+    array_rows = [dict(one.fields).get(b"npy", bytes(8))[-8:] for one in missing]
+    text_rows = [dict(one.fields).get(b"txt", b"") for one in missing]
+    alternatives = archives.samples("alternatives.tar")
+    return [
+        batches("ragged_offsets", "arrays one after another, with offsets and shapes",
+                "ragged.tar", by_2, {"batch": "2", "ragged": "offsets"}),
+        batches("ragged_pad", "arrays filled up with zeros, with their shapes", "ragged.tar",
+                [batch_bytes(samples, [padded("npy", "int16", rows), cls])],
+                {"batch": "5", "ragged": "pad"}),
+        batches("ragged_error", "arrays of unequal shape are an error", "ragged.tar", [],
+                {"batch": "2"}, error=("FORMAT", 2048)),
+        batches("ragged_skip", "samples of another shape than the first are skipped",
+                "ragged.tar",
+                [batch_bytes(same, [
+                    even("npy", "int16", rows[0][0], tails(same, "npy", 4)), ints("cls", same)
+                ])], {"batch": "5", "on_error": "skip_sample"}),
+        batches("missing_error", "a sample without a field", "missing.tar", [], spec,
+                error=("FORMAT", 3072)),
+        batches("missing_skip", "samples without a field are passed over", "missing.tar",
+                [complete(full)], {**spec, "missing": "skip"}),
+        batches("missing_empty", "a row of zeros, or without bytes", "missing.tar",
+                [batch_bytes(missing, [
+                    ints("cls", missing), even("npy", "int32", (2,), array_rows),
+                    items("txt", TEXT, text_rows),
+                ])], {**spec, "missing": "empty"}),
+        batches("missing_not_asked_for", "only columns of decode must be there", "missing.tar",
+                [batch_bytes(missing, [ints("cls", missing)])], {"decode": "cls", "batch": "6"}),
+        batches("missing_other_column", "passed over for one field only", "missing.tar",
+                [batch_bytes(without_text, [even("npy", "int32", (2,),
+                                                 tails(without_text, "npy", 8))])],
+                {"decode": "npy", "batch": "6", "missing": "skip"}),
+        batches("alternatives", "a column of one of two fields", "alternatives.tar",
+                [batch_bytes(alternatives, [
+                    even("a.cls", "int64", (),
+                         [int(one.fields[0][1]).to_bytes(8, "little") for one in alternatives])
+                ])], {"decode": "a.cls;b.cls:int", "batch": "4"}),
+    ]  # fmt: skip
+
+
+def damaged(archives: Folder) -> list[Case]:
+    """Fields that cannot be decoded."""
+    listed = archives.samples("bad_number.tar")
+    good = [one for one in listed if one.key != b"003"]
+    texts = archives.samples("bad_text.tar")
+    arrays = archives.samples("bad_npy.tar")
+
+    def by_2(samples: Sequence[Sample]) -> list[bytes]:
+        return [batch_bytes(part, [ints("cls", part)]) for part in groups(samples, 2)]
+
+    spec = {"batch": "2", "decode": "cls"}
+    return [
+        batches("not_a_number", "a text that is no number", "bad_number.tar", by_2(listed[:2]),
+                spec, error=("FORMAT", 6144)),
+        batches("not_a_number_skipped", "the next sample takes its place", "bad_number.tar",
+                by_2(good), {**spec, "on_error": "skip_sample"}),
+        batches("bad_npy", "an array with too few bytes", "bad_npy.tar",
+                [batch_bytes(arrays[:2],
+                             [even("npy", "int32", (2,), tails(arrays[:2], "npy", 8))])],
+                {"batch": "2"}, error=("FORMAT", 2048)),
+        batches("object_npy", "an array of Python objects", "object_npy.tar", [], {"batch": "2"},
+                error=("UNSUPPORTED", 0)),
+        batches("not_an_npy", "a text as array", "columns.tar", [],
+                {"batch": "2", "decode": "txt:npy"}, error=("FORMAT", 0)),
+        batches("bad_text", "a text that is not UTF-8", "bad_text.tar",
+                [batch_bytes(texts[:1], [items("txt", TEXT, [b"ok"])])], {"batch": "1"},
+                error=("FORMAT", 1024)),
+        batches("bad_png", "an image whose checksum is wrong", "bad_png.tar",
+                [batch_bytes(archives.samples("bad_png.tar")[:1],
+                             [even("png", "uint8", (2, 3, 3), [noise(0, 18)])])],
+                {"batch": "1"}, error=("FORMAT", 1024)),
+        batches("not_an_image", "a text as image", "columns.tar", [],
+                {"batch": "2", "decode": "txt:image"}, error=("FORMAT", 0)),
+        batches("max_decoded", "an array above max_decoded", "columns.tar", [],
+                {"batch": "2", "max_decoded": "16"}, error=("LIMIT", 0)),
+        batches("cut_in_batch", "a cut shard: whole batches before it come", "cut_in_data.tar", [],
+                {"batch": "2", "decode": "txt"}, error=("TRUNCATED", 3584)),
+    ]  # fmt: skip
+
+
+def images(archives: Folder) -> list[Case]:
+    """Images: PNG of noise, whose pixels are known."""
+    samples = archives.samples("images.tar")  # 5 pixels wide, 4 high
+    pixels = [noise(n, 60) for n in range(4)]
+
+    def of(name: str, about: str, decode: str, dtype: str, shape: Sequence[int],
+           made: Sequence[bytes], file: str = "images.tar") -> Case:  # fmt: skip
+        whole = archives.samples(file)
+        column = even("png", dtype, shape, made)
+        return batches(name, about, file, [batch_bytes(whole, [column])],
+                       {"batch": "8", "decode": decode})  # fmt: skip
+
+    def pixel(data: bytes, x: int, y: int) -> bytes:
+        return data[(y * 5 + x) * 3 :][:3]
+
+    def picked(xs: Sequence[int], ys: Sequence[int]) -> list[bytes]:
+        return [b"".join(pixel(data, x, y) for y in ys for x in xs) for data in pixels]
+
+    chw = [b"".join(data[channel::3] for channel in range(3)) for data in pixels]
+    deep = [from_big(noise(n, 36)) for n in range(2)]
+    alpha = [noise(n, 24) for n in range(2)]
+    grey = [noise(n, 6) for n in range(2)]
+    cases = [
+        batches("image_auto", "images and classes", "images.tar",
+                [batch_bytes(samples, [even("png", "uint8", (4, 5, 3), pixels),
+                                       ints("cls", samples)])], {"batch": "4"}),
+        of("image_chw", "channels first", "png:image/rgb8/chw", "uint8", (3, 4, 5), chw),
+        of("image_crop", "the middle", "png:image/rgb8/crop=3x2", "uint8", (2, 3, 3),
+           picked((1, 2, 3), (1, 2))),
+        of("image_flip", "mirrored", "png:image/rgb8/flip=always", "uint8", (4, 5, 3),
+           picked((4, 3, 2, 1, 0), range(4))),
+        of("image_rgba", "alpha", "png:image/rgba8", "uint8", (2, 3, 4), alpha, "alpha.tar"),
+        of("image_no_alpha", "alpha is dropped", "png:image/rgb8", "uint8", (2, 3, 3),
+           [b"".join(data[at : at + 3] for at in range(0, 24, 4)) for data in alpha], "alpha.tar"),
+        of("image_rgb16", "16 bits", "png:image/rgb16", "uint16", (2, 3, 3), deep, "deep.tar"),
+        of("image_grey", "grey", "png:image/l8", "uint8", (2, 3), grey, "grey.tar"),
+        of("image_grey_as_rgb", "grey as three channels", "png:image/rgb8", "uint8", (2, 3, 3),
+           [bytes(value for value in data for _ in range(3)) for data in grey], "grey.tar"),
+        of("image_opaque", "an image without alpha as rgba8", "png:image/rgba8", "uint8", (4, 5, 4),
+           [b"".join(data[at : at + 3] + b"\xff" for at in range(0, 60, 3)) for data in pixels]),
+        of("image_float", "numbers from 0 to 1", "png:image/rgb", "float32", (4, 5, 3),
+           [struct.pack("<60f", *(value / 255 for value in data)) for data in pixels]),
+    ]  # fmt: skip
+    for name, word in {
+        "resize": "resize=8", "resize_wh": "resize=7x3", "resize_fit": "resize=fit:4x4",
+        "crop_random": "crop=random:4x4", "flip_random": "flip=random",
+        "resize_then_crop": "resize=9/crop=6x6",
+    }.items():  # fmt: skip
+        file = "images.tar" if name == "flip_random" else "sizes.tar"
+        cases.append(
+            frozen("batches", f"image_{name}", f"an image with {word}", file,
+                   {"batch": "2", "decode": f"png:image/rgb8/{word}", "seed": "3",
+                    "ragged": "offsets"}, 2)
+        )  # fmt: skip
+    return cases
+
+
+def of_texts(samples: Sequence[Sample], valid: Sequence[bool] | None = None) -> bytes:
+    """A batch with the columns cls and txt, and perhaps which rows are valid."""
+    return batch_bytes(
+        samples, [ints("cls", samples), items("txt", TEXT, field(samples, "txt"))], valid
+    )
+
+
+def order(archives: Folder) -> list[Case]:
+    """Batches of shuffled streams, of lanes, of equal parts."""
+    lanes = [archives.samples(f"set-{number:03d}.tar") for number in (0, 1)]
+    mixed = list(taken_in_turn(lanes))
+    spec = {"batch": "5", "decode": "cls,txt"}
+    shuffled = {**spec, "shuffle": "6", "shuffle_shards": "true", "seed": "11"}
+    of_set = [archives.samples(f"set-{number:03d}.tar") for number in range(8)]
+    own = archives.samples("part-1.zip", "part-3.zip")  # 9 samples; the other rank has 16
+    filled_up = [
+        of_texts(part, [first + number < len(own) for number in range(len(part))])
+        for first, part in zip(range(0, 16, 5), groups((own + own)[:16], 5))
+    ]
+    by_5 = [of_texts(part) for part in groups(ordered(of_set, shuffled), 5)]
+    return [
+        batches("batches_of_lanes", "batches of two lanes", "set-{000..001}.tar",
+                [of_texts(part) for part in groups(mixed, 5)], {**spec, "lanes": "2"}),
+        batches("batches_shuffled", "batches of a shuffled stream", "set-{000..007}.tar", by_5,
+                shuffled),
+        batches("resume_batches_shuffled", "saved between batches of a shuffled stream",
+                "set-{000..007}.tar", by_5, shuffled, kind="resume_batches", stop=6),
+        batches("batches_even_pad", "a column that says which rows only fill up",
+                "part-{0..3}.zip", filled_up,
+                {**spec, "even": "pad", "world_size": "2", "rank": "1"}),
+    ]  # fmt: skip
+
+
+def cases(archives: Folder) -> list[Case]:
+    """All of them."""
+    parts = (kinds, unequal, damaged, images, order)
+    return [case for part in parts for case in part(archives)]
