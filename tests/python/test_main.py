@@ -109,7 +109,9 @@ def test_states_that_cannot_be_merged(
 ) -> None:
     _, paths, _ = saved
     out = tmp_path / "out.json"
-    assert "two of the states are of consumer 0" in fails(2, "merge-states", out, paths[0], paths[0])
+    assert "two of the states are of consumer 0" in fails(
+        2, "merge-states", out, paths[0], paths[0]
+    )
     assert "nowhere.json" in fails(1, "merge-states", out, paths[0], tmp_path / "nowhere.json")
     bad = tmp_path / "bad.json"
     for text in ("", "{", "[]", "3", '{"shardfeed": 1}', '{"epoch": 0}'):
