@@ -116,36 +116,21 @@ PY
 
 need "install packages" scripts/install_dependencies.sh build test
 plain=$build/plain
-need "configure" configure "$plain" -Dwerror=true --prefix "$build/installed" --libdir lib
+need "configure" configure "$plain" -Dwerror=true -Ddefault_library=both --prefix "$build/installed" --libdir lib
 need "build" compile "$plain"
 meson_tests "library tests" "$plain" unit api fuzz-replay
 $fast || meson_tests "slow library tests" "$plain" slow
 
 check "install" meson install -C "$plain" --quiet
 export PKG_CONFIG_PATH=$build/installed/lib/pkgconfig
-readme_programs() {
-    # The C examples of the README build with one command each; they read a shard, a ZIP file, and
-    # batches of a shard.
-    local one_red_pixel=iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC
-    local number here=$build/example
-    mkdir -p "$here" && printf 'x' >"$here/a.jpg" || return 1
-    tar -C "$here" -cf "$here/a.tar" a.jpg || return 1
-    (cd "$here" && python3 -m zipfile -c a.zip a.jpg) || return 1
-    base64 -d >"$here/b.png" <<<"$one_red_pixel" && printf '7' >"$here/b.cls" || return 1
-    tar -C "$here" -cf "$here/b.tar" b.png b.cls || return 1
-    for number in 1 2 3; do
-        awk -v number="$number" '/^```/ {inside = 0} inside {print} /^```c$/ {inside = ++n == number}' \
-            README.md >"$here/$number.c" || return 1
-        # shellcheck disable=SC2046
-        cc "$here/$number.c" $(pkg-config --cflags --libs shardfeed) -o "$here/$number" || return 1
-    done
-    local libraries=$build/installed/lib
-    LD_LIBRARY_PATH=$libraries "$here/1" "$here/a.tar" | grep -x 'a: 1 bytes of jpg' || return 1
-    LD_LIBRARY_PATH=$libraries "$here/2" "$here/a.zip" a.jpg | grep -x x || return 1
-    LD_LIBRARY_PATH=$libraries "$here/3" "$here/b.tar" |
-        grep -x '1 images in 12288 bytes, the first one of class 7'
-}
-check "the C examples of the README" readme_programs
+
+# ---- C ------------------------------------------------------------------------------------------
+
+c_users() { tests/c/users.sh "$build/installed" "$build/c" "$1"; }
+check "the C examples of README, examples/c and docs/c.md" c_users examples
+check "static linking as pkg-config says" c_users statically
+check "find_package(Shardfeed) of CMake" c_users cmake
+$fast || check "a subproject of a Meson project" c_users subproject
 
 # ---- Other builds -------------------------------------------------------------------------------
 
