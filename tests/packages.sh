@@ -37,3 +37,4 @@ man -M "$root/usr/share/man" -w shf_stream_next shardfeed
 export PYTHONPATH=$root/usr/lib/python3/dist-packages
 python3 -c 'import shardfeed, sys; print(*(sample.key for sample in shardfeed.Stream(sys.argv[1])))' a.tar | grep -x a
 "$root/usr/bin/shardfeed" plan a.tar
+"$root/usr/bin/shardfeed" --help | grep '^usage: shardfeed '
