@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the Debian packages, asks lintian, unpacks them into a folder as if it were the root, and uses
 # what is there: packages.sh FOLDER
-# The build is quick, not good (no optimisation): dpkg-buildpackage -us -uc -b makes real ones.
+# The build is quick, not good: dpkg-buildpackage -us -uc -b makes real ones. It is quicker with -O1 than
+# with -O0, which leaves lintian many times as much to look at.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
 folder=$1
@@ -14,7 +15,7 @@ unset CC CXX PKG_CONFIG_PATH
 git -C "$repository" ls-files -z -- . ':!tests' ':!bindings/rust' ':!bindings/julia' |
     (cd "$repository" && xargs -0 cp --parents -t "$folder/shardfeed")
 (cd shardfeed &&
-    DEB_BUILD_OPTIONS="nocheck noopt noautodbgsym parallel=$(nproc)" DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g \
+    DEB_BUILD_OPTIONS="nocheck noautodbgsym parallel=$(nproc)" DEB_CFLAGS_SET=-O1 DEB_CXXFLAGS_SET=-O1 \
         dpkg-buildpackage -us -uc -b)
 rm -rf shardfeed
 lintian --fail-on error --tag-display-limit 0 ./*.changes
