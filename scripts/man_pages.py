@@ -231,7 +231,7 @@ class Writer:
                 found = entry or crowded
                 assert found
                 column = found.start(3) if entry else column
-                said = [found[3]]
+                said = [re.sub("  +", ": ", found[3])]  # of a third column
                 while number + 1 < len(lines) and re.match(" " * column + r"\S", lines[number + 1]):
                     number += 1
                     said.append(lines[number])
