@@ -135,7 +135,7 @@ check "the C examples of README, examples/c and docs/c.md" c_users examples
 check "static linking as pkg-config says" c_users statically
 check "find_package(Shardfeed) of CMake" c_users cmake
 if ! $fast; then
-    check "a subproject of a Meson project" c_users subproject
+    check "a subproject of a Meson project, and -static" c_users subproject
     check "Debian packages, lintian, and their use" tests/packages.sh "$build/packages"
 fi
 

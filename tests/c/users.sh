@@ -3,7 +3,7 @@
 #   users.sh PREFIX FOLDER examples      the programs of examples/c, the README and docs/c.md
 #   users.sh PREFIX FOLDER statically    a program with libshardfeed.a and what pkg-config --static names
 #   users.sh PREFIX FOLDER cmake         find_package(Shardfeed)
-#   users.sh PREFIX FOLDER subproject    the repository as a subproject of another one
+#   users.sh PREFIX FOLDER subproject    the repository as a subproject of another one; and a program with -static
 # FOLDER is for what is made. PREFIX/lib has the libraries, shared and static.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/../.." && pwd)
@@ -79,14 +79,23 @@ END
 subproject() {
     block "$repository/docs/c.md" meson 1 >meson.build
     mkdir subprojects && ln -s "$repository" subprojects/shardfeed
-    # As quick to build as can be.
-    meson setup build -Doptimization=1 -Ddebug=false -Dshardfeed:b_pch=true --force-fallback-for shardfeed | tee output
+    # As quick to build as can be. ISA-L has no archive, which the program with -static below needs.
+    meson setup build -Doptimization=1 -Ddebug=false -Dshardfeed:b_pch=true -Dshardfeed:isal=disabled \
+        -Dshardfeed:default_library=both --prefix "$PWD/installed" --libdir lib \
+        --force-fallback-for shardfeed | tee output
     if grep -i warning output; then return 1; fi
     meson introspect --tests build | grep -Fx '[]'
     ninja -C build example | tee output
     if grep -i warning output; then return 1; fi
     build/example b.tar | grep -x 'b is of class 7'
+    meson install -C build --quiet
     rm -rf build
+    export PKG_CONFIG_PATH=$PWD/installed/lib/pkgconfig
+    local flags
+    read -ra flags <<<"$(pkg-config --static --cflags --libs shardfeed)"
+    cc -static example.c "${flags[@]}" -o static
+    prints_the_class ./static
+    if ldd static; then return 1; fi
 }
 
 "$3"
