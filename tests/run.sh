@@ -146,7 +146,7 @@ if ! $fast; then
     sanitizer_build() { # NAME SANITIZERS MESON-OPTION...
         failed_before=$failed
         check "configure with $2" configure "$build/$1" -Db_sanitize="$2" -Db_lundef=false \
-            -Dbuildtype=plain -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 "${@:3}"
+            -Dbuildtype=plain -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 -Dman=disabled "${@:3}"
     }
     # In CI nobody builds again or looks at a build that passed, and the disk is small.
     done_with() { # NAME
