@@ -16,7 +16,7 @@ prefix=$work/installed
 meson install -C "$work/meson" --quiet >/dev/null
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 read -ra flags <<<"$(pkg-config --cflags --libs shardfeed zlib) -Wl,-rpath,$prefix/lib"
-for example in first digest; do
+for example in 01_stream digest; do
     cc -O2 "examples/c/$example.c" "${flags[@]}" -o "$work/$example"
 done
 

@@ -11,7 +11,9 @@ declare -A packages=(
              libxxhash-dev libisal-dev libdeflate-dev libmsgpack-dev
              nlohmann-json3-dev libturbojpeg0-dev libpng-dev libwebp-dev
              python3-dev python3-venv"
-    [test]="libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-14-dev"
+    [test]="libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-14-dev
+            mandoc groff-base man-db cmake abigail-tools
+            dpkg-dev debhelper dh-python lintian python3-cffi"
     [test-old]="python3-torch python3-numpy python3-pil python3-pytest python3-cffi python3-msgpack python3-xxhash
                 python3-venv"
 )

@@ -1,4 +1,4 @@
-"""The commands of `python -m shardfeed`.
+"""The commands of `python -m shardfeed`, which some packages install as `shardfeed`.
 
 Exit status: 0 done, 1 it failed, 2 the command line is wrong. Errors go to standard error.
 """
@@ -77,7 +77,7 @@ def _merge_states(arguments: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m shardfeed",
+        prog="shardfeed" if os.path.basename(sys.argv[0]) == "shardfeed" else "python -m shardfeed",
         description="Feeds machine-learning training from tar and ZIP files.",
         epilog="Exit status: 0 done, 1 it failed, 2 the command line is wrong.",
     )
