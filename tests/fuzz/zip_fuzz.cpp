@@ -87,7 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (members->by_offset().size() != members->count()) std::abort();
         for (size_t i = 0; i < members->count(); ++i) check_member(*members, i, scratch);
         readable = members->count();
-        const shf::NameTable names(*members, "");
+        const shf::NameTable names(*members, shf::member_words);
         for (size_t i = 0; i < members->count(); ++i) try {
                 if (names.find(members->name(i)) != i) std::abort();
             } catch (const Error& error) {
