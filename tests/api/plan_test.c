@@ -70,6 +70,7 @@ static void test_fewer_shards_than_consumers(void) {
     shf_plan_free(plan);
 
     CHECK_OK(shf_options_set(options, "lanes", "6", &error), &error);
+    CHECK_OK(shf_options_set(options, "even", "drop", &error), &error);
     CHECK_CODE(shf_plan_make(&plan, &url, 1, options, &error), SHF_E_USAGE, &error);
     CHECK(plan == NULL);
     CHECK_TEXT(error.message, "lanes=6");

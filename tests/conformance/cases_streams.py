@@ -10,12 +10,11 @@ from expected import (
     Sample,
     lanes_of,
     only_fields,
-    sample_bytes,
     taken_in_turn,
     text,
     xxh64,
 )
-from order_model import in_turn, merged, ordered
+from order_model import dealt, in_turn, merged, ordered
 from order_model import lanes_of as lanes_of_run
 
 SET = "set-{000..007}.tar"
@@ -127,6 +126,12 @@ def order(archives: Folder) -> list[Case]:
         stream("rank_1_of_2_of_4_lanes", "a rank has lanes 1 and 3", SET,
                taken_in_turn(lanes_of(shards, 4)[1::2]),
                {"rank": "1", "world_size": "2", "lanes": "4"}),
+        stream("rank_1_of_2_of_3_lanes", "two ranks share three lanes", SET,
+               dealt(lanes_of_run(shards, {"lanes": "3"}), 2)[1],
+               {"rank": "1", "world_size": "2", "lanes": "3"}),
+        stream("rank_4_of_6_of_4_lanes", "three of six ranks share two lanes each", SET,
+               dealt(lanes_of_run(shards, {"lanes": "4"}), 6)[4],
+               {"rank": "4", "world_size": "6", "lanes": "4"}),
         stream("epochs_2", "two epochs", "plain.tar", archives.samples("plain.tar") * 2,
                {"epochs": "2"}),
         stream("epoch_samples", "an epoch of twenty samples over all shards", SET, whole[:20],
@@ -343,16 +348,17 @@ def resuming(archives: Folder) -> list[Case]:
         return of_samples("merge", name, about, SET, samples, options, consumers=consumers,
                           stop=stop)  # fmt: skip
 
-    before = merged(shards, {"lanes": "4"}, (2, 0), 4)
     cases += [
         merge("merge_2_to_4", "states of two ranks restored by four",
               {"lanes": "4", "shuffle": "5", "seed": "1"}, (2, 4), 12),
         merge("merge_4_to_1", "states of four ranks restored by one",
               {"lanes": "8", "shuffle": "3", "shuffle_shards": "true", "seed": "6"}, (4, 1), 5),
         merge("merge_1_to_2", "the state of one rank restored by two", {"lanes": "2"}, (1, 2), 31),
-        Case("merge_does_not_divide", "merge", "three ranks cannot share four lanes", [SET],
-             {"lanes": "4"}, 8, xxh64(sample_bytes(before)), ("USAGE", None), None,
-             {"consumers": [2, 3], "stop": 4}),
+        merge("merge_2_to_3", "four lanes of two ranks shared by three", {"lanes": "4"}, (2, 3), 4),
+        merge("merge_3_to_2", "four lanes shared by three ranks dealt to two",
+              {"lanes": "4", "shuffle": "6", "seed": "5"}, (3, 2), 7),
+        merge("merge_6_to_5", "four lanes shared by six and by five ranks",
+              {"lanes": "4", "shuffle_shards": "true", "epochs": "2"}, (6, 5), 9),
     ]  # fmt: skip
     return cases
 

@@ -175,6 +175,21 @@ def ordered(shards: Sequence[list[Sample]], options: Mapping[str, str]) -> list[
     return [sample for _, sample in zip(range(most or 1 << 32), in_turn(lanes_of(shards, options)))]
 
 
+def dealt(lanes: Sequence[Lane], ranks: int, most: int = 1 << 32) -> list[list[Sample]]:
+    """What each of some ranks takes of the lanes: at most so many samples.
+
+    Ranks with the same remainder read the same lanes, and take their samples in turn.
+    """
+    groups = math.gcd(len(lanes), ranks)
+    readers = ranks // groups
+    parts: list[list[Sample]] = [[] for _ in range(ranks)]
+    for group in range(groups):
+        taken = in_turn(lanes[group::groups])
+        for number, sample in zip(range(most * readers), taken):
+            parts[group + number % readers * groups].append(sample)
+    return parts
+
+
 def merged(
     shards: Sequence[list[Sample]],
     options: Mapping[str, str],
@@ -183,13 +198,8 @@ def merged(
 ) -> list[Sample]:
     """What comes when some ranks stop, and another number of them goes on."""
     lanes = lanes_of(shards, options)
-    samples = []
-    for rank in range(consumers[0]):
-        taken = in_turn(lanes[rank :: consumers[0]])
-        samples += [next(taken) for _ in range(stop)]
-    for rank in range(consumers[1]):
-        samples += in_turn(lanes[rank :: consumers[1]])
-    return samples
+    parts = [*dealt(lanes, consumers[0], stop), *dealt(lanes, consumers[1])]
+    return [sample for part in parts for sample in part]
 
 
 def mixed(
