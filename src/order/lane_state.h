@@ -33,7 +33,8 @@ struct LaneState {
     uint64_t drawn = 0;   // random numbers that the shuffle buffer drew in this epoch
     uint64_t put = 0;     // samples that came into the shuffle buffer in this epoch
     uint64_t turn = 0;    // the first shard of the epoch that it has not begun
-    // Samples after this place that the user has had, or that are not to be given again.
+    // Samples after this place that the user has had, or that are not to be given again; of all of
+    // the lane's, unless Position::skips_own.
     uint64_t skip = 0;
     std::vector<ShardState> shards;  // oldest first; only the last one is not `over`
 };
@@ -52,6 +53,8 @@ struct Position {
     uint64_t mixed = 0;               // samples that it took from them
     // With lanes that several consumers read: samples of them that came and went, whosoever's.
     uint64_t passed = 0;
+    // There LaneState::skip counts those that are for this consumer.
+    bool skips_own = false;
 
     // Streams that are no mixes.
     [[nodiscard]] uint32_t streams() const {

@@ -228,6 +228,7 @@ std::vector<uint8_t> encode(const StreamState& state) {
     for (const StreamState& part : state.parts) parts.add(encode(part));
     writer.put("mixed", state.position.mixed);
     writer.put("passed", state.position.passed);
+    writer.put("skips_own", uint64_t{state.position.skips_own});
     writer.put("parts", parts.bytes());
     const auto blob = writer.finish(kind);
     return {blob.begin(), blob.end()};
@@ -262,6 +263,7 @@ StreamState decode_nested(std::span<const uint8_t> blob, unsigned depth) {
     }
     state.position.mixed = map.number("mixed");
     state.position.passed = map.number("passed");
+    state.position.skips_own = map.number("skips_own") != 0;
     if (state.position.mixed > largest || state.position.passed > largest)
         damaged("has a number that is too large");
     state.parts = read_parts(map.bytes("parts"), depth);
@@ -317,8 +319,9 @@ void merge_shared_lanes(const Sharing& sharing, std::span<const StreamState> sta
                         std::vector<LaneState>& lanes) {
     std::map<uint64_t, const StreamState*> furthest;  // by group
     for (const StreamState& state : states) {
-        if (std::any_of(state.position.lanes.begin(), state.position.lanes.end(),
-                        [](const LaneState& lane) { return lane.skip > 0; }))
+        const auto& own = state.position.lanes;
+        if (state.position.skips_own &&
+            std::any_of(own.begin(), own.end(), [](const auto& lane) { return lane.skip > 0; }))
             throw Error(SHF_E_USAGE,
                         "the state of consumer " + std::to_string(state.of[0]) +
                             ", whose lanes others read too, was saved in the middle of a batch",
@@ -384,6 +387,7 @@ StreamState merge(std::span<const StreamState> states) {
                             std::to_string(all.consumers) + " consumers, which share lanes",
                         "give the states of all of them at once");
         all.position.passed = 0;  // those that go on count from here
+        all.position.skips_own = false;
         all.position.lanes.clear();
         merge_shared_lanes(all.sharing(), states, all.position.lanes);
     }

@@ -296,6 +296,16 @@ Pull Engine::pull_own(Delivery& out, size_t& lane) {
     return Pull::epoch_end;
 }
 
+// Before a place is noted from which samples of this consumer are counted: what is still to be
+// dropped is counted in another way.
+void Engine::settle_shared() {
+    for (const auto& part : parts_) {
+        part->waiting_ = waiting_;
+        part->settle_shared();
+    }
+    if (shared_.plan.shares_lanes() && !at_end()) (void)settle();
+}
+
 // Of this stream, or of a part of a mix.
 bool Engine::shares_lanes() const {
     return shared_.plan.shares_lanes() ||
@@ -422,6 +432,7 @@ BlockRef Engine::next_block(uint64_t most) {
     return guarded([this, most]() -> BlockRef {
         BlockRef block;
         waiting_ = {.until = deadline_};
+        settle_shared();
         note_call();
         // A state of shared lanes is merged with others, and tells no place by samples of its own.
         const uint64_t bound = std::min(shares_lanes() ? 1 : most, remaining_);
@@ -444,6 +455,7 @@ BlockRef Engine::next_block(uint64_t most) {
 SampleRun Engine::take_run() {
     SampleRun run;
     waiting_ = {.serves = false, .until = {}};
+    settle_shared();
     if (gives_whole_blocks() || shares_lanes())
         run.before = std::make_shared<const Position>(position());
     if (gives_whole_blocks()) {

@@ -80,8 +80,9 @@ class Engine final : private LaneClient, private BatchClient {
         return lanes_.size() == 1 && !shared_.single_samples && !shares_lanes();
     }
     Pull settle();
-    Pull settle_shared();
+    Pull settle_own();
     Pull pull_own(Delivery& out, size_t& lane);
+    void settle_shared();
     [[nodiscard]] bool shares_lanes() const;
     void note_call();
     void note_block(const Block& block);
@@ -122,6 +123,7 @@ class Engine final : private LaneClient, private BatchClient {
         std::vector<const LaneState*> states;
         uint64_t remaining = UINT64_MAX;
         uint64_t mixed = 0, passed = 0;
+        bool skips_own = false;
         std::vector<Restored> parts;
     };
     [[nodiscard]] Restored prepare(const StreamState& state);
@@ -146,8 +148,10 @@ class Engine final : private LaneClient, private BatchClient {
     uint64_t mixed_ = 0;       // samples that came from the parts
     Engine* mix_ = nullptr;    // this is a part of it
 
-    // Samples of this consumer to drop before the first one, by lane, after a restore.
+    // Samples to drop before the first one, by lane, after a restore; skips_own_ as Position has
+    // it.
     std::vector<uint64_t> skip_;
+    bool skips_own_ = false;
     uint64_t passed_ = 0;  // of lanes that several consumers read, as Position has it
     // For save() in the middle of a block: where the stream stood at the start of some call of
     // next_block, and the lanes of the samples that were handed out since.

@@ -86,6 +86,7 @@ Position Engine::position() {
     position.remaining = remaining_;
     position.mixed = mixed_;
     position.passed = passed_;
+    position.skips_own = shared_.plan.shares_lanes() && (skip_.empty() || skips_own_);
     for (const auto& part : parts_) position.parts.push_back(part->position());
     position.lanes.resize(lanes_.size());
     for (const auto& turns : {turns_.all(), std::span<const Turns::Turn>(over_)})
@@ -232,6 +233,7 @@ Engine::Restored Engine::prepare(const StreamState& state) {
     }
     restored.remaining = remaining_after(state);
     restored.passed = state.position.passed;
+    restored.skips_own = state.position.skips_own;
     return restored;
 }
 
@@ -240,6 +242,7 @@ void Engine::apply(Restored restored) {
     mixed_ = restored.mixed;
     remaining_ = restored.remaining;
     passed_ = restored.passed;
+    skips_own_ = restored.skips_own;
     if (!mixture_) set_lanes(std::move(restored.lanes), restored.states);
 }
 
@@ -248,7 +251,7 @@ void Engine::apply(Restored restored) {
 // waiting.
 Pull Engine::settle() {
     if (skip_.empty()) return Pull::sample;
-    if (shared_.plan.shares_lanes()) return settle_shared();
+    if (skips_own_) return settle_own();
     const auto next_turn = [&] {
         std::optional<Turns::Turn> next;
         for (const Turns::Turn& turn : turns_.all())
@@ -279,7 +282,7 @@ Pull Engine::settle() {
 }
 
 // Several consumers read the lanes, so that the order says which samples are this one's.
-Pull Engine::settle_shared() {
+Pull Engine::settle_own() {
     uint64_t left = std::accumulate(skip_.begin(), skip_.end(), uint64_t{0});
     while (left > 0) {
         shared_.cancel.check();

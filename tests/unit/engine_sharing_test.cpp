@@ -133,6 +133,48 @@ TEST_F(EngineSharing, states_are_dealt_out_to_any_number) {
     }
 }
 
+// As bindings save: in the middle of a block.
+TEST_F(EngineSharing, states_of_blocks_are_dealt_out_to_any_number) {
+    write({12, 3, 17, 29, 11, 25, 14, 8, 21});
+    for (const Settings& way : ways) {
+        const Keys whole = all(way);
+        for (const uint64_t before : {1U, 2U, 3U, 6U})
+            for (const uint64_t after : {1U, 2U, 3U, 5U}) {
+                Keys had;
+                std::vector<State> states;
+                for (uint64_t c = 0; c < before; ++c) {
+                    Client client(urls, among(way, before, c));
+                    Keys some;
+                    size_t unread = 0;
+                    while (some.size() < 8) {
+                        const Keys block = block_of(client, 5);
+                        ASSERT_FALSE(block.empty());
+                        some.insert(some.end(), block.begin(), block.end());
+                    }
+                    unread = some.size() - 8;
+                    had.insert(had.end(), some.begin(), some.begin() + 8);
+                    states.push_back(save(client, unread));
+                }
+                State state = merge(states);
+                // Restored and saved again before anything was taken, or after one sample.
+                for (const size_t taken : {0U, 1U}) {
+                    states.clear();
+                    for (uint64_t c = 0; c < after; ++c) {
+                        Client client(urls, among(way, after, c));
+                        ASSERT_EQ(restore(client, state), SHF_OK) << client.message();
+                        const Keys some = client.keys(taken);
+                        had.insert(had.end(), some.begin(), some.end());
+                        states.push_back(save(client));
+                    }
+                    state = merge(states);
+                }
+                for (const Keys& part : parts(way, 4, state))
+                    had.insert(had.end(), part.begin(), part.end());
+                ASSERT_EQ(sorted(had), sorted(whole)) << before << " to " << after;
+            }
+    }
+}
+
 // Again and again, through the ends of lanes and epochs.
 TEST_F(EngineSharing, a_run_that_changes_its_size_all_the_time) {
     write({12, 3, 17, 29, 11, 25, 14, 8, 21});
@@ -278,8 +320,9 @@ TEST_F(EngineSharing, it_is_told) {
     const auto hear = [](void* ctx, int32_t level, const char* message) {
         if (level == SHF_LOG_WARNING) *static_cast<std::string*>(ctx) += message;
     };
-    Client client(urls, among({{"lanes", "4"}}, 6, 1),
-                  [&](shf_options* options) { shf_options_set_log(options, SHF_LOG_WARNING, hear, &told); });
+    Client client(urls, among({{"lanes", "4"}}, 6, 1), [&](shf_options* options) {
+        shf_options_set_log(options, SHF_LOG_WARNING, hear, &told);
+    });
     EXPECT_EQ(client.keys(1).size(), 1U);
     EXPECT_NE(told.find("lanes=4 is not a multiple of the 6 consumers: every lane is read by 3"),
               std::string::npos)
