@@ -1,0 +1,76 @@
+# Wrong use gives a ShardFeedError, never a crash.
+
+@testset "use after close" begin
+    with_files() do
+        stream = ShardFeed.open("train-000.tar")
+        sample = first(stream)
+        bytes = sample["txt"]
+        kept = keep(sample)
+        close(stream)
+        for use in (
+            () -> iterate(stream), () -> isempty(stream), () -> ShardFeed.save(stream),
+            () -> ShardFeed.restore!(stream, UInt8[]), () -> ShardFeed.stats(stream),
+            () -> sample["txt"], () -> sample.key, () -> bytes[1], () -> iterate(batches(stream)),
+        )
+            error = shf_error(use)
+            @test error isa ShardFeedError && error.class === :USAGE && !isempty(error.help)
+        end
+        ShardFeed.cancel(stream)
+        @test String(kept["txt"]) == "one" # samples outlive their stream
+
+        archive, dataset = Archive("images.zip"), Dataset("train-000.tar")
+        close(archive)
+        close(dataset)
+        for use in (
+            () -> archive[1], () -> archive["a.txt"], () -> length(archive), () -> keys(archive)[1],
+            () -> haskey(archive, "a.txt"), () -> get_many(archive, ["a.txt"]), () -> view(archive, 1),
+            () -> ShardFeed.member(archive, 1), () -> dataset[1], () -> length(dataset),
+            () -> get_many(dataset, [1]), () -> get_batch(dataset, [1]), () -> dataset["a/0001"],
+            () -> ShardFeed.shard(dataset, 1),
+        )
+            error = shf_error(use)
+            @test error isa ShardFeedError && error.class === :USAGE && occursin("closed", error.message)
+        end
+        @test sprint(show, archive) == "Archive of images.zip (closed)"
+        @test sprint(show, dataset) == "Dataset over train-000.tar (closed)"
+        @test sprint(show, stream) == "ShardFeed.Stream over train-000.tar (closed)"
+        close(archive)
+        close(dataset)
+    end
+end
+
+@testset "closing in any order, and by many tasks" begin
+    with_files() do
+        for _ in 1:10
+            stream = ShardFeed.open("train-{000..001}.tar"; batch=2, decode="cls:int")
+            column = first(batches(stream))["cls"]
+            closers = [Threads.@spawn(close(stream)) for _ in 1:4]
+            foreach(wait, closers)
+            @test column == [1, 2]
+            dataset = Dataset("train-000.tar")
+            readers = [Threads.@spawn(shf_error(() -> dataset[1])) for _ in 1:8]
+            close(dataset)
+            @test all(result === nothing || result.class === :USAGE for result in fetch.(readers))
+        end
+    end
+end
+
+@testset "samples that were collected" begin
+    with_files() do
+        samples = ShardFeed.open(collect, "train-000.tar")
+        @test length(samples) == 3
+        @test all(shf_error(() -> sample.key).class === :USAGE for sample in samples)
+        @test repr(samples[1]) == "Sample (released)"
+    end
+end
+
+@testset "a library that is not there, or another one" begin
+    julia = joinpath(Sys.BINDIR, Base.julia_exename())
+    code = "using ShardFeed; try Archive(\"x\") catch e; showerror(stdout, e) end"
+    flags = `--startup-file=no --compile=min --compiled-modules=no`
+    answer(library) = withenv("SHARDFEED_LIB" => library) do
+        read(`$julia $flags -e $code`, String)
+    end
+    @test occursin("/nowhere.so of the environment variable SHARDFEED_LIB cannot be loaded", answer("/nowhere.so"))
+    @test occursin("has no function shf_version: it is too old", answer("libc.so.6"))
+end
