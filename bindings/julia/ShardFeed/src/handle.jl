@@ -7,9 +7,10 @@ mutable struct Handle
     uses::Threads.Atomic{Int}
     open::Threads.Atomic{Int}
     free::Any
-    kind::String
+    refusal::String # what using it gives when it is not open
     function Handle(pointer, free, kind, at_finalization=free)
-        handle = new(pointer, Threads.Atomic{Int}(1), Threads.Atomic{Int}(1), free, kind)
+        refusal = "the $kind is closed; help: use it before close()"
+        handle = new(pointer, Threads.Atomic{Int}(1), Threads.Atomic{Int}(1), free, refusal)
         # The net only: close() is how handles are released.
         return finalizer(handle) do h
             h.free = at_finalization
@@ -41,12 +42,26 @@ end
 
 # Calls f with the pointer, which stays valid meanwhile.
 function using_handle(f, handle::Handle)
-    enter(handle) || throw(_usage("the $(handle.kind) is closed; help: use it before close()"))
+    enter(handle) || throw(_usage(handle.refusal))
     try
         return f(handle.pointer)
     finally
         leave(handle)
     end
+end
+
+# Takes the pointer out of a handle that no call is using, so that nobody else can; false when one is.
+function take_over(handle::Handle)
+    Threads.atomic_cas!(handle.open, 1, 0) == 1 || return false
+    Threads.atomic_cas!(handle.uses, 1, 0) == 1 && return true
+    handle.open[] = 1
+    return false
+end
+
+function give_back(handle::Handle)
+    handle.uses[] = 1
+    handle.open[] = 1
+    return
 end
 
 # ---- Streams that were never closed --------------------------------------------------------------
@@ -71,8 +86,11 @@ function stream_handle(pointer::Handle_t)
     return Handle(pointer, close_stream, "stream", abandon)
 end
 
-function close_stream(pointer::Handle_t)
+forget_stream(pointer::Handle_t) =
     lock(() -> filter!(stream -> stream.pointer != pointer, _streams), _streams_lock)
+
+function close_stream(pointer::Handle_t)
+    forget_stream(pointer)
     shf_stream_close(pointer)
     return
 end

@@ -87,6 +87,7 @@ const E_NOT_FOUND = Int32(-21)
 @native blocking shf_expand_urls(urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Handle_t, each::Ptr{Cvoid}, context::Ptr{Cvoid}, error::Ptr{UInt8})::Int32
 
 @native blocking shf_stream_open(out::Ptr{Handle_t}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Handle_t, error::Ptr{UInt8})::Int32
+@native shf_stream_mix(out::Ptr{Handle_t}, parts::Ptr{Handle_t}, weights::Ptr{Float64}, count::Csize_t, options::Handle_t, error::Ptr{UInt8})::Int32
 @native blocking shf_stream_next_block(stream::Handle_t, most::Csize_t, out::Ptr{Handle_t}, error::Ptr{UInt8})::Int32
 @native blocking shf_stream_next_batch(stream::Handle_t, out::Ptr{Handle_t}, error::Ptr{UInt8})::Int32
 @native shf_stream_stat(stream::Handle_t, stat::Int32, value::Ptr{UInt64})::Int32

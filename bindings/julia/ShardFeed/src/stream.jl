@@ -19,7 +19,7 @@ mutable struct Stream
     options::Any
     timeout::Float64          # seconds, 0: none
     error::ErrorBuffer
-    log::Log
+    logs::Vector{Log}         # one, or those of the parts of a mix
 end
 
 const _NO_BLOCK = 0
@@ -51,10 +51,9 @@ julia> ShardFeed.open("train-{000..001}.tar"; threads=2, epochs=2) do stream
 function open(urls::URLs; timeout=0, log=log_to_julia, options...)
     close_abandoned()
     limit = _seconds(timeout)
-    wait = limit == 0 ? _WAIT : min(limit, _WAIT)
     listed = url_list(urls)
     target = Log(log)
-    given = [pairs(options)..., :timeout => string(max(round(Int, wait * 1e9), 1), "ns")]
+    given = [pairs(options)..., :timeout => _wait_option(limit)]
     out = Out(C_NULL)
     error = new_error()
     with_options("stream", given) do native
@@ -64,12 +63,16 @@ function open(urls::URLs; timeout=0, log=log_to_julia, options...)
         end
         _check(code, error, () -> _shards(listed, options))
     end
-    return Stream(stream_handle(out[]), listed, options, limit, target)
+    return Stream(stream_handle(out[]), listed, options, limit, [target])
 end
 
-Stream(handle::Handle, urls, options, timeout, log) = Stream(
+# What the library is told to wait at most, for a limit in seconds.
+_wait_option(limit) =
+    string(max(round(Int, (limit == 0 ? _WAIT : min(limit, _WAIT)) * 1e9), 1), "ns")
+
+Stream(handle::Handle, urls, options, timeout, logs) = Stream(
     handle, Threads.Atomic{Int}(0), Payload(C_NULL, _NO_BLOCK, identity), 0, 0, urls, options,
-    timeout, new_error(), log,
+    timeout, new_error(), logs,
 )
 
 function open(f, urls::URLs; options...)
@@ -131,7 +134,7 @@ function _wait_for(next, stream::Stream, unit::String)
     started = time()
     while true
         code = using_handle(next, stream.handle)
-        pass_on(stream.log)
+        foreach(pass_on, stream.logs)
         code == OK && return true
         code == END && return false
         if code != E_TIMEOUT
