@@ -56,7 +56,7 @@ function _open_archive(call, url, options, data=nothing)
         _check(call(out, native, error), error, () -> [url])
     end
     handle = Handle(out[], shf_archive_close, "archive")
-    return Archive(handle, url, Payload(C_NULL, 1, nothing, (handle, data)))
+    return Archive(handle, url, Payload(C_NULL, 1, nothing; owner=(handle, data)))
 end
 
 Base.isopen(archive::Archive) = isopen(archive.handle)
@@ -68,7 +68,7 @@ Closes the archive, when the calls of other tasks on it are over. Bytes that wer
 do not.
 """
 function Base.close(archive::Archive)
-    archive.payload.live = RELEASED
+    release(archive.payload)
     let_go(archive.handle)
     return
 end

@@ -2,24 +2,56 @@
 
 # Memory of the library that views look into. `live` is the number of the sample whose bytes may be
 # looked at, so that going on to the next sample of a block costs one store; RELEASED when it is gone.
+#
+# Memory is given back at once only when no other task can be reading it. Such a task first sets
+# `shared` and then looks whether its sample is still live; release() ends the life of all samples and
+# then looks at `shared`. With a fence between the two steps of each, one of them sees the other.
 mutable struct Payload
     pointer::Handle_t
     live::Int
-    unref::Any # nothing: the memory is not ours, or the owner's
+    unref::Any # nothing: the memory is the owner's
     owner::Any # what has to stay as long as views do
+    task::Task # which received it
+    shared::Bool
+    size::Int  # bytes counted in _held
 end
 
 const RELEASED = -1
 
-function Payload(pointer::Handle_t, live::Int, unref)
-    payload = Payload(pointer, live, unref, nothing)
-    return finalizer(release, payload) # the net only
+function Payload(pointer::Handle_t, live::Int, unref; size=0, owner=nothing)
+    payload = Payload(pointer, live, unref, owner, current_task(), false, size)
+    if pointer != C_NULL
+        Threads.atomic_add!(_held, size)
+        finalizer(give_back, payload) # the net, and for what is shared
+    end
+    return payload
 end
 
+function give_back(payload::Payload)
+    pointer, payload.pointer = payload.pointer, C_NULL
+    pointer == C_NULL && return
+    payload.unref(pointer)
+    Threads.atomic_sub!(_held, payload.size)
+    return
+end
+
+# From now on nobody can look at the bytes.
 function release(payload::Payload)
     payload.live = RELEASED
-    pointer, payload.pointer = payload.pointer, C_NULL
-    pointer == C_NULL || payload.unref(pointer)
+    Threads.atomic_fence()
+    payload.shared || payload.task !== current_task() || give_back(payload)
+    return
+end
+
+# Begins to look at the bytes of a sample.
+@inline function _look(payload::Payload, number::Int)
+    payload.task === current_task() || _share(payload)
+    return _live(payload, number)
+end
+
+@noinline function _share(payload::Payload)
+    payload.shared = true
+    Threads.atomic_fence()
     return
 end
 
@@ -27,8 +59,8 @@ end
     Bytes <: DenseVector{UInt8}
 
 The bytes of a field where the library has them, without a copy; read only. They keep their memory
-alive, and may be looked at as long as their [`Sample`](@ref) may: until the stream goes on to the
-next one, unless it was kept. `copy(bytes)` is a `Vector{UInt8}`, `String(bytes)` a text.
+alive, and may be looked at, by any task, as long as their [`Sample`](@ref) may: until the stream goes on
+to the next one, unless it was kept. `copy(bytes)` is a `Vector{UInt8}`, `String(bytes)` a text.
 
 ```jldoctest
 julia> ShardFeed.open("train-000.tar") do stream
@@ -69,8 +101,18 @@ end
 Base.setindex!(::Bytes, value, i::Int) =
     throw(_usage("bytes of a sample are read only; help: change copy(bytes)"))
 
-function Base.unsafe_convert(::Type{Ptr{UInt8}}, bytes::Bytes)
+function Base.iterate(bytes::Bytes)
+    _look(bytes.payload, bytes.number)
+    return bytes.size == 0 ? nothing : (unsafe_load(bytes.data), 1)
+end
+@inline function Base.iterate(bytes::Bytes, i::Int)
+    i < bytes.size || return nothing
     _live(bytes.payload, bytes.number)
+    return unsafe_load(bytes.data, i + 1), i + 1
+end
+
+function Base.unsafe_convert(::Type{Ptr{UInt8}}, bytes::Bytes)
+    _look(bytes.payload, bytes.number)
     return bytes.data
 end
 

@@ -6,22 +6,7 @@ const _DTYPES = (Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
 
 const _KINDS = (:array, :bytes, :text, :json, :msgpack)
 
-# ---- Memory that arrays hold ---------------------------------------------------------------------
-
-# Julia's garbage collector does not see the memory that an Array over a batch holds. These are the
-# bytes that such arrays hold now; when they are many, whoever fetches batches collects garbage.
-const _held = Threads.Atomic{Int}(0)
-const _ENOUGH = 256 << 20
-const _collect_above = Threads.Atomic{Int}(_ENOUGH)
-
-function collect_garbage()
-    _held[] <= _collect_above[] && return
-    GC.gc(false)
-    _held[] > _collect_above[] && GC.gc(true)
-    # What is still there is wanted: look again when it has doubled.
-    _collect_above[] = max(_ENOUGH, 2 * _held[])
-    return
-end
+# ---- Arrays over memory of the library ----------------------------------------------------------
 
 # What is alive as long as an array or anything that shares its memory (reshape, view) is.
 @static if isdefined(Core, :Memory) # Julia 1.11 and later

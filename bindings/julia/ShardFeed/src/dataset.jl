@@ -31,6 +31,7 @@ struct Dataset
     handle::Handle
     urls::Vector{String}
     options::Any
+    log::Log
 end
 
 function Dataset(urls::URLs; log=log_to_julia, options...)
@@ -40,7 +41,7 @@ function Dataset(urls::URLs; log=log_to_julia, options...)
     error = new_error()
     with_options("dataset", options) do native
         set_log(native, target)
-        code = GC.@preserve target with_texts(listed) do pointers, count
+        code = with_texts(listed) do pointers, count
             shf_dataset_open(out, pointers, count, native, error)
         end
         code == OK || pass_on(target)
@@ -48,7 +49,7 @@ function Dataset(urls::URLs; log=log_to_julia, options...)
     end
     handle = Handle(out[], shf_dataset_close, "dataset")
     pass_on(target)
-    return Dataset(handle, listed, options)
+    return Dataset(handle, listed, options, target)
 end
 
 function Dataset(f::Function, urls; options...)
@@ -104,7 +105,7 @@ end
 
 # A copy of a sample that is ours, and is released.
 function _taken(handle::Handle_t)
-    sample = Sample(handle, Payload(handle, 1, shf_sample_unref, nothing), 1)
+    sample = Sample(handle, Payload(handle, 1, shf_sample_unref), 1)
     try
         return copy(sample)
     finally

@@ -62,6 +62,8 @@ function _error(buffer::ErrorBuffer, shards=() -> String[])
         offset = unsafe_load(Ptr{UInt64}(start + 8))
         message = unsafe_string(start + 16)
     end
+    # Only a message that was cut can end in a part of a character.
+    isvalid(message) || (message = map(c -> isvalid(c) ? c : '\ufffd', message))
     has_offset = offset != typemax(UInt64)
     place = has_offset ? "at byte $offset: " : nothing
     member = match(r": member \"([^\"]*)\": ", message)

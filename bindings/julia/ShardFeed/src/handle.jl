@@ -58,7 +58,7 @@ function take_over(handle::Handle)
     return false
 end
 
-function give_back(handle::Handle)
+function put_back(handle::Handle)
     handle.uses[] = 1
     handle.open[] = 1
     return

@@ -17,11 +17,13 @@ end
 
 const _LEVELS = (:error, :warn, :info)
 
+# As in native.jl: what is compiled must not throw.
+_log_receiver() = @cfunction(_put_aside, Cvoid, (Ptr{Cvoid}, Int32, Ptr{UInt8}))
+
 # `log` must live as long as what is opened with these options.
 function set_log(native::Handle_t, log::Log)
     log.receive === nothing && return
-    receiver = @cfunction(_put_aside, Cvoid, (Ptr{Cvoid}, Int32, Ptr{UInt8}))
-    shf_options_set_log(native, Int32(2), receiver, pointer_from_objref(log))
+    shf_options_set_log(native, Int32(2), _log_receiver(), pointer_from_objref(log))
     return
 end
 

@@ -51,7 +51,7 @@ function mix(streams; weights=nothing, timeout=0, options...)
             _check(code, error)
         end
     finally
-        out[] == C_NULL && foreach(give_back, handles[1:taken])
+        out[] == C_NULL && foreach(put_back, handles[1:taken])
     end
     foreach(forget_stream, pointers)
     for handle in handles

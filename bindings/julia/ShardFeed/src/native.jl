@@ -18,18 +18,20 @@ macro native(words...)
     names = [argument.args[1] for argument in arguments]
     types = [argument.args[2] for argument in arguments]
     address = Symbol(:address_of_, name)
-    body = if blocking && VERSION >= v"1.12"
-        typed = [Expr(:(::), n, t) for (n, t) in zip(names, types)]
-        target = Expr(:(::), Expr(:call, Expr(:$, :($address[])), typed...), result)
-        Expr(:macrocall, Symbol("@ccall"), __source__, Expr(:(=), :gc_safe, true), target)
-    else
-        Expr(:call, :ccall, :($address[]), result, Expr(:tuple, types...), names...)
-    end
+    body = blocking && VERSION >= v"1.12" ? _gc_safe_call(:($address[]), names, types, result) :
+           Expr(:call, :ccall, :($address[]), result, Expr(:tuple, types...), names...)
     quote
         const $address = Ref{Ptr{Cvoid}}(C_NULL)
         push!(_FUNCTIONS, $(QuoteNode(name)) => $address)
         $name($(names...)) = $body
     end |> esc
+end
+
+# @ccall gc_safe=true $address(name::type, ...)::result
+function _gc_safe_call(address, names, types, result)
+    typed = [Expr(:(::), name, type) for (name, type) in zip(names, types)]
+    call = Expr(:(::), Expr(:call, Expr(:$, address), typed...), result)
+    return Expr(:macrocall, Symbol("@ccall"), nothing, Expr(:(=), :gc_safe, true), call)
 end
 
 # ---- Structures, as the header freezes them ------------------------------------------------------

@@ -13,8 +13,19 @@ julia> first(o for o in ShardFeed.options() if o.name == "epochs").help
 "epochs until the end; 0: for ever"
 ```
 """
-function options()
+options() = copy(_option_table())
+
+const _table = NamedTuple{_PROPERTIES,NTuple{6,String}}[] # read once, under _loading
+
+function _option_table()
     load()
+    return lock(_loading) do
+        isempty(_table) && append!(_table, _read_table())
+        _table
+    end
+end
+
+function _read_table()
     described = NamedTuple{_PROPERTIES,NTuple{6,String}}[]
     while true
         index = length(described)
@@ -61,7 +72,7 @@ function set_option(native::Handle_t, opener::String, name::String, value::Strin
     code = GC.@preserve name value shf_options_set(native, pointer(name), pointer(value), error)
     _check(code, error)
     # The library passes over options that an opener does not take: here they are mistakes.
-    option = first(o for o in options() if o.name == name)
+    option = first(o for o in _option_table() if o.name == name)
     opener in split(option.openers) ||
         throw(_usage("\"$name\" is an option of $(option.openers) only"))
     return
@@ -69,6 +80,7 @@ end
 
 # Seconds of a duration such as 1.5, "30s" or "200ms", which the library has accepted; 0: no limit.
 function _seconds(timeout)
+    timeout === 0 && return 0.0
     text = _option_text(timeout)
     with_options(identity, "stream", [:timeout => text])
     number, unit = match(r"^([0-9.]+) *([a-z]*)$", text).captures

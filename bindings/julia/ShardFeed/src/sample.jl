@@ -62,7 +62,7 @@ const _POSITIONS = (epoch=0, lane=1, shard_number=2, offset=3, part=4)
 
 @inline function _alive(sample::Sample)
     payload = getfield(sample, :payload)
-    _live(payload, getfield(sample, :number))
+    _look(payload, getfield(sample, :number))
     return getfield(sample, :handle)
 end
 
@@ -182,8 +182,9 @@ julia> String(kept[1]["txt"])
 ```
 """
 function keep(sample::Sample)
+    size = mapreduce(length, +, values(sample); init=0)
     handle = shf_sample_ref(_alive(sample))
-    return Sample(handle, Payload(handle, 1, shf_sample_unref), 1)
+    return Sample(handle, Payload(handle, 1, shf_sample_unref; size=size), 1)
 end
 
 """

@@ -71,7 +71,7 @@ _wait_option(limit) =
     string(max(round(Int, (limit == 0 ? _WAIT : min(limit, _WAIT)) * 1e9), 1), "ns")
 
 Stream(handle::Handle, urls, options, timeout, logs) = Stream(
-    handle, Threads.Atomic{Int}(0), Payload(C_NULL, _NO_BLOCK, identity), 0, 0, urls, options,
+    handle, Threads.Atomic{Int}(0), Payload(C_NULL, _NO_BLOCK, nothing), 0, 0, urls, options,
     timeout, new_error(), logs,
 )
 
@@ -150,6 +150,7 @@ end
 # Puts the next block in the place of the one that is used up.
 function _fetch_block(stream::Stream)
     _drop_block(stream)
+    collect_garbage()
     return _wait_for(stream, "sample") do pointer
         out = Out(C_NULL)
         # Ctrl-C must not come between taking a block and having it.

@@ -16,6 +16,9 @@ function _add_url(context::Ptr{Cvoid}, url::Ptr{UInt8}, size::Csize_t)
     return Int32(0)
 end
 
+# As in native.jl: what is compiled must not throw.
+_url_receiver() = @cfunction(_add_url, Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t))
+
 """
     ShardFeed.expand_urls(urls; options...) -> Vector{String}
 
@@ -33,11 +36,10 @@ julia> ShardFeed.expand_urls("s-{08..10}.tar::last.tar")
 function expand_urls(urls::URLs; options...)
     found = String[]
     error = new_error()
-    add = @cfunction(_add_url, Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t))
     with_options("stream", options) do native
         code = with_texts(url_list(urls)) do pointers, count
             GC.@preserve found shf_expand_urls(
-                pointers, count, native, add, pointer_from_objref(found), error,
+                pointers, count, native, _url_receiver(), pointer_from_objref(found), error,
             )
         end
         _check(code, error)

@@ -64,15 +64,22 @@ mutable struct Run
     stats::Dict{Symbol,Int}
 end
 
-put(run::Run, numbers::Integer...) = foreach(numbers) do number
-    bytes = collect(reinterpret(UInt8, [number % UInt64]))
-    update_hash(run.hash, bytes, 8)
+put(run::Run, number::Integer) = put_memory(run, [number % UInt64])
+put(run::Run, numbers::Integer...) = foreach(number -> put(run, number), numbers)
+function put_list(run::Run, numbers::Vector{Int64})
+    put(run, length(numbers))
+    put_memory(run, numbers)
 end
-function put_bytes(run::Run, bytes)
+put_memory(run::Run, array::Array) =
+    GC.@preserve array update_hash(run.hash, Ptr{UInt8}(pointer(array)), sizeof(array))
+function put_bytes(run::Run, bytes::AbstractVector{UInt8})
     put(run, length(bytes))
     GC.@preserve bytes update_hash(run.hash, pointer(bytes), length(bytes))
 end
-put_text(run::Run, text::String) = put_bytes(run, Vector{UInt8}(codeunits(text)))
+function put_text(run::Run, text::String)
+    put(run, sizeof(text))
+    GC.@preserve text update_hash(run.hash, pointer(text), sizeof(text))
+end
 put_url(run::Run, url::String) = put_text(run, replace(url, run.folder * "/" => ""))
 
 function put_sample(run::Run, sample)
@@ -108,13 +115,12 @@ function put_column(run::Run, column, native, batch, name)
     put(run, native.kind, native.dtype, native.row_ndim)
     shape = column isa Array ? reverse(size(column)) : (length(flat),)
     put(run, length(shape), shape...)
-    put_bytes(run, collect(reinterpret(UInt8, vec(flat))))
-    offsets = column isa Array ? Int64[] : column.offsets
-    put(run, length(offsets), offsets...)
+    put(run, sizeof(flat))
+    put_memory(run, flat)
+    put_list(run, column isa Array ? Int64[] : column.offsets)
     sizes = column isa ShardFeed.RaggedColumn ? row_sizes(column, native) :
             column isa Array ? ShardFeed.rowsizes(batch, name) : []
-    shapes = reduce(vcat, [collect(Int64, reverse(size)) for size in sizes]; init=Int64[])
-    put(run, length(shapes), shapes...)
+    put_list(run, Int64[n for size in sizes for n in reverse(size)])
 end
 row_sizes(column, native) = native.shapes == C_NULL ? [] : [size(row) for row in column]
 

@@ -1,4 +1,5 @@
-# Runs the examples of the docstrings (```jldoctest blocks) in a folder with the example files.
+# Runs the examples of the docstrings (```jldoctest blocks) and of docs/julia.md (```julia blocks, and after
+# some what they print) in a folder with the example files.
 
 
 # The steps of an example: code after "julia> ", and what it is to print.
@@ -62,6 +63,22 @@ end
             end
         end
         @test examples >= 20
+    end
+end
+
+const PAGE = joinpath(@__DIR__, "../../../../docs/julia.md")
+
+isfile(PAGE) && @testset "examples of docs/julia.md" begin
+    with_files() do
+        place = Module(:Page)
+        Core.eval(place, :(using ShardFeed))
+        blocks = collect(eachmatch(r"```julia\n(.*?)```(?:\n\n```text\n(.*?)```)?"s, read(PAGE, String)))
+        @test length(blocks) >= 5
+        for block in blocks
+            code, wanted = block.captures
+            got = run_step(place, code * "nothing")
+            @test got == rstrip(something(wanted, ""))
+        end
     end
 end
 

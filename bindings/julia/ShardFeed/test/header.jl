@@ -104,3 +104,9 @@ end
     @test [number("SHF_DTYPE_$dtype") + 1 for dtype in dtypes] == 1:length(ShardFeed._DTYPES)
     @test occursin("SHF_VERSION_MAJOR = $(ShardFeed.library_version().major),", text)
 end
+
+@testset "calls that let garbage be collected are written as Julia 1.12 has it" begin
+    made = ShardFeed._gc_safe_call(:(address[]), [:a, :b], [:(Ptr{UInt8}), :Csize_t], :Int32)
+    written = Meta.parse("@ccall gc_safe=true \$(address[])(a::Ptr{UInt8}, b::Csize_t)::Int32")
+    @test made.args[[1, 3, 4]] == written.args[[1, 3, 4]] && made.head === written.head
+end

@@ -55,6 +55,44 @@ end
     end
 end
 
+@testset "tasks that share a stream, or a sample" begin
+    with_files() do
+        # Each sample comes once, whoever gets it; the others are told.
+        ShardFeed.open("train-{000..001}.tar"; epochs=50) do stream
+            taken = [Threads.@spawn(begin
+                seen, refused = 0, 0
+                while true
+                    try
+                        step = iterate(stream)
+                        step === nothing && break
+                        seen += 1
+                        copy(step[1])
+                    catch error
+                        error isa ShardFeedError && error.class === :USAGE || rethrow()
+                        refused += 1
+                    end
+                end
+                seen
+            end) for _ in 1:3]
+            @test sum(fetch, taken) == 300
+        end
+        # A sample that another task reads is not given back under it.
+        ShardFeed.open("train-{000..001}.tar"; epochs=20) do stream
+            readers = []
+            for sample in stream
+                push!(readers, Threads.@spawn try String(sample["txt"]) catch error; error end)
+            end
+            words = ["one", "two", "three", "four", "five", "six"]
+            @test all(result in words || result isa ShardFeedError for result in fetch.(readers))
+            @test length(readers) == 120
+        end
+        # While its own task waits, another one may.
+        ShardFeed.open("train-000.tar") do stream
+            @test [fetch(Threads.@spawn String(sample["txt"])) for sample in stream] == ["one", "two", "three"]
+        end
+    end
+end
+
 @testset "samples that were collected" begin
     with_files() do
         samples = ShardFeed.open(collect, "train-000.tar")

@@ -44,6 +44,7 @@ end
         @test shf_error(() -> order(timeout="soon")).class === :USAGE
         @test shf_error(() -> Archive("images.zip"; shuffle=3)).class === :USAGE
         @test shf_error(() -> ShardFeed.open("a\0b")).class === :USAGE
+        @test shf_error(() -> ShardFeed.expand_urls("{0..9}.tar"; max_shards=9)).class === :LIMIT
 
         @test ShardFeed._option_text.([true, 5, 1.0, 0.25, 1e-9, 0.9999999999, :x]) ==
               ["true", "5", "1", "0.250000000", "0.000000001", "1", "x"]
