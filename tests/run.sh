@@ -218,7 +218,7 @@ fi
 
 # The tests run in the interpreter: see docs/julia.md.
 run_julia() {
-    SHARDFEED_LIB=$plain/libshardfeed.so.0 JULIA_LOAD_PATH=bindings/julia:@stdlib \
+    SHARDFEED_LIB=$plain/libshardfeed.so.0 JULIA_LOAD_PATH=$PWD/bindings/julia:@stdlib \
         JULIA_DEPOT_PATH=$build/julia JULIA_NUM_THREADS=2 julia --startup-file=no "$@"
 }
 interpreted() { run_julia --compile=min --compiled-modules=no "$@"; }

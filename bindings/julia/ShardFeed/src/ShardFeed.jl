@@ -19,6 +19,7 @@ has the samples of many shards by number, [`Archive`](@ref) the members of one f
 module ShardFeed
 
 import Libdl
+import Serialization
 
 export Archive, Batch, Dataset, Sample, SampleCopy, ShardFeedError
 export batches, get_batch, get_many, indexof, keep
@@ -41,5 +42,6 @@ include("archive.jl")
 include("dataset.jl")
 include("index.jl")
 include("plan.jl")
+include("copying.jl")
 
 end

@@ -27,7 +27,7 @@ julia> close(archive)
 struct Archive
     handle::Handle
     url::String
-    payload::Payload # of views; it keeps the archive, and its memory, alive
+    options::Any
 end
 
 Archive(url::AbstractString; options...) = _open_archive(String(url), options) do out, native, error
@@ -55,8 +55,7 @@ function _open_archive(call, url, options, data=nothing)
     with_options("archive", options) do native
         _check(call(out, native, error), error, () -> [url])
     end
-    handle = Handle(out[], shf_archive_close, "archive")
-    return Archive(handle, url, Payload(C_NULL, 1, nothing; owner=(handle, data)))
+    return Archive(Handle(out[], shf_archive_close, "archive"; owner=data), url, options)
 end
 
 Base.isopen(archive::Archive) = isopen(archive.handle)
@@ -64,14 +63,10 @@ Base.isopen(archive::Archive) = isopen(archive.handle)
 """
     close(archive::Archive)
 
-Closes the archive, when the calls of other tasks on it are over. Bytes that were read stay; views
-do not.
+Closes the archive, when the calls of other tasks on it are over and nobody has a view of it. Bytes
+that were read stay.
 """
-function Base.close(archive::Archive)
-    release(archive.payload)
-    let_go(archive.handle)
-    return
-end
+Base.close(archive::Archive) = (let_go(archive.handle); nothing)
 
 Base.length(archive::Archive) = Int(using_handle(shf_archive_count, archive.handle))
 Base.firstindex(::Archive) = 1
@@ -240,14 +235,16 @@ end
     view(archive::Archive, i_or_name) -> ShardFeed.Bytes
 
 The bytes of a member without a copy, where they are in memory already: of a stored member of an
-archive in memory, or of a compressed tar. They may be looked at until the archive is closed.
+archive in memory, or of a compressed tar. The memory of the archive stays as long as a view of it.
 """
 function Base.view(archive::Archive, which::Union{Integer,AbstractString})
     i = _number(archive, which)
     error = new_error()
     bytes = Ref(NativeBytes())
-    using_handle(archive.handle) do pointer
+    handle = archive.handle
+    using_handle(handle) do pointer
         _check(shf_archive_view(pointer, i - 1, bytes, error), error, () -> [archive.url])
     end
-    return Bytes(bytes[], archive.payload, 1)
+    enter(handle) || throw(_usage(handle.refusal))
+    return Bytes(bytes[], Payload(handle.pointer, 1, _ -> leave(handle); owner=handle), 1)
 end

@@ -9,7 +9,7 @@
 mutable struct Payload
     pointer::Handle_t
     live::Int
-    unref::Any # nothing: the memory is the owner's
+    unref::Any # nothing: there is no memory
     owner::Any # what has to stay as long as views do
     task::Task # which received it
     shared::Bool

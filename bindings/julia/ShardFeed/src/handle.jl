@@ -8,9 +8,10 @@ mutable struct Handle
     open::Threads.Atomic{Int}
     free::Any
     refusal::String # what using it gives when it is not open
-    function Handle(pointer, free, kind, at_finalization=free)
+    owner::Any      # what has to stay until it is freed
+    function Handle(pointer, free, kind; at_finalization=free, owner=nothing)
         refusal = "the $kind is closed; help: use it before close()"
-        handle = new(pointer, Threads.Atomic{Int}(1), Threads.Atomic{Int}(1), free, refusal)
+        handle = new(pointer, Threads.Atomic{Int}(1), Threads.Atomic{Int}(1), free, refusal, owner)
         # The net only: close() is how handles are released.
         return finalizer(handle) do h
             h.free = at_finalization
@@ -83,7 +84,7 @@ function stream_handle(pointer::Handle_t)
         stream.abandoned[] = 1
         return
     end
-    return Handle(pointer, close_stream, "stream", abandon)
+    return Handle(pointer, close_stream, "stream"; at_finalization=abandon)
 end
 
 forget_stream(pointer::Handle_t) =

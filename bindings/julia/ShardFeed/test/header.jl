@@ -109,4 +109,13 @@ end
     made = ShardFeed._gc_safe_call(:(address[]), [:a, :b], [:(Ptr{UInt8}), :Csize_t], :Int32)
     written = Meta.parse("@ccall gc_safe=true \$(address[])(a::Ptr{UInt8}, b::Csize_t)::Int32")
     @test made.args[[1, 3, 4]] == written.args[[1, 3, 4]] && made.head === written.head
+    # The same without gc_safe, which older versions do not know, calls the function.
+    call = ShardFeed._gc_safe_call(:(address_of_shf_error_name[]), [:code], [:Int32], :(Ptr{UInt8})).args[4]
+    name = Core.eval(ShardFeed, :(code -> $(Expr(:macrocall, Symbol("@ccall"), nothing, call))))
+    @test unsafe_string(Base.invokelatest(name, Int32(-2))) == "TRUNCATED"
+end
+
+@testset "methods" begin
+    @test isempty(detect_ambiguities(ShardFeed))
+    @test isempty(detect_unbound_args(ShardFeed))
 end

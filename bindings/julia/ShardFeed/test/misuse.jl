@@ -1,5 +1,13 @@
 # Wrong use gives a ShardFeedError, never a crash.
 
+using Serialization
+
+function round_trip(value)
+    io = IOBuffer()
+    serialize(io, value)
+    return deserialize(seekstart(io))
+end
+
 @testset "use after close" begin
     with_files() do
         stream = ShardFeed.open("train-000.tar")
@@ -102,6 +110,30 @@ end
     end
 end
 
+@testset "copies of handles" begin
+    with_files() do
+        Dataset("train-000.tar"; fields=["txt"], log=nothing) do dataset
+            sent = round_trip(dataset)
+            @test sent.handle !== dataset.handle && sent[2] isa SampleCopy && collect(keys(sent[2])) == ["txt"]
+            close(sent)
+            again = deepcopy(dataset)
+            close(dataset)
+            @test shf_error(() -> again[1]).class === :USAGE
+        end
+        @test String(round_trip(Archive("images.zip"))["b.txt"]) == "second"
+        @test String(round_trip(Archive(read("images.zip")))["b.txt"]) == "second"
+        ShardFeed.open("train-000.tar") do stream
+            sample = first(stream)
+            @test String(deepcopy(sample)["txt"]) == "one" && round_trip(copy(sample))["txt"] == codeunits("one")
+            for value in (stream, sample, sample["txt"], keep(sample), Batch([sample]))
+                @test shf_error(() -> round_trip(value)).class === :USAGE
+            end
+            @test shf_error(() -> deepcopy(stream)).class === :USAGE
+            @test shf_error(() -> deepcopy(Batch([sample]))).class === :USAGE
+        end
+    end
+end
+
 @testset "a library that is not there, or another one" begin
     julia = joinpath(Sys.BINDIR, Base.julia_exename())
     code = "using ShardFeed; try Archive(\"x\") catch e; showerror(stdout, e) end"
@@ -111,4 +143,8 @@ end
     end
     @test occursin("/nowhere.so of the environment variable SHARDFEED_LIB cannot be loaded", answer("/nowhere.so"))
     @test occursin("has no function shf_version: it is too old", answer("libc.so.6"))
+    @test occursin("libshardfeed is not found", answer(nothing)) || ShardFeed.Libdl.find_library("libshardfeed.so.0") != ""
+    withenv("LD_LIBRARY_PATH" => dirname(ShardFeed._library_path[])) do
+        @test startswith(answer(nothing), "ShardFeedError (IO): x: open")
+    end
 end

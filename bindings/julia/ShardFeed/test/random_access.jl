@@ -51,7 +51,20 @@ end
         GC.gc()
         @test String(kept) == "first"
         close(archive)
-        @test shf_error(() -> bytes[1]).class === :USAGE
+        @test String(bytes) == "second" # it holds the memory
+        @test shf_error(() -> view(archive, 1)).class === :USAGE
+    end
+end
+
+look_at_view(archive) = String(view(archive, "b.txt"))
+
+@testset "a closed archive is freed with its last view" begin
+    with_files() do
+        archive = Archive(read("images.zip"))
+        @test look_at_view(archive) == "second"
+        close(archive)
+        GC.gc()
+        @test archive.handle.uses[] == 0
     end
 end
 
