@@ -10,7 +10,7 @@ const _KINDS = (:array, :bytes, :text, :json, :msgpack)
 
 # What is alive as long as an array or anything that shares its memory (reshape, view) is.
 @static if isdefined(Core, :Memory) # Julia 1.11 and later
-    _root(array::Array) = array.ref.mem
+    _root(array::Array) = ismutable(array.ref.mem) ? array.ref.mem : array
 else
     _root(array::Array) = array
 end

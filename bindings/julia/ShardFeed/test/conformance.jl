@@ -1,6 +1,9 @@
 # The conformance suite of all languages (tests/conformance) through this package.
 #
-#     julia --compile=min conformance.jl FOLDER CASES.JSON [NAME...]
+#     julia --compile=min conformance.jl [FOLDER CASES.JSON [NAME...]]
+#
+# FOLDER has the archives. Without it they are made, by the suite in the environment variable
+# SHARDFEED_CONFORMANCE or in this checkout.
 #
 # Python turns the JSON into lines, one value each, that flat_cases() reads: no JSON reader needed.
 
@@ -277,6 +280,13 @@ function main(folder, path, names...)
     end
     println(passed, " cases passed", failed == 0 ? "" : ", $failed failed")
     exit(failed == 0 && passed > 0 ? 0 : 1)
+end
+
+function main()
+    suite = get(ENV, "SHARDFEED_CONFORMANCE", joinpath(@__DIR__, "../../../../tests/conformance"))
+    folder = mktempdir()
+    run(`python3 $suite/make_archives.py $folder`)
+    main(folder, "$suite/cases.json")
 end
 
 main(ARGS...)
