@@ -50,7 +50,7 @@ function Archive(f::Function, url; options...)
 end
 
 function _open_archive(call, url, options, data=nothing)
-    out = Out(C_NULL)
+    out = PointerOut(C_NULL)
     error = new_error()
     with_options("archive", options) do native
         _check(call(out, native, error), error, () -> [url])
@@ -118,7 +118,7 @@ indexof(archive::Archive, name::AbstractString) =
 function _index_by(find, handle::Handle, text, shards)
     name = String(text)
     error = new_error()
-    number = CodeOut(0)
+    number = NumberOut(0)
     code = using_handle(handle) do pointer_to
         GC.@preserve name find(pointer_to, pointer(name), sizeof(name), number, error)
     end

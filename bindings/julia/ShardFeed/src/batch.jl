@@ -29,7 +29,7 @@ mutable struct Batch <: AbstractDict{String,AbstractArray}
     kept::Bool
 end
 
-function Batch(pointer::Handle_t)
+function Batch(pointer::Pointer)
     handle = Handle(pointer, shf_batch_unref, "batch")
     bytes = Ref(NativeBytes())
     names = String[]
@@ -57,10 +57,10 @@ julia> ShardFeed.open("train-000.tar") do stream
 """
 function Batch(samples::AbstractVector{Sample}; options...)
     isempty(samples) && throw(_usage("a batch has at least one sample"))
-    out = Out(C_NULL)
+    out = PointerOut(C_NULL)
     error = new_error()
     GC.@preserve samples begin
-        pointers = Handle_t[_alive(sample) for sample in samples]
+        pointers = Pointer[_alive(sample) for sample in samples]
         with_options("stream", options) do native
             _check(shf_batch_make(out, pointers, length(pointers), native, error), error)
         end
@@ -175,7 +175,7 @@ function Base.iterate(all::Batches, previous::Union{Batch,Nothing}=nothing)
     more = try
         collect_garbage()
         _wait_for(stream, "batch") do pointer
-            out = Out(C_NULL)
+            out = PointerOut(C_NULL)
             disable_sigint() do
                 code = shf_stream_next_batch(pointer, out, stream.error)
                 code == OK && (received[] = Batch(out[]))

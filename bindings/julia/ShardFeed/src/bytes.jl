@@ -7,7 +7,7 @@
 # `shared` and then looks whether its sample is still live; release() ends the life of all samples and
 # then looks at `shared`. With a fence between the two steps of each, one of them sees the other.
 mutable struct Payload
-    pointer::Handle_t
+    pointer::Pointer
     live::Int
     unref::Any # nothing: there is no memory
     owner::Any # what has to stay as long as views do
@@ -18,7 +18,7 @@ end
 
 const RELEASED = -1
 
-function Payload(pointer::Handle_t, live::Int, unref; size=0, owner=nothing)
+function Payload(pointer::Pointer, live::Int, unref; size=0, owner=nothing)
     payload = Payload(pointer, live, unref, owner, current_task(), false, size)
     if pointer != C_NULL
         Threads.atomic_add!(_held, size)

@@ -16,7 +16,7 @@ else
 end
 
 # An Array over `count` elements of a batch, which lives until the Array is collected.
-function _wrap(::Type{T}, data::Ptr, dimensions::NTuple{N,Int}, batch::Handle_t) where {T,N}
+function _wrap(::Type{T}, data::Ptr, dimensions::NTuple{N,Int}, batch::Pointer) where {T,N}
     (data == C_NULL || prod(dimensions) == 0) && return Array{T,N}(undef, dimensions)
     array = unsafe_wrap(Array, Ptr{T}(data), dimensions; own=false)
     held = sizeof(array)
@@ -81,7 +81,7 @@ end
 
 # ---- Columns -------------------------------------------------------------------------------------
 
-function _column(native::NativeArray, rows::Int, batch::Handle_t)
+function _column(native::NativeArray, rows::Int, batch::Pointer)
     kind = _KINDS[native.kind+1]
     if native.offsets != C_NULL
         offsets = _numbers(native.offsets, rows + 1)

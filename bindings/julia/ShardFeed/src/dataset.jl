@@ -37,7 +37,7 @@ end
 function Dataset(urls::URLs; log=log_to_julia, options...)
     listed = url_list(urls)
     target = Log(log)
-    out = Out(C_NULL)
+    out = PointerOut(C_NULL)
     error = new_error()
     with_options("dataset", options) do native
         set_log(native, target)
@@ -95,7 +95,7 @@ Base.haskey(dataset::Dataset, i::Integer) = 1 <= i <= length(dataset)
 function Base.getindex(dataset::Dataset, which::Union{Integer,AbstractString})
     i = _number(dataset, which)
     error = new_error()
-    out = Out(C_NULL)
+    out = PointerOut(C_NULL)
     code = using_handle(dataset.handle) do pointer
         shf_dataset_get(pointer, i - 1, out, error)
     end
@@ -104,7 +104,7 @@ function Base.getindex(dataset::Dataset, which::Union{Integer,AbstractString})
 end
 
 # A copy of a sample that is ours, and is released.
-function _taken(handle::Handle_t)
+function _taken(handle::Pointer)
     sample = Sample(handle, Payload(handle, 1, shf_sample_unref), 1)
     try
         return copy(sample)
@@ -148,7 +148,7 @@ julia> Dataset("train-{000..001}.tar"; decode="cls:int") do dataset
 """
 function get_batch(dataset::Dataset, which::AbstractVector)
     numbers = _sample_numbers(dataset, which)
-    out = Out(C_NULL)
+    out = PointerOut(C_NULL)
     error = new_error()
     collect_garbage()
     code = using_handle(dataset.handle) do pointer
@@ -171,7 +171,7 @@ julia> Dataset(dataset -> ShardFeed.shard(dataset, 5), "train-{000..001}.tar")
 """
 function shard(dataset::Dataset, which)
     i = _number(dataset, which)
-    number, start = CodeOut(0), CodeOut(0)
+    number, start = NumberOut(0), NumberOut(0)
     using_handle(dataset.handle) do pointer
         shf_dataset_shard(pointer, i - 1, number, start)
     end

@@ -3,7 +3,7 @@
 # `uses` is 1 for being open and 1 for each call in progress; whoever makes it 0 frees the handle. So
 # close() during a call of another task lets that call end first. No locks: a finalizer may do it.
 mutable struct Handle
-    pointer::Handle_t
+    pointer::Pointer
     uses::Threads.Atomic{Int}
     open::Threads.Atomic{Int}
     free::Any
@@ -70,13 +70,13 @@ end
 # Closing a stream waits for its threads, which a finalizer must not do. It cancels the stream and
 # leaves the rest to whoever opens or closes the next one.
 struct OpenStream
-    pointer::Handle_t
+    pointer::Pointer
     abandoned::Threads.Atomic{Int}
 end
 const _streams = OpenStream[]
 const _streams_lock = ReentrantLock() # never taken by a finalizer
 
-function stream_handle(pointer::Handle_t)
+function stream_handle(pointer::Pointer)
     stream = OpenStream(pointer, Threads.Atomic{Int}(0))
     lock(() -> push!(_streams, stream), _streams_lock)
     abandon = function (pointer)
@@ -87,10 +87,10 @@ function stream_handle(pointer::Handle_t)
     return Handle(pointer, close_stream, "stream"; at_finalization=abandon)
 end
 
-forget_stream(pointer::Handle_t) =
+forget_stream(pointer::Pointer) =
     lock(() -> filter!(stream -> stream.pointer != pointer, _streams), _streams_lock)
 
-function close_stream(pointer::Handle_t)
+function close_stream(pointer::Pointer)
     forget_stream(pointer)
     shf_stream_close(pointer)
     return

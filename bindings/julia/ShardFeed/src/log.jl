@@ -21,7 +21,7 @@ const _LEVELS = (:error, :warn, :info)
 _log_receiver() = @cfunction(_put_aside, Cvoid, (Ptr{Cvoid}, Int32, Ptr{UInt8}))
 
 # `log` must live as long as what is opened with these options.
-function set_log(native::Handle_t, log::Log)
+function set_log(native::Pointer, log::Log)
     log.receive === nothing && return
     shf_options_set_log(native, Int32(2), _log_receiver(), pointer_from_objref(log))
     return

@@ -34,8 +34,8 @@ function mix(streams; weights=nothing, timeout=0, options...)
     ))
     given = [pairs(options)..., :timeout => _wait_option(limit)]
     handles = Handle[part.handle for part in parts]
-    pointers = Handle_t[handle.pointer for handle in handles]
-    out = Out(C_NULL)
+    pointers = Pointer[handle.pointer for handle in handles]
+    out = PointerOut(C_NULL)
     error = new_error()
     taken = 0
     try

@@ -61,13 +61,12 @@ NativeArray() =
 const ErrorBuffer = Vector{UInt8}
 new_error() = ErrorBuffer(undef, 1024)
 
-const Handle_t = Ptr{Cvoid}
-const Out = Ref{Ptr{Cvoid}}
-const CodeOut = Ref{UInt64}
+const Pointer = Ptr{Cvoid}
+const PointerOut = Ref{Ptr{Cvoid}}
+const NumberOut = Ref{UInt64}
 
 const OK = Int32(0)
 const END = Int32(1)
-const E_UNSUPPORTED = Int32(-5)
 const E_TIMEOUT = Int32(-17)
 const E_USAGE = Int32(-19)
 const E_NOT_FOUND = Int32(-21)
@@ -80,79 +79,79 @@ const E_NOT_FOUND = Int32(-21)
 @native shf_strerror(code::Int32)::Ptr{UInt8}
 @native shf_error_name(code::Int32)::Ptr{UInt8}
 
-@native shf_options_new()::Handle_t
-@native shf_options_free(options::Handle_t)::Cvoid
-@native shf_options_set(options::Handle_t, name::Ptr{UInt8}, value::Ptr{UInt8}, error::Ptr{UInt8})::Int32
+@native shf_options_new()::Pointer
+@native shf_options_free(options::Pointer)::Cvoid
+@native shf_options_set(options::Pointer, name::Ptr{UInt8}, value::Ptr{UInt8}, error::Ptr{UInt8})::Int32
 @native shf_option_describe(index::Csize_t, what::Int32)::Ptr{UInt8}
-@native shf_options_set_log(options::Handle_t, level::Int32, log::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
+@native shf_options_set_log(options::Pointer, level::Int32, log::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 
-@native blocking shf_expand_urls(urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Handle_t, each::Ptr{Cvoid}, context::Ptr{Cvoid}, error::Ptr{UInt8})::Int32
+@native blocking shf_expand_urls(urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, each::Ptr{Cvoid}, context::Ptr{Cvoid}, error::Ptr{UInt8})::Int32
 
-@native blocking shf_stream_open(out::Ptr{Handle_t}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Handle_t, error::Ptr{UInt8})::Int32
-@native shf_stream_mix(out::Ptr{Handle_t}, parts::Ptr{Handle_t}, weights::Ptr{Float64}, count::Csize_t, options::Handle_t, error::Ptr{UInt8})::Int32
-@native blocking shf_stream_next_block(stream::Handle_t, most::Csize_t, out::Ptr{Handle_t}, error::Ptr{UInt8})::Int32
-@native blocking shf_stream_next_batch(stream::Handle_t, out::Ptr{Handle_t}, error::Ptr{UInt8})::Int32
-@native shf_stream_stat(stream::Handle_t, stat::Int32, value::Ptr{UInt64})::Int32
+@native blocking shf_stream_open(out::Ptr{Pointer}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
+@native shf_stream_mix(out::Ptr{Pointer}, parts::Ptr{Pointer}, weights::Ptr{Float64}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_stream_next_block(stream::Pointer, most::Csize_t, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
+@native blocking shf_stream_next_batch(stream::Pointer, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
+@native shf_stream_stat(stream::Pointer, stat::Int32, value::Ptr{UInt64})::Int32
 @native shf_stat_name(stat::Int32)::Ptr{UInt8}
-@native shf_stream_cancel(stream::Handle_t)::Cvoid
-@native blocking shf_stream_close(stream::Handle_t)::Cvoid
+@native shf_stream_cancel(stream::Pointer)::Cvoid
+@native blocking shf_stream_close(stream::Pointer)::Cvoid
 
-@native shf_stream_save(stream::Handle_t, unread::Csize_t, out::Ptr{Handle_t}, error::Ptr{UInt8})::Int32
-@native shf_stream_restore(stream::Handle_t, data::Ptr{UInt8}, size::Csize_t, error::Ptr{UInt8})::Int32
-@native shf_state_merge(states::Ptr{NativeBytes}, count::Csize_t, out::Ptr{Handle_t}, error::Ptr{UInt8})::Int32
-@native shf_state_bytes(state::Handle_t, out::Ptr{NativeBytes})::Cvoid
-@native shf_state_free(state::Handle_t)::Cvoid
+@native shf_stream_save(stream::Pointer, unread::Csize_t, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
+@native shf_stream_restore(stream::Pointer, data::Ptr{UInt8}, size::Csize_t, error::Ptr{UInt8})::Int32
+@native shf_state_merge(states::Ptr{NativeBytes}, count::Csize_t, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
+@native shf_state_bytes(state::Pointer, out::Ptr{NativeBytes})::Cvoid
+@native shf_state_free(state::Pointer)::Cvoid
 
-@native blocking shf_plan_make(out::Ptr{Handle_t}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Handle_t, error::Ptr{UInt8})::Int32
-@native shf_plan_text(plan::Handle_t, out::Ptr{NativeBytes})::Cvoid
-@native shf_plan_warning(plan::Handle_t, index::Csize_t, out::Ptr{NativeBytes})::Int32
-@native shf_plan_count(plan::Handle_t)::UInt64
-@native shf_plan_info(plan::Handle_t, consumer::UInt64, what::Int32)::UInt64
-@native shf_plan_free(plan::Handle_t)::Cvoid
+@native blocking shf_plan_make(out::Ptr{Pointer}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
+@native shf_plan_text(plan::Pointer, out::Ptr{NativeBytes})::Cvoid
+@native shf_plan_warning(plan::Pointer, index::Csize_t, out::Ptr{NativeBytes})::Int32
+@native shf_plan_count(plan::Pointer)::UInt64
+@native shf_plan_info(plan::Pointer, consumer::UInt64, what::Int32)::UInt64
+@native shf_plan_free(plan::Pointer)::Cvoid
 
-@native shf_sample_ref(sample::Handle_t)::Handle_t
-@native shf_sample_unref(sample::Handle_t)::Cvoid
-@native shf_sample_key(sample::Handle_t, out::Ptr{NativeBytes})::Cvoid
-@native shf_sample_url(sample::Handle_t, out::Ptr{NativeBytes})::Cvoid
-@native shf_sample_count(sample::Handle_t)::Csize_t
-@native shf_sample_field(sample::Handle_t, index::Csize_t, name::Ptr{NativeBytes}, data::Ptr{NativeBytes})::Int32
-@native shf_sample_find(sample::Handle_t, name::Ptr{UInt8}, size::Csize_t, out::Ptr{NativeBytes})::Int32
-@native shf_sample_position(sample::Handle_t, what::Int32)::UInt64
+@native shf_sample_ref(sample::Pointer)::Pointer
+@native shf_sample_unref(sample::Pointer)::Cvoid
+@native shf_sample_key(sample::Pointer, out::Ptr{NativeBytes})::Cvoid
+@native shf_sample_url(sample::Pointer, out::Ptr{NativeBytes})::Cvoid
+@native shf_sample_count(sample::Pointer)::Csize_t
+@native shf_sample_field(sample::Pointer, index::Csize_t, name::Ptr{NativeBytes}, data::Ptr{NativeBytes})::Int32
+@native shf_sample_find(sample::Pointer, name::Ptr{UInt8}, size::Csize_t, out::Ptr{NativeBytes})::Int32
+@native shf_sample_position(sample::Pointer, what::Int32)::UInt64
 
-@native shf_block_unref(block::Handle_t)::Cvoid
-@native shf_block_count(block::Handle_t)::Csize_t
-@native shf_block_sample(block::Handle_t, index::Csize_t)::Handle_t
+@native shf_block_unref(block::Pointer)::Cvoid
+@native shf_block_count(block::Pointer)::Csize_t
+@native shf_block_sample(block::Pointer, index::Csize_t)::Pointer
 
-@native blocking shf_batch_make(out::Ptr{Handle_t}, samples::Ptr{Handle_t}, count::Csize_t, options::Handle_t, error::Ptr{UInt8})::Int32
-@native shf_batch_ref(batch::Handle_t)::Handle_t
-@native shf_batch_unref(batch::Handle_t)::Cvoid
-@native shf_batch_size(batch::Handle_t)::Csize_t
-@native shf_batch_count(batch::Handle_t)::Csize_t
-@native shf_batch_column(batch::Handle_t, index::Csize_t, name::Ptr{NativeBytes}, array::Ptr{NativeArray})::Int32
+@native blocking shf_batch_make(out::Ptr{Pointer}, samples::Ptr{Pointer}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
+@native shf_batch_ref(batch::Pointer)::Pointer
+@native shf_batch_unref(batch::Pointer)::Cvoid
+@native shf_batch_size(batch::Pointer)::Csize_t
+@native shf_batch_count(batch::Pointer)::Csize_t
+@native shf_batch_column(batch::Pointer, index::Csize_t, name::Ptr{NativeBytes}, array::Ptr{NativeArray})::Int32
 
-@native blocking shf_archive_open(out::Ptr{Handle_t}, url::Ptr{UInt8}, options::Handle_t, error::Ptr{UInt8})::Int32
-@native blocking shf_archive_open_memory(out::Ptr{Handle_t}, data::Ptr{UInt8}, size::Csize_t, options::Handle_t, error::Ptr{UInt8})::Int32
-@native shf_archive_close(archive::Handle_t)::Cvoid
-@native shf_archive_count(archive::Handle_t)::UInt64
-@native shf_archive_find(archive::Handle_t, name::Ptr{UInt8}, size::Csize_t, position::Ptr{UInt64}, error::Ptr{UInt8})::Int32
-@native shf_archive_name(archive::Handle_t, position::UInt64, out::Ptr{NativeBytes})::Int32
-@native shf_archive_info(archive::Handle_t, position::UInt64, what::Int32)::UInt64
-@native blocking shf_archive_read(archive::Handle_t, position::UInt64, buffer::Ptr{UInt8}, capacity::Csize_t, error::Ptr{UInt8})::Int32
-@native blocking shf_archive_read_many(archive::Handle_t, positions::Ptr{UInt64}, count::Csize_t, buffers::Ptr{Ptr{UInt8}}, error::Ptr{UInt8})::Int32
-@native blocking shf_archive_view(archive::Handle_t, position::UInt64, out::Ptr{NativeBytes}, error::Ptr{UInt8})::Int32
+@native blocking shf_archive_open(out::Ptr{Pointer}, url::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_archive_open_memory(out::Ptr{Pointer}, data::Ptr{UInt8}, size::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
+@native shf_archive_close(archive::Pointer)::Cvoid
+@native shf_archive_count(archive::Pointer)::UInt64
+@native shf_archive_find(archive::Pointer, name::Ptr{UInt8}, size::Csize_t, position::Ptr{UInt64}, error::Ptr{UInt8})::Int32
+@native shf_archive_name(archive::Pointer, position::UInt64, out::Ptr{NativeBytes})::Int32
+@native shf_archive_info(archive::Pointer, position::UInt64, what::Int32)::UInt64
+@native blocking shf_archive_read(archive::Pointer, position::UInt64, buffer::Ptr{UInt8}, capacity::Csize_t, error::Ptr{UInt8})::Int32
+@native blocking shf_archive_read_many(archive::Pointer, positions::Ptr{UInt64}, count::Csize_t, buffers::Ptr{Ptr{UInt8}}, error::Ptr{UInt8})::Int32
+@native blocking shf_archive_view(archive::Pointer, position::UInt64, out::Ptr{NativeBytes}, error::Ptr{UInt8})::Int32
 
-@native blocking shf_dataset_open(out::Ptr{Handle_t}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Handle_t, error::Ptr{UInt8})::Int32
-@native shf_dataset_close(dataset::Handle_t)::Cvoid
-@native shf_dataset_count(dataset::Handle_t)::UInt64
-@native blocking shf_dataset_get(dataset::Handle_t, number::UInt64, out::Ptr{Handle_t}, error::Ptr{UInt8})::Int32
-@native blocking shf_dataset_get_many(dataset::Handle_t, numbers::Ptr{UInt64}, count::Csize_t, out::Ptr{Handle_t}, error::Ptr{UInt8})::Int32
-@native blocking shf_dataset_get_batch(dataset::Handle_t, numbers::Ptr{UInt64}, count::Csize_t, out::Ptr{Handle_t}, error::Ptr{UInt8})::Int32
-@native blocking shf_dataset_find(dataset::Handle_t, key::Ptr{UInt8}, size::Csize_t, number::Ptr{UInt64}, error::Ptr{UInt8})::Int32
-@native shf_dataset_shard(dataset::Handle_t, number::UInt64, shard::Ptr{UInt64}, first::Ptr{UInt64})::Int32
+@native blocking shf_dataset_open(out::Ptr{Pointer}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
+@native shf_dataset_close(dataset::Pointer)::Cvoid
+@native shf_dataset_count(dataset::Pointer)::UInt64
+@native blocking shf_dataset_get(dataset::Pointer, number::UInt64, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
+@native blocking shf_dataset_get_many(dataset::Pointer, numbers::Ptr{UInt64}, count::Csize_t, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
+@native blocking shf_dataset_get_batch(dataset::Pointer, numbers::Ptr{UInt64}, count::Csize_t, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
+@native blocking shf_dataset_find(dataset::Pointer, key::Ptr{UInt8}, size::Csize_t, number::Ptr{UInt64}, error::Ptr{UInt8})::Int32
+@native shf_dataset_shard(dataset::Pointer, number::UInt64, shard::Ptr{UInt64}, first::Ptr{UInt64})::Int32
 
-@native blocking shf_index_build(url::Ptr{UInt8}, options::Handle_t, error::Ptr{UInt8})::Int32
-@native blocking shf_index_export(urls::Ptr{Ptr{UInt8}}, count::Csize_t, format::Int32, path::Ptr{UInt8}, options::Handle_t, error::Ptr{UInt8})::Int32
-@native blocking shf_index_import(url::Ptr{UInt8}, format::Int32, path::Ptr{UInt8}, options::Handle_t, error::Ptr{UInt8})::Int32
+@native blocking shf_index_build(url::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_index_export(urls::Ptr{Ptr{UInt8}}, count::Csize_t, format::Int32, path::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_index_import(url::Ptr{UInt8}, format::Int32, path::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
 
 # ---- The library ---------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ function with_options(f, opener::String, given)
     end
 end
 
-function set_option(native::Handle_t, opener::String, name::String, value::String)
+function set_option(native::Pointer, opener::String, name::String, value::String)
     _checked(name, "option")
     _checked(value, "option $name: the value")
     error = new_error()

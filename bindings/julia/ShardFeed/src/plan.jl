@@ -31,7 +31,7 @@ julia> [consumer.shards for consumer in plan.consumers]
 ```
 """
 function plan(urls::URLs; options...)
-    out = Out(C_NULL)
+    out = PointerOut(C_NULL)
     error = new_error()
     listed = url_list(urls)
     with_options("stream", options) do native

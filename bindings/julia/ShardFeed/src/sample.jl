@@ -26,7 +26,7 @@ a/0003: three nothing
 ```
 """
 struct Sample <: AbstractDict{String,Bytes}
-    handle::Handle_t # borrowed from the payload
+    handle::Pointer # borrowed from the payload
     payload::Payload
     number::Int
 end

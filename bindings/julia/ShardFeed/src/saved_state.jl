@@ -26,7 +26,7 @@ function save(stream::Stream)
     _begin(stream)
     try
         return using_handle(stream.handle) do pointer
-            out = Out(C_NULL)
+            out = PointerOut(C_NULL)
             unread = stream.count - stream.given
             _check(shf_stream_save(pointer, unread, out, stream.error), stream.error)
             _state_bytes(out[])
@@ -64,7 +64,7 @@ and those of another number of ranks and workers, can restore.
 function merge_states(states)
     load()
     copies = [Vector{UInt8}(state) for state in states]
-    out = Out(C_NULL)
+    out = PointerOut(C_NULL)
     error = new_error()
     GC.@preserve copies begin
         bytes = [NativeBytes(pointer(copy), length(copy)) for copy in copies]
@@ -74,7 +74,7 @@ function merge_states(states)
 end
 
 # The bytes of a shf_state, which is freed.
-function _state_bytes(state::Handle_t)
+function _state_bytes(state::Pointer)
     bytes = Ref(NativeBytes())
     shf_state_bytes(state, bytes)
     saved = Vector{UInt8}(undef, bytes[].size)

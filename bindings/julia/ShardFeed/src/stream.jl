@@ -54,7 +54,7 @@ function open(urls::URLs; timeout=0, log=log_to_julia, options...)
     listed = url_list(urls)
     target = Log(log)
     given = [pairs(options)..., :timeout => _wait_option(limit)]
-    out = Out(C_NULL)
+    out = PointerOut(C_NULL)
     error = new_error()
     with_options("stream", given) do native
         set_log(native, target)
@@ -152,7 +152,7 @@ function _fetch_block(stream::Stream)
     _drop_block(stream)
     collect_garbage()
     return _wait_for(stream, "sample") do pointer
-        out = Out(C_NULL)
+        out = PointerOut(C_NULL)
         # Ctrl-C must not come between taking a block and having it.
         disable_sigint() do
             code = shf_stream_next_block(pointer, 0, out, stream.error)
@@ -237,7 +237,7 @@ julia> ShardFeed.open("train-000.tar") do stream
 function stats(stream::Stream)
     return using_handle(stream.handle) do pointer
         counters = Dict{Symbol,Int}()
-        value = CodeOut(0)
+        value = NumberOut(0)
         for number in Int32(0):Int32(255)
             name = _text(shf_stat_name(number))
             name === nothing && continue

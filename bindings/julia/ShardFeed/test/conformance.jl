@@ -279,14 +279,18 @@ function main(folder, path, names...)
         end
     end
     println(passed, " cases passed", failed == 0 ? "" : ", $failed failed")
-    exit(failed == 0 && passed > 0 ? 0 : 1)
+    return failed == 0 && passed > 0
 end
 
 function main()
     suite = get(ENV, "SHARDFEED_CONFORMANCE", joinpath(@__DIR__, "../../../../tests/conformance"))
-    folder = mktempdir()
-    run(`python3 $suite/make_archives.py $folder`)
-    main(folder, "$suite/cases.json")
+    folder = mktempdir(; cleanup=false) # Julia 1.5 would clean up inside exit(), and throw there
+    try
+        run(`python3 $suite/make_archives.py $folder`)
+        return main(folder, "$suite/cases.json")
+    finally
+        rm(folder; recursive=true)
+    end
 end
 
-main(ARGS...)
+main(ARGS...) || exit(1)

@@ -90,7 +90,6 @@ end
     @test number("SHF_END") == ShardFeed.END
     @test number("SHF_E_TIMEOUT") == ShardFeed.E_TIMEOUT
     @test number("SHF_E_USAGE") == ShardFeed.E_USAGE
-    @test number("SHF_E_UNSUPPORTED") == ShardFeed.E_UNSUPPORTED
     @test number("SHF_E_NOT_FOUND") == ShardFeed.E_NOT_FOUND
     for (property, value) in pairs(ShardFeed._CONSUMER)
         @test number("SHF_PLAN_" * uppercase(string(property))) == value
