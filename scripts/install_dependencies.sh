@@ -4,6 +4,7 @@
 #   scripts/install_dependencies.sh build test    also what tests/run.sh needs
 #   scripts/install_dependencies.sh test-old      Debian's PyTorch, which is older than those of PyPI that
 #                                                 are tested (about 700 MB)
+#   scripts/install_dependencies.sh julia         Debian 11's Julia, the last one that Debian has
 set -euo pipefail
 
 declare -A packages=(
@@ -16,7 +17,24 @@ declare -A packages=(
             dpkg-dev debhelper dh-python lintian python3-cffi"
     [test-old]="python3-torch python3-numpy python3-pil python3-pytest python3-cffi python3-msgpack python3-xxhash
                 python3-venv"
+    [julia]="julia libxxhash0 python3"
 )
+
+root=()
+[ "$(id -u)" -eq 0 ] || root=(sudo)
+
+# Adds Debian 11 to where apt looks, from the same mirror and under Debian's own key. The low priority lets nothing
+# come from there but what no other source has.
+add_debian_11() {
+    apt-cache policy julia | grep 'Candidate: [0-9]' >/dev/null && return
+    local mirror
+    mirror=$(apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' |
+        awk '$2 == "Debian" {print $1; exit}')
+    printf 'Package: *\nPin: release n=bullseye\nPin-Priority: 100\n' |
+        "${root[@]}" tee /etc/apt/preferences.d/shardfeed-bullseye >/dev/null
+    printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s bullseye main\n' "$mirror" |
+        "${root[@]}" tee /etc/apt/sources.list.d/shardfeed-bullseye.list >/dev/null
+}
 
 missing=()
 for group in "$@"; do
@@ -32,9 +50,8 @@ for group in "$@"; do
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
-root=()
-[ "$(id -u)" -eq 0 ] || root=(sudo)
 echo "installing: ${missing[*]}"
+case " ${missing[*]} " in *" julia "*) add_debian_11 ;; esac
 "${root[@]}" apt-get update -qq
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
     "${missing[@]}" >/dev/null

@@ -216,6 +216,21 @@ if ! $fast; then
     python=$old/bin/python pytests "Python tests with Debian's PyTorch" -k "torch or not slow"
 fi
 
+# ---- Julia --------------------------------------------------------------------------------------
+
+# The tests run in the interpreter: see docs/julia.md.
+run_julia() {
+    SHARDFEED_LIB=$plain/libshardfeed.so.0 JULIA_LOAD_PATH=$PWD/bindings/julia:@stdlib \
+        JULIA_DEPOT_PATH=$build/julia JULIA_NUM_THREADS=2 julia --startup-file=no "$@"
+}
+interpreted() { run_julia --compile=min --compiled-modules=no "$@"; }
+if ! $fast; then
+    check "install Julia" scripts/install_dependencies.sh julia
+    check "Julia tests" interpreted bindings/julia/ShardFeed/test/runtests.jl
+    check "Julia, compiled" run_julia bindings/julia/ShardFeed/test/jit.jl
+    check "conformance in Julia" interpreted bindings/julia/ShardFeed/test/conformance.jl
+fi
+
 # ---- The sources --------------------------------------------------------------------------------
 
 tracked() { git ls-files -- "$@"; }

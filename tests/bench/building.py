@@ -78,6 +78,20 @@ def build_rust(crate: str) -> Path | None:
     return BUILT / "rust/release" / crate
 
 
+def julia_command(build: Path) -> list[str] | None:
+    """What runs the walk in Julia, with shardfeed's package and the library of `build`."""
+    julia = shutil.which("julia")
+    if julia is None:
+        note("no julia; its rows are left out")
+        return None
+    place = [
+        f"SHARDFEED_LIB={build / 'libshardfeed.so.0'}",
+        f"JULIA_LOAD_PATH={ROOT / 'bindings/julia'}:@stdlib",
+        f"JULIA_DEPOT_PATH={BUILT / 'julia'}",
+    ]
+    return ["env", *place, julia, "--startup-file=no", str(PROGRAMS / "shardfeed_walk.jl")]
+
+
 def own_python(reinstall: bool) -> Path:
     """The interpreter of tests/bench/.venv, which is made on first use."""
     python = HERE / ".venv/bin/python"

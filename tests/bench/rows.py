@@ -29,6 +29,7 @@ class Tools:
     jpeg_limit: Path | None = None
     rust_tar: Path | None = None
     rust_webdataset: Path | None = None
+    julia: list[str] | None = None
     python: Path | None = None
     python_modules: frozenset[str] = frozenset()
     spdl_decodes: bool = False
@@ -74,6 +75,9 @@ def _c_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
             command += [f"{key}={value}" for key, value in options.items()]
             command += ["--", *corpus.shards]
             yield Row(f"{mode}{name}", f"shardfeed C, {mode}{label}", command, "samples")
+    if corpus.name == "tiny":
+        command = [str(tools.shardfeed_walk), "every", "--", *corpus.shards]
+        yield Row("every", "shardfeed C, next, every byte", command, "samples")
 
 
 def _rust_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
@@ -108,6 +112,14 @@ def _python_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
             yield row(f"py{name}", f"shardfeed Python{label}", "shardfeed", "samples", **options)
 
 
+def _julia_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
+    if tools.julia is not None and len(corpus.shards) == 1:
+        for mode, label in (("samples", ""), ("every", ", every byte")):
+            command = [*tools.julia, mode, *corpus.shards]
+            if mode == "samples" or corpus.name == "tiny":
+                yield Row(f"julia-{mode}", f"shardfeed Julia{label}", command, "samples")
+
+
 def _threads(corpus: Corpus) -> Iterator[tuple[str, str, dict[str, int]]]:
     """The settings of shardfeed: as it comes on one shard, one and two threads on four."""
     if len(corpus.shards) == 1:
@@ -121,4 +133,5 @@ READERS: dict[str, Callable[[Tools, Corpus], Iterator[Row]]] = {
     "c": _c_rows,
     "rust": _rust_rows,
     "python": _python_rows,
+    "julia": _julia_rows,
 }

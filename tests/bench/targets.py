@@ -62,6 +62,8 @@ RATIOS = (
     Ratio("large", "py", "py-read", 0.85),
     Ratio("tiny", "block", "libarchive", 3),
     Ratio("tiny", "next", "libarchive", 2),
+    Ratio("tiny", "julia-samples", "next", 0.8),
+    Ratio("tiny", "julia-every", "every", 0.8),
     *(
         Ratio(corpus, mode, "bare", 0.8)
         for corpus in ("small", "npy", "image")

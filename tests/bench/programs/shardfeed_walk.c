@@ -1,6 +1,7 @@
 /* shardfeed_walk MODE [NAME=VALUE...] -- URL...
  *
  * Modes: next     shf_stream_next, one sample a call
+ *        every    the same, and every byte of every field is added up
  *        block    shf_stream_next_block, then each sample of the block as with `next`
  *        columns  shf_stream_next_block, then the block's flat tables, as a binding would
  *        plan     opens the stream and asks for one sample; for lists of shards that do not exist.
@@ -33,6 +34,25 @@ static int32_t walk_samples(shf_stream* stream, struct measure* m, shf_error* er
         take(sample, m);
         shf_sample_unref(sample);
     }
+    return rc;
+}
+
+/* The compiler must not drop the sum that nobody asks for. */
+static volatile uint64_t everything;
+
+static int32_t walk_bytes(shf_stream* stream, struct measure* m, shf_error* error) {
+    shf_sample* sample;
+    int32_t rc;
+    uint64_t sum = 0;
+    while ((rc = shf_stream_next(stream, &sample, error)) == SHF_OK) {
+        if (m->samples == 0) measure_first(m);
+        take(sample, m);
+        shf_bytes data;
+        for (size_t i = 0; shf_sample_field(sample, i, NULL, &data) == SHF_OK; i++)
+            for (size_t at = 0; at < data.size; at++) sum += data.data[at];
+        shf_sample_unref(sample);
+    }
+    everything = sum;
     return rc;
 }
 
@@ -90,15 +110,18 @@ int main(int argc, char** argv) {
     static const struct {
         const char* name;
         int32_t (*walk)(shf_stream*, struct measure*, shf_error*);
-    } modes[] = {
-        {"next", walk_samples}, {"block", walk_blocks}, {"columns", walk_columns}, {"plan", plan}};
+    } modes[] = {{"next", walk_samples},
+                 {"every", walk_bytes},
+                 {"block", walk_blocks},
+                 {"columns", walk_columns},
+                 {"plan", plan}};
     size_t mode = 0;
     const size_t mode_count = sizeof modes / sizeof modes[0];
     while (argc > 1 && mode < mode_count && strcmp(argv[1], modes[mode].name) != 0) mode++;
     const int urls = first_url(argc, argv, 2);
     if (mode == mode_count || urls == 0) {
         fprintf(stderr,
-                "usage: shardfeed_walk next|block|columns|plan [NAME=VALUE...] -- URL...\n");
+                "usage: shardfeed_walk next|every|block|columns|plan [NAME=VALUE...] -- URL...\n");
         return 2;
     }
 

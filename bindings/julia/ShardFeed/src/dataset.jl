@@ -1,0 +1,179 @@
+# Datasets: the samples of many shards by number.
+
+"""
+    Dataset(urls; options...)
+    Dataset(f, urls; options...)
+
+The samples of many shards (plain tar and ZIP files) by number, from 1: `dataset[5]`,
+`dataset["key"]` (`KeyError` when there is none), `dataset[1:10]` and [`get_many`](@ref) with several
+threads, [`get_batch`](@ref). A sample is a [`SampleCopy`](@ref): nothing has to be released. `length`,
+`haskey`, `keys` (the numbers), `iterate`. Any number of tasks may read at once.
+
+With `length` and `getindex` it is a data set for MLUtils (`numobs`, `getobs`, `DataLoader(dataset;
+parallel=true)`). Keywords are those of [`ShardFeed.open`](@ref) that a data set takes.
+
+```jldoctest
+julia> dataset = Dataset("train-{000..001}.tar");
+
+julia> length(dataset), String(dataset["b/0005"]["txt"])
+(6, "five")
+
+julia> [sample.key for sample in dataset[4:6]]
+3-element Array{String,1}:
+ "b/0004"
+ "b/0005"
+ "b/0006"
+
+julia> close(dataset)
+```
+"""
+struct Dataset
+    handle::Handle
+    urls::Vector{String}
+    options::Any
+    log::Log
+end
+
+function Dataset(urls::URLs; log=log_to_julia, options...)
+    listed = url_list(urls)
+    target = Log(log)
+    out = PointerOut(C_NULL)
+    error = new_error()
+    with_options("dataset", options) do native
+        set_log(native, target)
+        code = with_texts(listed) do pointers, count
+            shf_dataset_open(out, pointers, count, native, error)
+        end
+        code == OK || pass_on(target)
+        _check(code, error, () -> _shards(listed, options))
+    end
+    handle = Handle(out[], shf_dataset_close, "dataset")
+    pass_on(target)
+    return Dataset(handle, listed, options, target)
+end
+
+function Dataset(f::Function, urls; options...)
+    dataset = Dataset(urls; options...)
+    try
+        return f(dataset)
+    finally
+        close(dataset)
+    end
+end
+
+Base.isopen(dataset::Dataset) = isopen(dataset.handle)
+
+"""
+    close(dataset::Dataset)
+
+Closes the data set, when the calls of other tasks on it are over. Samples that were read stay.
+"""
+Base.close(dataset::Dataset) = (let_go(dataset.handle); nothing)
+
+Base.length(dataset::Dataset) = Int(using_handle(shf_dataset_count, dataset.handle))
+Base.firstindex(::Dataset) = 1
+Base.lastindex(dataset::Dataset) = length(dataset)
+Base.keys(dataset::Dataset) = Base.OneTo(length(dataset))
+Base.eachindex(dataset::Dataset) = keys(dataset)
+Base.eltype(::Type{Dataset}) = SampleCopy
+Base.iterate(dataset::Dataset, i::Int=1) = i > length(dataset) ? nothing : (dataset[i], i + 1)
+
+function Base.show(io::IO, dataset::Dataset)
+    print(io, "Dataset over ", join(Iterators.take(dataset.urls, 3), ", "))
+    length(dataset.urls) > 3 && print(io, ", ...")
+    print(io, isopen(dataset) ? ": $(length(dataset)) samples" : " (closed)")
+end
+
+_error_shards(dataset::Dataset) = () -> _shards(dataset.urls, dataset.options)
+
+indexof(dataset::Dataset, key::AbstractString) =
+    _index_by(shf_dataset_find, dataset.handle, key, _error_shards(dataset))
+
+Base.haskey(dataset::Dataset, key::AbstractString) = _has(dataset, key)
+Base.haskey(dataset::Dataset, i::Integer) = 1 <= i <= length(dataset)
+
+function Base.getindex(dataset::Dataset, which::Union{Integer,AbstractString})
+    i = _number(dataset, which)
+    error = new_error()
+    out = PointerOut(C_NULL)
+    code = using_handle(dataset.handle) do pointer
+        shf_dataset_get(pointer, i - 1, out, error)
+    end
+    _check(code, error, _error_shards(dataset))
+    return _taken(out[])
+end
+
+# A copy of a sample that is ours, and is released.
+function _taken(handle::Pointer)
+    sample = Sample(handle, Payload(handle, 1, shf_sample_unref), 1)
+    try
+        return copy(sample)
+    finally
+        close(sample)
+    end
+end
+
+Base.getindex(dataset::Dataset, which::AbstractVector) = get_many(dataset, which)
+
+Base.get(dataset::Dataset, which::Union{Integer,AbstractString}, default) =
+    haskey(dataset, which) ? dataset[which] : default
+
+_sample_numbers(dataset, which) = UInt64[_number(dataset, one) - 1 for one in which]
+
+function get_many(dataset::Dataset, which::AbstractVector)
+    numbers = _sample_numbers(dataset, which)
+    samples = fill(C_NULL, length(numbers))
+    error = new_error()
+    code = using_handle(dataset.handle) do pointer
+        shf_dataset_get_many(pointer, numbers, length(numbers), samples, error)
+    end
+    _check(code, error, _error_shards(dataset))
+    return SampleCopy[_taken(sample) for sample in samples]
+end
+
+"""
+    get_batch(dataset, numbers_or_keys) -> Batch
+
+Reads samples and decodes them into a [`Batch`](@ref), as the options `decode`, `ragged` and `missing`
+of the data set say.
+
+```jldoctest
+julia> Dataset("train-{000..001}.tar"; decode="cls:int") do dataset
+           get_batch(dataset, [6, 1])["cls"]
+       end
+2-element Array{Int64,1}:
+ 6
+ 1
+```
+"""
+function get_batch(dataset::Dataset, which::AbstractVector)
+    numbers = _sample_numbers(dataset, which)
+    out = PointerOut(C_NULL)
+    error = new_error()
+    collect_garbage()
+    code = using_handle(dataset.handle) do pointer
+        shf_dataset_get_batch(pointer, numbers, length(numbers), out, error)
+    end
+    _check(code, error, _error_shards(dataset))
+    return Batch(out[])
+end
+
+"""
+    ShardFeed.shard(dataset, i) -> (number, first)
+
+Which shard of the expanded list sample `i` is in, and the number of that shard's first sample, both
+from 1. Sampling shard by shard reads neighbours together.
+
+```jldoctest
+julia> Dataset(dataset -> ShardFeed.shard(dataset, 5), "train-{000..001}.tar")
+(2, 4)
+```
+"""
+function shard(dataset::Dataset, which)
+    i = _number(dataset, which)
+    number, start = NumberOut(0), NumberOut(0)
+    using_handle(dataset.handle) do pointer
+        shf_dataset_shard(pointer, i - 1, number, start)
+    end
+    return Int(number[]) + 1, Int(start[]) + 1
+end

@@ -1,0 +1,67 @@
+# Plans: what each rank and worker of a run would read.
+
+const _CONSUMER = (rank=0, worker=1, lanes=2, shards=3, samples=4, bytes=5)
+
+"""
+    Plan
+
+What [`ShardFeed.plan`](@ref) gives: `text`, `warnings`, `consumers`.
+"""
+struct Plan
+    text::String
+    warnings::Vector{String}
+    consumers::Vector{NamedTuple}
+end
+
+"""
+    ShardFeed.plan(urls; options...) -> Plan
+
+What each rank and worker of a run (options `world_size`, `num_workers`) would read, and what is wrong
+with that. Opens no shard. `print(plan)` is for people; `plan.warnings` are texts, and
+`plan.consumers` have `rank`, `worker`, `lanes`, `shards`, `samples` and `bytes` (`nothing` where not
+known).
+
+```jldoctest
+julia> plan = ShardFeed.plan("train-{000..001}.tar"; world_size=2);
+
+julia> [consumer.shards for consumer in plan.consumers]
+2-element Array{Int64,1}:
+ 1
+ 1
+```
+"""
+function plan(urls::URLs; options...)
+    out = PointerOut(C_NULL)
+    error = new_error()
+    listed = url_list(urls)
+    with_options("stream", options) do native
+        code = with_texts(listed) do pointers, count
+            shf_plan_make(out, pointers, count, native, error)
+        end
+        _check(code, error, () -> _shards(listed, options))
+    end
+    made = out[]
+    try
+        bytes = Ref(NativeBytes())
+        shf_plan_text(made, bytes)
+        text = _text(bytes[])
+        warnings = String[]
+        while shf_plan_warning(made, length(warnings), bytes) == OK
+            push!(warnings, _text(bytes[]))
+        end
+        consumers = NamedTuple[_consumer(made, i) for i in 1:shf_plan_count(made)]
+        return Plan(text, warnings, consumers)
+    finally
+        shf_plan_free(made)
+    end
+end
+
+function _consumer(made, i)
+    values = map(_CONSUMER) do what
+        value = shf_plan_info(made, i - 1, Int32(what))
+        value == typemax(UInt64) ? nothing : Int(value)
+    end
+    return values
+end
+
+Base.show(io::IO, plan::Plan) = print(io, rstrip(plan.text, '\n'))
