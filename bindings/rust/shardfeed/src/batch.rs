@@ -119,23 +119,34 @@ pub enum Dtype {
 }
 
 impl Dtype {
+    /// The types in the order of their codes.
+    const ALL: [Dtype; 14] = [
+        Dtype::Bool,
+        Dtype::Int8,
+        Dtype::Int16,
+        Dtype::Int32,
+        Dtype::Int64,
+        Dtype::Uint8,
+        Dtype::Uint16,
+        Dtype::Uint32,
+        Dtype::Uint64,
+        Dtype::Float16,
+        Dtype::Float32,
+        Dtype::Float64,
+        Dtype::Complex64,
+        Dtype::Complex128,
+    ];
+
     fn from_code(code: i32) -> Dtype {
-        match code {
-            sys::SHF_DTYPE_BOOL => Dtype::Bool,
-            sys::SHF_DTYPE_INT8 => Dtype::Int8,
-            sys::SHF_DTYPE_INT16 => Dtype::Int16,
-            sys::SHF_DTYPE_INT32 => Dtype::Int32,
-            sys::SHF_DTYPE_INT64 => Dtype::Int64,
-            sys::SHF_DTYPE_UINT8 => Dtype::Uint8,
-            sys::SHF_DTYPE_UINT16 => Dtype::Uint16,
-            sys::SHF_DTYPE_UINT32 => Dtype::Uint32,
-            sys::SHF_DTYPE_UINT64 => Dtype::Uint64,
-            sys::SHF_DTYPE_FLOAT16 => Dtype::Float16,
-            sys::SHF_DTYPE_FLOAT32 => Dtype::Float32,
-            sys::SHF_DTYPE_FLOAT64 => Dtype::Float64,
-            sys::SHF_DTYPE_COMPLEX64 => Dtype::Complex64,
-            sys::SHF_DTYPE_COMPLEX128 => Dtype::Complex128,
-            other => Dtype::Other(other),
+        let known = usize::try_from(code).ok().and_then(|place| Self::ALL.get(place));
+        *known.unwrap_or(&Dtype::Other(code))
+    }
+
+    /// The number of the type, as in the C header.
+    pub fn code(self) -> i32 {
+        match self {
+            Dtype::Other(code) => code,
+            known => Self::ALL.iter().position(|&dtype| dtype == known).map_or(-1, |n| n as i32),
         }
     }
 }
@@ -254,6 +265,17 @@ impl<'a> Column<'a> {
         self.native.offsets()
     }
 
+    /// The number of dimensions of a row.
+    pub fn row_ndim(&self) -> usize {
+        self.native.row_ndim()
+    }
+
+    /// The shapes of all rows, one after another; `None` when all have the same, and of numbers and
+    /// bytes. [`row_shape`](Self::row_shape) gives that of one.
+    pub fn row_shapes(&self) -> Option<&'a [i64]> {
+        self.native.shapes()
+    }
+
     /// The numbers of one row, if they are of this type.
     pub fn row<T: Element>(&self, row: usize) -> Option<&'a [T]> {
         let values = self.values()?;
@@ -275,8 +297,8 @@ impl<'a> Column<'a> {
         if row >= self.rows() {
             return None;
         }
-        if let Some((shapes, each)) = self.native.shapes() {
-            let shape = &shapes[row * each..(row + 1) * each];
+        if let Some(shapes) = self.row_shapes() {
+            let shape = &shapes[row * self.row_ndim()..(row + 1) * self.row_ndim()];
             return Some(shape.iter().map(|&length| size(length)).collect());
         }
         match self.offsets() {
@@ -343,4 +365,19 @@ impl fmt::Debug for Column<'_> {
 /// A size of the library, which is never negative.
 fn size(number: i64) -> usize {
     usize::try_from(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_a_type() {
+        for (code, dtype) in (-1..16).map(|code| (code, Dtype::from_code(code))) {
+            assert_eq!(dtype.code(), code);
+            assert_eq!(matches!(dtype, Dtype::Other(_)), !(0..14).contains(&code));
+        }
+        assert_eq!(Dtype::from_code(sys::SHF_DTYPE_UINT8), Dtype::Uint8);
+        assert_eq!(Dtype::from_code(sys::SHF_DTYPE_COMPLEX128), Dtype::Complex128);
+    }
 }

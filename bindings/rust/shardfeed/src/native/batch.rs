@@ -166,11 +166,14 @@ impl<'a> Column<'a> {
         unsafe { Self::numbers(self.array.offsets, self.rows + 1) }
     }
 
+    pub(crate) fn row_ndim(&self) -> usize {
+        usize::try_from(self.array.row_ndim).unwrap_or(0)
+    }
+
     /// The shapes of all rows, one after another; nothing when all have the same.
-    pub(crate) fn shapes(&self) -> Option<(&'a [i64], usize)> {
-        let each = usize::try_from(self.array.row_ndim).ok()?;
+    pub(crate) fn shapes(&self) -> Option<&'a [i64]> {
         // SAFETY: row_ndim numbers for each row, unless it is NULL.
-        Some((unsafe { Self::numbers(self.array.shapes, self.rows * each) }?, each))
+        unsafe { Self::numbers(self.array.shapes, self.rows * self.row_ndim()) }
     }
 
     /// # Safety
@@ -230,7 +233,7 @@ mod tests {
         // SAFETY: over the three above, two rows.
         let column = unsafe { Column::lent(b"x", array, 2) };
         assert_eq!(column.offsets(), Some(&offsets[..]));
-        assert_eq!(column.shapes(), Some((&shapes[..], 2)));
+        assert_eq!((column.shapes(), column.row_ndim()), (Some(&shapes[..]), 2));
     }
 
     #[test]
