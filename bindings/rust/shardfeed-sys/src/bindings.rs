@@ -120,7 +120,7 @@ pub const SHF_OPTION_TYPE: i32 = 1;
 pub const SHF_OPTION_DEFAULT: i32 = 2;
 /// "0..4294967295", or the choices: "raise|skip_sample|skip_shard"
 pub const SHF_OPTION_RANGE: i32 = 3;
-/// who takes it: some of "stream archive dataset"
+/// who takes it: some of "stream mix archive dataset"
 pub const SHF_OPTION_OPENERS: i32 = 4;
 /// one line
 pub const SHF_OPTION_HELP: i32 = 5;
@@ -237,6 +237,35 @@ extern "C" {
         out: *mut *mut shf_stream,
         urls: *const *const core::ffi::c_char,
         url_count: usize,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Opens a stream that takes its samples from `count` other streams (at most 1024), its parts, at
+    /// random by weight: the part that a sample comes from depends on the option "seed" and the number
+    /// of the sample alone, and of the parts that have not ended each comes with its share of their
+    /// weights, exactly in the long run. Each part delivers the samples that it would deliver by itself,
+    /// in that order. `weights` are above 0, in any unit; NULL: all are equal. The option "until" says
+    /// when the mix ends. Parts may be mixes, eight deep, and may have been restored, but nothing may
+    /// have been taken from them, and they have no option "batch". They keep their own options for
+    /// reading (threads, memory, shuffle, on_error, log, rank, ...); those of the mix are for what it
+    /// makes of the samples: seed, until, timeout, memory, batch, decode and what belongs to it.
+    /// `options` may be NULL.
+    ///
+    /// The result is a stream like any other. shf_stream_stat gives the sums over the parts.
+    /// shf_stream_save saves where the parts stand, and shf_stream_restore takes it to a mix that was
+    /// opened in the same way. shf_state_merge merges states of mixes part by part: on another number of
+    /// ranks each part goes on with its own sequence, and every rank mixes what it gets of them.
+    /// Owns: *out is owned, release with shf_stream_close. When the call succeeds it has taken the
+    /// parts over: their handles are gone. When it fails they are as before.
+    /// Threads: must not run at the same time as another call on a part, shf_stream_cancel and
+    /// shf_stream_stat included.
+    /// Errors: USAGE (weights, a part twice, used or with batches; until=forever and standard input),
+    /// FORKED, NOMEM. Since: 0.1
+    pub fn shf_stream_mix(
+        out: *mut *mut shf_stream,
+        parts: *const *mut shf_stream,
+        weights: *const f64,
+        count: usize,
         options: *const shf_options,
         error: *mut shf_error,
     ) -> i32;
@@ -473,6 +502,8 @@ pub const SHF_POSITION_LANE: i32 = 1;
 pub const SHF_POSITION_SHARD: i32 = 2;
 /// of the sample's first header in the (decompressed) shard, bytes
 pub const SHF_POSITION_OFFSET: i32 = 3;
+/// stream of a mix, those of nested mixes counted through; else 0
+pub const SHF_POSITION_PART: i32 = 4;
 extern "C" {
     /// Where the sample came from; `what` is one of SHF_POSITION_*, UINT64_MAX for any other value.
     /// Since: 0.1

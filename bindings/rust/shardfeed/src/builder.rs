@@ -128,6 +128,11 @@ builder! {
 }
 
 builder! {
+    /// Options of a stream that mixes others, made by [`Stream::mix`](crate::Stream::mix).
+    MixBuilder
+}
+
+builder! {
     /// Options of an [`Archive`](crate::Archive), made by
     /// [`Archive::builder`](crate::Archive::builder).
     ArchiveBuilder
@@ -151,7 +156,7 @@ pub struct OptionInfo {
     pub default: &'static str,
     /// `"0..4096"`, or the choices: `"raise|skip_sample|skip_shard"`
     pub range: &'static str,
-    /// Who takes it: some of `"stream archive dataset"`.
+    /// Who takes it: some of `"stream mix archive dataset"`.
     pub openers: &'static str,
     /// One line.
     pub help: &'static str,

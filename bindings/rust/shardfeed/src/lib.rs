@@ -12,7 +12,7 @@
 //! ```
 //!
 //! * [`Stream`]: the samples of many shards one after another, shuffled, split over ranks and
-//!   workers, saved and resumed; or batches of them, decoded by threads of the library.
+//!   workers, mixed, saved and resumed; or batches of them, decoded by threads of the library.
 //! * [`Dataset`]: the samples of many shards by number and by key.
 //! * [`Archive`]: the members of one tar or ZIP file.
 //!
@@ -46,7 +46,9 @@ mod stream;
 
 pub use archive::{Archive, Member, MemberKind};
 pub use batch::{Batch, Column, ColumnKind, Dtype, Element, F16};
-pub use builder::{options, ArchiveBuilder, DatasetBuilder, OptionInfo, Size, StreamBuilder};
+pub use builder::{
+    options, ArchiveBuilder, DatasetBuilder, MixBuilder, OptionInfo, Size, StreamBuilder,
+};
 pub use dataset::{Dataset, IndexFormat};
 pub use error::{Error, ErrorKind, Result};
 pub use log::LogLevel;

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use crate::builder::{ArchiveBuilder, DatasetBuilder, Size, StreamBuilder, Value};
+use crate::builder::{ArchiveBuilder, DatasetBuilder, MixBuilder, Size, StreamBuilder, Value};
 
 /// The option `even`: the same number of samples for every consumer in each epoch: leave out what
 /// some have more, or repeat some, which are marked; needs the index of every shard.
@@ -218,6 +218,30 @@ impl Value for Missing {
             Missing::Error => "error",
             Missing::Skip => "skip",
             Missing::Empty => "empty",
+        }
+        .into()
+    }
+}
+
+/// The option `until`: a mix ends with the first part that ends; with the last one; never: its
+/// parts begin again, as with epochs=0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Until {
+    /// `first`
+    First,
+    /// `all`
+    All,
+    /// `forever`
+    Forever,
+}
+
+impl Value for Until {
+    fn text(self) -> OsString {
+        match self {
+            Until::First => "first",
+            Until::All => "all",
+            Until::Forever => "forever",
         }
         .into()
     }
@@ -536,6 +560,101 @@ impl DatasetBuilder {
     /// Range: `folder`. Default: empty.
     pub fn index_dir(self, value: impl AsRef<OsStr>) -> Self {
         self.with("index_dir", value.as_ref())
+    }
+}
+
+impl MixBuilder {
+    /// Payload memory held ahead of the consumer, and the size of the largest member.
+    ///
+    /// Range: `1MiB..16TiB`. Default: `256MiB`.
+    pub fn memory(self, value: impl Into<Size>) -> Self {
+        self.with("memory", value.into())
+    }
+
+    /// Key of every random choice.
+    ///
+    /// Range: `0..18446744073709551615`. Default: `0`.
+    pub fn seed(self, value: u64) -> Self {
+        self.with("seed", value)
+    }
+
+    /// What a damaged sample or shard does; skips are counted and logged.
+    ///
+    /// Range: `raise|skip_sample|skip_shard`. Default: `raise`.
+    pub fn on_error(self, value: OnError) -> Self {
+        self.with("on_error", value)
+    }
+
+    /// Skipped samples and shards until the stream ends with LIMIT.
+    ///
+    /// Range: `0..18446744073709551615`. Default: `1000`.
+    pub fn max_skips(self, value: u64) -> Self {
+        self.with("max_skips", value)
+    }
+
+    /// Longest wait of one call; 0: no limit.
+    ///
+    /// Range: `0..1000000s`. Default: `0`.
+    pub fn timeout(self, value: Duration) -> Self {
+        self.with("timeout", value)
+    }
+
+    /// Columns of a batch: what becomes of which field; auto: every field, as its suffix says.
+    ///
+    /// Range: `FIELD:KIND/..., ...`. Default: `auto`.
+    pub fn decode(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("decode", value.as_ref())
+    }
+
+    /// Samples in a batch; 0: the stream delivers samples.
+    ///
+    /// Range: `0..4294967295`. Default: `0`.
+    pub fn batch(self, value: u64) -> Self {
+        self.with("batch", value)
+    }
+
+    /// The last batch, when it has fewer samples.
+    ///
+    /// Range: `keep|drop`. Default: `keep`.
+    pub fn last(self, value: Last) -> Self {
+        self.with("last", value)
+    }
+
+    /// Arrays of unequal shape in one column: an error of the sample, one after another with
+    /// offsets, or filled up with zeros.
+    ///
+    /// Range: `error|offsets|pad`. Default: `error`.
+    pub fn ragged(self, value: Ragged) -> Self {
+        self.with("ragged", value)
+    }
+
+    /// A sample without a field of decode: an error, passed over, or a row of zeros or no bytes.
+    ///
+    /// Range: `error|skip|empty`. Default: `error`.
+    pub fn missing(self, value: Missing) -> Self {
+        self.with("missing", value)
+    }
+
+    /// Threads that decode; 0: one for each core.
+    ///
+    /// Range: `0..4096`. Default: `0`.
+    pub fn decode_threads(self, value: u64) -> Self {
+        self.with("decode_threads", value)
+    }
+
+    /// Size of the largest decoded field.
+    ///
+    /// Range: `1..1EiB`. Default: `256MiB`.
+    pub fn max_decoded(self, value: impl Into<Size>) -> Self {
+        self.with("max_decoded", value.into())
+    }
+
+    /// A mix ends with the first part that ends; with the last one; never: its parts begin again,
+    /// as with epochs=0.
+    ///
+    /// Range: `first|all|forever`. Default: `all`.
+    pub fn until(self, value: Until) -> Self {
+        self.with("until", value)
     }
 }
 

@@ -78,6 +78,7 @@ impl<'a> SampleRef<'a> {
             lane: position(sys::SHF_POSITION_LANE),
             shard: position(sys::SHF_POSITION_SHARD),
             offset: position(sys::SHF_POSITION_OFFSET),
+            part: position(sys::SHF_POSITION_PART),
         }
     }
 
@@ -201,6 +202,8 @@ pub struct Position {
     pub shard: u64,
     /// Of its first header in the (decompressed) shard, bytes.
     pub offset: u64,
+    /// The stream of a mix, those of nested mixes counted through; else 0.
+    pub part: u64,
 }
 
 /// Some samples that came with one call: the quickest way through tiny ones.

@@ -6,7 +6,7 @@ use std::iter::FusedIterator;
 use std::ops::ControlFlow;
 
 use crate::batch::Batch;
-use crate::builder::StreamBuilder;
+use crate::builder::{MixBuilder, StreamBuilder};
 use crate::error::Result;
 use crate::name::Name;
 use crate::native;
@@ -129,6 +129,25 @@ impl StreamBuilder {
     }
 }
 
+impl MixBuilder {
+    /// Opens a stream that takes its samples from others, its parts, at random by weight (above 0,
+    /// in any unit). Which part a sample comes from depends on the option `seed` and the number of
+    /// the sample alone. Each part delivers the samples that it would deliver by itself, in that
+    /// order. Parts may be mixes and may have been restored, but nothing may have been taken from
+    /// them. They keep their own options for reading; those of the mix are for what it makes of
+    /// the samples.
+    ///
+    /// # Errors
+    ///
+    /// `Usage` (weights, a part that was used or has batches), `Forked`, `NoMemory`.
+    pub fn open(&self, parts: impl IntoIterator<Item = (Stream, f64)>) -> Result<Stream> {
+        let options = native::Options::new(&self.settings, "mix")?;
+        let (parts, weights): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let parts = parts.into_iter().map(|part| part.native).collect();
+        native::Stream::mix(parts, &weights, &options).map(Stream::of)
+    }
+}
+
 impl Stream {
     /// Options, for a stream to be opened with them.
     pub fn builder() -> StreamBuilder {
@@ -146,6 +165,24 @@ impl Stream {
         U::Item: AsRef<OsStr>,
     {
         Self::builder().open(urls)
+    }
+
+    /// Options of a stream that mixes others, for it to be opened with them.
+    ///
+    /// ```
+    /// # std::env::set_current_dir("tests/data").unwrap();
+    /// use shardfeed::Stream;
+    ///
+    /// let parts = [
+    ///     (Stream::open(["train-000.tar"])?, 0.7),
+    ///     (Stream::open(["train-{001..002}.tar"])?, 0.3),
+    /// ];
+    /// let mix = Stream::mix().seed(1).open(parts)?;
+    /// assert_eq!(mix.count(), 9);
+    /// # Ok::<(), shardfeed::Error>(())
+    /// ```
+    pub fn mix() -> MixBuilder {
+        MixBuilder::default()
     }
 
     fn of(native: native::Stream) -> Stream {

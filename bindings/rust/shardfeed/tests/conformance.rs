@@ -7,18 +7,38 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{json, Value};
-use shardfeed::{
-    Archive, ArchiveBuilder, Batch, Column, Dataset, DatasetBuilder, Name, Result, SampleRef,
-    State, Stream, StreamBuilder,
-};
+use shardfeed::{Archive, Batch, Column, Dataset, Result, SampleRef, State, Stream, StreamBuilder};
 use xxhash_rust::xxh64::Xxh64;
+
+/// URLs of a case, with the folder.
+fn urls_in(folder: &str, urls: &Value) -> Vec<String> {
+    let whole = |url: &str| match url.contains("$FOLDER") {
+        true => url.replace("$FOLDER", folder),
+        false => format!("{folder}/{url}"),
+    };
+    texts(urls).map(whole).collect()
+}
+
+/// Options of a case, with the folder, in the order of their names.
+fn options_in<'a>(folder: &str, options: &'a Value) -> Vec<(&'a str, String)> {
+    let options = options.as_object().expect("options").iter();
+    let value = |value: &Value| value.as_str().expect("a text").replace("$FOLDER", folder);
+    options.map(|(name, text)| (&**name, value(text))).collect()
+}
+
+/// A builder with these options.
+macro_rules! set {
+    ($builder:expr, $options:expr) => {
+        $options.iter().fold($builder, |builder, (name, value)| builder.set(*name, value))
+    };
+}
 
 /// A case, and what came of it.
 struct Run<'a> {
     case: &'a Value,
     folder: &'a str,
     urls: Vec<String>,
-    options: BTreeMap<&'a str, String>,
+    options: Vec<(&'a str, String)>,
     hash: Xxh64,
     count: u64,
     stats: BTreeMap<String, u64>,
@@ -26,18 +46,11 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(case: &'a Value, folder: &'a str) -> Self {
-        let in_folder = |text: &str| text.replace("$FOLDER", folder);
-        let urls = texts(&case["urls"]).map(|url| match url.contains("$FOLDER") {
-            true => in_folder(url),
-            false => format!("{folder}/{url}"),
-        });
-        let options = case["options"].as_object().expect("options").iter();
-        let options = options.map(|(name, value)| (&**name, in_folder(value.as_str().unwrap())));
         Run {
             case,
             folder,
-            urls: urls.collect(),
-            options: options.collect(),
+            urls: urls_in(folder, &case["urls"]),
+            options: options_in(folder, &case["options"]),
             hash: Xxh64::new(0),
             count: 0,
             stats: BTreeMap::new(),
@@ -76,6 +89,8 @@ impl<'a> Run<'a> {
             Some("archive") => self.archive(),
             Some("dataset") => self.dataset(),
             Some("expand") => self.expand(),
+            Some("mix") => self.mix(),
+            Some("plan") => self.plan(),
             kind => panic!("unknown kind {kind:?}"),
         }
     }
@@ -91,10 +106,11 @@ impl<'a> Run<'a> {
         self.hash.update(bytes);
     }
 
-    fn url(&mut self, url: Name<'_>) {
-        let prefix = format!("{}/", self.folder).into_bytes();
+    /// A text without FOLDER + "/", wherever it is.
+    fn url(&mut self, text: &[u8]) {
+        let prefix = [self.folder.as_bytes(), b"/"].concat();
         let mut rest = Vec::new();
-        let mut bytes = url.as_bytes();
+        let mut bytes = text;
         while let Some(&first) = bytes.first() {
             bytes = match bytes.strip_prefix(&*prefix) {
                 Some(stripped) => stripped,
@@ -109,7 +125,7 @@ impl<'a> Run<'a> {
 
     fn sample(&mut self, sample: SampleRef<'_>) {
         self.str(sample.key().as_bytes());
-        self.url(sample.shard());
+        self.url(sample.shard().as_bytes());
         self.u64(sample.len() as u64);
         for (name, bytes) in sample.fields() {
             self.str(name.as_bytes());
@@ -124,7 +140,7 @@ impl<'a> Run<'a> {
             self.str(column.name().as_bytes());
             if column.name() == "__url__" {
                 for row in 0..column.rows() {
-                    self.url(Name::new(column.row_bytes(row).unwrap()));
+                    self.url(column.row_bytes(row).unwrap());
                 }
             } else {
                 self.column(column);
@@ -153,8 +169,7 @@ impl<'a> Run<'a> {
     // ---- Streams ----
 
     fn builder(&self) -> StreamBuilder {
-        let options = self.options.iter();
-        options.fold(Stream::builder(), |builder, (&name, value)| builder.set(name, value))
+        set!(Stream::builder(), self.options)
     }
 
     /// Takes `stop` samples, or all of them.
@@ -244,12 +259,56 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    fn open_mix(&self) -> Result<Stream> {
+        let parts = self.case["parts"].as_array().expect("parts").iter();
+        let weight = |place: usize| self.case["weights"][place].as_f64().unwrap_or(1.0);
+        let open = |(place, part): (usize, &Value)| {
+            let builder = set!(Stream::builder(), options_in(self.folder, &part["options"]));
+            Ok((builder.open(urls_in(self.folder, &part["urls"]))?, weight(place)))
+        };
+        let parts = parts.enumerate().map(open).collect::<Result<Vec<_>>>()?;
+        set!(Stream::mix(), self.options).open(parts)
+    }
+
+    fn mix(&mut self) -> Result<()> {
+        let mut mix = self.open_mix()?;
+        if self.case["stop"].is_u64() {
+            self.drain(&mut mix, self.stop())?;
+            let state = stored(mix.save()?);
+            mix = self.open_mix()?;
+            mix.restore(&state)?;
+        }
+        self.drain(&mut mix, None)
+    }
+
+    fn plan(&mut self) -> Result<()> {
+        let plan = self.builder().plan(&self.urls)?;
+        self.url(plan.to_string().as_bytes());
+        self.u64(plan.warnings().count() as u64);
+        for warning in plan.warnings() {
+            self.url(warning.as_bytes());
+        }
+        for consumer in plan.consumers() {
+            let known = |value: Option<u64>| value.unwrap_or(u64::MAX);
+            for number in [
+                consumer.rank,
+                consumer.worker,
+                consumer.lanes,
+                consumer.shards,
+                known(consumer.samples),
+                known(consumer.bytes),
+            ] {
+                self.u64(number);
+            }
+            self.count += 1;
+        }
+        Ok(())
+    }
+
     // ---- Random access ----
 
     fn archive(&mut self) -> Result<()> {
-        let builder = self.options.iter().fold(Archive::builder(), |builder, (&name, value)| {
-            ArchiveBuilder::set(builder, name, value)
-        });
+        let builder = set!(Archive::builder(), self.options);
         let archive = builder.open(&self.urls[0])?;
         for member in archive.members() {
             let bytes = member.read()?;
@@ -264,9 +323,7 @@ impl<'a> Run<'a> {
     }
 
     fn dataset(&mut self) -> Result<()> {
-        let builder = self.options.iter().fold(Dataset::builder(), |builder, (&name, value)| {
-            DatasetBuilder::set(builder, name, value)
-        });
+        let builder = set!(Dataset::builder(), self.options);
         let dataset = builder.open(&self.urls)?;
         self.count = dataset.len() as u64;
         for position in self.case["positions"].as_array().into_iter().flatten() {
@@ -282,7 +339,7 @@ impl<'a> Run<'a> {
     fn expand(&mut self) -> Result<()> {
         let (builder, urls) = (self.builder(), self.urls.clone());
         let whole = builder.expand_urls(&urls, |url| {
-            self.url(url);
+            self.url(url.as_bytes());
             self.count += 1;
             ControlFlow::Continue(())
         })?;

@@ -78,7 +78,8 @@ fn source() -> String {
     let mut out = String::from(
         "//! Made by tests/options.rs from the library's table of options. Do not edit.\n\n\
          use std::ffi::{OsStr, OsString};\nuse std::time::Duration;\n\n\
-         use crate::builder::{ArchiveBuilder, DatasetBuilder, Size, StreamBuilder, Value};\n\n",
+         use crate::builder::{\
+         ArchiveBuilder, DatasetBuilder, MixBuilder, Size, StreamBuilder, Value};\n\n",
     );
     for option in table.iter().filter(|option| option.value_type == "choice") {
         choice(&mut out, option);

@@ -74,6 +74,30 @@ impl Stream {
         })
     }
 
+    /// A stream of parts by weight, which it takes over.
+    pub(crate) fn mix(parts: Vec<Stream>, weights: &[f64], options: &Options) -> Result<Stream> {
+        assert_eq!(parts.len(), weights.len());
+        // No other thread has a call on a part while it is taken over, or finds it afterwards.
+        let mut handles: Vec<_> = parts.iter().map(|part| part.control.0.lock()).collect();
+        let pointers: Vec<_> = parts.iter().map(|part| part.pointer.as_ptr()).collect();
+        let mut out = ptr::null_mut();
+        // SAFETY: open streams with a weight each; the options live until the call returns.
+        checked(|error| unsafe {
+            let (list, count) = (pointers.as_ptr(), pointers.len());
+            sys::shf_stream_mix(&mut out, list, weights.as_ptr(), count, options.pointer(), error)
+        })?;
+        handles.iter_mut().for_each(|handle| **handle = None); // they are gone
+        drop(handles);
+        let pointer = NonNull::new(out).expect("a stream on success");
+        let targets = parts.iter().flat_map(|part| part.targets.iter().cloned());
+        Ok(Stream {
+            pointer,
+            control: Control(Arc::new(Handle(Mutex::new(Some(pointer))))),
+            targets: targets.chain(options.target()).collect(),
+            not_sync: PhantomData,
+        })
+    }
+
     /// The next block; nothing at the end. What the log function threw is kept for resume_panic().
     pub(crate) fn next_block(&mut self, max_samples: usize) -> Result<Option<Block>> {
         let mut out = ptr::null_mut();
