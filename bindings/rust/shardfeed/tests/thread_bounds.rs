@@ -1,0 +1,40 @@
+//! Send and Sync exactly as the header says, checked by the compiler.
+
+use shardfeed::*;
+
+const fn send<T: Send>() {}
+const fn sync<T: Sync>() {}
+const fn everywhere<T: Send + Sync + 'static>() {}
+
+const _: () = {
+    // "Samples and blocks are read-only: any number of threads."
+    everywhere::<Sample>();
+    everywhere::<Block>();
+    send::<SampleRef<'_>>();
+    sync::<SampleRef<'_>>();
+    // "An archive", "a dataset": any number of threads.
+    everywhere::<Archive>();
+    everywhere::<Dataset>();
+    everywhere::<Plan>();
+    // Writing to a batch takes `&mut`.
+    everywhere::<Batch>();
+    send::<Column<'_>>();
+    sync::<Column<'_>>();
+    // "shf_stream_cancel and shf_stream_stat may be called from any thread at any time."
+    everywhere::<Control>();
+    everywhere::<Error>();
+    everywhere::<State>();
+    everywhere::<StreamBuilder>();
+    everywhere::<MixBuilder>();
+    everywhere::<ArchiveBuilder>();
+    everywhere::<DatasetBuilder>();
+    // "A stream serves one thread at a time (it may be another one each time)." That it is not
+    // Sync: stream_is_not_sync.rs in compile_fail.
+    send::<Stream>();
+    send::<Batches<'_>>();
+};
+
+#[test]
+fn a_result_is_small() {
+    assert!(std::mem::size_of::<Result<Sample>>() <= 2 * std::mem::size_of::<usize>());
+}
