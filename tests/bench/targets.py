@@ -62,6 +62,10 @@ RATIOS = (
     Ratio("large", "py", "py-read", 0.85),
     Ratio("tiny", "block", "libarchive", 3),
     Ratio("tiny", "next", "libarchive", 2),
+    Ratio("tiny", "rs-next", "next", 0.95),
+    Ratio("tiny", "rs-block", "block", 0.95),
+    Ratio("tiny", "rs-next", "rust", 3),
+    Ratio("small", "rs-next", "rust", 3),
     *(
         Ratio(corpus, mode, "bare", 0.8)
         for corpus in ("small", "npy", "image")

@@ -15,11 +15,14 @@ pub enum LogLevel {
     Info,
 }
 
+/// Who receives messages.
+pub(crate) type Receiver = dyn Fn(LogLevel, &str) + Send + Sync;
+
 /// Who receives messages, and which.
 #[derive(Clone)]
 pub(crate) struct Log {
     pub(crate) level: LogLevel,
-    pub(crate) receive: Arc<dyn Fn(LogLevel, &str) + Send + Sync>,
+    pub(crate) receive: Arc<Receiver>,
 }
 
 impl fmt::Debug for Log {

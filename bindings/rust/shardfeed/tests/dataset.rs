@@ -20,7 +20,7 @@ fn samples_by_number_and_key() {
     assert_eq!(sample.get("bin"), Some(&b"171717"[..]));
     let numbers = [29, 0, 17, 17];
     let many = data.get_many(&numbers).unwrap();
-    assert!(many.iter().zip(numbers).all(|(sample, n)| sample.key() == &*key(n)));
+    assert!(many.iter().zip(numbers).all(|(sample, n)| sample.key() == *key(n)));
     assert_eq!(data.find(key(21)).unwrap(), 21);
     assert_eq!(data.shard(21), Some((2, 1)));
     assert_eq!(data.iter().filter(|sample| sample.is_ok()).count(), 30);

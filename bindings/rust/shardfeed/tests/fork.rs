@@ -42,8 +42,8 @@ fn handles_across_a_fork() {
         failed == Some(ErrorKind::Forked) && stream.save().is_err()
     }));
     // Samples and datasets go on in the child.
-    assert!(in_child(|| sample.get("bin") == Some(b"000") && sample.clone().key() == &*key(0)));
-    assert!(in_child(|| data.get(11).is_ok_and(|sample| sample.key() == &*key(11))));
+    assert!(in_child(|| sample.get("bin") == Some(b"000") && sample.clone().key() == *key(0)));
+    assert!(in_child(|| data.get(11).is_ok_and(|sample| sample.key() == *key(11))));
     // The parent goes on as if nothing had been.
     assert_eq!(stream.unwrap().map(Result::unwrap).count(), 19);
 }
