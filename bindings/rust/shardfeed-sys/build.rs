@@ -6,15 +6,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{exit, Command};
 
-// The versions of the library that have the declarations of this crate.
-const AT_LEAST: &str = "shardfeed >= 0.1.0";
-const BELOW: &str = "shardfeed < 0.2";
-
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     for name in [
         "SHARDFEED_LIB_DIR",
         "SHF_NO_VENDOR",
+        "SHARDFEED_MESON_ARGS",
         "PKG_CONFIG",
         "PKG_CONFIG_PATH",
         "PKG_CONFIG_LIBDIR",
@@ -80,12 +77,25 @@ fn link_folder(folder: &Path) {
 
 // ---- pkg-config ----
 
+/// The versions of the library that have the declarations of this crate, whose version is that of
+/// the library that they were made from: this one, up to the next that may break.
+fn versions() -> [String; 2] {
+    let part = |text: &str| text.parse::<u32>().expect("Cargo knows it");
+    let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+    let next = match part(major) {
+        0 => format!("0.{}", part(minor) + 1),
+        major => (major + 1).to_string(),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    [format!("shardfeed >= {version}"), format!("shardfeed < {next}")]
+}
+
 fn pkg_config() -> Command {
     Command::new(set("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into()))
 }
 
 fn link_packaged() {
-    match output(pkg_config().args(["--libs", AT_LEAST, BELOW])) {
+    match output(pkg_config().arg("--libs").args(versions())) {
         Ok(flags) => {
             let folder = output(pkg_config().args(["--variable=libdir", "shardfeed"]));
             println!("cargo:lib_dir={}", folder.unwrap_or_default().trim());
@@ -152,6 +162,8 @@ fn build_vendored() {
         "--libdir=lib",
     ]);
     setup.arg("--prefix").arg(&installed);
+    let more = env::var("SHARDFEED_MESON_ARGS").unwrap_or_default();
+    setup.args(more.split_whitespace());
     if build.join("build.ninja").exists() {
         setup.arg("--reconfigure");
     }

@@ -4,8 +4,9 @@
 //!
 //! 1. `SHARDFEED_LIB_DIR` in the environment: the folder of `libshardfeed.so` or, when it has no
 //!    shared one, `libshardfeed.a`.
-//! 2. With the feature `vendored`: built from the sources with Meson and linked statically. As
-//!    features add up and cannot be switched off, `SHF_NO_VENDOR=1` refuses that.
+//! 2. With the feature `vendored`: built from the sources with Meson and linked statically.
+//!    `SHARDFEED_MESON_ARGS` are further arguments of `meson setup`, such as `-Dwebp=disabled`. As
+//!    features add up and cannot be switched off, `SHF_NO_VENDOR=1` refuses all of that.
 //! 3. `pkg-config` (or `PKG_CONFIG`), of the versions that have these declarations.
 //!
 //! Crates that depend on this one get `DEP_SHARDFEED_LIB_DIR`, the folder of the library, in their

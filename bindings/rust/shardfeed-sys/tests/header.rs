@@ -97,6 +97,12 @@ fn all_functions_of_the_header_are_declared() {
 }
 
 #[test]
+fn the_crate_has_the_version_of_the_header() {
+    let header = [SHF_VERSION_MAJOR, SHF_VERSION_MINOR, SHF_VERSION_PATCH];
+    assert_eq!(header.map(|n| n.to_string()).join("."), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
 fn the_library_that_is_linked_is_of_this_version() {
     // SAFETY: takes nothing.
     let version = unsafe { shf_version() };

@@ -41,6 +41,8 @@ pub struct Stream {
     block: Option<native::Block>,
     given: usize,
     count: usize,
+    /// A batch that was fetched and not given out, as the log function panicked meanwhile.
+    batch: Option<native::Batch>,
     ended: bool,
 }
 
@@ -186,7 +188,7 @@ impl Stream {
     }
 
     fn of(native: native::Stream) -> Stream {
-        Stream { native, block: None, given: 0, count: 0, ended: false }
+        Stream { native, block: None, given: 0, count: 0, batch: None, ended: false }
     }
 
     /// The next samples, at least one and at most `max_samples` (0: as many as are convenient); `None`
@@ -245,9 +247,12 @@ impl Stream {
     /// shape, a missing field), `Unsupported`, `Limit`, `Usage` (a bad option `decode`, or no
     /// option `batch`).
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
-        let result = self.native.next_batch();
-        self.native.resume_panic();
-        Ok(result?.map(Batch))
+        if self.batch.is_none() {
+            let result = self.native.next_batch().map(|batch| self.batch = batch);
+            self.native.resume_panic();
+            result?;
+        }
+        Ok(self.batch.take().map(Batch))
     }
 
     /// The batches of a stream with the option `batch`, as an iterator; errors end it as they end
@@ -289,7 +294,7 @@ impl Stream {
     /// `Forked`. A stream that has failed can still be saved: the fault comes again after a
     /// restore.
     pub fn save(&mut self) -> Result<State> {
-        let unread = self.count - self.given;
+        let unread = self.count - self.given + usize::from(self.batch.is_some());
         self.native.save(unread).map(State::new)
     }
 

@@ -3,8 +3,11 @@
 mod shards;
 
 use std::collections::BTreeSet;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use shardfeed::{Batch, ColumnKind, Dtype, ErrorKind, Missing, Ragged, Stream, F16};
+use shardfeed::{
+    Batch, ColumnKind, Dtype, ErrorKind, LogLevel, Missing, OnError, Ragged, Stream, F16,
+};
 use shards::{folder, members, tar};
 
 /// An .npy file (NumPy's format 1.0) of these bytes.
@@ -163,4 +166,36 @@ fn every_row_comes_once_with_many_threads() {
         seen.extend(batch.column("cls").unwrap().values::<i64>().unwrap());
     }
     assert_eq!(seen, (0..50).collect());
+}
+
+#[test]
+fn a_panic_in_the_log_function_loses_no_batch() {
+    let mut all = members(0, 12, 1);
+    all[2 * 5 + 1].1 = b"no number".to_vec();
+    let path = tar(folder("panic-batch").join("a.tar"), &all);
+    let builder = Stream::builder()
+        .batch(4)
+        .decode("cls:int")
+        .on_error(OnError::SkipSample)
+        .log(LogLevel::Info, |_, text| panic!("{text}"));
+    let mut stream = builder.open([&path]).unwrap();
+    let mut labels = Vec::new();
+    let mut thrown = 0;
+    loop {
+        match catch_unwind(AssertUnwindSafe(|| stream.next_batch().unwrap())) {
+            Ok(Some(batch)) => labels.extend(batch.column("cls").unwrap().values::<i64>().unwrap()),
+            Ok(None) => break,
+            Err(_) => {
+                thrown += 1;
+                // What was not given out counts as unread.
+                let state = stream.save().unwrap();
+                let mut other =
+                    builder.clone().log(LogLevel::Error, |_, _| {}).open([&path]).unwrap();
+                other.restore(&state).unwrap();
+                let rest: usize = other.batches().map(|batch| batch.unwrap().len()).sum();
+                assert_eq!(labels.len() + rest, 11);
+            }
+        }
+    }
+    assert_eq!((thrown, labels), (1, (0..12).filter(|&n| n != 5).collect()));
 }
