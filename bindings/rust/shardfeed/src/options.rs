@@ -790,6 +790,14 @@ impl StreamBuilder {
         self.with("slice", value.as_ref())
     }
 
+    /// The first samples of each epoch, over all consumers; each lane gives its part of them and
+    /// leaves the rest of its shards unread; 0: all.
+    ///
+    /// Range: `0..9223372036854775807`. Default: `0`.
+    pub fn limit(self, value: u64) -> Self {
+        self.with("limit", value)
+    }
+
     /// What a damaged sample or shard does; skips are counted and logged.
     ///
     /// Range: `raise|skip_sample|skip_shard`. Default: `raise`.
