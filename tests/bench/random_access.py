@@ -351,7 +351,12 @@ def measure_programs(programs: Programs, opened: Path, read: dict[str, Path]) ->
             {
                 "limit": limit,
                 "libzip": programs.run(programs.libzip, "read", path, order, rounds),
-                "Rust crate zip": programs.run(programs.rust, "read", path, order, rounds),
+                "Rust crate zip over a memory map": programs.run(
+                    programs.rust, "read", path, order, rounds
+                ),
+                "Rust crate zip over a BufReader": programs.run(
+                    programs.rust, "file", path, order, rounds
+                ),
                 "shardfeed, read": programs.run(mine, "read", path, order, rounds),
                 "shardfeed, read_many, threads=1": programs.run(
                     mine, "many", path, order, rounds, "threads=1"
@@ -360,7 +365,10 @@ def measure_programs(programs: Programs, opened: Path, read: dict[str, Path]) ->
                 "shardfeed Rust, read_into": programs.run(
                     programs.rust_shardfeed, "read", path, order, rounds
                 ),
-                "shardfeed Rust, read_many": programs.run(
+                "shardfeed Rust, read_into, in memory": programs.run(
+                    programs.rust_shardfeed, "memory", path, order, rounds
+                ),
+                "shardfeed Rust, read_many_into": programs.run(
                     programs.rust_shardfeed, "many", path, order, rounds
                 ),
             },

@@ -128,6 +128,21 @@ impl Archive {
         self.0.read_many(&positions)
     }
 
+    /// As [`read_many`](Self::read_many), one after another in one buffer, which may be used again:
+    /// the quickest way to many members. The buffer grows as needed; what it had is gone.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_many`](Self::read_many).
+    pub fn read_many_into<'b>(
+        &self,
+        positions: &[usize],
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<Vec<&'b [u8]>> {
+        let positions: Vec<u64> = positions.iter().map(|&position| position as u64).collect();
+        self.0.read_many_into(&positions, buffer)
+    }
+
     /// The bytes of a member where they are in memory already: a stored member of an archive in
     /// memory, or one of a compressed tar. `None` when they are not.
     ///

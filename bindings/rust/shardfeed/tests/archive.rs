@@ -26,6 +26,9 @@ fn members_by_name_and_position() {
     assert!(bytes.starts_with(b"\x89PNG"));
     let many = archive.read_many(&[2, 1, 1]).unwrap();
     assert_eq!((many.len(), &many[1], &many[2]), (3, &bytes, &bytes));
+    let mut room = b"something".to_vec();
+    assert_eq!(archive.read_many_into(&[2, 1, 1], &mut room).unwrap(), many);
+    assert!(archive.read_many_into(&[], &mut room).unwrap().is_empty());
     let mut buffer = [0; 1000];
     assert_eq!(archive.read_into(1, &mut buffer).unwrap(), bytes);
     assert!(archive.view(1).unwrap().is_none());
@@ -39,6 +42,9 @@ fn what_there_is_not() {
     for position in [3, usize::MAX] {
         assert_eq!(archive.read(position).unwrap_err().kind(), ErrorKind::Usage);
         assert_eq!(archive.read_many(&[0, position]).unwrap_err().kind(), ErrorKind::Usage);
+        let mut room = Vec::new();
+        let many = archive.read_many_into(&[0, position], &mut room);
+        assert_eq!(many.unwrap_err().kind(), ErrorKind::Usage);
         assert_eq!(archive.view(position).unwrap_err().kind(), ErrorKind::Usage);
     }
     let small = archive.read_into(0, &mut [0; 3]).unwrap_err();

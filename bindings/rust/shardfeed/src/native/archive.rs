@@ -1,6 +1,6 @@
 //! Archives: they do not change, and take no locks.
 
-use std::ffi::OsStr;
+use std::ffi::{c_void, OsStr};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -120,17 +120,66 @@ impl Archive {
         let rooms = positions.iter().map(|&position| self.room(position));
         let mut rooms = rooms.collect::<Result<Vec<_>>>()?;
         let buffers: Vec<_> = rooms.iter_mut().map(|room| room.as_mut_ptr().cast()).collect();
-        // SAFETY: as many buffers as positions, each with room for its member. A position that
-        // there is not is an error.
-        checked(|error| unsafe {
-            let (archive, count) = (self.pointer.as_ptr(), positions.len());
-            sys::shf_archive_read_many(archive, positions.as_ptr(), count, buffers.as_ptr(), error)
-        })?;
+        // SAFETY: as many buffers as positions, each with room for its member.
+        unsafe { self.read_to_each(positions, &buffers)? };
         for (room, &position) in rooms.iter_mut().zip(positions) {
             // SAFETY: all members are there once the call has succeeded.
             unsafe { room.set_len(self.info(position, sys::SHF_MEMBER_SIZE) as usize) }
         }
         Ok(rooms)
+    }
+
+    /// Reads members one after another into `buffer`, from its start.
+    pub(crate) fn read_many_into<'b>(
+        &self,
+        positions: &[u64],
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<Vec<&'b [u8]>> {
+        buffer.clear();
+        let size = |&position: &u64| match self.info(position, sys::SHF_MEMBER_SIZE) {
+            u64::MAX => Some(0), // there is no such position: reading will say so
+            size => usize::try_from(size).ok(),
+        };
+        let sizes = positions.iter().map(size).collect::<Option<Vec<_>>>();
+        let total =
+            |sizes: &Vec<usize>| sizes.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+        let room = sizes.and_then(|sizes| Some((total(&sizes)?, sizes)));
+        let (total, sizes) =
+            room.filter(|&(total, _)| buffer.try_reserve_exact(total).is_ok()).ok_or_else(
+                || Error::of(ErrorKind::NoMemory, "no memory for the members".to_owned()),
+            )?;
+        let start: *mut u8 = buffer.as_mut_ptr();
+        let buffers = sizes.iter().scan(0, |place, &size| {
+            // SAFETY: within the room for all of them.
+            let buffer = unsafe { start.add(*place) };
+            *place += size;
+            Some(buffer.cast())
+        });
+        let buffers: Vec<*mut c_void> = buffers.collect();
+        // SAFETY: as many buffers as positions, each with room for its member, none of which
+        // overlap. All of them are there once the call has succeeded.
+        unsafe {
+            self.read_to_each(positions, &buffers)?;
+            buffer.set_len(total);
+        }
+        let mut rest = &buffer[..];
+        let members = sizes.into_iter().map(|size| {
+            let (member, others) = rest.split_at(size);
+            rest = others;
+            member
+        });
+        Ok(members.collect())
+    }
+
+    /// # Safety
+    /// There are as many buffers as positions, and each has room for its member.
+    unsafe fn read_to_each(&self, positions: &[u64], buffers: &[*mut c_void]) -> Result<()> {
+        // SAFETY: an open archive; as the caller promises. A position that there is not is an error.
+        checked(|error| unsafe {
+            let (archive, count) = (self.pointer.as_ptr(), positions.len());
+            sys::shf_archive_read_many(archive, positions.as_ptr(), count, buffers.as_ptr(), error)
+        })?;
+        Ok(())
     }
 
     pub(crate) fn view(&self, position: u64) -> Result<&[u8]> {

@@ -1,10 +1,10 @@
 //! rust_shardfeed next|block [NAME=VALUE...] -- URL...
-//! rust_shardfeed open|read|many FILE ORDER ROUNDS
+//! rust_shardfeed open|read|many|memory FILE ORDER ROUNDS
 //!
 //! shardfeed from Rust, as shardfeed_walk and shardfeed_random do it from C: a stream one by one
 //! (`next`, a sample of its own each time) and in blocks; opening an archive, and reading its
-//! members in the order of ORDER, a file of 64-bit positions, one by one and 256 at a time. The
-//! work on the bytes and the JSON line are those of `measure.h`.
+//! members in the order of ORDER, a file of 64-bit positions, one by one, 256 at a time, and one by
+//! one of a file that was read into memory. The work on the bytes and the JSON line are those of `measure.h`.
 
 use std::time::Instant;
 
@@ -118,7 +118,7 @@ fn pass(mode: &str, path: &str, archive: &Archive, order: &[usize]) -> Result<Co
     let mut counts = Counts::default();
     match mode {
         "open" => counts.members = Archive::open(path)?.len() as u64,
-        "read" => {
+        "read" | "memory" => {
             let largest = archive
                 .members()
                 .map(|member| member.size())
@@ -130,11 +130,10 @@ fn pass(mode: &str, path: &str, archive: &Archive, order: &[usize]) -> Result<Co
             }
         }
         _ => {
+            let mut buffer = Vec::new();
             for positions in order.chunks(BATCH) {
-                archive
-                    .read_many(positions)?
-                    .iter()
-                    .for_each(|data| counts.member(data));
+                let members = archive.read_many_into(positions, &mut buffer)?;
+                members.into_iter().for_each(|data| counts.member(data));
             }
         }
     }
@@ -145,7 +144,10 @@ fn archive(mode: &str, path: &str, order: &str, rounds: &str) -> Result<()> {
     let bytes = std::fs::read(order).expect("the order");
     let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes")) as usize;
     let order: Vec<usize> = bytes.chunks_exact(8).map(number).collect();
-    let archive = Archive::open(path)?;
+    let archive = match mode {
+        "memory" => Archive::builder().open_bytes(std::fs::read(path).expect("the file"))?,
+        _ => Archive::open(path)?,
+    };
     let mut best = (f64::INFINITY, Counts::default());
     for _ in 0..rounds.parse().expect("a number of rounds") {
         let start = Instant::now();
@@ -170,12 +172,12 @@ fn main() {
         [_, mode @ ("next" | "block"), ..] if words.contains(&"--") => {
             stream(mode, &arguments[2..])
         }
-        [_, mode @ ("open" | "read" | "many"), path, order, rounds] => {
+        [_, mode @ ("open" | "read" | "many" | "memory"), path, order, rounds] => {
             archive(mode, path, order, rounds)
         }
         _ => {
             eprintln!("usage: rust_shardfeed next|block [NAME=VALUE...] -- URL...");
-            eprintln!("       rust_shardfeed open|read|many FILE ORDER ROUNDS");
+            eprintln!("       rust_shardfeed open|read|many|memory FILE ORDER ROUNDS");
             std::process::exit(2);
         }
     };
