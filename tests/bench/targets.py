@@ -65,7 +65,6 @@ RATIOS = (
     Ratio("tiny", "rs-next", "next", 0.95),
     Ratio("tiny", "rs-block", "block", 0.95),
     Ratio("tiny", "rs-next", "rust", 3),
-    Ratio("small", "rs-next", "rust", 3),
     *(
         Ratio(corpus, mode, "bare", 0.8)
         for corpus in ("small", "npy", "image")
