@@ -258,7 +258,7 @@ if ! $fast; then
     fi
     # Not optimized: this is about how it is built.
     check "the Rust crate that builds the library" in_rust env PKG_CONFIG_PATH= LD_LIBRARY_PATH= \
-        SHARDFEED_MESON_ARGS="-Doptimization=0" cargo test --locked --features vendored --test archive \
+        SHARDFEED_MESON_ARGS="-Doptimization=0 -Db_pch=true" cargo test --locked --features vendored --test archive \
         --target-dir "$build/rust-vendored"
     rm -rf "$build/rust-vendored"
     if in_rust cargo +nightly miri --version >/dev/null 2>&1; then

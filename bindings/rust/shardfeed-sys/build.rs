@@ -135,14 +135,13 @@ fn link_static(folder: &Path) {
         pkg_config().args(["--libs", "--static", "shardfeed"]).env("PKG_CONFIG_PATH", path),
     ) {
         Ok(flags) => {
-            let others = flags.split_whitespace().filter(|&flag| {
-                flag != "-lshardfeed" && flag != "-pthread" // Rust's own library has threads
-            });
+            // Rust's own library has the threads.
+            let done = ["-lshardfeed", "-pthread"];
+            let others = flags.split_whitespace().filter(|flag| !done.contains(flag));
             link_flags(&others.collect::<Vec<_>>().join(" "));
         }
         Err(message) => fail(&format!("what libshardfeed.a needs is not known.\n{message}")),
     }
-    println!("cargo:rustc-link-lib=stdc++");
 }
 
 // ---- Building ----
@@ -159,6 +158,7 @@ fn build_vendored() {
         "-Ddefault_library=static",
         "-Dtests=disabled",
         "-Dpython=disabled",
+        "-Dman=disabled",
         "--libdir=lib",
     ]);
     setup.arg("--prefix").arg(&installed);

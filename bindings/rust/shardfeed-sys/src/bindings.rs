@@ -231,7 +231,7 @@ extern "C" {
     /// Opens a stream over the shards that the URLs name. Plans, but opens no shard and starts no
     /// thread. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_stream_close.
-    /// Errors: USAGE (option, URL, fewer shards than consumers, lanes that do not divide), IO (list
+    /// Errors: USAGE (option, URL, fewer shards than consumers), IO (list
     /// file), LIMIT, NOMEM. Since: 0.1
     pub fn shf_stream_open(
         out: *mut *mut shf_stream,
@@ -370,7 +370,7 @@ extern "C" {
     /// they are at most 10,000 shards; see the options "index" and "index_dir". Damage to shards and
     /// index files is not seen. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_plan_free.
-    /// Errors: USAGE (option, URL, lanes that do not divide; fewer shards than consumers are a warning),
+    /// Errors: USAGE (option, URL; fewer shards than consumers are a warning),
     /// IO (list file), LIMIT, NOMEM. Since: 0.1
     pub fn shf_plan_make(
         out: *mut *mut shf_plan,
@@ -450,9 +450,12 @@ extern "C" {
     ) -> i32;
     /// Makes one state of those of all consumers of a run (each rank and worker once), which any of
     /// them, and those of another number of ranks and workers, can restore. The order of all samples
-    /// together does not change.
+    /// together does not change. A number that divides `lanes` reads every shard once; with any other
+    /// one several consumers read each lane and keep their own samples of it, and their states can be
+    /// merged when all were saved after the same number of samples, between two batches.
     /// Owns: *out is owned, release with shf_state_free.
-    /// Errors: USAGE for states of different runs or with a lane twice; FORMAT, INTEGRITY, UNSUPPORTED.
+    /// Errors: USAGE for states of different runs, for a consumer twice, and for consumers that share
+    /// lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED.
     /// Since: 0.1
     pub fn shf_state_merge(
         states: *const shf_bytes,

@@ -29,11 +29,15 @@ impl State {
 
     /// Makes one state of those of all consumers of a run (each rank and worker once), which any of
     /// them, and those of another number of ranks and workers, can restore. The order of all
-    /// samples together does not change.
+    /// samples together does not change. A number that divides the option `lanes` reads every shard
+    /// once; with any other one several consumers read each lane and keep their own samples of it,
+    /// and their states can be merged when all were saved after the same number of samples, between
+    /// two batches.
     ///
     /// # Errors
     ///
-    /// `Usage` for states of different runs or with a lane twice; `Format`, `Integrity`,
+    /// `Usage` for states of different runs, for a consumer twice, and for consumers that share
+    /// lanes and are not all there or did not stop at the same step; `Format`, `Integrity`,
     /// `Unsupported` for bytes that are no state of this version.
     pub fn merge<'a>(states: impl IntoIterator<Item = &'a State>) -> Result<State> {
         native::merge_states(states.into_iter().map(State::as_bytes)).map(State)

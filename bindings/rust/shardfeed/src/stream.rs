@@ -52,8 +52,8 @@ impl StreamBuilder {
     ///
     /// # Errors
     ///
-    /// `Usage` (an option, a URL, fewer shards than consumers, lanes that do not divide), `Io` (a
-    /// list file), `Limit`, `NoMemory`.
+    /// `Usage` (an option, a URL, fewer shards than consumers), `Io` (a list file), `Limit`,
+    /// `NoMemory`.
     pub fn open<U>(&self, urls: U) -> Result<Stream>
     where
         U: IntoIterator,
