@@ -731,7 +731,7 @@ impl StreamBuilder {
         self.with("even", value)
     }
 
-    /// Sequences that are interleaved; a multiple of the consumers; 0: one per consumer.
+    /// Sequences that are interleaved; best a multiple of the consumers; 0: one per consumer.
     ///
     /// Range: `0..65536`. Default: `0`.
     pub fn lanes(self, value: u64) -> Self {
