@@ -2,6 +2,8 @@
 # Installs what the given groups need from Debian's packages, and nothing that is there already.
 #   scripts/install_dependencies.sh build         to build the library and the Python package
 #   scripts/install_dependencies.sh build test    also what tests/run.sh needs
+#   scripts/install_dependencies.sh rust          Debian's newer Rust (the package rustc is too old), for
+#                                                 machines without rustup
 #   scripts/install_dependencies.sh test-old      Debian's PyTorch, which is older than those of PyPI that
 #                                                 are tested (about 700 MB)
 #   scripts/install_dependencies.sh julia         Debian 11's Julia, the last one that Debian has
@@ -13,8 +15,9 @@ declare -A packages=(
              nlohmann-json3-dev libturbojpeg0-dev libpng-dev libwebp-dev
              python3-dev python3-venv"
     [test]="libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-14-dev
-            mandoc groff-base man-db cmake abigail-tools
-            dpkg-dev debhelper dh-python lintian python3-cffi"
+             mandoc groff-base man-db cmake abigail-tools
+             dpkg-dev debhelper dh-python lintian python3-cffi bindgen"
+    [rust]="cargo-web rustc-web rust-web-clippy rustfmt-web"
     [test-old]="python3-torch python3-numpy python3-pil python3-pytest python3-cffi python3-msgpack python3-xxhash
                 python3-venv"
     [julia]="julia libxxhash0 python3"

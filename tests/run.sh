@@ -231,6 +231,59 @@ if ! $fast; then
     check "conformance in Julia" interpreted bindings/julia/ShardFeed/test/conformance.jl
 fi
 
+# ---- Rust ---------------------------------------------------------------------------------------
+
+rust_tools() { # of rustup, or of Debian
+    command -v cargo >/dev/null || scripts/install_dependencies.sh rust
+}
+[ -d "$HOME/.cargo/bin" ] && export PATH=$PATH:$HOME/.cargo/bin
+check "Rust" rust_tools
+in_rust() {
+    (cd bindings/rust && CARGO_TARGET_DIR=$build/rust LD_LIBRARY_PATH=$build/installed/lib "$@")
+}
+# cargo_tests NAME ARGUMENTS...: adds up what `cargo ARGUMENTS` counts.
+cargo_tests() {
+    local name=$1 start=$SECONDS
+    shift
+    in_rust cargo "$@" >"$build/output" 2>&1
+    local status=$?
+    local ok bad
+    read -r ok bad < <(awk '/^test result:/ {ok += $4; bad += $6} END {print ok + 0, bad + 0}' "$build/output")
+    if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$ok" -eq 0 ]; }; then bad=1; fi
+    passed=$((passed + ok))
+    failed=$((failed + bad))
+    echo "$name: $ok ok, $bad failed ($((SECONDS - start)) s)"
+    [ "$bad" -eq 0 ] || grep -v '^test .* ok$' "$build/output" | tail -n 150 | sed 's/^/    /'
+}
+declarations() { bindings/rust/shardfeed-sys/generate.sh | diff bindings/rust/shardfeed-sys/src/bindings.rs -; }
+check "declarations in Rust are those of the header (bindgen)" declarations
+check "cargo fmt" in_rust cargo fmt --check
+check "clippy" in_rust cargo clippy --quiet --locked --all-targets --features ndarray,serde -- -D warnings
+check "rustdoc without the library" in_rust env DOCS_RS=1 PKG_CONFIG_PATH= RUSTDOCFLAGS="-D warnings" \
+    cargo doc --quiet --locked --no-deps --features ndarray,serde
+cargo_tests "Rust tests" test --locked --no-fail-fast --features ndarray,serde
+if ! $fast; then
+    oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' bindings/rust/Cargo.toml)
+    if rustup toolchain install "$oldest" --profile minimal --component rustfmt \
+        >"$build/output" 2>&1; then
+        cargo_tests "Rust tests with the oldest Rust, $oldest" "+$oldest" test --locked --no-fail-fast \
+            --tests --target-dir "$build/rust-$oldest"
+    else
+        echo "left out: Rust tests with the oldest Rust, $oldest: rustup cannot install it"
+    fi
+    # Not optimized: this is about how it is built.
+    check "the Rust crate that builds the library" in_rust env PKG_CONFIG_PATH= LD_LIBRARY_PATH= \
+        SHARDFEED_MESON_ARGS="-Doptimization=0 -Db_pch=true" cargo test --locked --features vendored --test archive \
+        --target-dir "$build/rust-vendored"
+    rm -rf "$build/rust-vendored"
+    if in_rust cargo +nightly miri --version >/dev/null 2>&1; then
+        cargo_tests "Rust tests in Miri" +nightly miri test --locked -p shardfeed --lib \
+            --target-dir "$build/rust-miri"
+    else
+        echo "left out: Rust tests in Miri: rustup has no nightly toolchain with it"
+    fi
+fi
+
 # ---- The sources --------------------------------------------------------------------------------
 
 tracked() { git ls-files -- "$@"; }

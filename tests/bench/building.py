@@ -64,13 +64,20 @@ def build_with_shardfeed(name: str, build: Path) -> Path | None:
     return compile_program(name, link)
 
 
-def build_rust(crate: str) -> Path | None:
+def build_rust(crate: str, build: Path | None = None) -> Path | None:
+    """`build` is the meson build directory for a crate that uses the library."""
     cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
     if cargo is None:
         note(f"no cargo; {crate} is left out")
         return None
     command = [cargo, "build", "--release", "--locked", "--quiet"]
     environment = os.environ | {"CARGO_TARGET_DIR": str(BUILT / "rust")}
+    if build is not None:
+        if not (build / "libshardfeed.so").exists():
+            note(f"{build / 'libshardfeed.so'} is not there; {crate} is left out")
+            return None
+        environment["SHARDFEED_LIB_DIR"] = str(build)
+        environment["RUSTFLAGS"] = f"-Clink-arg=-Wl,-rpath,{build}"
     done = subprocess.run(command, cwd=PROGRAMS / crate, env=environment, check=False)
     if done.returncode != 0:
         note(f"cargo build failed; {crate} is left out")

@@ -285,6 +285,7 @@ class Programs:
         self.libzip = compile_with_package("libzip_random", "libzip")
         self.limit = compile_with_package("random_limit", "libdeflate")
         self.rust = build_rust("rust_zip")
+        self.rust_shardfeed = build_rust("rust_shardfeed", build.resolve())
 
     def run(self, program: Path | None, *arguments: object) -> dict[str, float] | None:
         if program is None:
@@ -320,11 +321,14 @@ def measure_programs(programs: Programs, opened: Path, read: dict[str, Path]) ->
     nothing = numbers_file("nothing", [])
     figures = {
         "open": compare(
-            "From C: opening",
+            "From C and Rust: opening",
             {
                 "libzip": programs.run(programs.libzip, "open", opened, nothing, rounds),
                 "Rust crate zip": programs.run(programs.rust, "open", opened, nothing, rounds),
                 "shardfeed": programs.run(programs.shardfeed, "open", opened, nothing, rounds),
+                "shardfeed Rust": programs.run(
+                    programs.rust_shardfeed, "open", opened, nothing, rounds
+                ),
             },
         )
     }
@@ -343,16 +347,30 @@ def measure_programs(programs: Programs, opened: Path, read: dict[str, Path]) ->
         limit = programs.run(programs.limit, path, numbers_file("ranges", ranges), rounds)
         mine = programs.shardfeed
         figures[name] = compare(
-            f"From C: {name}, shuffled",
+            f"From C and Rust: {name}, shuffled",
             {
                 "limit": limit,
                 "libzip": programs.run(programs.libzip, "read", path, order, rounds),
-                "Rust crate zip": programs.run(programs.rust, "read", path, order, rounds),
+                "Rust crate zip over a memory map": programs.run(
+                    programs.rust, "read", path, order, rounds
+                ),
+                "Rust crate zip over a BufReader": programs.run(
+                    programs.rust, "file", path, order, rounds
+                ),
                 "shardfeed, read": programs.run(mine, "read", path, order, rounds),
                 "shardfeed, read_many, threads=1": programs.run(
                     mine, "many", path, order, rounds, "threads=1"
                 ),
                 "shardfeed, read_many": programs.run(mine, "many", path, order, rounds),
+                "shardfeed Rust, read_into": programs.run(
+                    programs.rust_shardfeed, "read", path, order, rounds
+                ),
+                "shardfeed Rust, read_into, in memory": programs.run(
+                    programs.rust_shardfeed, "memory", path, order, rounds
+                ),
+                "shardfeed Rust, read_many_into": programs.run(
+                    programs.rust_shardfeed, "many", path, order, rounds
+                ),
             },
         )
     return figures
@@ -424,7 +442,11 @@ def main() -> None:
     if arguments.build is not None:
         programs = Programs(arguments.build, arguments.repeat)
         opened = members_file("tiny", count(200_000), zipfile.ZIP_STORED, tiny)
-        read = {"stored members of 10 kB": stored, "deflated members of 64 KiB": deflated}
+        read = {
+            "stored members of 1 to 6 bytes": opened,
+            "stored members of 10 kB": stored,
+            "deflated members of 64 KiB": deflated,
+        }
         figures["programs"] = measure_programs(programs, opened, read)
         if programs.shardfeed is not None:
             figures["dataset"] = measure_dataset(programs, count(50_000))

@@ -28,6 +28,7 @@ class Tools:
     shardfeed_batches: Path | None = None
     jpeg_limit: Path | None = None
     rust_tar: Path | None = None
+    rust_shardfeed: Path | None = None
     rust_webdataset: Path | None = None
     julia: list[str] | None = None
     python: Path | None = None
@@ -85,6 +86,14 @@ def _rust_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
     if tools.rust_tar is not None and corpus.name not in COMPRESSED:
         command = [str(tools.rust_tar), str(CHUNK)]
         yield Row("rust", "Rust crate tar", command + corpus.shards, "members")
+    if tools.rust_shardfeed is None:
+        return
+    for mode in ("next", "block"):
+        for name, label, options in _threads(corpus):
+            command = [str(tools.rust_shardfeed), mode]
+            command += [f"{key}={value}" for key, value in options.items()]
+            command += ["--", *corpus.shards]
+            yield Row(f"rs-{mode}{name}", f"shardfeed Rust, {mode}{label}", command, "samples")
 
 
 def _python_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:

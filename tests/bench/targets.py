@@ -64,6 +64,9 @@ RATIOS = (
     Ratio("tiny", "next", "libarchive", 2),
     Ratio("tiny", "julia-samples", "next", 0.8),
     Ratio("tiny", "julia-every", "every", 0.8),
+    Ratio("tiny", "rs-next", "next", 0.95),
+    Ratio("tiny", "rs-block", "block", 0.95),
+    Ratio("tiny", "rs-block", "rust", 3),
     *(
         Ratio(corpus, mode, "bare", 0.8)
         for corpus in ("small", "npy", "image")

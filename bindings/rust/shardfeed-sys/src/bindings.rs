@@ -1,0 +1,931 @@
+// Made from the header by generate.sh and rust-bindgen 0.60.1. Do not edit.
+
+pub const SHF_VERSION_MAJOR: i32 = 0;
+pub const SHF_VERSION_MINOR: i32 = 1;
+pub const SHF_VERSION_PATCH: i32 = 0;
+extern "C" {
+    /// The version of the library that runs: major * 65536 + minor * 256 + patch.
+    /// Since: 0.1
+    pub fn shf_version() -> u32;
+    /// The same as text, "0.1.0". Owns: static. Since: 0.1
+    pub fn shf_version_string() -> *const core::ffi::c_char;
+    /// Tells whether the library was built with a feature, and by which library: "zlib 1.2.13" for
+    /// "gzip", NULL for a feature that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe,
+    /// jpeg, png, webp.
+    /// Owns: static. Since: 0.1
+    pub fn shf_feature(name: *const core::ffi::c_char) -> *const core::ffi::c_char;
+}
+pub const SHF_OK: i32 = 0;
+/// the sequence is complete
+pub const SHF_END: i32 = 1;
+/// the bytes break the rules of the container or codec
+pub const SHF_E_FORMAT: i32 = -1;
+/// input ended before its end was proven
+pub const SHF_E_TRUNCATED: i32 = -2;
+/// a checksum does not match
+pub const SHF_E_INTEGRITY: i32 = -3;
+/// a bound set by an option was reached; the message names it
+pub const SHF_E_LIMIT: i32 = -4;
+/// valid, but not implemented or switched off
+pub const SHF_E_UNSUPPORTED: i32 = -5;
+/// conforming readers could see different contents
+pub const SHF_E_AMBIGUOUS: i32 = -6;
+/// the file became another version during the read
+pub const SHF_E_CHANGED: i32 = -7;
+/// the retry budget was spent on a fault that may pass
+pub const SHF_E_NET_TRANSIENT: i32 = -8;
+/// the server's answer will not change
+pub const SHF_E_NET_PERMANENT: i32 = -9;
+/// the server asks for a longer pause than allowed
+pub const SHF_E_THROTTLED: i32 = -10;
+/// credentials missing, refused or expired
+pub const SHF_E_AUTH: i32 = -11;
+/// certificate or host name refused
+pub const SHF_E_TLS: i32 = -12;
+/// operating-system error; os_error carries errno
+pub const SHF_E_IO: i32 = -13;
+/// disk full or quota reached
+pub const SHF_E_NOSPACE: i32 = -14;
+/// an allocation failed
+pub const SHF_E_NOMEM: i32 = -15;
+/// shf_stream_cancel was called
+pub const SHF_E_CANCELLED: i32 = -16;
+/// the time of the option "timeout" is over; call again
+pub const SHF_E_TIMEOUT: i32 = -17;
+/// a child process failed
+pub const SHF_E_CHILD: i32 = -18;
+/// wrong call, refused URL, bad option
+pub const SHF_E_USAGE: i32 = -19;
+/// the handle belongs to the parent process
+pub const SHF_E_FORKED: i32 = -20;
+/// no field or member of that name
+pub const SHF_E_NOT_FOUND: i32 = -21;
+/// a bug in this library; please report the message
+pub const SHF_E_INTERNAL: i32 = -22;
+/// What went wrong. The message names the shard first (its URL without secrets), then member, byte
+/// offset and cause, and after "help: " what to do; it is cut to fit. Frozen: 1,024 bytes.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_error {
+    /// the value that the function returned
+    pub code: i32,
+    /// errno where the system gave one, else 0
+    pub os_error: i32,
+    /// byte position in the (decompressed) shard, UINT64_MAX if there is none
+    pub offset: u64,
+    /// UTF-8 where the names in it are; no control bytes; NUL-terminated
+    pub message: [core::ffi::c_char; 1008usize],
+}
+extern "C" {
+    /// One sentence about a code: "input ended before its end was proven". Never NULL.
+    /// Owns: static. Since: 0.1
+    pub fn shf_strerror(code: i32) -> *const core::ffi::c_char;
+    /// The name of a code without its prefix: "TRUNCATED", "OK"; "UNKNOWN" for other values.
+    /// Owns: static. Since: 0.1
+    pub fn shf_error_name(code: i32) -> *const core::ffi::c_char;
+}
+/// Borrowed bytes. data may be NULL when size is 0. Frozen.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_bytes {
+    pub data: *const u8,
+    pub size: usize,
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_options {
+    _unused: [u8; 0],
+}
+extern "C" {
+    /// An options object with every option at its default, or NULL when there is no memory.
+    /// Owns: the result is owned, release with shf_options_free. Since: 0.1
+    pub fn shf_options_new() -> *mut shf_options;
+    /// Frees an options object. Streams opened with it keep their own copy. Since: 0.1
+    pub fn shf_options_free(options: *mut shf_options);
+    /// Sets one option. The value is checked against the option's type and range.
+    /// Errors: USAGE for an unknown name (the message has the nearest one) or a bad value (the message
+    /// says what is accepted); the object is then unchanged. Since: 0.1
+    pub fn shf_options_set(
+        options: *mut shf_options,
+        name: *const core::ffi::c_char,
+        value: *const core::ffi::c_char,
+        error: *mut shf_error,
+    ) -> i32;
+}
+/// "shuffle"
+pub const SHF_OPTION_NAME: i32 = 0;
+/// "bool", "count", "bytes", "duration", "choice", "text"
+pub const SHF_OPTION_TYPE: i32 = 1;
+/// a value shf_options_set accepts
+pub const SHF_OPTION_DEFAULT: i32 = 2;
+/// "0..4294967295", or the choices: "raise|skip_sample|skip_shard"
+pub const SHF_OPTION_RANGE: i32 = 3;
+/// who takes it: some of "stream mix archive dataset"
+pub const SHF_OPTION_OPENERS: i32 = 4;
+/// one line
+pub const SHF_OPTION_HELP: i32 = 5;
+extern "C" {
+    /// Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is
+    /// no such option or property.
+    /// Owns: static. Since: 0.1
+    pub fn shf_option_describe(index: usize, what: i32) -> *const core::ffi::c_char;
+}
+pub const SHF_LOG_ERROR: i32 = 0;
+pub const SHF_LOG_WARNING: i32 = 1;
+pub const SHF_LOG_INFO: i32 = 2;
+/// Takes one message (NUL-terminated, borrowed for the call, without newline). Must not call back
+/// into the stream that logs.
+pub type shf_log_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        ctx: *mut ::core::ffi::c_void,
+        level: i32,
+        message: *const core::ffi::c_char,
+    ),
+>;
+extern "C" {
+    /// Sets who receives messages of `level` and more serious ones. Now they are SHF_LOG_WARNING for
+    /// each sample and shard that on_error skips, and what shf_dataset_open says of indexes. Silent by
+    /// default; NULL makes it silent again. `ctx` must live as long as the streams opened with these
+    /// options.
+    /// Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block or
+    /// shf_dataset_open.
+    /// Since: 0.1
+    pub fn shf_options_set_log(
+        options: *mut shf_options,
+        level: i32,
+        log: shf_log_fn,
+        ctx: *mut ::core::ffi::c_void,
+    );
+}
+/// Allocates `size` bytes aligned to `alignment` (a power of two, at most 4096), or returns NULL.
+pub type shf_alloc_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        ctx: *mut ::core::ffi::c_void,
+        size: usize,
+        alignment: usize,
+    ) -> *mut ::core::ffi::c_void,
+>;
+/// Frees what the matching shf_alloc_fn gave.
+pub type shf_free_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        ctx: *mut ::core::ffi::c_void,
+        pointer: *mut ::core::ffi::c_void,
+        size: usize,
+    ),
+>;
+extern "C" {
+    /// Sets where payload bytes live, pinned memory for example. Both functions or none (NULL, NULL).
+    /// `ctx` and the functions must live until the stream is closed and its last sample or batch is
+    /// released.
+    /// Threads: `alloc` is called inside shf_stream_next, shf_stream_next_block and
+    /// shf_stream_next_batch, `release` inside those, the release of a sample, block or batch, and
+    /// shf_stream_close; each stream calls them one at a time until it is closed. Neither may call back
+    /// into this library.
+    /// Errors: a NULL from `alloc` becomes NOMEM. Since: 0.1
+    pub fn shf_options_set_allocator(
+        options: *mut shf_options,
+        alloc: shf_alloc_fn,
+        release: shf_free_fn,
+        ctx: *mut ::core::ffi::c_void,
+    );
+}
+/// Receives one URL (NUL-terminated, `size` bytes without the NUL, borrowed for the call). Anything
+/// but 0 stops the expansion.
+pub type shf_url_fn = ::core::option::Option<
+    unsafe extern "C" fn(
+        ctx: *mut ::core::ffi::c_void,
+        url: *const core::ffi::c_char,
+        size: usize,
+    ) -> i32,
+>;
+extern "C" {
+    /// Expands URLs and passes each result to `each`, in list order, without building the list.
+    /// options may be NULL.
+    /// Errors: USAGE (braces, environment, refused pipe), IO (list file), LIMIT (too many shards),
+    /// CANCELLED when `each` stopped it. Since: 0.1
+    pub fn shf_expand_urls(
+        urls: *const *const core::ffi::c_char,
+        url_count: usize,
+        options: *const shf_options,
+        each: shf_url_fn,
+        ctx: *mut ::core::ffi::c_void,
+        error: *mut shf_error,
+    ) -> i32;
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_stream {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_sample {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_block {
+    _unused: [u8; 0],
+}
+extern "C" {
+    /// Opens a stream over the shards that the URLs name. Plans, but opens no shard and starts no
+    /// thread. `options` may be NULL; they are copied.
+    /// Owns: *out is owned, release with shf_stream_close.
+    /// Errors: USAGE (option, URL, fewer shards than consumers), IO (list
+    /// file), LIMIT, NOMEM. Since: 0.1
+    pub fn shf_stream_open(
+        out: *mut *mut shf_stream,
+        urls: *const *const core::ffi::c_char,
+        url_count: usize,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Opens a stream that takes its samples from `count` other streams (at most 1024), its parts, at
+    /// random by weight: the part that a sample comes from depends on the option "seed" and the number
+    /// of the sample alone, and of the parts that have not ended each comes with its share of their
+    /// weights, exactly in the long run. Each part delivers the samples that it would deliver by itself,
+    /// in that order. `weights` are above 0, in any unit; NULL: all are equal. The option "until" says
+    /// when the mix ends. Parts may be mixes, eight deep, and may have been restored, but nothing may
+    /// have been taken from them, and they have no option "batch". They keep their own options for
+    /// reading (threads, memory, shuffle, on_error, log, rank, ...); those of the mix are for what it
+    /// makes of the samples: seed, until, timeout, memory, batch, decode and what belongs to it.
+    /// `options` may be NULL.
+    ///
+    /// The result is a stream like any other. shf_stream_stat gives the sums over the parts.
+    /// shf_stream_save saves where the parts stand, and shf_stream_restore takes it to a mix that was
+    /// opened in the same way. shf_state_merge merges states of mixes part by part: on another number of
+    /// ranks each part goes on with its own sequence, and every rank mixes what it gets of them.
+    /// Owns: *out is owned, release with shf_stream_close. When the call succeeds it has taken the
+    /// parts over: their handles are gone. When it fails they are as before.
+    /// Threads: must not run at the same time as another call on a part, shf_stream_cancel and
+    /// shf_stream_stat included.
+    /// Errors: USAGE (weights, a part twice, used or with batches; until=forever and standard input),
+    /// FORKED, NOMEM. Since: 0.1
+    pub fn shf_stream_mix(
+        out: *mut *mut shf_stream,
+        parts: *const *mut shf_stream,
+        weights: *const f64,
+        count: usize,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Delivers the next sample, waiting for it at most as long as the option "timeout".
+    /// Owns: *out is owned, release with shf_sample_unref.
+    /// Errors: SHF_END after the last sample; TIMEOUT (call again); CANCELLED; FORKED; USAGE for a
+    /// second concurrent call; any class that a damaged shard can have. All but TIMEOUT and a
+    /// concurrent USAGE repeat. Since: 0.1
+    pub fn shf_stream_next(
+        stream: *mut shf_stream,
+        out: *mut *mut shf_sample,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Delivers the next samples, at least one and at most `max_samples` (0: as many as are convenient),
+    /// in the order in which shf_stream_next would deliver them; the two calls may be mixed. How many
+    /// come at once is not promised. Made for bindings and for loops over tiny samples: the price of a
+    /// call is paid once per block. A kept block, or any sample of it, holds at most 64 KiB more than
+    /// 8 times the smallest sample in it.
+    /// Owns: *out is owned, release with shf_block_unref.
+    /// Errors: as shf_stream_next; samples before a fault are delivered first. Since: 0.1
+    pub fn shf_stream_next_block(
+        stream: *mut shf_stream,
+        max_samples: usize,
+        out: *mut *mut shf_block,
+        error: *mut shf_error,
+    ) -> i32;
+}
+/// samples delivered
+pub const SHF_STAT_SAMPLES: i32 = 0;
+/// payload bytes delivered
+pub const SHF_STAT_BYTES: i32 = 1;
+/// shards read to their proven end
+pub const SHF_STAT_SHARDS: i32 = 2;
+/// dropped under on_error=skip_sample
+pub const SHF_STAT_SKIPPED_SAMPLES: i32 = 3;
+/// cut short under on_error=skip_sample or skip_shard
+pub const SHF_STAT_SKIPPED_SHARDS: i32 = 4;
+/// members without key, and names between __ and __
+pub const SHF_STAT_IGNORED_MEMBERS: i32 = 5;
+/// directory members
+pub const SHF_STAT_DIRECTORIES: i32 = 6;
+/// hard and symbolic links, skipped
+pub const SHF_STAT_LINKS: i32 = 7;
+/// devices, FIFOs, labels, skipped
+pub const SHF_STAT_SPECIALS: i32 = 8;
+/// sparse members, unsupported
+pub const SHF_STAT_SPARSE: i32 = 9;
+/// members of unknown type, skipped
+pub const SHF_STAT_UNKNOWN_TYPES: i32 = 10;
+/// pax size other than header size; pax was taken
+pub const SHF_STAT_SIZE_DISAGREEMENTS: i32 = 11;
+/// accepted under end_marker=optional
+pub const SHF_STAT_MISSING_END_MARKERS: i32 = 12;
+/// shards with junk after their end, accepted
+pub const SHF_STAT_TRAILING: i32 = 13;
+/// shards whose suffix and compression disagree
+pub const SHF_STAT_SUFFIX_MISMATCHES: i32 = 14;
+/// accepted under allow_empty
+pub const SHF_STAT_EMPTY_SHARDS: i32 = 15;
+/// payload memory held and not handed out, bytes, now
+pub const SHF_STAT_MEMORY: i32 = 16;
+/// its highest value
+pub const SHF_STAT_MEMORY_PEAK: i32 = 17;
+/// time next spent waiting for bytes
+pub const SHF_STAT_CONSUMER_WAIT_NS: i32 = 18;
+/// time readers spent waiting for the consumer or memory
+pub const SHF_STAT_READER_WAIT_NS: i32 = 19;
+/// of this consumer under epoch_samples or even (then of the
+///first epoch), from the start on; else 0
+pub const SHF_STAT_EPOCH_SAMPLES: i32 = 20;
+/// lacked a field, or (auto) had one more: missing=skip
+pub const SHF_STAT_PASSED_OVER: i32 = 21;
+/// left out by fields, select_keys or slice
+pub const SHF_STAT_FILTERED_SAMPLES: i32 = 22;
+/// 64 + k counts the skips with error code -k
+pub const SHF_STAT_SKIPS_BY_CLASS: i32 = 64;
+extern "C" {
+    /// Reads one counter. All are 64 bit and start at 0 when the stream is opened. What readers find in
+    /// shards (ignored members, directories, links, ...) is counted when they find it, which may be
+    /// before the consumer gets there; at the end of the stream all counts are exact.
+    /// Threads: any. Errors: USAGE for an unknown counter. Since: 0.1
+    pub fn shf_stream_stat(stream: *const shf_stream, stat: i32, value: *mut u64) -> i32;
+    /// The name of a counter in lower case, "skipped_samples", "skips_truncated"; NULL when there is no
+    /// counter of that number. Owns: static. Since: 0.1
+    pub fn shf_stat_name(stat: i32) -> *const core::ffi::c_char;
+    /// Makes the stream's waiting and future calls return CANCELLED, within 100 ms. Does not free.
+    /// Threads: any. Since: 0.1
+    pub fn shf_stream_cancel(stream: *mut shf_stream);
+    /// Ends the stream: stops its threads, ends its child processes (TERM, then KILL after 5 s), frees
+    /// its memory. Must not run at the same time as another call on this stream. Since: 0.1
+    pub fn shf_stream_close(stream: *mut shf_stream);
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_plan {
+    _unused: [u8; 0],
+}
+extern "C" {
+    /// Plans a run of all ranks and workers (options world_size and num_workers; rank and worker only
+    /// have to be possible). Opens no shard. Samples and bytes are known when every shard has an index
+    /// file made when it had its present size and modification time, no filter leaves samples out, and
+    /// they are at most 10,000 shards; see the options "index" and "index_dir". Damage to shards and
+    /// index files is not seen. `options` may be NULL; they are copied.
+    /// Owns: *out is owned, release with shf_plan_free.
+    /// Errors: USAGE (option, URL; fewer shards than consumers are a warning),
+    /// IO (list file), LIMIT, NOMEM. Since: 0.1
+    pub fn shf_plan_make(
+        out: *mut *mut shf_plan,
+        urls: *const *const core::ffi::c_char,
+        url_count: usize,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// The plan for people to read: a summary, one line for each consumer (of many: the first eight and
+    /// the last one), and the warnings, each after "warning: ". Every line ends with a newline.
+    /// Owns: *out is borrowed from the plan; it is also NUL-terminated. Since: 0.1
+    pub fn shf_plan_text(plan: *const shf_plan, out: *mut shf_bytes);
+    /// Warning number `index`, one line without newline: what, and after "help: " what to do. There are
+    /// warnings of fewer shards than consumers, unequal parts, no shuffle in several epochs, a shuffle
+    /// smaller than a shard, lanes that are not set with several ranks, and a memory too small for the
+    /// shuffle buffers.
+    /// Owns: *out is borrowed from the plan; it is also NUL-terminated.
+    /// Errors: NOT_FOUND past the last one. Since: 0.1
+    pub fn shf_plan_warning(plan: *const shf_plan, index: usize, out: *mut shf_bytes) -> i32;
+    /// The number of consumers: world_size x num_workers. Since: 0.1
+    pub fn shf_plan_count(plan: *const shf_plan) -> u64;
+}
+/// number of the process, as the option rank
+pub const SHF_PLAN_RANK: i32 = 0;
+/// number of the worker in it
+pub const SHF_PLAN_WORKER: i32 = 1;
+/// that it reads, with or without shards
+pub const SHF_PLAN_LANES: i32 = 2;
+/// in the first epoch; with epoch_samples in one pass
+pub const SHF_PLAN_SHARDS: i32 = 3;
+/// in the first epoch; UINT64_MAX: not known
+pub const SHF_PLAN_SAMPLES: i32 = 4;
+/// of its shards; UINT64_MAX: not known, or epoch_samples is set
+pub const SHF_PLAN_BYTES: i32 = 5;
+extern "C" {
+    /// Property `what` (SHF_PLAN_*) of a consumer; UINT64_MAX for any other value and past the last
+    /// consumer. Since: 0.1
+    pub fn shf_plan_info(plan: *const shf_plan, consumer: u64, what: i32) -> u64;
+    /// Frees a plan. Since: 0.1
+    pub fn shf_plan_free(plan: *mut shf_plan);
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_state {
+    _unused: [u8; 0],
+}
+extern "C" {
+    /// Saves where the user of a stream stands: behind all samples or batches that were delivered, but
+    /// for the last `unread` samples of the block that shf_stream_next_block delivered last, or (1) the
+    /// batch that came last. A stream that is restored from it goes on with exactly the next sample or
+    /// batch: as if it had never stopped, with the shuffle buffers as they were. Reads nothing; the
+    /// stream goes on.
+    /// Owns: *out is owned, release with shf_state_free.
+    /// Errors: USAGE for more `unread` samples or batches than that; FORKED. A stream that has failed
+    /// can still be saved: the fault comes again after a restore.
+    /// Since: 0.1
+    pub fn shf_stream_save(
+        stream: *mut shf_stream,
+        unread: usize,
+        out: *mut *mut shf_state,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Makes a stream that was just opened go on where a state was saved: with the same shards and the
+    /// same options but for threads, memory, time, checks and what is decoded. rank, world_size, worker
+    /// and num_workers may be others with a state of shf_state_merge, if lanes is the same. Opens no
+    /// shard: a shard that was changed meanwhile is found when it is read, CHANGED. Shards are read from
+    /// the place where they stood, compressed ones decompressed up to it, pipes and standard input read
+    /// and dropped up to it, which is logged.
+    /// Errors: USAGE when something was already taken, when shards or options changed (the message says
+    /// which), or when the state lacks lanes of this stream; FORMAT, INTEGRITY, UNSUPPORTED for bytes
+    /// that are no state of this version. The stream is then as it was. Since: 0.1
+    pub fn shf_stream_restore(
+        stream: *mut shf_stream,
+        data: *const u8,
+        size: usize,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Makes one state of those of all consumers of a run (each rank and worker once), which any of
+    /// them, and those of another number of ranks and workers, can restore. The order of all samples
+    /// together does not change. A number that divides `lanes` reads every shard once; with any other
+    /// one several consumers read each lane and keep their own samples of it, and their states can be
+    /// merged when all were saved after the same number of samples, between two batches.
+    /// Owns: *out is owned, release with shf_state_free.
+    /// Errors: USAGE for states of different runs, for a consumer twice, and for consumers that share
+    /// lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED.
+    /// Since: 0.1
+    pub fn shf_state_merge(
+        states: *const shf_bytes,
+        count: usize,
+        out: *mut *mut shf_state,
+        error: *mut shf_error,
+    ) -> i32;
+    /// The bytes to store. Owns: *out is borrowed from the state. Since: 0.1
+    pub fn shf_state_bytes(state: *const shf_state, out: *mut shf_bytes);
+    /// Frees a state. Since: 0.1
+    pub fn shf_state_free(state: *mut shf_state);
+    /// Adds a reference and returns its argument. Owns: the reference is owned, release with
+    /// shf_sample_unref. Threads: any. Since: 0.1
+    pub fn shf_sample_ref(sample: *mut shf_sample) -> *mut shf_sample;
+    /// Drops a reference; the last one frees the sample. Threads: any. Since: 0.1
+    pub fn shf_sample_unref(sample: *mut shf_sample);
+    /// The key. Owns: *out is borrowed from the sample. Since: 0.1
+    pub fn shf_sample_key(sample: *const shf_sample, out: *mut shf_bytes);
+    /// The URL of the shard, without secrets. Owns: *out is borrowed from the sample; it is also
+    /// NUL-terminated. Since: 0.1
+    pub fn shf_sample_url(sample: *const shf_sample, out: *mut shf_bytes);
+    /// The number of fields. Since: 0.1
+    pub fn shf_sample_count(sample: *const shf_sample) -> usize;
+    /// Field number `index` in the order of the shard: its name and its bytes. name or data may be NULL.
+    /// Owns: both outputs are borrowed from the sample.
+    /// Errors: NOT_FOUND past the last field. Since: 0.1
+    pub fn shf_sample_field(
+        sample: *const shf_sample,
+        index: usize,
+        name: *mut shf_bytes,
+        data: *mut shf_bytes,
+    ) -> i32;
+    /// The bytes of the field called `name` (`name_size` bytes, lower case).
+    /// Owns: *out is borrowed from the sample. Errors: NOT_FOUND. Since: 0.1
+    pub fn shf_sample_find(
+        sample: *const shf_sample,
+        name: *const core::ffi::c_char,
+        name_size: usize,
+        out: *mut shf_bytes,
+    ) -> i32;
+}
+/// pass over the shards, numbered from the option "epoch" upward
+pub const SHF_POSITION_EPOCH: i32 = 0;
+/// lane that the sample came through
+pub const SHF_POSITION_LANE: i32 = 1;
+/// number of the shard in the expanded list
+pub const SHF_POSITION_SHARD: i32 = 2;
+/// of the sample's first header in the (decompressed) shard, bytes
+pub const SHF_POSITION_OFFSET: i32 = 3;
+/// stream of a mix, those of nested mixes counted through; else 0
+pub const SHF_POSITION_PART: i32 = 4;
+extern "C" {
+    /// Where the sample came from; `what` is one of SHF_POSITION_*, UINT64_MAX for any other value.
+    /// Since: 0.1
+    pub fn shf_sample_position(sample: *const shf_sample, what: i32) -> u64;
+    /// Adds a reference and returns its argument. Threads: any. Since: 0.1
+    pub fn shf_block_ref(block: *mut shf_block) -> *mut shf_block;
+    /// Drops a reference; the last one frees the block. Threads: any. Since: 0.1
+    pub fn shf_block_unref(block: *mut shf_block);
+    /// The number of samples, at least 1. Since: 0.1
+    pub fn shf_block_count(block: *const shf_block) -> usize;
+    /// Sample number `index`, NULL past the last one.
+    /// Owns: borrowed from the block; shf_sample_ref makes it outlive the block. Since: 0.1
+    pub fn shf_block_sample(block: *const shf_block, index: usize) -> *mut shf_sample;
+}
+pub const SHF_BLOCK_FIRST_FIELD: i32 = 0;
+pub const SHF_BLOCK_SCHEMA: i32 = 1;
+pub const SHF_BLOCK_KEY: i32 = 2;
+pub const SHF_BLOCK_URL: i32 = 3;
+pub const SHF_BLOCK_BUFFER: i32 = 4;
+pub const SHF_BLOCK_START: i32 = 5;
+pub const SHF_BLOCK_STOP: i32 = 6;
+pub const SHF_BLOCK_COLUMNS: i32 = 7;
+// The flat tables of a block, for bindings that build their own sample objects. With n samples and
+// m fields in all:
+//   FIRST_FIELD  n + 1  sample i has the fields FIRST_FIELD[i] up to FIRST_FIELD[i + 1]
+//   SCHEMA       n      which list of field names sample i has, see shf_block_schema
+//   KEY          n + 1  the key of sample i is bytes KEY[i] up to KEY[i + 1] of shf_block_keys
+//   URL          n      which of the block's URLs, see shf_block_url
+//   BUFFER       m      which of the block's buffers holds the field, see shf_block_buffer
+//   START        m      where in that buffer it starts
+//   STOP         m      where it stops
+extern "C" {
+    /// Fills columns[k] with the table number k and counts[k] with its length, for k below
+    /// column_count and SHF_BLOCK_COLUMNS. counts may be NULL.
+    /// Owns: the tables are borrowed from the block. Since: 0.1
+    pub fn shf_block_columns(
+        block: *const shf_block,
+        column_count: usize,
+        columns: *mut *const u64,
+        counts: *mut usize,
+    );
+    /// The keys of all samples, one after another. Owns: borrowed from the block. Since: 0.1
+    pub fn shf_block_keys(block: *const shf_block, out: *mut shf_bytes);
+    /// Buffer number `index`, a stretch of payload memory with the fields somewhere in it. The bytes
+    /// between the fields mean nothing.
+    /// Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1
+    pub fn shf_block_buffer(block: *const shf_block, index: usize, out: *mut shf_bytes) -> i32;
+    /// Field-name list number `index`: the names in order, each followed by '/', which no name has.
+    /// Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1
+    pub fn shf_block_schema(block: *const shf_block, index: usize, out: *mut shf_bytes) -> i32;
+    /// URL number `index`, as shf_sample_url.
+    /// Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1
+    pub fn shf_block_url(block: *const shf_block, index: usize, out: *mut shf_bytes) -> i32;
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_batch {
+    _unused: [u8; 0],
+}
+/// numbers
+pub const SHF_COLUMN_ARRAY: i32 = 0;
+/// bytes of any length, as are the next three
+pub const SHF_COLUMN_BYTES: i32 = 1;
+pub const SHF_COLUMN_TEXT: i32 = 2;
+pub const SHF_COLUMN_JSON: i32 = 3;
+pub const SHF_COLUMN_MSGPACK: i32 = 4;
+/// one byte, 0 or 1
+pub const SHF_DTYPE_BOOL: i32 = 0;
+pub const SHF_DTYPE_INT8: i32 = 1;
+pub const SHF_DTYPE_INT16: i32 = 2;
+pub const SHF_DTYPE_INT32: i32 = 3;
+pub const SHF_DTYPE_INT64: i32 = 4;
+pub const SHF_DTYPE_UINT8: i32 = 5;
+pub const SHF_DTYPE_UINT16: i32 = 6;
+pub const SHF_DTYPE_UINT32: i32 = 7;
+pub const SHF_DTYPE_UINT64: i32 = 8;
+pub const SHF_DTYPE_FLOAT16: i32 = 9;
+pub const SHF_DTYPE_FLOAT32: i32 = 10;
+pub const SHF_DTYPE_FLOAT64: i32 = 11;
+/// two float32: real, imaginary
+pub const SHF_DTYPE_COMPLEX64: i32 = 12;
+pub const SHF_DTYPE_COMPLEX128: i32 = 13;
+/// One column: numbers in C order without gaps. Three layouts:
+///   even    offsets is NULL; shape[0] is the number of rows, the rest the shape of each
+///   ragged  offsets has rows + 1 numbers: row i is elements offsets[i] up to offsets[i + 1], and
+///           ndim is 1; shapes has row_ndim numbers for each row (NULL for bytes and numbers)
+///   padded  even, and shapes has the shape that each row had before zeros were added
+/// Frozen: 112 bytes on 64-bit systems.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_array {
+    /// 64-byte aligned; yours to write to
+    pub data: *mut ::core::ffi::c_void,
+    /// bytes
+    pub size: usize,
+    /// in elements; NULL when even
+    pub offsets: *const i64,
+    /// NULL when all rows have the same
+    pub shapes: *const i64,
+    pub shape: [i64; 8usize],
+    pub ndim: i32,
+    pub row_ndim: i32,
+    /// SHF_DTYPE_*
+    pub dtype: i32,
+    /// SHF_COLUMN_*
+    pub kind: i32,
+}
+extern "C" {
+    /// Delivers the next batch of a stream with the option "batch", which delivers nothing else: that
+    /// many samples, in the order in which shf_stream_next would deliver them; the last batch may have
+    /// fewer (option "last"). A sample that cannot be decoded, or whose array is not of the shape of the
+    /// first one of the stream (option "ragged"), is an error; unless on_error=raise it is skipped, and
+    /// the one after it takes its place. The first error ends the stream; the batch that it falls into
+    /// is not delivered.
+    /// Owns: *out is owned, release with shf_batch_unref.
+    /// Errors: as shf_stream_next; FORMAT (a field cannot be decoded, rows of unequal shape, a missing
+    /// field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one batch above memory), USAGE
+    /// (bad option "decode", or no option "batch"). Since: 0.1
+    pub fn shf_stream_next_batch(
+        stream: *mut shf_stream,
+        out: *mut *mut shf_batch,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Makes a batch of `count` samples, at least one, as the options "decode", "ragged" and "missing"
+    /// say; with missing=skip it may have fewer rows. `options` may be NULL.
+    /// Owns: *out is owned, release with shf_batch_unref.
+    /// Errors: as shf_stream_next_batch; that of the first bad sample. Since: 0.1
+    pub fn shf_batch_make(
+        out: *mut *mut shf_batch,
+        samples: *const *mut shf_sample,
+        count: usize,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Adds a reference and returns its argument. Threads: any. Since: 0.1
+    pub fn shf_batch_ref(batch: *mut shf_batch) -> *mut shf_batch;
+    /// Drops a reference; the last one gives the memory of the columns back, to be used again. Threads:
+    /// any. Since: 0.1
+    pub fn shf_batch_unref(batch: *mut shf_batch);
+    /// The number of rows. Since: 0.1
+    pub fn shf_batch_size(batch: *const shf_batch) -> usize;
+    /// The number of columns, "__key__" and "__url__" included. Since: 0.1
+    pub fn shf_batch_count(batch: *const shf_batch) -> usize;
+    /// Column number `index`: its name and its numbers. name or array may be NULL.
+    /// Owns: all that the outputs point to is borrowed from the batch.
+    /// Errors: NOT_FOUND past the last column. Since: 0.1
+    pub fn shf_batch_column(
+        batch: *const shf_batch,
+        index: usize,
+        name: *mut shf_bytes,
+        array: *mut shf_array,
+    ) -> i32;
+    /// The number of the column called `name` (`name_size` bytes). Errors: NOT_FOUND. Since: 0.1
+    pub fn shf_batch_find(
+        batch: *const shf_batch,
+        name: *const core::ffi::c_char,
+        name_size: usize,
+        index: *mut usize,
+    ) -> i32;
+    /// The key of a row. Owns: borrowed from the batch. Errors: NOT_FOUND. Since: 0.1
+    pub fn shf_batch_key(batch: *const shf_batch, row: usize, out: *mut shf_bytes) -> i32;
+    /// A column as DLPack (ABI 1.0): *out is a DLManagedTensor, or, when `versioned` is not 0, a
+    /// DLManagedTensorVersioned. Of a ragged column it has the elements of all rows. A bool is uint8
+    /// in the former. The batch lives until its deleter is called.
+    /// Owns: *out is owned, release with its deleter. Errors: NOT_FOUND, NOMEM. Since: 0.1
+    pub fn shf_batch_dlpack(
+        batch: *mut shf_batch,
+        index: usize,
+        versioned: i32,
+        out: *mut *mut ::core::ffi::c_void,
+        error: *mut shf_error,
+    ) -> i32;
+    /// The batch as a record batch of the Arrow C data interface: fills the caller's struct ArrowArray
+    /// and struct ArrowSchema. Even columns are numbers or fixed-size lists (with the extension type
+    /// arrow.fixed_shape_tensor), ragged ones large lists; bytes are large_binary, text is large_utf8, a
+    /// bool is uint8, a complex number two floats. Shapes of rows are a column "NAME.shape".
+    /// Owns: both are released by their release callbacks. Errors: NOMEM. Since: 0.1
+    pub fn shf_batch_arrow(
+        batch: *mut shf_batch,
+        array: *mut ::core::ffi::c_void,
+        schema: *mut ::core::ffi::c_void,
+        error: *mut shf_error,
+    ) -> i32;
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_archive {
+    _unused: [u8; 0],
+}
+extern "C" {
+    /// Opens the archive at `url` (a path, file:, "-", pipe:; not expanded) and lists its members.
+    /// What cannot be read at any offset, such as a pipe, is taken into memory. `options` may be NULL.
+    /// Owns: *out is owned, release with shf_archive_close.
+    /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the file as a whole; what is wrong
+    /// with one member is said when it is read), LIMIT, IO, CHILD, USAGE, NOMEM. Since: 0.1
+    pub fn shf_archive_open(
+        out: *mut *mut shf_archive,
+        url: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// The same over `size` bytes at `data`, which must stay as they are until the archive is closed.
+    /// Owns: *out is owned, release with shf_archive_close. Errors: as shf_archive_open. Since: 0.1
+    pub fn shf_archive_open_memory(
+        out: *mut *mut shf_archive,
+        data: *const ::core::ffi::c_void,
+        size: usize,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Frees an archive. Must not run at the same time as another call on it. Since: 0.1
+    pub fn shf_archive_close(archive: *mut shf_archive);
+    /// The number of members; positions are below it. Since: 0.1
+    pub fn shf_archive_count(archive: *const shf_archive) -> u64;
+    /// The position of the member called `name` (`name_size` bytes, compared byte for byte).
+    /// Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where).
+    /// Since: 0.1
+    pub fn shf_archive_find(
+        archive: *const shf_archive,
+        name: *const core::ffi::c_char,
+        name_size: usize,
+        position: *mut u64,
+        error: *mut shf_error,
+    ) -> i32;
+    /// The name of a member, exactly as the archive has it.
+    /// Owns: *out is borrowed from the archive. Errors: NOT_FOUND past the last one. Since: 0.1
+    pub fn shf_archive_name(archive: *const shf_archive, position: u64, out: *mut shf_bytes)
+        -> i32;
+}
+/// bytes
+pub const SHF_MEMBER_SIZE: i32 = 0;
+/// bytes in the archive
+pub const SHF_MEMBER_STORED: i32 = 1;
+/// 0 stored, 8 deflate, 12 bzip2, 14 LZMA, 93 zstd, 95 xz
+pub const SHF_MEMBER_METHOD: i32 = 2;
+/// as the archive has it; UINT64_MAX in a tar
+pub const SHF_MEMBER_CRC32: i32 = 3;
+/// of its first header in the (decompressed) archive, bytes
+pub const SHF_MEMBER_OFFSET: i32 = 4;
+/// one of SHF_KIND_*
+pub const SHF_MEMBER_KIND: i32 = 5;
+pub const SHF_KIND_FILE: i32 = 0;
+pub const SHF_KIND_DIRECTORY: i32 = 1;
+pub const SHF_KIND_HARD_LINK: i32 = 2;
+pub const SHF_KIND_SYMBOLIC_LINK: i32 = 3;
+/// device, FIFO, volume label
+pub const SHF_KIND_SPECIAL: i32 = 4;
+/// reading it is UNSUPPORTED, as are the next two
+pub const SHF_KIND_SPARSE: i32 = 5;
+/// a piece of a member that began on another volume
+pub const SHF_KIND_MULTI_VOLUME: i32 = 6;
+pub const SHF_KIND_UNKNOWN: i32 = 7;
+extern "C" {
+    /// Property `what` (SHF_MEMBER_*) of a member; UINT64_MAX for any other value and past the last
+    /// member. Since: 0.1
+    pub fn shf_archive_info(archive: *const shf_archive, position: u64, what: i32) -> u64;
+    /// Reads a member into `buffer`, which has room for `capacity` bytes; it gets SHF_MEMBER_SIZE of
+    /// them. When the call fails its contents are undefined.
+    /// Errors: USAGE (no such position, buffer too small); FORMAT, INTEGRITY, AMBIGUOUS, UNSUPPORTED,
+    /// LIMIT (this member); TRUNCATED, CHANGED (the file is not the one that was opened); IO, NOMEM.
+    /// Since: 0.1
+    pub fn shf_archive_read(
+        archive: *const shf_archive,
+        position: u64,
+        buffer: *mut ::core::ffi::c_void,
+        capacity: usize,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Reads `count` members, in the order of the file and with several threads (option "threads")
+    /// where that pays. buffers[i] has room for SHF_MEMBER_SIZE of positions[i]. All are tried: on
+    /// failure the error is that of the first bad one in the list.
+    /// Errors: as shf_archive_read. Since: 0.1
+    pub fn shf_archive_read_many(
+        archive: *const shf_archive,
+        positions: *const u64,
+        count: usize,
+        buffers: *const *mut ::core::ffi::c_void,
+        error: *mut shf_error,
+    ) -> i32;
+    /// The bytes of a member where they are in memory already: a stored member of an archive in memory,
+    /// or one of a compressed tar. They are checked as by shf_archive_read.
+    /// Owns: *out is borrowed from the archive. Errors: UNSUPPORTED when they are not in memory; as
+    /// shf_archive_read. Since: 0.1
+    pub fn shf_archive_view(
+        archive: *const shf_archive,
+        position: u64,
+        out: *mut shf_bytes,
+        error: *mut shf_error,
+    ) -> i32;
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_dataset {
+    _unused: [u8; 0],
+}
+extern "C" {
+    /// Opens a dataset over the shards that the URLs name, files all of them. Indexes that are missing
+    /// or of another version of their shard are made, as the option "index" says; the log function gets
+    /// SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each index that is not used.
+    /// `options` may be NULL.
+    /// Owns: *out is owned, release with shf_dataset_close.
+    /// Errors: as shf_stream_open; any class that a damaged shard can have; UNSUPPORTED for a compressed
+    /// tar; with index=require NOT_FOUND, CHANGED, what a damaged index has, and USAGE when it was made
+    /// under options that accept more than these do. Since: 0.1
+    pub fn shf_dataset_open(
+        out: *mut *mut shf_dataset,
+        urls: *const *const core::ffi::c_char,
+        url_count: usize,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Frees a dataset. Must not run at the same time as another call on it. Samples stay. Since: 0.1
+    pub fn shf_dataset_close(dataset: *mut shf_dataset);
+    /// The number of samples. Since: 0.1
+    pub fn shf_dataset_count(dataset: *const shf_dataset) -> u64;
+    /// Reads sample `number`. Its epoch and lane (shf_sample_position) are 0.
+    /// With the option "fields" it has those of them that the shard has, perhaps none.
+    /// Owns: *out is owned, release with shf_sample_unref.
+    /// Errors: USAGE (no such number); what a damaged shard can have; CHANGED and TRUNCATED when the
+    /// file is not the one that was opened; LIMIT; IO; NOMEM. Since: 0.1
+    pub fn shf_dataset_get(
+        dataset: *const shf_dataset,
+        number: u64,
+        out: *mut *mut shf_sample,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Reads `count` samples, in the order of the files and with several threads (option "threads")
+    /// where that pays. out[i] becomes sample numbers[i].
+    /// Owns: each out[i] is owned, release with shf_sample_unref. On failure all are NULL, and the error
+    /// is that of the first bad one in the list. Errors: as shf_dataset_get. Since: 0.1
+    pub fn shf_dataset_get_many(
+        dataset: *const shf_dataset,
+        numbers: *const u64,
+        count: usize,
+        out: *mut *mut shf_sample,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make with the
+    /// options of the dataset.
+    /// Owns: *out is owned, release with shf_batch_unref. Errors: as shf_dataset_get and
+    /// shf_batch_make. Since: 0.1
+    pub fn shf_dataset_get_batch(
+        dataset: *const shf_dataset,
+        numbers: *const u64,
+        count: usize,
+        out: *mut *mut shf_batch,
+        error: *mut shf_error,
+    ) -> i32;
+    /// The number of the sample with this key (`key_size` bytes). The first call makes a table of all
+    /// keys: 8 to 22 bytes for each.
+    /// Errors: NOT_FOUND; AMBIGUOUS when several samples have the key (the message says where).
+    /// Since: 0.1
+    pub fn shf_dataset_find(
+        dataset: *const shf_dataset,
+        key: *const core::ffi::c_char,
+        key_size: usize,
+        number: *mut u64,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Which shard of the expanded list sample `number` is in, and the number of that shard's first
+    /// sample. Either output may be NULL. Errors: NOT_FOUND past the last sample. Since: 0.1
+    pub fn shf_dataset_shard(
+        dataset: *const shf_dataset,
+        number: u64,
+        shard: *mut u64,
+        first: *mut u64,
+    ) -> i32;
+    /// Makes the index of the tar at `url` and saves it where a dataset looks for it.
+    /// Errors: as shf_dataset_open; IO when it cannot be saved. Since: 0.1
+    pub fn shf_index_build(
+        url: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+}
+/// size before offset; DALI reads the two below. Read: also rocAL's
+pub const SHF_INDEX_DALI_1_0: i32 = 0;
+/// without names of members
+pub const SHF_INDEX_DALI_1_1: i32 = 1;
+/// what wds2idx writes
+pub const SHF_INDEX_DALI_1_2: i32 = 2;
+/// SHARD.tar.idx of Megatron-Energon
+pub const SHF_INDEX_ENERGON: i32 = 3;
+/// JSON list of shards of wids
+pub const SHF_INDEX_WIDS: i32 = 4;
+// Index files of other tools.
+extern "C" {
+    /// Writes the index that another tool needs into the file `path`, which appears whole or not at
+    /// all. The URLs are expanded; DALI and Energon have one index for each shard, wids one for all. A
+    /// shard is a plain tar; for wids also a ZIP file. The index is the one that the tool's own indexer
+    /// would write, but right for GNU long names too: in shards with hidden files, files without a dot,
+    /// or names between __ and __ it has the samples that the tool sees, not those of a dataset. An
+    /// index of wids names shards in its own folder by relative paths, and has no md5sum.
+    /// Errors: as shf_dataset_open; USAGE (another number of shards than one, no file); UNSUPPORTED for
+    /// names that the format cannot hold (DALI: blanks, nothing after the dot; wids: not UTF-8, one of
+    /// ?#;), and for a ZIP file; IO, NOSPACE when the file cannot be written. Since: 0.1
+    pub fn shf_index_export(
+        urls: *const *const core::ffi::c_char,
+        url_count: usize,
+        format: i32,
+        path: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Takes over the index of another tool in the file `path`: makes the index of the tar at `url`
+    /// (expanded; one shard) as shf_index_build does, and saves it when the other index says the same of
+    /// every sample. Nothing of it is believed. It may have the samples as a dataset has them, or as its
+    /// own tool sees them. A file of DALI says itself which version it is, whichever of the three was
+    /// named. An index of wids names its shards: `url` is NULL, all of them are local files, relative to
+    /// the folder of the index, and those before one that is refused have got their index.
+    /// Errors: as shf_index_build; FORMAT when the index is malformed, or says something else of a
+    /// sample than the shard does; CHANGED when it is of another number of samples or another size;
+    /// UNSUPPORTED (version, shards on the network); USAGE (a pipe in the index); LIMIT (a file above
+    /// 1 GiB). Since: 0.1
+    pub fn shf_index_import(
+        url: *const core::ffi::c_char,
+        format: i32,
+        path: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+}

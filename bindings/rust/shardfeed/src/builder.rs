@@ -1,0 +1,193 @@
+//! Options by name. Their methods are in `options.rs`, which is made from the library's table.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::log::{Log, LogLevel};
+
+/// A number of bytes: a number, or a text such as `"256MiB"`.
+///
+/// ```
+/// # use shardfeed::Stream;
+/// Stream::builder().memory(64 << 20);
+/// Stream::builder().memory("64MiB");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Size(String);
+
+impl From<u64> for Size {
+    fn from(bytes: u64) -> Size {
+        Size(bytes.to_string())
+    }
+}
+
+impl From<&str> for Size {
+    fn from(text: &str) -> Size {
+        Size(text.to_owned())
+    }
+}
+
+/// The value of an option, as the library takes it.
+pub(crate) trait Value {
+    fn text(self) -> OsString;
+}
+
+impl Value for u64 {
+    fn text(self) -> OsString {
+        self.to_string().into()
+    }
+}
+
+impl Value for bool {
+    fn text(self) -> OsString {
+        if self { "true" } else { "false" }.into()
+    }
+}
+
+impl Value for Size {
+    fn text(self) -> OsString {
+        self.0.into()
+    }
+}
+
+impl Value for Duration {
+    fn text(self) -> OsString {
+        format!("{}ns", self.as_nanos()).into()
+    }
+}
+
+impl Value for &str {
+    fn text(self) -> OsString {
+        self.into()
+    }
+}
+
+impl Value for &OsStr {
+    fn text(self) -> OsString {
+        self.into()
+    }
+}
+
+/// What a builder has been told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) options: Vec<(String, OsString)>,
+    pub(crate) log: Option<Log>,
+}
+
+macro_rules! builder {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default)]
+        #[must_use]
+        pub struct $name {
+            pub(crate) settings: Settings,
+        }
+
+        impl $name {
+            /// Sets an option by name; the value is a text as in the table of options.
+            ///
+            /// The methods of the same names are checked by the compiler. This is for names that
+            /// come from a file or a command line: opening fails with [`ErrorKind::Usage`] for a
+            /// name that there is not, with the nearest one in the message.
+            ///
+            /// [`ErrorKind::Usage`]: crate::ErrorKind::Usage
+            pub fn set(self, name: impl Into<String>, value: impl AsRef<OsStr>) -> Self {
+                self.with(name, value.as_ref())
+            }
+
+            /// Sets who receives messages of `level` and more serious ones. Without, nothing is
+            /// said.
+            ///
+            /// It is called on the thread that is in a call of this crate. A panic in it is
+            /// carried to the caller of that call; nothing is lost by it.
+            pub fn log(
+                mut self,
+                level: LogLevel,
+                receive: impl Fn(LogLevel, &str) + Send + Sync + 'static,
+            ) -> Self {
+                let receive = Arc::new(receive);
+                self.settings.log = Some(Log { level, receive });
+                self
+            }
+
+            pub(crate) fn with(mut self, name: impl Into<String>, value: impl Value) -> Self {
+                self.settings.options.push((name.into(), value.text()));
+                self
+            }
+        }
+    };
+}
+
+builder! {
+    /// Options of a [`Stream`](crate::Stream), made by [`Stream::builder`](crate::Stream::builder).
+    ///
+    /// Values are checked when the stream is opened. A builder may open any number of them.
+    StreamBuilder
+}
+
+builder! {
+    /// Options of a stream that mixes others, made by [`Stream::mix`](crate::Stream::mix).
+    MixBuilder
+}
+
+builder! {
+    /// Options of an [`Archive`](crate::Archive), made by
+    /// [`Archive::builder`](crate::Archive::builder).
+    ArchiveBuilder
+}
+
+builder! {
+    /// Options of a [`Dataset`](crate::Dataset), made by
+    /// [`Dataset::builder`](crate::Dataset::builder).
+    DatasetBuilder
+}
+
+/// What an option is: one row of the library's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OptionInfo {
+    /// `"shuffle"`
+    pub name: &'static str,
+    /// `"bool"`, `"count"`, `"bytes"`, `"duration"`, `"choice"` or `"text"`
+    pub value_type: &'static str,
+    /// The value when it is not set.
+    pub default: &'static str,
+    /// `"0..4096"`, or the choices: `"raise|skip_sample|skip_shard"`
+    pub range: &'static str,
+    /// Who takes it: some of `"stream mix archive dataset"`.
+    pub openers: &'static str,
+    /// One line.
+    pub help: &'static str,
+}
+
+/// All options of the library that runs.
+///
+/// ```
+/// let options = shardfeed::options();
+/// let shuffle = options.iter().find(|option| option.name == "shuffle").unwrap();
+/// assert_eq!((shuffle.value_type, shuffle.default), ("count", "0"));
+/// ```
+pub fn options() -> Vec<OptionInfo> {
+    (0..).map_while(crate::native::option_info).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_texts_that_the_library_takes() {
+        let builder = StreamBuilder::default()
+            .with("threads", 8)
+            .with("resample", true)
+            .with("memory", Size::from(1 << 20))
+            .with("timeout", Duration::from_millis(1500))
+            .set("fields", "jpg,cls");
+        let texts: Vec<_> =
+            builder.settings.options.iter().map(|(_, text)| text.to_str()).collect();
+        let wanted = ["8", "true", "1048576", "1500000000ns", "jpg,cls"];
+        assert_eq!(texts, wanted.map(Some));
+    }
+}

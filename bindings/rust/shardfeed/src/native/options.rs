@@ -1,0 +1,280 @@
+//! Options, and the log function that goes with them.
+
+use std::any::Any;
+use std::ffi::{c_char, c_void, CStr, OsStr};
+use std::ops::ControlFlow;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{c_string, checked, static_text, sys, Urls};
+use crate::builder::{OptionInfo, Settings};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::{Log, LogLevel};
+
+/// What a callback threw, until the call that it was made in has returned: nothing may unwind
+/// through the library.
+#[derive(Default)]
+struct Carried(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl Carried {
+    /// Runs a callback, unless an earlier one has thrown: then nobody hears of it any more.
+    fn run<R>(&self, callback: impl FnOnce() -> R) -> Option<R> {
+        let mut thrown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if thrown.is_some() {
+            return None;
+        }
+        match catch_unwind(AssertUnwindSafe(callback)) {
+            Ok(result) => Some(result),
+            Err(payload) => {
+                *thrown = Some(payload);
+                None
+            }
+        }
+    }
+
+    fn resume(&self) {
+        let thrown = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(payload) = thrown {
+            resume_unwind(payload);
+        }
+    }
+}
+
+/// Receives the messages of one handle.
+pub(super) struct LogTarget {
+    log: Log,
+    carried: Carried,
+}
+
+impl LogTarget {
+    /// Goes on with what the log function threw in the last call.
+    pub(super) fn resume_panic(&self) {
+        self.carried.resume();
+    }
+}
+
+/// # Safety
+/// `target` is a `LogTarget`, `message` a NUL-terminated string.
+unsafe extern "C" fn receive(target: *mut c_void, level: i32, message: *const c_char) {
+    // SAFETY: as the caller promises. Only shared references are made of it.
+    let (target, message) = unsafe { (&*target.cast::<LogTarget>(), CStr::from_ptr(message)) };
+    let level = match level {
+        sys::SHF_LOG_ERROR => LogLevel::Error,
+        sys::SHF_LOG_WARNING => LogLevel::Warning,
+        _ => LogLevel::Info,
+    };
+    target.carried.run(|| (target.log.receive)(level, &message.to_string_lossy()));
+}
+
+/// A shf_options. Not kept: openers copy it.
+pub(crate) struct Options {
+    pointer: NonNull<sys::shf_options>,
+    target: Option<Arc<LogTarget>>,
+}
+
+impl Options {
+    /// These settings for a "stream", an "archive" or a "dataset".
+    pub(crate) fn new(settings: &Settings, opener: &str) -> Result<Options> {
+        // SAFETY: takes nothing.
+        let pointer = NonNull::new(unsafe { sys::shf_options_new() })
+            .ok_or_else(|| Error::of(ErrorKind::NoMemory, "out of memory".to_owned()))?;
+        let mut options = Options { pointer, target: None };
+        for (name, value) in &settings.options {
+            options.set(name, value)?;
+            refuse_of_others(name, opener)?;
+        }
+        if let Some(log) = &settings.log {
+            options.set_log(log);
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &OsStr) -> Result<()> {
+        let value = c_string(value, &format!("option {name}: the value"))?;
+        let name = c_string(OsStr::new(name), "the name of an option")?;
+        // SAFETY: an owned handle and two NUL-terminated strings.
+        checked(|error| unsafe {
+            sys::shf_options_set(self.pointer.as_ptr(), name.as_ptr(), value.as_ptr(), error)
+        })?;
+        Ok(())
+    }
+
+    fn set_log(&mut self, log: &Log) {
+        let level = match log.level {
+            LogLevel::Error => sys::SHF_LOG_ERROR,
+            LogLevel::Warning => sys::SHF_LOG_WARNING,
+            LogLevel::Info => sys::SHF_LOG_INFO,
+        };
+        let target = Arc::new(LogTarget { log: log.clone(), carried: Carried::default() });
+        let context = Arc::as_ptr(&target).cast_mut().cast();
+        // SAFETY: whoever opens something with these options keeps `target` as long (target()).
+        unsafe {
+            sys::shf_options_set_log(self.pointer.as_ptr(), level, Some(receive), context);
+        }
+        self.target = Some(target);
+    }
+
+    pub(super) fn pointer(&self) -> *const sys::shf_options {
+        self.pointer.as_ptr()
+    }
+
+    /// What must live as long as that which was opened with these options.
+    pub(super) fn target(&self) -> Option<Arc<LogTarget>> {
+        self.target.clone()
+    }
+
+    /// Goes on with what the log function threw in the last call.
+    pub(super) fn resume_panic(&self) {
+        if let Some(target) = &self.target {
+            target.resume_panic();
+        }
+    }
+}
+
+impl Drop for Options {
+    fn drop(&mut self) {
+        // SAFETY: owned, and freed once.
+        unsafe { sys::shf_options_free(self.pointer.as_ptr()) }
+    }
+}
+
+/// The library passes over the options that an opener does not take; who sets one means something
+/// by it.
+fn refuse_of_others(name: &str, opener: &str) -> Result<()> {
+    let info = (0..).map_while(option_info).find(|info| info.name == name);
+    match info {
+        Some(info) if !info.openers.split(' ').any(|word| word == opener) => Err(Error::of(
+            ErrorKind::Usage,
+            format!(
+                "option {name} is not for {opener}; help: leave it out, it is for: {}",
+                info.openers
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn option_info(index: usize) -> Option<OptionInfo> {
+    // SAFETY: static or NULL, for any arguments.
+    let property = |what| unsafe { static_text(sys::shf_option_describe(index, what)) };
+    Some(OptionInfo {
+        name: property(sys::SHF_OPTION_NAME)?,
+        value_type: property(sys::SHF_OPTION_TYPE)?,
+        default: property(sys::SHF_OPTION_DEFAULT)?,
+        range: property(sys::SHF_OPTION_RANGE)?,
+        openers: property(sys::SHF_OPTION_OPENERS)?,
+        help: property(sys::SHF_OPTION_HELP)?,
+    })
+}
+
+// ---- Expanding URLs ----
+
+struct Expansion<'a> {
+    each: &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    carried: Carried,
+}
+
+/// # Safety
+/// `expansion` is an `Expansion` that nobody else uses, `url` has `size` bytes.
+unsafe extern "C" fn take_url(expansion: *mut c_void, url: *const c_char, size: usize) -> i32 {
+    // SAFETY: as the caller promises.
+    let (expansion, url) = unsafe {
+        let url = std::slice::from_raw_parts(url.cast::<u8>(), size);
+        (&mut *expansion.cast::<Expansion<'_>>(), url)
+    };
+    let each = &mut expansion.each;
+    match expansion.carried.run(|| each(url)) {
+        Some(ControlFlow::Continue(())) => 0,
+        Some(ControlFlow::Break(())) | None => 1,
+    }
+}
+
+/// Passes every shard to `each` until it breaks. Whether it did not.
+pub(crate) fn expand(
+    urls: &Urls,
+    options: &Options,
+    each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<bool> {
+    let mut expansion = Expansion { each, carried: Carried::default() };
+    let context: *mut Expansion<'_> = &mut expansion;
+    // SAFETY: everything lives until the call returns.
+    let result = checked(|error| unsafe {
+        let (urls, count, options) = (urls.pointer(), urls.count(), options.pointer());
+        sys::shf_expand_urls(urls, count, options, Some(take_url), context.cast(), error)
+    });
+    expansion.carried.resume();
+    match result {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::Cancelled => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // These run in Miri too: they call the callbacks as the library does.
+
+    fn target(receive: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Arc<LogTarget> {
+        Arc::new(LogTarget {
+            log: Log { level: LogLevel::Info, receive: Arc::new(receive) },
+            carried: Carried::default(),
+        })
+    }
+
+    fn send(target: &Arc<LogTarget>, message: &str) {
+        let message = c_string(OsStr::new(message), "").unwrap();
+        let context = Arc::as_ptr(target).cast_mut().cast();
+        // SAFETY: a LogTarget and a NUL-terminated string.
+        unsafe { receive(context, sys::SHF_LOG_WARNING, message.as_ptr()) }
+    }
+
+    #[test]
+    fn a_panic_in_a_callback_waits_until_the_call_is_over() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let list = Arc::clone(&heard);
+        let target = target(move |level, message| {
+            list.lock().unwrap().push((level, message.to_owned()));
+            assert!(message != "two", "I do not like {message}");
+        });
+        for message in ["one", "two", "three"] {
+            send(&target, message);
+        }
+        let thrown = catch_unwind(AssertUnwindSafe(|| target.resume_panic())).unwrap_err();
+        assert_eq!(*thrown.downcast::<String>().unwrap(), "I do not like two");
+        target.resume_panic(); // it is thrown once
+        send(&target, "four");
+        let heard: Vec<_> = heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let wanted = ["one", "two", "four"].map(|m| (LogLevel::Warning, m.to_owned()));
+        assert_eq!(heard, wanted);
+    }
+
+    #[test]
+    fn urls_are_taken_until_the_callback_breaks() {
+        let mut taken = Vec::new();
+        let mut each = |url: &[u8]| {
+            taken.push(url.to_vec());
+            match url {
+                b"b" => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        };
+        let mut expansion = Expansion { each: &mut each, carried: Carried::default() };
+        let context: *mut Expansion<'_> = &mut expansion;
+        let results = ["a", "b"].map(|url| {
+            // SAFETY: an Expansion, and a text of that length.
+            unsafe { take_url(context.cast(), url.as_ptr().cast(), url.len()) }
+        });
+        assert_eq!(results, [0, 1]);
+        assert_eq!(taken, [b"a", b"b"]);
+    }
+
+    #[test]
+    fn nul_bytes_are_refused() {
+        let error = Urls::new(["a.tar", "b\0.tar"]).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.message().contains("position 1"), "{error}");
+    }
+}

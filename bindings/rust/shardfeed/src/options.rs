@@ -1,0 +1,1006 @@
+//! Made by tests/options.rs from the library's table of options. Do not edit.
+
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+use crate::builder::{ArchiveBuilder, DatasetBuilder, MixBuilder, Size, StreamBuilder, Value};
+
+/// The option `even`: the same number of samples for every consumer in each epoch: leave out what
+/// some have more, or repeat some, which are marked; needs the index of every shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Even {
+    /// `none`
+    None,
+    /// `drop`
+    Drop,
+    /// `pad`
+    Pad,
+}
+
+impl Value for Even {
+    fn text(self) -> OsString {
+        match self {
+            Even::None => "none",
+            Even::Drop => "drop",
+            Even::Pad => "pad",
+        }
+        .into()
+    }
+}
+
+/// The option `on_error`: what a damaged sample or shard does; skips are counted and logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnError {
+    /// `raise`
+    Raise,
+    /// `skip_sample`
+    SkipSample,
+    /// `skip_shard`
+    SkipShard,
+}
+
+impl Value for OnError {
+    fn text(self) -> OsString {
+        match self {
+            OnError::Raise => "raise",
+            OnError::SkipSample => "skip_sample",
+            OnError::SkipShard => "skip_shard",
+        }
+        .into()
+    }
+}
+
+/// The option `end_marker`: optional: a tar may end after a whole member, without its two zero
+/// blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EndMarker {
+    /// `required`
+    Required,
+    /// `optional`
+    Optional,
+}
+
+impl Value for EndMarker {
+    fn text(self) -> OsString {
+        match self {
+            EndMarker::Required => "required",
+            EndMarker::Optional => "optional",
+        }
+        .into()
+    }
+}
+
+/// The option `trailing`: ignore: accept junk after the end marker, the compressed data or a ZIP
+/// end record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Trailing {
+    /// `refuse`
+    Refuse,
+    /// `ignore`
+    Ignore,
+}
+
+impl Value for Trailing {
+    fn text(self) -> OsString {
+        match self {
+            Trailing::Refuse => "refuse",
+            Trailing::Ignore => "ignore",
+        }
+        .into()
+    }
+}
+
+/// The option `zip_prefix`: allow: data may stand before a ZIP file, as in self-extracting files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ZipPrefix {
+    /// `refuse`
+    Refuse,
+    /// `allow`
+    Allow,
+}
+
+impl Value for ZipPrefix {
+    fn text(self) -> OsString {
+        match self {
+            ZipPrefix::Refuse => "refuse",
+            ZipPrefix::Allow => "allow",
+        }
+        .into()
+    }
+}
+
+/// The option `zip_overlap`: allow: read entries of a ZIP file that share bytes with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ZipOverlap {
+    /// `refuse`
+    Refuse,
+    /// `allow`
+    Allow,
+}
+
+impl Value for ZipOverlap {
+    fn text(self) -> OsString {
+        match self {
+            ZipOverlap::Refuse => "refuse",
+            ZipOverlap::Allow => "allow",
+        }
+        .into()
+    }
+}
+
+/// The option `duplicate_keys`: a key that comes again later in its shard; looked for in the first
+/// 1048576 samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DuplicateKeys {
+    /// `error`
+    Error,
+    /// `accept`
+    Accept,
+}
+
+impl Value for DuplicateKeys {
+    fn text(self) -> OsString {
+        match self {
+            DuplicateKeys::Error => "error",
+            DuplicateKeys::Accept => "accept",
+        }
+        .into()
+    }
+}
+
+/// The option `last`: the last batch, when it has fewer samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Last {
+    /// `keep`
+    Keep,
+    /// `drop`
+    Drop,
+}
+
+impl Value for Last {
+    fn text(self) -> OsString {
+        match self {
+            Last::Keep => "keep",
+            Last::Drop => "drop",
+        }
+        .into()
+    }
+}
+
+/// The option `ragged`: arrays of unequal shape in one column: an error of the sample, one after
+/// another with offsets, or filled up with zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Ragged {
+    /// `error`
+    Error,
+    /// `offsets`
+    Offsets,
+    /// `pad`
+    Pad,
+}
+
+impl Value for Ragged {
+    fn text(self) -> OsString {
+        match self {
+            Ragged::Error => "error",
+            Ragged::Offsets => "offsets",
+            Ragged::Pad => "pad",
+        }
+        .into()
+    }
+}
+
+/// The option `missing`: a sample without a field of decode: an error, passed over, or a row of
+/// zeros or no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Missing {
+    /// `error`
+    Error,
+    /// `skip`
+    Skip,
+    /// `empty`
+    Empty,
+}
+
+impl Value for Missing {
+    fn text(self) -> OsString {
+        match self {
+            Missing::Error => "error",
+            Missing::Skip => "skip",
+            Missing::Empty => "empty",
+        }
+        .into()
+    }
+}
+
+/// The option `until`: a mix ends with the first part that ends; with the last one; never: its
+/// parts begin again, as with epochs=0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Until {
+    /// `first`
+    First,
+    /// `all`
+    All,
+    /// `forever`
+    Forever,
+}
+
+impl Value for Until {
+    fn text(self) -> OsString {
+        match self {
+            Until::First => "first",
+            Until::All => "all",
+            Until::Forever => "forever",
+        }
+        .into()
+    }
+}
+
+/// The option `index`: index files: use or make them; only use them; make them anew; leave them
+/// alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Index {
+    /// `auto`
+    Auto,
+    /// `require`
+    Require,
+    /// `rebuild`
+    Rebuild,
+    /// `memory`
+    Memory,
+}
+
+impl Value for Index {
+    fn text(self) -> OsString {
+        match self {
+            Index::Auto => "auto",
+            Index::Require => "require",
+            Index::Rebuild => "rebuild",
+            Index::Memory => "memory",
+        }
+        .into()
+    }
+}
+
+impl ArchiveBuilder {
+    /// Shards read and decompressed at once, each by a thread; at least one per lane; 0: min(4,
+    /// cores).
+    ///
+    /// Range: `0..4096`. Default: `0`.
+    pub fn threads(self, value: u64) -> Self {
+        self.with("threads", value)
+    }
+
+    /// Payload memory held ahead of the consumer, and the size of the largest member.
+    ///
+    /// Range: `1MiB..16TiB`. Default: `256MiB`.
+    pub fn memory(self, value: impl Into<Size>) -> Self {
+        self.with("memory", value.into())
+    }
+
+    /// Optional: a tar may end after a whole member, without its two zero blocks.
+    ///
+    /// Range: `required|optional`. Default: `required`.
+    pub fn end_marker(self, value: EndMarker) -> Self {
+        self.with("end_marker", value)
+    }
+
+    /// Go on with another tar after an end marker.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn concat(self, value: bool) -> Self {
+        self.with("concat", value)
+    }
+
+    /// Ignore: accept junk after the end marker, the compressed data or a ZIP end record.
+    ///
+    /// Range: `refuse|ignore`. Default: `refuse`.
+    pub fn trailing(self, value: Trailing) -> Self {
+        self.with("trailing", value)
+    }
+
+    /// Allow: data may stand before a ZIP file, as in self-extracting files.
+    ///
+    /// Range: `refuse|allow`. Default: `refuse`.
+    pub fn zip_prefix(self, value: ZipPrefix) -> Self {
+        self.with("zip_prefix", value)
+    }
+
+    /// Allow: read entries of a ZIP file that share bytes with others.
+    ///
+    /// Range: `refuse|allow`. Default: `refuse`.
+    pub fn zip_overlap(self, value: ZipOverlap) -> Self {
+        self.with("zip_overlap", value)
+    }
+
+    /// Size of the largest member.
+    ///
+    /// Range: `0..1EiB`. Default: `16GiB`.
+    pub fn max_member(self, value: impl Into<Size>) -> Self {
+        self.with("max_member", value.into())
+    }
+
+    /// Length of the longest member name.
+    ///
+    /// Range: `1..1GiB`. Default: `64KiB`.
+    pub fn max_name(self, value: impl Into<Size>) -> Self {
+        self.with("max_name", value.into())
+    }
+
+    /// Pax and GNU long-name headers before one member.
+    ///
+    /// Range: `1..1GiB`. Default: `1MiB`.
+    pub fn max_meta(self, value: impl Into<Size>) -> Self {
+        self.with("max_meta", value.into())
+    }
+
+    /// Output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB.
+    ///
+    /// Range: `1..18446744073709551615`. Default: `1000`.
+    pub fn max_ratio(self, value: u64) -> Self {
+        self.with("max_ratio", value)
+    }
+
+    /// History that a zstd frame may ask for; an xz decoder may use twice as much memory.
+    ///
+    /// Range: `1KiB..2GiB`. Default: `128MiB`.
+    pub fn max_window(self, value: impl Into<Size>) -> Self {
+        self.with("max_window", value.into())
+    }
+
+    /// Longest silence of a child process; 0: no limit.
+    ///
+    /// Range: `0..1000000s`. Default: `600s`.
+    pub fn pipe_timeout(self, value: Duration) -> Self {
+        self.with("pipe_timeout", value)
+    }
+
+    /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn secure(self, value: bool) -> Self {
+        self.with("secure", value)
+    }
+}
+
+impl DatasetBuilder {
+    /// Shards read and decompressed at once, each by a thread; at least one per lane; 0: min(4,
+    /// cores).
+    ///
+    /// Range: `0..4096`. Default: `0`.
+    pub fn threads(self, value: u64) -> Self {
+        self.with("threads", value)
+    }
+
+    /// Payload memory held ahead of the consumer, and the size of the largest member.
+    ///
+    /// Range: `1MiB..16TiB`. Default: `256MiB`.
+    pub fn memory(self, value: impl Into<Size>) -> Self {
+        self.with("memory", value.into())
+    }
+
+    /// Keep these fields; members of others are not looked at, even where they are damaged or there
+    /// twice; a stream leaves out samples that have none of them; empty: all.
+    ///
+    /// Range: `FIELD,FIELD,...`. Default: empty.
+    pub fn fields(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("fields", value.as_ref())
+    }
+
+    /// Optional: a tar may end after a whole member, without its two zero blocks.
+    ///
+    /// Range: `required|optional`. Default: `required`.
+    pub fn end_marker(self, value: EndMarker) -> Self {
+        self.with("end_marker", value)
+    }
+
+    /// Go on with another tar after an end marker.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn concat(self, value: bool) -> Self {
+        self.with("concat", value)
+    }
+
+    /// Ignore: accept junk after the end marker, the compressed data or a ZIP end record.
+    ///
+    /// Range: `refuse|ignore`. Default: `refuse`.
+    pub fn trailing(self, value: Trailing) -> Self {
+        self.with("trailing", value)
+    }
+
+    /// Allow: data may stand before a ZIP file, as in self-extracting files.
+    ///
+    /// Range: `refuse|allow`. Default: `refuse`.
+    pub fn zip_prefix(self, value: ZipPrefix) -> Self {
+        self.with("zip_prefix", value)
+    }
+
+    /// Allow: read entries of a ZIP file that share bytes with others.
+    ///
+    /// Range: `refuse|allow`. Default: `refuse`.
+    pub fn zip_overlap(self, value: ZipOverlap) -> Self {
+        self.with("zip_overlap", value)
+    }
+
+    /// Accept shards without samples.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn allow_empty(self, value: bool) -> Self {
+        self.with("allow_empty", value)
+    }
+
+    /// A key that comes again later in its shard; looked for in the first 1048576 samples.
+    ///
+    /// Range: `error|accept`. Default: `error`.
+    pub fn duplicate_keys(self, value: DuplicateKeys) -> Self {
+        self.with("duplicate_keys", value)
+    }
+
+    /// Size of the largest member.
+    ///
+    /// Range: `0..1EiB`. Default: `16GiB`.
+    pub fn max_member(self, value: impl Into<Size>) -> Self {
+        self.with("max_member", value.into())
+    }
+
+    /// Size of the largest sample, all fields together.
+    ///
+    /// Range: `0..1EiB`. Default: `16GiB`.
+    pub fn max_sample(self, value: impl Into<Size>) -> Self {
+        self.with("max_sample", value.into())
+    }
+
+    /// Length of the longest member name.
+    ///
+    /// Range: `1..1GiB`. Default: `64KiB`.
+    pub fn max_name(self, value: impl Into<Size>) -> Self {
+        self.with("max_name", value.into())
+    }
+
+    /// Pax and GNU long-name headers before one member.
+    ///
+    /// Range: `1..1GiB`. Default: `1MiB`.
+    pub fn max_meta(self, value: impl Into<Size>) -> Self {
+        self.with("max_meta", value.into())
+    }
+
+    /// Output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB.
+    ///
+    /// Range: `1..18446744073709551615`. Default: `1000`.
+    pub fn max_ratio(self, value: u64) -> Self {
+        self.with("max_ratio", value)
+    }
+
+    /// History that a zstd frame may ask for; an xz decoder may use twice as much memory.
+    ///
+    /// Range: `1KiB..2GiB`. Default: `128MiB`.
+    pub fn max_window(self, value: impl Into<Size>) -> Self {
+        self.with("max_window", value.into())
+    }
+
+    /// Shards after expansion.
+    ///
+    /// Range: `1..4294967295`. Default: `100000000`.
+    pub fn max_shards(self, value: u64) -> Self {
+        self.with("max_shards", value)
+    }
+
+    /// Expand braces, `::`, `${NAME}` and @FILE in URLs.
+    ///
+    /// Range: `true|false`. Default: `true`.
+    pub fn expand(self, value: bool) -> Self {
+        self.with("expand", value)
+    }
+
+    /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn secure(self, value: bool) -> Self {
+        self.with("secure", value)
+    }
+
+    /// Columns of a batch: what becomes of which field; auto: every field, as its suffix says.
+    ///
+    /// Range: `FIELD:KIND/..., ...`. Default: `auto`.
+    pub fn decode(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("decode", value.as_ref())
+    }
+
+    /// Arrays of unequal shape in one column: an error of the sample, one after another with
+    /// offsets, or filled up with zeros.
+    ///
+    /// Range: `error|offsets|pad`. Default: `error`.
+    pub fn ragged(self, value: Ragged) -> Self {
+        self.with("ragged", value)
+    }
+
+    /// A sample without a field of decode: an error, passed over, or a row of zeros or no bytes.
+    ///
+    /// Range: `error|skip|empty`. Default: `error`.
+    pub fn missing(self, value: Missing) -> Self {
+        self.with("missing", value)
+    }
+
+    /// Threads that decode; 0: one for each core.
+    ///
+    /// Range: `0..4096`. Default: `0`.
+    pub fn decode_threads(self, value: u64) -> Self {
+        self.with("decode_threads", value)
+    }
+
+    /// Size of the largest decoded field.
+    ///
+    /// Range: `1..1EiB`. Default: `256MiB`.
+    pub fn max_decoded(self, value: impl Into<Size>) -> Self {
+        self.with("max_decoded", value.into())
+    }
+
+    /// Index files: use or make them; only use them; make them anew; leave them alone.
+    ///
+    /// Range: `auto|require|rebuild|memory`. Default: `auto`.
+    pub fn index(self, value: Index) -> Self {
+        self.with("index", value)
+    }
+
+    /// Where index files are kept; empty: beside the shard, or in the cache folder of the user
+    /// where that cannot be written.
+    ///
+    /// Range: `folder`. Default: empty.
+    pub fn index_dir(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("index_dir", value.as_ref())
+    }
+}
+
+impl MixBuilder {
+    /// Payload memory held ahead of the consumer, and the size of the largest member.
+    ///
+    /// Range: `1MiB..16TiB`. Default: `256MiB`.
+    pub fn memory(self, value: impl Into<Size>) -> Self {
+        self.with("memory", value.into())
+    }
+
+    /// Key of every random choice.
+    ///
+    /// Range: `0..18446744073709551615`. Default: `0`.
+    pub fn seed(self, value: u64) -> Self {
+        self.with("seed", value)
+    }
+
+    /// What a damaged sample or shard does; skips are counted and logged.
+    ///
+    /// Range: `raise|skip_sample|skip_shard`. Default: `raise`.
+    pub fn on_error(self, value: OnError) -> Self {
+        self.with("on_error", value)
+    }
+
+    /// Skipped samples and shards until the stream ends with LIMIT.
+    ///
+    /// Range: `0..18446744073709551615`. Default: `1000`.
+    pub fn max_skips(self, value: u64) -> Self {
+        self.with("max_skips", value)
+    }
+
+    /// Longest wait of one call; 0: no limit.
+    ///
+    /// Range: `0..1000000s`. Default: `0`.
+    pub fn timeout(self, value: Duration) -> Self {
+        self.with("timeout", value)
+    }
+
+    /// Columns of a batch: what becomes of which field; auto: every field, as its suffix says.
+    ///
+    /// Range: `FIELD:KIND/..., ...`. Default: `auto`.
+    pub fn decode(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("decode", value.as_ref())
+    }
+
+    /// Samples in a batch; 0: the stream delivers samples.
+    ///
+    /// Range: `0..4294967295`. Default: `0`.
+    pub fn batch(self, value: u64) -> Self {
+        self.with("batch", value)
+    }
+
+    /// The last batch, when it has fewer samples.
+    ///
+    /// Range: `keep|drop`. Default: `keep`.
+    pub fn last(self, value: Last) -> Self {
+        self.with("last", value)
+    }
+
+    /// Arrays of unequal shape in one column: an error of the sample, one after another with
+    /// offsets, or filled up with zeros.
+    ///
+    /// Range: `error|offsets|pad`. Default: `error`.
+    pub fn ragged(self, value: Ragged) -> Self {
+        self.with("ragged", value)
+    }
+
+    /// A sample without a field of decode: an error, passed over, or a row of zeros or no bytes.
+    ///
+    /// Range: `error|skip|empty`. Default: `error`.
+    pub fn missing(self, value: Missing) -> Self {
+        self.with("missing", value)
+    }
+
+    /// Threads that decode; 0: one for each core.
+    ///
+    /// Range: `0..4096`. Default: `0`.
+    pub fn decode_threads(self, value: u64) -> Self {
+        self.with("decode_threads", value)
+    }
+
+    /// Size of the largest decoded field.
+    ///
+    /// Range: `1..1EiB`. Default: `256MiB`.
+    pub fn max_decoded(self, value: impl Into<Size>) -> Self {
+        self.with("max_decoded", value.into())
+    }
+
+    /// A mix ends with the first part that ends; with the last one; never: its parts begin again,
+    /// as with epochs=0.
+    ///
+    /// Range: `first|all|forever`. Default: `all`.
+    pub fn until(self, value: Until) -> Self {
+        self.with("until", value)
+    }
+}
+
+impl StreamBuilder {
+    /// Shards read and decompressed at once, each by a thread; at least one per lane; 0: min(4,
+    /// cores).
+    ///
+    /// Range: `0..4096`. Default: `0`.
+    pub fn threads(self, value: u64) -> Self {
+        self.with("threads", value)
+    }
+
+    /// Payload memory held ahead of the consumer, and the size of the largest member.
+    ///
+    /// Range: `1MiB..16TiB`. Default: `256MiB`.
+    pub fn memory(self, value: impl Into<Size>) -> Self {
+        self.with("memory", value.into())
+    }
+
+    /// Permute the shards anew in every epoch.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn shuffle_shards(self, value: bool) -> Self {
+        self.with("shuffle_shards", value)
+    }
+
+    /// Samples in the shuffle buffer of each lane; 0 and 1: no shuffle.
+    ///
+    /// Range: `0..1000000000`. Default: `0`.
+    pub fn shuffle(self, value: u64) -> Self {
+        self.with("shuffle", value)
+    }
+
+    /// Key of every random choice.
+    ///
+    /// Range: `0..18446744073709551615`. Default: `0`.
+    pub fn seed(self, value: u64) -> Self {
+        self.with("seed", value)
+    }
+
+    /// Number of the first epoch.
+    ///
+    /// Range: `0..4294967295`. Default: `0`.
+    pub fn epoch(self, value: u64) -> Self {
+        self.with("epoch", value)
+    }
+
+    /// Epochs until the end; 0: for ever.
+    ///
+    /// Range: `0..4294967295`. Default: `1`.
+    pub fn epochs(self, value: u64) -> Self {
+        self.with("epochs", value)
+    }
+
+    /// Samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass.
+    ///
+    /// Range: `0..9223372036854775807`. Default: `0`.
+    pub fn epoch_samples(self, value: u64) -> Self {
+        self.with("epoch_samples", value)
+    }
+
+    /// Draw shards with replacement.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn resample(self, value: bool) -> Self {
+        self.with("resample", value)
+    }
+
+    /// The same number of samples for every consumer in each epoch: leave out what some have more,
+    /// or repeat some, which are marked; needs the index of every shard.
+    ///
+    /// Range: `none|drop|pad`. Default: `none`.
+    pub fn even(self, value: Even) -> Self {
+        self.with("even", value)
+    }
+
+    /// Sequences that are interleaved; best a multiple of the consumers; 0: one per consumer.
+    ///
+    /// Range: `0..65536`. Default: `0`.
+    pub fn lanes(self, value: u64) -> Self {
+        self.with("lanes", value)
+    }
+
+    /// Number of this process.
+    ///
+    /// Range: `0..16777215`. Default: `0`.
+    pub fn rank(self, value: u64) -> Self {
+        self.with("rank", value)
+    }
+
+    /// Number of processes that share the shards.
+    ///
+    /// Range: `1..16777216`. Default: `1`.
+    pub fn world_size(self, value: u64) -> Self {
+        self.with("world_size", value)
+    }
+
+    /// Number of this worker in its process.
+    ///
+    /// Range: `0..65535`. Default: `0`.
+    pub fn worker(self, value: u64) -> Self {
+        self.with("worker", value)
+    }
+
+    /// Workers of each process.
+    ///
+    /// Range: `1..65536`. Default: `1`.
+    pub fn num_workers(self, value: u64) -> Self {
+        self.with("num_workers", value)
+    }
+
+    /// Keep these fields; members of others are not looked at, even where they are damaged or there
+    /// twice; a stream leaves out samples that have none of them; empty: all.
+    ///
+    /// Range: `FIELD,FIELD,...`. Default: empty.
+    pub fn fields(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("fields", value.as_ref())
+    }
+
+    /// Deliver samples whose key matches a shell pattern, in which a star stands for slashes too;
+    /// others are not read; empty: all.
+    ///
+    /// Range: `PATTERN,PATTERN,...`. Default: empty.
+    pub fn select_keys(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("select_keys", value.as_ref())
+    }
+
+    /// Deliver these samples of each shard, as a slice of Python; numbers count from 0, good and
+    /// bad ones, whatever their keys; others are not read; empty: all.
+    ///
+    /// Range: `START:STOP:STEP`. Default: empty.
+    pub fn slice(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("slice", value.as_ref())
+    }
+
+    /// The first samples of each epoch, over all consumers; each lane gives its part of them and
+    /// leaves the rest of its shards unread; 0: all.
+    ///
+    /// Range: `0..9223372036854775807`. Default: `0`.
+    pub fn limit(self, value: u64) -> Self {
+        self.with("limit", value)
+    }
+
+    /// What a damaged sample or shard does; skips are counted and logged.
+    ///
+    /// Range: `raise|skip_sample|skip_shard`. Default: `raise`.
+    pub fn on_error(self, value: OnError) -> Self {
+        self.with("on_error", value)
+    }
+
+    /// Skipped samples and shards until the stream ends with LIMIT.
+    ///
+    /// Range: `0..18446744073709551615`. Default: `1000`.
+    pub fn max_skips(self, value: u64) -> Self {
+        self.with("max_skips", value)
+    }
+
+    /// Optional: a tar may end after a whole member, without its two zero blocks.
+    ///
+    /// Range: `required|optional`. Default: `required`.
+    pub fn end_marker(self, value: EndMarker) -> Self {
+        self.with("end_marker", value)
+    }
+
+    /// Go on with another tar after an end marker.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn concat(self, value: bool) -> Self {
+        self.with("concat", value)
+    }
+
+    /// Ignore: accept junk after the end marker, the compressed data or a ZIP end record.
+    ///
+    /// Range: `refuse|ignore`. Default: `refuse`.
+    pub fn trailing(self, value: Trailing) -> Self {
+        self.with("trailing", value)
+    }
+
+    /// Allow: data may stand before a ZIP file, as in self-extracting files.
+    ///
+    /// Range: `refuse|allow`. Default: `refuse`.
+    pub fn zip_prefix(self, value: ZipPrefix) -> Self {
+        self.with("zip_prefix", value)
+    }
+
+    /// Allow: read entries of a ZIP file that share bytes with others.
+    ///
+    /// Range: `refuse|allow`. Default: `refuse`.
+    pub fn zip_overlap(self, value: ZipOverlap) -> Self {
+        self.with("zip_overlap", value)
+    }
+
+    /// Accept shards without samples.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn allow_empty(self, value: bool) -> Self {
+        self.with("allow_empty", value)
+    }
+
+    /// A key that comes again later in its shard; looked for in the first 1048576 samples.
+    ///
+    /// Range: `error|accept`. Default: `error`.
+    pub fn duplicate_keys(self, value: DuplicateKeys) -> Self {
+        self.with("duplicate_keys", value)
+    }
+
+    /// Size of the largest member.
+    ///
+    /// Range: `0..1EiB`. Default: `16GiB`.
+    pub fn max_member(self, value: impl Into<Size>) -> Self {
+        self.with("max_member", value.into())
+    }
+
+    /// Size of the largest sample, all fields together.
+    ///
+    /// Range: `0..1EiB`. Default: `16GiB`.
+    pub fn max_sample(self, value: impl Into<Size>) -> Self {
+        self.with("max_sample", value.into())
+    }
+
+    /// Length of the longest member name.
+    ///
+    /// Range: `1..1GiB`. Default: `64KiB`.
+    pub fn max_name(self, value: impl Into<Size>) -> Self {
+        self.with("max_name", value.into())
+    }
+
+    /// Pax and GNU long-name headers before one member.
+    ///
+    /// Range: `1..1GiB`. Default: `1MiB`.
+    pub fn max_meta(self, value: impl Into<Size>) -> Self {
+        self.with("max_meta", value.into())
+    }
+
+    /// Output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB.
+    ///
+    /// Range: `1..18446744073709551615`. Default: `1000`.
+    pub fn max_ratio(self, value: u64) -> Self {
+        self.with("max_ratio", value)
+    }
+
+    /// History that a zstd frame may ask for; an xz decoder may use twice as much memory.
+    ///
+    /// Range: `1KiB..2GiB`. Default: `128MiB`.
+    pub fn max_window(self, value: impl Into<Size>) -> Self {
+        self.with("max_window", value.into())
+    }
+
+    /// Shards after expansion.
+    ///
+    /// Range: `1..4294967295`. Default: `100000000`.
+    pub fn max_shards(self, value: u64) -> Self {
+        self.with("max_shards", value)
+    }
+
+    /// Longest wait of one call; 0: no limit.
+    ///
+    /// Range: `0..1000000s`. Default: `0`.
+    pub fn timeout(self, value: Duration) -> Self {
+        self.with("timeout", value)
+    }
+
+    /// Longest silence of a child process; 0: no limit.
+    ///
+    /// Range: `0..1000000s`. Default: `600s`.
+    pub fn pipe_timeout(self, value: Duration) -> Self {
+        self.with("pipe_timeout", value)
+    }
+
+    /// Expand braces, `::`, `${NAME}` and @FILE in URLs.
+    ///
+    /// Range: `true|false`. Default: `true`.
+    pub fn expand(self, value: bool) -> Self {
+        self.with("expand", value)
+    }
+
+    /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn secure(self, value: bool) -> Self {
+        self.with("secure", value)
+    }
+
+    /// Save the index of each plain tar that is read to its end; none with fields, select_keys or
+    /// slice.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn write_index(self, value: bool) -> Self {
+        self.with("write_index", value)
+    }
+
+    /// Columns of a batch: what becomes of which field; auto: every field, as its suffix says.
+    ///
+    /// Range: `FIELD:KIND/..., ...`. Default: `auto`.
+    pub fn decode(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("decode", value.as_ref())
+    }
+
+    /// Samples in a batch; 0: the stream delivers samples.
+    ///
+    /// Range: `0..4294967295`. Default: `0`.
+    pub fn batch(self, value: u64) -> Self {
+        self.with("batch", value)
+    }
+
+    /// The last batch, when it has fewer samples.
+    ///
+    /// Range: `keep|drop`. Default: `keep`.
+    pub fn last(self, value: Last) -> Self {
+        self.with("last", value)
+    }
+
+    /// Arrays of unequal shape in one column: an error of the sample, one after another with
+    /// offsets, or filled up with zeros.
+    ///
+    /// Range: `error|offsets|pad`. Default: `error`.
+    pub fn ragged(self, value: Ragged) -> Self {
+        self.with("ragged", value)
+    }
+
+    /// A sample without a field of decode: an error, passed over, or a row of zeros or no bytes.
+    ///
+    /// Range: `error|skip|empty`. Default: `error`.
+    pub fn missing(self, value: Missing) -> Self {
+        self.with("missing", value)
+    }
+
+    /// Threads that decode; 0: one for each core.
+    ///
+    /// Range: `0..4096`. Default: `0`.
+    pub fn decode_threads(self, value: u64) -> Self {
+        self.with("decode_threads", value)
+    }
+
+    /// Size of the largest decoded field.
+    ///
+    /// Range: `1..1EiB`. Default: `256MiB`.
+    pub fn max_decoded(self, value: impl Into<Size>) -> Self {
+        self.with("max_decoded", value.into())
+    }
+
+    /// Where index files are kept; empty: beside the shard, or in the cache folder of the user
+    /// where that cannot be written.
+    ///
+    /// Range: `folder`. Default: empty.
+    pub fn index_dir(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("index_dir", value.as_ref())
+    }
+}

@@ -1,0 +1,78 @@
+//! Plans: what each consumer of a run would read.
+
+use std::fmt;
+
+use crate::name::Name;
+use crate::native::{self, sys};
+
+/// What each rank and worker of a run would read, before it starts, and what is wrong with that.
+/// Made by [`StreamBuilder::plan`](crate::StreamBuilder::plan).
+///
+/// ```
+/// # std::env::set_current_dir("tests/data").unwrap();
+/// let plan = shardfeed::Stream::builder().world_size(2).plan(["train-{000..002}.tar"])?;
+/// println!("{plan}");
+/// assert_eq!(plan.consumers().len(), 2);
+/// assert_eq!(plan.consumers().map(|consumer| consumer.shards).sum::<u64>(), 3);
+/// for warning in plan.warnings() {
+///     eprintln!("warning: {warning}");
+/// }
+/// # Ok::<(), shardfeed::Error>(())
+/// ```
+pub struct Plan(pub(crate) native::Plan);
+
+/// One rank and worker of a [`Plan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Consumer {
+    /// Number of the process, as the option `rank`.
+    pub rank: u64,
+    /// Number of the worker in it.
+    pub worker: u64,
+    /// Lanes that it reads, with or without shards.
+    pub lanes: u64,
+    /// Shards in the first epoch; with `epoch_samples` in one pass.
+    pub shards: u64,
+    /// Samples in the first epoch, where that is known: when every shard has an index.
+    pub samples: Option<u64>,
+    /// Bytes of its shards, where that is known.
+    pub bytes: Option<u64>,
+}
+
+impl Plan {
+    /// All ranks and workers.
+    pub fn consumers(&self) -> impl ExactSizeIterator<Item = Consumer> + '_ {
+        // As many as world_size x num_workers, at most 2^40: all are places in memory's terms.
+        (0..self.0.count() as usize).map(|number| {
+            let info = |what| self.0.info(number as u64, what);
+            let known = |value| Some(value).filter(|&value| value != u64::MAX);
+            Consumer {
+                rank: info(sys::SHF_PLAN_RANK),
+                worker: info(sys::SHF_PLAN_WORKER),
+                lanes: info(sys::SHF_PLAN_LANES),
+                shards: info(sys::SHF_PLAN_SHARDS),
+                samples: known(info(sys::SHF_PLAN_SAMPLES)),
+                bytes: known(info(sys::SHF_PLAN_BYTES)),
+            }
+        })
+    }
+
+    /// What is wrong, each with what to do after `help: `.
+    pub fn warnings(&self) -> impl Iterator<Item = Name<'_>> {
+        (0..).map_while(|index| self.0.warning(index).map(Name::new))
+    }
+}
+
+/// A summary, one line for each consumer (of many: the first eight and the last one), and the
+/// warnings.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(self.0.text()))
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
