@@ -63,9 +63,9 @@ def gather_tools(arguments: argparse.Namespace) -> Tools:
         tools.shardfeed_walk = build_with_shardfeed("shardfeed_walk", arguments.build.resolve())
     if "rust" in arguments.reader:
         tools.rust_tar = build_rust("rust_tar")
+        tools.rust_shardfeed = build_rust("rust_shardfeed", arguments.build.resolve())
     if "julia" in arguments.reader:
         tools.julia = julia_command(arguments.build.resolve())
-        tools.rust_shardfeed = build_rust("rust_shardfeed", arguments.build.resolve())
     if "python" in arguments.reader:
         # Not resolved: the link to the interpreter is what makes it that of its venv.
         tools.python = (arguments.python or own_python(arguments.reinstall)).absolute()
