@@ -193,6 +193,7 @@ build_wheel() {
 need "Python environment" make_environment
 need "pip wheel ." build_wheel
 need "pip install" install_wheel "$python"
+check "the command shardfeed" "$environment/bin/shardfeed" plan '{000..007}.tar' world_size=2 lanes=4
 if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"; fi
 check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
 check "the same order as a second writing of it" "$python" tests/differential/order_oracle.py

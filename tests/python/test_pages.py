@@ -1,0 +1,46 @@
+"""The pages about the languages: their examples run, and the README shows the same ones."""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (ROOT / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def test_the_example_of_the_python_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for shard in range(3):
+        with tarfile.open(tmp_path / f"train-{shard:03}.tar", "w") as tar:
+            for number in range(20):
+                for field, data in (("cls", b"%d" % number), ("jpg", b"x" * number)):
+                    info = tarfile.TarInfo(f"{shard}/{number:02}.{field}")
+                    info.size = len(data)
+                    tar.addfile(info, io.BytesIO(data))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks("docs/python.md", "python")[0], "docs/python.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    samples, batches = lines[:60], lines[60:]
+    assert sorted(samples) == sorted(
+        f"{shard}/{number:02} of class {number} has {number} bytes of jpg"
+        for shard in range(3)
+        for number in range(20)
+    )
+    assert batches == ["(32,) int64", "(28,) int64"]
+
+
+@pytest.mark.parametrize("language", ["rust", "julia"])
+def test_the_readme_shows_the_example_of_the_page(language: str) -> None:
+    # Those of the pages are run by the tests of these languages, the README's of C by tests/c.
+    (shown,) = blocks("README.md", language)
+    assert shown == blocks(f"docs/{language}.md", language)[0]
