@@ -10,19 +10,20 @@ fast=false
 passed=0 failed=0
 build=$PWD/build-tests
 mkdir -p "$build"
+output=$build/output # of the command that runs
 export CCACHE_DISABLE=${CCACHE_DISABLE:-}
 
 # check NAME COMMAND...: one test; its output is shown when it fails.
 check() {
     local name=$1 start=$SECONDS
     shift
-    if "$@" >"$build/output" 2>&1; then
+    if "$@" >"$output" 2>&1; then
         passed=$((passed + 1))
         echo "ok     $name ($((SECONDS - start)) s)"
     else
         failed=$((failed + 1))
         echo "FAILED $name ($((SECONDS - start)) s)"
-        tail -n 100 "$build/output" | sed 's/^/    /'
+        tail -n 100 "$output" | sed 's/^/    /'
     fi
 }
 
@@ -31,6 +32,26 @@ need() {
     local before=$failed
     check "$@"
     [ "$failed" -eq "$before" ] || finish
+}
+
+# aside NAME FUNCTION: runs checks beside those that follow, for what waits for the network or keeps
+# one core busy. join NAME waits for them, shows what they said and counts them.
+declare -A asides
+aside() {
+    (
+        output=$build/output-$1 passed=0 failed=0
+        "$2" >"$output.said" 2>&1
+        echo "$passed $failed" >"$output.counts"
+    ) &
+    asides[$1]=$!
+}
+join() {
+    local ok=0 bad=1
+    wait "${asides[$1]}" && read -r ok bad <"$build/output-$1.counts"
+    cat "$build/output-$1.said"
+    passed=$((passed + ok))
+    failed=$((failed + bad))
+    [ "$bad" -eq 0 ]
 }
 
 finish() {
@@ -50,28 +71,28 @@ meson_tests() {
         esac
     done
     meson test -C "$folder" --no-rebuild --print-errorlogs --timeout-multiplier 4 "${suites[@]}" \
-        >"$build/output" 2>&1
+        >"$output" 2>&1
     local status=$?
     local ok bad
-    ok=$(sed -n 's/^Ok: *\([0-9]*\).*/\1/p' "$build/output" | tail -n 1)
+    ok=$(sed -n 's/^Ok: *\([0-9]*\).*/\1/p' "$output" | tail -n 1)
     bad=$(sed -n -e 's/^Fail: *\([0-9]*\).*/\1/p' -e 's/^Timeout: *\([0-9]*\).*/\1/p' \
-        -e 's/^Unexpected Pass: *\([0-9]*\).*/\1/p' "$build/output" | awk '{n += $1} END {print n + 0}')
+        -e 's/^Unexpected Pass: *\([0-9]*\).*/\1/p' "$output" | awk '{n += $1} END {print n + 0}')
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi # it did not even run
     if [ "$status" -eq 0 ] && [ "${ok:-0}" -eq 0 ]; then bad=1; fi # or ran nothing
     passed=$((passed + ${ok:-0}))
     failed=$((failed + bad))
     echo "$name: ${ok:-0} ok, $bad failed ($((SECONDS - start)) s)"
-    [ "$bad" -eq 0 ] || grep -v '^ *[0-9]*/[0-9]* .* OK ' "$build/output" | tail -n 200 | sed 's/^/    /'
+    [ "$bad" -eq 0 ] || grep -v '^ *[0-9]*/[0-9]* .* OK ' "$output" | tail -n 200 | sed 's/^/    /'
 }
 
 # pytests NAME ARGUMENTS...: the same for pytest.
 pytests() {
     local name=$1 start=$SECONDS
     shift
-    "$python" -m pytest -q -p no:cacheprovider --junit-xml "$build/pytest.xml" "$@" \
-        >"$build/output" 2>&1
+    "$python" -m pytest -q -p no:cacheprovider --junit-xml "$output.xml" "$@" \
+        >"$output" 2>&1
     local status=$?
-    read -r ok bad < <("$python" - "$build/pytest.xml" <<'PY'
+    read -r ok bad < <("$python" - "$output.xml" <<'PY'
 import sys
 import xml.etree.ElementTree as tree
 suite = tree.parse(sys.argv[1]).getroot()[0]
@@ -83,7 +104,7 @@ PY
     passed=$((passed + ok))
     failed=$((failed + bad))
     echo "$name: $ok ok, $bad failed ($((SECONDS - start)) s)"
-    [ "$bad" -eq 0 ] || tail -n 150 "$build/output" | sed 's/^/    /'
+    [ "$bad" -eq 0 ] || tail -n 150 "$output" | sed 's/^/    /'
 }
 
 configure() { # FOLDER MESON-OPTION...
@@ -115,9 +136,22 @@ PY
 # ---- The library --------------------------------------------------------------------------------
 
 need "install packages" scripts/install_dependencies.sh build test
+# PyPI's packages come while the library is built.
+environment=$build/venv
+python=$environment/bin/python
+make_environment() {
+    [ -x "$python" ] || python3 -m venv "$environment" || return 1
+    "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt || return 1
+    # The peers of the benchmark, and PyTorch.
+    $fast || "$environment/bin/pip" install --quiet --disable-pip-version-check \
+        -r tests/bench/requirements.txt -r tests/python/requirements-torch.txt
+}
+environment_checks() { check "Python environment" make_environment; }
+aside environment environment_checks
+
 plain=$build/plain
-# A precompiled header saves a minute where no compiler cache does better. Files that include less
-# than they use are found by the build with Clang, which has none.
+# A precompiled header saves a minute where no compiler cache does better. Files of the library that
+# include less than they use are found by the build of the Debian packages, which has none.
 pch=-Db_pch=false
 [ "${CI:-}" = true ] && pch=-Db_pch=true
 need "configure" configure "$plain" -Dwerror=true -Ddefault_library=both "$pch" --prefix "$build/installed" --libdir lib
@@ -157,7 +191,7 @@ if ! $fast; then
     export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
     # With Clang, and all of it: what Clang warns of is seen in the same build.
-    CC=clang CXX=clang++ sanitizer_build asan address,undefined -Dwerror=true
+    CC=clang CXX=clang++ sanitizer_build asan address,undefined -Dwerror=true "$pch"
     check "build with Clang and address,undefined, no warnings" compile "$build/asan"
     meson_tests "library tests under address,undefined" "$build/asan" unit api fuzz-replay
     done_with asan
@@ -172,15 +206,6 @@ fi
 
 # ---- The Python package -------------------------------------------------------------------------
 
-environment=$build/venv
-python=$environment/bin/python
-make_environment() {
-    [ -x "$python" ] || python3 -m venv "$environment" || return 1
-    "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt || return 1
-    # The peers of the benchmark, and PyTorch.
-    $fast || "$environment/bin/pip" install --quiet --disable-pip-version-check \
-        -r tests/bench/requirements.txt -r tests/python/requirements-torch.txt
-}
 install_wheel() { # PYTHON
     "$1" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
         "$build"/wheel/shardfeed-*.whl
@@ -190,10 +215,27 @@ build_wheel() {
     "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps \
         --config-settings "setup-args=$pch" --wheel-dir "$build/wheel" .
 }
-need "Python environment" make_environment
+join environment || finish
 need "pip wheel ." build_wheel
 need "pip install" install_wheel "$python"
 check "the command shardfeed" "$environment/bin/shardfeed" plan '{000..007}.tar' world_size=2 lanes=4
+
+# The tests of Julia run in the interpreter, on one core: see docs/julia.md.
+run_julia() {
+    SHARDFEED_LIB=$plain/libshardfeed.so.0 JULIA_LOAD_PATH=$PWD/bindings/julia:@stdlib \
+        JULIA_DEPOT_PATH=$build/julia JULIA_NUM_THREADS=2 julia --startup-file=no "$@"
+}
+interpreted() { run_julia --compile=min --compiled-modules=no "$@"; }
+julia_checks() {
+    check "Julia tests" interpreted bindings/julia/ShardFeed/test/runtests.jl
+    check "Julia, compiled" run_julia bindings/julia/ShardFeed/test/jit.jl
+    check "conformance in Julia" interpreted bindings/julia/ShardFeed/test/conformance.jl
+}
+if ! $fast; then
+    check "install Julia" scripts/install_dependencies.sh julia
+    aside julia julia_checks
+fi
+
 if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"; fi
 check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
 check "the same order as a second writing of it" "$python" tests/differential/order_oracle.py
@@ -212,24 +254,11 @@ make_old_environment() {
         return 1
     "$old/bin/python" -c 'import numpy, PIL, torch' # without them tests would be skipped
 }
+old_checks() { python=$old/bin/python pytests "Python tests with Debian's PyTorch" -k "torch or not slow"; }
 if ! $fast; then
+    join julia
     check "environment with Debian's PyTorch" make_old_environment
-    python=$old/bin/python pytests "Python tests with Debian's PyTorch" -k "torch or not slow"
-fi
-
-# ---- Julia --------------------------------------------------------------------------------------
-
-# The tests run in the interpreter: see docs/julia.md.
-run_julia() {
-    SHARDFEED_LIB=$plain/libshardfeed.so.0 JULIA_LOAD_PATH=$PWD/bindings/julia:@stdlib \
-        JULIA_DEPOT_PATH=$build/julia JULIA_NUM_THREADS=2 julia --startup-file=no "$@"
-}
-interpreted() { run_julia --compile=min --compiled-modules=no "$@"; }
-if ! $fast; then
-    check "install Julia" scripts/install_dependencies.sh julia
-    check "Julia tests" interpreted bindings/julia/ShardFeed/test/runtests.jl
-    check "Julia, compiled" run_julia bindings/julia/ShardFeed/test/jit.jl
-    check "conformance in Julia" interpreted bindings/julia/ShardFeed/test/conformance.jl
+    aside old old_checks
 fi
 
 # ---- Rust ---------------------------------------------------------------------------------------
@@ -246,15 +275,15 @@ in_rust() {
 cargo_tests() {
     local name=$1 start=$SECONDS
     shift
-    in_rust cargo "$@" >"$build/output" 2>&1
+    in_rust cargo "$@" >"$output" 2>&1
     local status=$?
     local ok bad
-    read -r ok bad < <(awk '/^test result:/ {ok += $4; bad += $6} END {print ok + 0, bad + 0}' "$build/output")
+    read -r ok bad < <(awk '/^test result:/ {ok += $4; bad += $6} END {print ok + 0, bad + 0}' "$output")
     if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$ok" -eq 0 ]; }; then bad=1; fi
     passed=$((passed + ok))
     failed=$((failed + bad))
     echo "$name: $ok ok, $bad failed ($((SECONDS - start)) s)"
-    [ "$bad" -eq 0 ] || grep -v '^test .* ok$' "$build/output" | tail -n 150 | sed 's/^/    /'
+    [ "$bad" -eq 0 ] || grep -v '^test .* ok$' "$output" | tail -n 150 | sed 's/^/    /'
 }
 declarations() { bindings/rust/shardfeed-sys/generate.sh | diff bindings/rust/shardfeed-sys/src/bindings.rs -; }
 check "declarations in Rust are those of the header (bindgen)" declarations
@@ -266,7 +295,7 @@ cargo_tests "Rust tests" test --locked --no-fail-fast --features ndarray,serde
 if ! $fast; then
     oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' bindings/rust/Cargo.toml)
     if rustup toolchain install "$oldest" --profile minimal --component rustfmt \
-        >"$build/output" 2>&1; then
+        >"$output" 2>&1; then
         cargo_tests "Rust tests with the oldest Rust, $oldest" "+$oldest" test --locked --no-fail-fast \
             --tests --target-dir "$build/rust-$oldest"
     else
@@ -284,6 +313,8 @@ if ! $fast; then
         echo "left out: Rust tests in Miri: rustup has no nightly toolchain with it"
     fi
 fi
+
+$fast || join old
 
 # ---- The sources --------------------------------------------------------------------------------
 
