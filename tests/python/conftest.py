@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import signal
 import tarfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 import shardfeed
+
+# Shells start background commands with Ctrl-C ignored, and the tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Members = Iterable[tuple[str, bytes]]
 
