@@ -125,6 +125,6 @@ end
         @test !isempty(plan.text) && occursin("2", sprint(show, plan))
         plan = ShardFeed.plan("train-000.tar"; world_size=2)
         @test any(occursin("fewer shards", warning) for warning in plan.warnings) || !isempty(plan.warnings)
-        @test shf_error(() -> ShardFeed.plan("train-{000..001}.tar"; lanes=3, world_size=2)).class === :USAGE
+        @test shf_error(() -> ShardFeed.plan("train-{000..001}.tar"; lanes=3, world_size=2, even="drop")).class === :USAGE
     end
 end
