@@ -52,7 +52,7 @@ def test_wrong_command_lines() -> None:
         'shardfeed: unknown option "shufle"; help: did you mean "shuffle"?\n'
     )
     assert "shardfeed: option shuffle: bad value" in fails(2, "plan", "a.tar", "shuffle=many")
-    assert "shardfeed: lanes=3 cannot" in fails(2, "plan", "a.tar", "lanes=3", "num_workers=2")
+    assert "shardfeed: limit=1 for 2 " in fails(2, "plan", "a.tar", "limit=1", "num_workers=2")
     assert "at least one URL" in fails(2, "plan", "shuffle=3")
     assert "usage: " in fails(2, "plan")
     assert "usage: " in fails(2)

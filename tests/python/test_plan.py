@@ -76,7 +76,7 @@ def test_fewer_shards_than_consumers_is_a_warning_of_what_open_says() -> None:
 
 def test_errors() -> None:
     with pytest.raises(shardfeed.UsageError, match="lanes=3"):
-        shardfeed.plan("{0..9}.tar", lanes=3, num_workers=2)
+        shardfeed.plan("{0..9}.tar", lanes=3, num_workers=2, even="drop")
     with pytest.raises(shardfeed.UsageError, match="at least one URL"):
         shardfeed.plan([])
     with pytest.raises(shardfeed.NotFoundError):
