@@ -17,14 +17,10 @@ class EngineEven : public testing::Test {
   protected:
     // Shards with so many samples, each with its index.
     void write(const std::vector<uint64_t>& counts) {
-        write_shards(directory, counts);
-        for (size_t s = 0; s < counts.size(); ++s) {
-            char name[32];
-            std::snprintf(name, sizeof name, "%03zu.tar", s);
+        urls = write_shards(directory, counts);
+        for (const std::string& url : urls) {
             shf_error error = {};
-            ASSERT_EQ(shf_index_build((directory / name).c_str(), nullptr, &error), SHF_OK)
-                << error.message;
-            urls.push_back(directory / name);
+            ASSERT_EQ(shf_index_build(url.c_str(), nullptr, &error), SHF_OK) << error.message;
         }
         total = 0;
         for (const uint64_t count : counts) total += count;

@@ -14,14 +14,7 @@ using namespace shf::test;
 
 class EngineLimit : public testing::Test {
   protected:
-    void write(const std::vector<uint64_t>& counts) {
-        write_shards(directory, counts);
-        for (size_t s = 0; s < counts.size(); ++s) {
-            char name[32];
-            std::snprintf(name, sizeof name, "%03zu.tar", s);
-            urls.push_back(directory / name);
-        }
-    }
+    void write(const std::vector<uint64_t>& counts) { urls = write_shards(directory, counts); }
 
     [[nodiscard]] std::vector<std::string> read(const Settings& settings) const {
         Client client(urls, settings);

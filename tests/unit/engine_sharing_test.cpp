@@ -17,14 +17,7 @@ using Keys = std::vector<std::string>;
 
 class EngineSharing : public testing::Test {
   protected:
-    void write(const std::vector<uint64_t>& counts) {
-        write_shards(directory, counts);
-        for (size_t s = 0; s < counts.size(); ++s) {
-            char name[32];
-            std::snprintf(name, sizeof name, "%03zu.tar", s);
-            urls.push_back(directory / name);
-        }
-    }
+    void write(const std::vector<uint64_t>& counts) { urls = write_shards(directory, counts); }
     [[nodiscard]] static Settings among(const Settings& settings, uint64_t consumers, uint64_t c) {
         return settings +
                Settings{{"world_size", std::to_string(consumers)}, {"rank", std::to_string(c)}};

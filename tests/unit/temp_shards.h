@@ -73,14 +73,18 @@ inline std::string shard_bytes(uint64_t shard, uint64_t samples, size_t size = 0
     return bytes + end_marker();
 }
 
-// Writes 000.tar, 001.tar, ... with so many samples each.
-inline void write_shards(const TempDirectory& directory, const std::vector<uint64_t>& samples,
-                         size_t size = 0) {
+// Writes 000.tar, 001.tar, ... with so many samples each; their paths.
+inline std::vector<std::string> write_shards(const TempDirectory& directory,
+                                             const std::vector<uint64_t>& samples,
+                                             size_t size = 0) {
+    std::vector<std::string> paths;
     for (size_t s = 0; s < samples.size(); ++s) {
         char name[32];
         std::snprintf(name, sizeof name, "%03zu.tar", s);
         directory.write(name, shard_bytes(s, samples[s], size));
+        paths.push_back(directory / name);
     }
+    return paths;
 }
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
