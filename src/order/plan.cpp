@@ -33,8 +33,9 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
                     "at most 4294967295 can share the shards");
     consumer_ = options.rank * options.num_workers + options.worker;
     sharing_ = {.lanes = options.lanes == 0 ? consumers : options.lanes, .consumers = consumers};
-    shares_lanes_ = sharing_.readers() > 1;
-    if (shares_lanes_ && even_ != Even::none)
+    readers_ = sharing_.readers();
+    turn_ = sharing_.turn(consumer_);
+    if (shares_lanes() && even_ != Even::none)
         throw Error(SHF_E_USAGE,
                     "even with lanes=" + std::to_string(lanes()) +
                         ", which cannot be dealt out to " + std::to_string(consumers) +

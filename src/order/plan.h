@@ -50,8 +50,8 @@ class Plan {
     [[nodiscard]] uint64_t lanes() const { return sharing_.lanes; }
     [[nodiscard]] const Sharing& sharing() const { return sharing_; }
     // Whether this consumer keeps only some samples of its lanes: owns() says which.
-    [[nodiscard]] bool shares_lanes() const { return shares_lanes_; }
-    [[nodiscard]] bool owns(uint64_t number) const { return sharing_.owns(consumer_, number); }
+    [[nodiscard]] bool shares_lanes() const { return readers_ > 1; }
+    [[nodiscard]] bool owns(uint64_t number) const { return number % readers_ == turn_; }
     // The lanes that this consumer reads, ascending.
     [[nodiscard]] std::vector<uint32_t> own_lanes() const;
 
@@ -86,7 +86,7 @@ class Plan {
     const bool shuffle_shards_, resample_;
     Sharing sharing_;
     uint64_t consumer_;
-    bool shares_lanes_;
+    uint64_t readers_, turn_;  // of sharing_, for every sample of shared lanes
 
     struct EvenEpoch {
         uint64_t epoch;

@@ -16,14 +16,13 @@ struct Sharing {
     [[nodiscard]] uint64_t groups() const { return std::gcd(lanes, consumers); }
     // Consumers that read the same lanes.
     [[nodiscard]] uint64_t readers() const { return consumers / groups(); }
-    // Whether sample number `number` of the lanes that `consumer` reads is its own.
-    [[nodiscard]] bool owns(uint64_t consumer, uint64_t number) const {
-        return number % readers() == consumer / groups();
-    }
+    // Which of them `consumer` is: sample number n of its lanes is its own if n mod readers() is
+    // this.
+    [[nodiscard]] uint64_t turn(uint64_t consumer) const { return consumer / groups(); }
     // Whether one of the samples from `from` to before `to` is.
     [[nodiscard]] bool owns_any(uint64_t consumer, uint64_t from, uint64_t to) const {
-        const uint64_t all = readers(), turn = consumer / groups();
-        return from + (turn + all - from % all) % all < to;
+        const uint64_t all = readers();
+        return from + (turn(consumer) + all - from % all) % all < to;
     }
 };
 

@@ -144,11 +144,12 @@ pub type shf_log_fn = ::core::option::Option<
 >;
 extern "C" {
     /// Sets who receives messages of `level` and more serious ones. Now they are SHF_LOG_WARNING for
-    /// each sample and shard that on_error skips, and what shf_dataset_open says of indexes. Silent by
+    /// each sample and shard that on_error skips, for lanes that are no multiple of the consumers and
+    /// for what a restored stream must read again, and what shf_dataset_open says of indexes. Silent by
     /// default; NULL makes it silent again. `ctx` must live as long as the streams opened with these
     /// options.
-    /// Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block or
-    /// shf_dataset_open.
+    /// Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block,
+    /// shf_stream_next_batch or shf_dataset_open.
     /// Since: 0.1
     pub fn shf_options_set_log(
         options: *mut shf_options,
