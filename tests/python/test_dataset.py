@@ -6,6 +6,7 @@ import logging
 import os
 import pickle
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,68 @@ def test_threads_share_one(shards):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+class Messages:
+    """A log function that pickles, and gives other threads time to come in the way."""
+
+    count = 0
+
+    def __call__(self, level: int, message: str) -> None:
+        type(self).count += 1
+        time.sleep(0.2)
+
+
+def test_threads_open_a_copy_once(shards):
+    # It was opened by each of them, and the first ones' was closed while they were using it.
+    data = shardfeed.Dataset(shards(2, 20), index="memory", log=Messages())
+    said, Messages.count = Messages.count, 0
+    assert said > 0
+    copy = pickle.loads(pickle.dumps(data))
+    seen: list[int] = []
+    start = threading.Barrier(8)
+
+    def work(first: int) -> None:
+        start.wait()
+        seen.extend(number_of(copy[n]) for n in range(first, 40, 8))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == list(range(40))
+    assert Messages.count == said
+
+
+def test_close_while_other_threads_read(shards):
+    url = shards(2, 50)
+    for _ in range(20):
+        data = shardfeed.Dataset(url, decode="cls:int")
+        strange = []
+
+        def work(data=data, strange=strange) -> None:
+            try:
+                while True:
+                    for n in range(0, 100, 9):
+                        assert number_of(data[n]) == n
+                        assert data.find(f"{n:06d}") == n
+                        assert data.shard(n) == (n // 50, n % 50)
+                        assert data.batch([n])["cls"].tolist() == [n % 10]
+            except (ValueError, IndexError) as error:
+                if "closed" not in str(error):
+                    strange.append(error)
+            except BaseException as error:
+                strange.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.01)
+        data.close()
+        for thread in threads:
+            thread.join()
+        assert strange == []
 
 
 def test_options_and_urls_are_checked(shards, tmp_path):

@@ -14,12 +14,11 @@ from ._errors import (
     ChangedError,
     NoMemberError,
     NoMemoryError,
-    UsageError,
     error_from,
 )
 from ._native import ffi, lib
 from ._options import native_options, option_texts
-from ._recipe import Recipe
+from ._recipe import OpenedRecipe
 from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ _SLOT_BYTES = 65536
 
 # Memory of read_many(), which frees itself. Not cleared.
 _new_buffer = ffi.new_allocator(lib.python_allocate, lib.python_free, False)
-
-_NOT_OPEN = ffi.new("shf_archive **")
 
 _KINDS = {
     lib.SHF_KIND_FILE: "file",
@@ -152,7 +149,7 @@ class Member:
         return f"<shardfeed.Member {self.position} {self.name!r} {self.size} bytes>"
 
 
-class Archive(Recipe, Sequence[Member]):
+class Archive(OpenedRecipe, Sequence[Member]):
     """The members of one tar or ZIP file, in any order.
 
         with shardfeed.Archive("images.zip") as archive:
@@ -176,17 +173,17 @@ class Archive(Recipe, Sequence[Member]):
     ChangedError if it is another one by then, as far as its count and last member tell.
     """
 
+    _noun = "archive"
+    _none = ffi.new("shf_archive **")
+
     def __init__(self, source: URL | Buffer, **options: Unpack[ArchiveOptions]) -> None:
+        super().__init__(option_texts(options))
         self._url: str | None = None
         self._data: Buffer | None = None
         if isinstance(source, (str, os.PathLike)):
             (self._url,) = url_list(source)
         else:
             self._data = source
-        self._options = option_texts(options)
-        self._closed = False
-        self._holder = _NOT_OPEN
-        self._count = 0  # 0 also when it is not open
         self._identity: tuple[int, ...] | None = None  # of the file that was opened first
         self._opened()
 
@@ -362,18 +359,8 @@ class Archive(Recipe, Sequence[Member]):
         return name
 
     # ---- Life ----
-    #
-    # A holder has the destructor. Every call has a reference to the holder it uses, so close() in
-    # another thread ends nothing under it.
 
-    def _opened(self) -> _CData:
-        """The holder, with an open archive in it."""
-        holder = self._holder
-        return holder if holder is not _NOT_OPEN else self._open()
-
-    def _open(self) -> _CData:
-        if self._closed:
-            raise UsageError("the archive is closed")
+    def _open(self) -> tuple[_CData, int]:
         error = ffi.new("shf_error *")
         native = native_options(self._options, "archive")
         close = partial(lib.python_close_archive)
@@ -399,20 +386,11 @@ class Archive(Recipe, Sequence[Member]):
                 "let no program write to archives that are in use; open it again everywhere"
             )
         self._identity = (count, *last)
-        self._holder = holder  # before the count: read() looks at the count only
-        self._count = count
-        return holder
-
-    def _failure(self, error: _CData) -> Exception:
-        if self._closed:
-            return UsageError("the archive is closed")
-        return error_from(error)
+        return holder, count
 
     def close(self) -> None:
         """Closes the file and frees the list of members. What was read stays valid."""
-        self._closed = True
-        self._count = 0
-        self._holder = _NOT_OPEN
+        self._let_go()
         self._data = None
 
     @property
@@ -422,15 +400,11 @@ class Archive(Recipe, Sequence[Member]):
 
     def __getstate__(self) -> dict[str, object]:
         data = None if self._data is None else bytes(self._data)
-        return {**self.__dict__, "_data": data, "_holder": None, "_count": 0}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._holder = _NOT_OPEN
+        return {**super().__getstate__(), "_data": data}
 
     def __repr__(self) -> str:
         shown = ["in memory" if self._url is None else repr(redacted(self._url))]
-        if self._holder is not _NOT_OPEN:
+        if self._holder is not self._none:
             shown.append(f"{self._count} members")
         elif self._closed:
             shown.append("closed")

@@ -13,7 +13,7 @@ from ._hooks import checked_hooks
 from ._log import LogTarget, log_to_logging
 from ._native import ffi, lib
 from ._options import native_options, option_texts
-from ._recipe import Recipe
+from ._recipe import OpenedRecipe
 from ._sample import Sample
 from ._urls import native_urls, redacted, url_list
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ._log import Log
     from ._native import DatasetOptions, _CData
     from ._urls import URLs
-
-_NOT_OPEN = ffi.new("shf_dataset **")
 
 # Names of fields, each followed by "/" -> field name -> position. Samples have few different ones.
 _schemas: dict[bytes, dict[str, int]] = {}
@@ -115,7 +113,7 @@ def _schema(names: bytes) -> dict[str, int]:
     return schema
 
 
-class Dataset(Recipe, Sequence[Sample]):
+class Dataset(OpenedRecipe, Sequence[Sample]):
     """The samples of many shards, by number.
 
         with shardfeed.Dataset("train-{000000..000099}.tar") as data:
@@ -133,15 +131,15 @@ class Dataset(Recipe, Sequence[Sample]):
     recipe: the shards are opened again when the copy is first used.
     """
 
+    _noun = "dataset"
+    _none = ffi.new("shf_dataset **")
+
     def __init__(
         self, urls: URLs, *, log: Log | None = log_to_logging, **options: Unpack[DatasetOptions]
     ) -> None:
+        super().__init__(option_texts(options))
         self._urls = url_list(urls)
-        self._options = option_texts(options)
         self._log = log
-        self._closed = False
-        self._holder = _NOT_OPEN
-        self._count = 0
         self._opened()
 
     # ---- Samples ----
@@ -159,9 +157,10 @@ class Dataset(Recipe, Sequence[Sample]):
         if isinstance(number, slice):
             return self.get_many(range(*number.indices(len(self))))
         checked = self._checked(number)
+        dataset = self._opened()
         sample = _new_holder()
         error = ffi.new("shf_error *")
-        if lib.shf_dataset_get(self._opened()[0], checked, sample, error):
+        if lib.shf_dataset_get(dataset[0], checked, sample, error):
             raise self._failure(error)
         return _samples([sample])[0]
 
@@ -200,9 +199,10 @@ class Dataset(Recipe, Sequence[Sample]):
         if not listed:
             raise UsageError("a batch of no samples")
         array = ffi.new("uint64_t[]", listed)
+        dataset = self._opened()
         holder = new_holder()
         error = ffi.new("shf_error *")
-        if lib.shf_dataset_get_batch(self._opened()[0], array, len(listed), holder, error):
+        if lib.shf_dataset_get_batch(dataset[0], array, len(listed), holder, error):
             raise self._failure(error)
         batch = Batch.received(holder, self._options)
         batch.use_hooks(checked)
@@ -214,9 +214,10 @@ class Dataset(Recipe, Sequence[Sample]):
             encoded = key.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             raise NoMemberError(f"there is no sample with the key {key!r}") from None
+        dataset = self._opened()
         number = ffi.new("uint64_t *")
         error = ffi.new("shf_error *")
-        if lib.shf_dataset_find(self._opened()[0], encoded, len(encoded), number, error):
+        if lib.shf_dataset_find(dataset[0], encoded, len(encoded), number, error):
             raise self._failure(error)
         return int(number[0])
 
@@ -235,8 +236,9 @@ class Dataset(Recipe, Sequence[Sample]):
     def shard(self, number: SupportsIndex) -> tuple[int, int]:
         """Which shard of the list a sample is in, and its number in that shard."""
         checked = self._checked(number)
+        dataset = self._opened()
         shard, first = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-        lib.shf_dataset_shard(self._opened()[0], checked, shard, first)
+        lib.shf_dataset_shard(dataset[0], checked, shard, first)
         return int(shard[0]), checked - int(first[0])
 
     def _checked(self, number: SupportsIndex) -> int:
@@ -247,17 +249,8 @@ class Dataset(Recipe, Sequence[Sample]):
         return index + count if index < 0 else index
 
     # ---- Life ----
-    #
-    # A holder has the destructor. Every call has a reference to the holder it uses, so close() in
-    # another thread ends nothing under it.
 
-    def _opened(self) -> _CData:
-        holder = self._holder
-        return holder if holder is not _NOT_OPEN else self._open()
-
-    def _open(self) -> _CData:
-        if self._closed:
-            raise UsageError("the dataset is closed")
+    def _open(self) -> tuple[_CData, int]:
         error = ffi.new("shf_error *")
         native = native_options(self._options, "dataset")
         target = None if self._log is None else LogTarget(self._log)
@@ -271,34 +264,20 @@ class Dataset(Recipe, Sequence[Sample]):
             target.raise_exception()
         if failed:
             raise error_from(error)
-        self._count = lib.shf_dataset_count(holder[0])
-        self._holder = holder
-        return holder
-
-    def _failure(self, error: _CData) -> Exception:
-        return UsageError("the dataset is closed") if self._closed else error_from(error)
+        return holder, lib.shf_dataset_count(holder[0])
 
     def close(self) -> None:
         """Closes the shards. Samples that were taken stay valid."""
-        self._closed = True
-        self._count = 0
-        self._holder = _NOT_OPEN
+        self._let_go()
 
     @property
     def urls(self) -> list[str]:
         """The URLs as they were given."""
         return list(self._urls)
 
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_holder": None, "_count": 0}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._holder = _NOT_OPEN
-
     def __repr__(self) -> str:
         shown = [", ".join(map(repr, map(redacted, self._urls)))]
-        if self._holder is not _NOT_OPEN:
+        if self._holder is not self._none:
             shown.append(f"{self._count} samples")
         elif self._closed:
             shown.append("closed")
