@@ -220,6 +220,8 @@ need "pip wheel ." build_wheel
 need "pip install" install_wheel "$python"
 check "the command shardfeed" "$environment/bin/shardfeed" plan '{000..007}.tar' world_size=2 lanes=4
 
+# ---- Julia --------------------------------------------------------------------------------------
+
 # The tests of Julia run in the interpreter, on one core: see docs/julia.md.
 run_julia() {
     SHARDFEED_LIB=$plain/libshardfeed.so.0 JULIA_LOAD_PATH=$PWD/bindings/julia:@stdlib \
@@ -231,35 +233,6 @@ julia_checks() {
     check "Julia, compiled" run_julia bindings/julia/ShardFeed/test/jit.jl
     check "conformance in Julia" interpreted bindings/julia/ShardFeed/test/conformance.jl
 }
-if ! $fast; then
-    check "install Julia" scripts/install_dependencies.sh julia
-    aside julia julia_checks
-fi
-
-if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"; fi
-check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
-check "the same order as a second writing of it" "$python" tests/differential/order_oracle.py
-go=" (not with Go's archive/zip: go is not installed)"
-command -v go >/dev/null && go=" and Go's archive/zip"
-check "the same members as Python's zipfile$go" "$python" tests/differential/zipfile_oracle.py
-
-# The oldest PyTorch that shardfeed.torch is for: the one of Debian 12, in Debian's own Python.
-old=$build/venv-old
-make_old_environment() {
-    scripts/install_dependencies.sh test-old || return 1
-    [ -x "$old/bin/python" ] || /usr/bin/python3 -m venv --system-site-packages "$old" || return 1
-    # The wheel is made once, unless this is another version of Python.
-    install_wheel "$old/bin/python" ||
-        "$old/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall . ||
-        return 1
-    "$old/bin/python" -c 'import numpy, PIL, torch' # without them tests would be skipped
-}
-old_checks() { python=$old/bin/python pytests "Python tests with Debian's PyTorch" -k "torch or not slow"; }
-if ! $fast; then
-    join julia
-    check "environment with Debian's PyTorch" make_old_environment
-    aside old old_checks
-fi
 
 # ---- Rust ---------------------------------------------------------------------------------------
 
@@ -286,35 +259,67 @@ cargo_tests() {
     [ "$bad" -eq 0 ] || grep -v '^test .* ok$' "$output" | tail -n 150 | sed 's/^/    /'
 }
 declarations() { bindings/rust/shardfeed-sys/generate.sh | diff bindings/rust/shardfeed-sys/src/bindings.rs -; }
-check "declarations in Rust are those of the header (bindgen)" declarations
-check "cargo fmt" in_rust cargo fmt --check
-check "clippy" in_rust cargo clippy --quiet --locked --all-targets --features ndarray,serde -- -D warnings
-check "rustdoc without the library" in_rust env DOCS_RS=1 PKG_CONFIG_PATH= RUSTDOCFLAGS="-D warnings" \
-    cargo doc --quiet --locked --no-deps --features ndarray,serde
-cargo_tests "Rust tests" test --locked --no-fail-fast --features ndarray,serde
-if ! $fast; then
-    oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' bindings/rust/Cargo.toml)
-    if rustup toolchain install "$oldest" --profile minimal --component rustfmt \
-        >"$output" 2>&1; then
-        cargo_tests "Rust tests with the oldest Rust, $oldest" "+$oldest" test --locked --no-fail-fast \
-            --tests --target-dir "$build/rust-$oldest"
-    else
-        echo "left out: Rust tests with the oldest Rust, $oldest: rustup cannot install it"
+rust_checks() {
+    check "declarations in Rust are those of the header (bindgen)" declarations
+    check "cargo fmt" in_rust cargo fmt --check
+    check "clippy" in_rust cargo clippy --quiet --locked --all-targets --features ndarray,serde -- -D warnings
+    check "rustdoc without the library" in_rust env DOCS_RS=1 PKG_CONFIG_PATH= RUSTDOCFLAGS="-D warnings" \
+        cargo doc --quiet --locked --no-deps --features ndarray,serde
+    cargo_tests "Rust tests" test --locked --no-fail-fast --features ndarray,serde
+    if ! $fast; then
+        oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' bindings/rust/Cargo.toml)
+        if rustup toolchain install "$oldest" --profile minimal --component rustfmt \
+            >"$output" 2>&1; then
+            cargo_tests "Rust tests with the oldest Rust, $oldest" "+$oldest" test --locked --no-fail-fast \
+                --tests --target-dir "$build/rust-$oldest"
+        else
+            echo "left out: Rust tests with the oldest Rust, $oldest: rustup cannot install it"
+        fi
+        # Not optimized: this is about how it is built.
+        check "the Rust crate that builds the library" in_rust env PKG_CONFIG_PATH= LD_LIBRARY_PATH= \
+            SHARDFEED_MESON_ARGS="-Doptimization=0 -Db_pch=true" cargo test --locked --features vendored --test archive \
+            --target-dir "$build/rust-vendored"
+        rm -rf "$build/rust-vendored"
+        if in_rust cargo +nightly miri --version >/dev/null 2>&1; then
+            cargo_tests "Rust tests in Miri" +nightly miri test --locked -p shardfeed --lib \
+                --target-dir "$build/rust-miri"
+        else
+            echo "left out: Rust tests in Miri: rustup has no nightly toolchain with it"
+        fi
     fi
-    # Not optimized: this is about how it is built.
-    check "the Rust crate that builds the library" in_rust env PKG_CONFIG_PATH= LD_LIBRARY_PATH= \
-        SHARDFEED_MESON_ARGS="-Doptimization=0 -Db_pch=true" cargo test --locked --features vendored --test archive \
-        --target-dir "$build/rust-vendored"
-    rm -rf "$build/rust-vendored"
-    if in_rust cargo +nightly miri --version >/dev/null 2>&1; then
-        cargo_tests "Rust tests in Miri" +nightly miri test --locked -p shardfeed --lib \
-            --target-dir "$build/rust-miri"
-    else
-        echo "left out: Rust tests in Miri: rustup has no nightly toolchain with it"
-    fi
-fi
+}
 
-$fast || join old
+# ---- Python, and beside it what else uses the library --------------------------------------------
+
+# The oldest PyTorch that shardfeed.torch is for: the one of Debian 12, in Debian's own Python.
+old=$build/venv-old
+make_old_environment() {
+    scripts/install_dependencies.sh test-old || return 1
+    [ -x "$old/bin/python" ] || /usr/bin/python3 -m venv --system-site-packages "$old" || return 1
+    # The wheel is made once, unless this is another version of Python.
+    install_wheel "$old/bin/python" ||
+        "$old/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall . ||
+        return 1
+    "$old/bin/python" -c 'import numpy, PIL, torch' # without them tests would be skipped
+}
+old_checks() { python=$old/bin/python pytests "Python tests with Debian's PyTorch" -k "torch or not slow"; }
+beside_python() {
+    $fast || julia_checks
+    rust_checks
+    $fast || old_checks
+}
+if ! $fast; then
+    check "install Julia" scripts/install_dependencies.sh julia
+    check "environment with Debian's PyTorch" make_old_environment
+fi
+aside beside beside_python
+
+if $fast; then pytests "Python tests" -m "not slow"; else pytests "Python tests"; fi
+check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
+check "the same order as a second writing of it" "$python" tests/differential/order_oracle.py
+go=" (not with Go's archive/zip: go is not installed)"
+command -v go >/dev/null && go=" and Go's archive/zip"
+check "the same members as Python's zipfile$go" "$python" tests/differential/zipfile_oracle.py
 
 # ---- The sources --------------------------------------------------------------------------------
 
@@ -337,4 +342,5 @@ bench_smoke() {
 }
 $fast || check "benchmark, small" bench_smoke
 
+join beside
 finish
