@@ -207,9 +207,9 @@ def test_another_number_of_ranks_goes_on(
 
 
 RUN = """
-import json, os, sys
+import json, os, sys, time
 import shardfeed
-urls, path = json.loads(sys.argv[1]), sys.argv[2]
+urls, path, most = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 stream = shardfeed.Stream(urls, shuffle=200, shuffle_shards=True, seed=9, lanes=3)
 if os.path.exists(path):
     with open(path) as file:
@@ -226,8 +226,9 @@ for number, sample in enumerate(stream):
     keys.append(sample.key)
     if number % 7 == 0:
         save()
+    if number == most:
+        time.sleep(60)
 save()
-print("done", flush=True)
 """
 
 
@@ -245,23 +246,20 @@ def test_killed_a_hundred_times_it_delivers_the_epoch(tmp_path: Path) -> None:
     ]
     path, dice = str(tmp_path / "state.json"), random.Random(4)
     command = [sys.executable, "-c", RUN, json.dumps(urls), path]
-    kills = 0
-    while kills < 100:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        deadline = time.monotonic() + 60
+    for _ in range(100):
+        # It waits after 25 samples, so that the epoch is long enough for all.
+        process = subprocess.Popen([*command, "25"])
         before = os.stat(path).st_mtime_ns if os.path.exists(path) else 0
+        deadline = time.monotonic() + 60
         # Killed some time after its first save, so that every run comes a little further.
-        while process.poll() is None and time.monotonic() < deadline:
-            now = os.stat(path).st_mtime_ns if os.path.exists(path) else 0
-            if now != before:
-                break
+        while not os.path.exists(path) or os.stat(path).st_mtime_ns == before:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
         time.sleep(dice.random() * 0.003)
         process.send_signal(signal.SIGKILL)
-        output, _ = process.communicate()
-        if output:
-            break  # it was quicker
-        kills += 1
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        assert process.wait() == -signal.SIGKILL
+    with open(path) as file:
+        assert 100 <= len(json.load(file)["keys"]) < len(whole)
+    subprocess.run([*command, "-1"], check=True)
     with open(path) as file:
         assert json.load(file)["keys"] == whole
-    assert kills >= 20
