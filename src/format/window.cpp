@@ -14,8 +14,6 @@ constexpr size_t longest_carry = 64 * 1024;
 // this many of its bytes go along.
 constexpr size_t largest_kept = 1024 * 1024;
 constexpr size_t longest_aside = 128 * 1024;
-// Bytes that are worth a jump over them.
-constexpr size_t shortest_jump = 512 * 1024;
 // Bytes asked for at once, so that a cancel is seen soon.
 constexpr size_t longest_read = 16 * 1024 * 1024;
 
@@ -76,10 +74,9 @@ void Window::move_to_new_slab(size_t size) {
     slab_ = std::move(slab);
 }
 
-bool Window::skip(uint64_t size) {
-    // Less than a slab is read rather than left out: the reads stay aligned, and disks like it.
+bool Window::skip(uint64_t size, uint64_t worth) {
     if (const uint64_t seen = stop_ - next_;
-        size > seen + shortest_jump && input_.skip(size - seen)) {
+        size > seen && size - seen > worth && input_.skip(size - seen)) {
         if (mark_ != none) client_.leave_behind(slab_);  // what follows is not behind it in memory
         start_ += size - seen;
         next_ = stop_;

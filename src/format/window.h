@@ -44,7 +44,9 @@ class Window {
     // Moves on over bytes that are in memory.
     void advance(size_t size) { next_ += size; }
     // Moves on by `size` bytes without keeping them; returns false when the input ends before.
-    bool skip(uint64_t size);
+    // Jumps over bytes that are not in memory when they are more than `worth`: less than a slab is
+    // read rather than left out, so that reads stay aligned and disks like it.
+    bool skip(uint64_t size, uint64_t worth = 512 * 1024);
 
     // Keeps the bytes from here on in one slab with what follows, as long as that is cheap.
     void mark() { mark_ = next_; }

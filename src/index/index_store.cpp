@@ -106,6 +106,10 @@ std::optional<fs::path> save(const ShardIndex& index, const std::vector<fs::path
     return std::nullopt;
 }
 
+bool uses_index_files(const Options& options) {
+    return options.index == IndexUse::automatic || options.index == IndexUse::require;
+}
+
 // What is wrong with the index of a shard, when something is.
 std::optional<Error> fault_of(const ShardIndex& index, const ShardIdentity& shard,
                               const Options& options) {
@@ -149,7 +153,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
                                              const Options& options, const Cancel& cancel) {
     const std::string shown = redact(url);
     const auto places = places_for(url, options);
-    if (options.index == IndexUse::automatic || options.index == IndexUse::require) {
+    if (uses_index_files(options)) {
         const ShardIdentity identity = identify(source);
         std::optional<Error> last;
         for (const fs::path& place : places) {
@@ -185,6 +189,19 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
     return index;
 }
 
+std::shared_ptr<const ShardIndex> find_index(const std::string& url, Source& source,
+                                             const Options& options) {
+    if (!uses_index_files(options) || !source.seekable() || !source.size()) return nullptr;
+    try {
+        const ShardIdentity identity = identify(source);
+        for (const fs::path& place : places_for(url, options))
+            if (auto index = load(place); index && !fault_of(*index, identity, options))
+                return index;
+    } catch (const Error&) {  // it is damaged, or cannot be read
+    }
+    return nullptr;
+}
+
 namespace {
 
 // The samples and bytes of one shard. Throws Error that says why they are not known.
@@ -213,10 +230,20 @@ std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options
 
 }  // namespace
 
+bool has_index(const std::string& url, const Options& options) {
+    if (!uses_index_files(options)) return false;
+    try {
+        (void)indexed_size(url, options);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 IndexedSizes indexed_sizes(const ShardList& shards, const Options& options) {
     constexpr uint64_t most_shards = 10000;  // about 20 microseconds each on a local disk
     IndexedSizes sizes;
-    if (options.index != IndexUse::automatic && options.index != IndexUse::require) {
+    if (!uses_index_files(options)) {
         sizes.unknown = "the option index says to leave index files alone";
     } else if (shards.size() > most_shards) {
         sizes.unknown =

@@ -23,6 +23,14 @@ struct Options;
 std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& source,
                                              const Options& options, const Cancel& cancel);
 
+// The index of the shard at `url` that is there already, when it is of this very shard, which
+// `source` has open, and good; else NULL. Makes nothing, logs nothing.
+std::shared_ptr<const ShardIndex> find_index(const std::string& url, Source& source,
+                                             const Options& options);
+
+// Whether there is one, as far as size and modification time tell. Opens no shard.
+bool has_index(const std::string& url, const Options& options);
+
 // How many samples and bytes each shard of a list has, by number, as the index files say that are
 // there; or, when not all are known, why.
 struct IndexedSizes {

@@ -23,6 +23,9 @@ struct ShardState {
     std::vector<uint64_t> bad;  // of the samples after it, ascending numbers
     // The first sample that the lane has not taken in; `over`: it has done with the shard.
     uint64_t next = over;
+    // While it goes on: the last sample before that whose start is known. Reading can start there
+    // when nothing of the buffer is read along.
+    uint64_t near_offset = 0, near_number = 0;
 };
 
 struct LaneState {

@@ -21,6 +21,11 @@ class ShuffleBuffer {
     [[nodiscard]] bool full() const { return items_.size() >= size_; }
     [[nodiscard]] bool empty() const { return items_.empty(); }
     void put(Item item) { items_.push_back(std::move(item)); }
+    // The item that draw() gives next. Must not be empty.
+    Item& next() {
+        Random random = random_;
+        return items_[static_cast<size_t>(random.below(items_.size()))];
+    }
     // Removes a random item. Must not be empty.
     Item draw() {
         const auto number = static_cast<size_t>(random_.below(items_.size()));

@@ -12,7 +12,7 @@ namespace shf {
 namespace {
 
 constexpr SealedKind kind = {.magic = "shardfeed-state",
-                             .version = 1,
+                             .version = 2,
                              .what = "the saved state",
                              .help = "restore what shf_stream_save gave"};
 
@@ -92,6 +92,10 @@ void write_shard(NumberWriter& out, const ShardState& shard, const ShardState* b
     out.add(shard.number);
     out.add(shard.ordinal - (before ? before->ordinal : 0));
     out.add(shifted(shard.next, ShardState::over));
+    if (shard.next != ShardState::over) {
+        out.add(shard.near_offset - shard.offset);
+        out.add(shard.near_number - shard.number);
+    }
     out.add(shard.bad.size());
     uint64_t last = 0;
     for (const uint64_t number : shard.bad) out.add(number - std::exchange(last, number));
@@ -107,12 +111,17 @@ ShardState read_shard(NumberReader& in, const ShardState* before) {
     shard.number = in.next();
     shard.ordinal = in.next() + (before ? before->ordinal : 0);
     shard.next = unshifted(in.next(), ShardState::over);
+    if (shard.next != ShardState::over) {
+        shard.near_offset = shard.offset + in.next();
+        shard.near_number = shard.number + in.next();
+    }
     uint64_t last = 0;
     for (size_t left = in.count(); left > 0; --left) shard.bad.push_back(last += in.next());
     if (before && shard.turn <= before->turn) damaged("has a shard twice");
     if (last > largest || shard.turn > largest || shard.ordinal > largest)
         damaged("has a number that is too large");
-    if (shard.next != ShardState::over && shard.next < shard.number)
+    if (shard.next != ShardState::over &&
+        (shard.next < shard.near_number || shard.near_offset > largest))
         damaged("goes on before the place where it starts to read");
     return shard;
 }

@@ -12,11 +12,24 @@ void Trail::begin_epoch() {
 
 void Trail::begin_shard(ShardState start) {
     drop_idle(0);
+    const bool resumed = start.near_number > start.number;
+    near_offset_ = resumed ? start.near_offset : start.offset;
+    near_number_ = resumed ? start.near_number : start.number;
     stretches_.push_back({.start = std::move(start)});
     in_shard_ = true;
 }
 
+Trail::Stretch* Trail::recall(ShardState start, uint64_t held) {
+    start.next = ShardState::over;
+    stretches_.push_back({.start = std::move(start), .held = held});
+    return &stretches_.back();
+}
+
 Trail::Stretch* Trail::hold(uint64_t offset, uint64_t number, uint64_t ordinal) {
+    if (splits_ && number > near_number_) {
+        near_offset_ = offset;
+        near_number_ = number;
+    }
     ShardState& start = stretches_.back().start;
     if (splits_ && number - start.number >= longest) {
         // After a restore some are known that come later.
@@ -46,8 +59,8 @@ void Trail::drop_idle(size_t keep) {
 void Trail::move_to(uint64_t offset, uint64_t number) {
     if (!splits_) return;
     ShardState& start = stretches_.back().start;
-    start.offset = offset;
-    start.number = number;
+    start.offset = near_offset_ = offset;
+    start.number = near_number_ = number;
     start.bad.clear();
 }
 
@@ -61,7 +74,10 @@ std::vector<ShardState> Trail::shards(uint64_t next) const {
         } else if (stretch.held > 0 || goes_on) {
             result.push_back(stretch.start);
         }
-        if (goes_on) result.back().next = next;
+        if (!goes_on) continue;
+        result.back().next = next;
+        result.back().near_offset = near_offset_;
+        result.back().near_number = near_number_;
     }
     return result;
 }

@@ -28,6 +28,9 @@ class Trail {
     // Another shard begins: reading starts at `start`.
     void begin_shard(ShardState start);
     void end_shard() { in_shard_ = false; }
+    // After a restore: so many samples of a shard that lie behind `start` are in the shuffle buffer
+    // already. Before any other shard begins.
+    Stretch* recall(ShardState start, uint64_t held);
     // One sample goes into the shuffle buffer: number `number` of its shard, `ordinal` of the
     // lane. let_go() when it leaves the buffer; the pointer is good until then.
     Stretch* hold(uint64_t offset, uint64_t number, uint64_t ordinal);
@@ -47,7 +50,9 @@ class Trail {
 
     const bool splits_;
     std::deque<Stretch> stretches_;  // those in front without a sample in the buffer are gone
-    bool in_shard_ = false;          // the last one is of a shard that goes on
+    bool in_shard_ = false;          // the last one is of a shard that goes on, in which
+    uint64_t near_offset_ = 0;       // sample near_number_ starts here, the furthest one
+    uint64_t near_number_ = 0;
 };
 
 // The numbers that the good samples with these ordinals have in their shard. Ascending, none below

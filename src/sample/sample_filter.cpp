@@ -1,6 +1,7 @@
 #include "sample/sample_filter.h"
 
 #include "core/options.h"
+#include "sample/block.h"
 #include "sample/name.h"
 
 #include <fnmatch.h>
@@ -123,6 +124,13 @@ void SampleFilter::parse_slice(std::string_view value) {
 
 bool SampleFilter::all() const {
     return fields_.all() && patterns_.empty() && start_ == 0 && stop_ == UINT64_MAX && step_ == 1;
+}
+
+bool SampleFilter::wants(uint64_t number, const std::string& key, const Schema& schema) const {
+    if (!wants_sample(number, key)) return false;
+    for (size_t i = 0; i < schema.ends.size(); ++i)
+        if (wants_field(schema.name(i))) return true;
+    return false;
 }
 
 bool SampleFilter::wants_sample(uint64_t number, const std::string& key) const {

@@ -13,6 +13,7 @@
 namespace shf {
 
 struct Options;
+struct Schema;
 
 // The option "fields".
 class FieldFilter {
@@ -41,6 +42,8 @@ class SampleFilter {
     // Whether sample `number` of its shard, with this key, is wanted.
     [[nodiscard]] bool wants_sample(uint64_t number, const std::string& key) const;
     [[nodiscard]] bool wants_field(std::string_view field) const { return fields_.wants(field); }
+    // Whether anything is left of a sample with these fields.
+    [[nodiscard]] bool wants(uint64_t number, const std::string& key, const Schema& schema) const;
 
   private:
     void parse_patterns(std::string_view value);

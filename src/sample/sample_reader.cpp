@@ -11,6 +11,7 @@ namespace shf {
 namespace {
 
 // Slabs stay in the second-level cache while they are filled and walked.
+constexpr size_t smallest_slab = 4096;
 constexpr size_t first_slab = 56 * 1024;
 constexpr size_t copied_slab = 256 * 1024;
 constexpr size_t largest_slab = 512 * 1024;
@@ -80,6 +81,8 @@ void SampleReader::about_to_wait() {
 }
 
 size_t SampleReader::next_slab_size() {
+    if (expected_ > 0)
+        return static_cast<size_t>(std::clamp<uint64_t>(expected_, smallest_slab, largest_slab));
     const uint64_t average = builder_.average();
     const uint64_t smallest = builder_.take_smallest();
     size_t size = last_slab_size_ == 0 ? first_slab : last_slab_size_;

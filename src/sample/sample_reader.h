@@ -37,6 +37,8 @@ class SampleReader final : private CarrierClient, private GrouperClient {
                  bool single_samples, Pool& pool, const Cancel& cancel, Stats& stats,
                  SampleSink& sink, const SampleFilter* filter = nullptr);
 
+    // Hardly more than so many bytes are wanted: for memory and reads of that size. Before read().
+    void expect(uint64_t bytes) { expected_ = bytes; }
     // Delivers every wanted sample, or those that `resume` wants again, and returns when the end of
     // the shard is proven, or nothing more is wanted. Throws Error when the rest of the shard
     // cannot be trusted or reached; the whole samples before that were delivered, a partial one was
@@ -70,6 +72,7 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     std::vector<MemberPlace> places_;
     uint64_t end_ = 0;
     size_t last_slab_size_ = 0;
+    uint64_t expected_ = 0;  // 0: not known
 };
 
 }  // namespace shf

@@ -31,7 +31,7 @@ class TarCarrier final : public Carrier, private WindowClient {
             stats.add(SHF_STAT_SUFFIX_MISMATCHES);
     }
 
-    bool start_at(uint64_t offset) override { return window_.skip(offset); }
+    bool start_at(uint64_t offset) override { return window_.skip(offset, 0); }
 
     bool next(Member& member) override {
         if (!walker_.next(member)) return false;

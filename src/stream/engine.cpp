@@ -18,6 +18,13 @@ uint64_t machine_threads() {
     return std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 4);
 }
 
+// The program's handlers run on the program's threads.
+void block_signals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
 Options with_threads(Options options) {
     if (options.threads == 0) options.threads = machine_threads();
     return options;
@@ -140,12 +147,18 @@ void Engine::start_readers() {
     for (const auto& lane : lanes_)
         for (uint64_t i = 0; i < per_lane; ++i)
             readers_.emplace_back([this, &lane = *lane] { run_reader(shared_, lane); });
+    std::vector<std::shared_ptr<Recall>> recalls;
+    for (const auto& lane : lanes_)
+        if (lane->recall()) recalls.push_back(lane->recall());
+    if (recalls.empty()) return;
+    readers_.emplace_back([recalls = std::move(recalls)] {
+        block_signals();
+        for (const auto& recall : recalls) recall->read();
+    });
 }
 
 void Engine::run_reader(Shared& shared, Lane& lane) noexcept {
-    sigset_t all;  // the program's handlers run on the program's threads
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    block_signals();
     std::unique_lock lock(shared.mutex);
     while (!shared.cancel.requested() && !lane.all_given()) {
         std::shared_ptr<ShardRun> run;

@@ -1,6 +1,7 @@
 #include "stream/lane.h"
 
 #include "core/options.h"
+#include "index/index_store.h"
 #include "order/shuffle_replay.h"
 
 #include <numeric>
@@ -17,11 +18,6 @@ Lane::Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch)
       buffer_(shared.options.shuffle),
       trail_(!shared.filter.counts()) {
     begin_epoch(epoch);
-}
-
-Error fewer_samples() {
-    return Error(SHF_E_CHANGED, "the shards have fewer samples than when the state was saved",
-                 "give the shards that it was saved with, or start the epoch again");
 }
 
 // ---- Restoring ----------------------------------------------------------------------------------
@@ -51,6 +47,7 @@ Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
                    .end = shard.turn + 1 == share.turns ? share.last : Resume::never,
                    .version = shard.version});
     }
+    if (from_ && has_indexes()) recall_buffer();
     if (state.turn == share.turns) {
         given_turn_ = 0;
         ++given_epoch_;
@@ -58,7 +55,8 @@ Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
     }
 }
 
-// Finds out what was in the buffer. It is read again before anything else.
+// Finds out what was in the buffer. It is read again before anything else, unless there is a
+// Recall.
 void Lane::restore_buffer(const LaneState& state) {
     Random random = buffer_.random();
     random.set_drawn(state.drawn);
@@ -81,6 +79,57 @@ void Lane::restore_buffer(const LaneState& state) {
     refill_.resize(slots_.size());
     from_ = state;
     if (slots_.empty()) (void)refill();
+}
+
+// Of all shards with samples in the buffer, so that each of them can be read alone. What has an
+// index has no bad samples.
+bool Lane::has_indexes() const {
+    if (slots_.empty() || shared_.filter.counts()) return false;
+    return std::all_of(resumed_.begin(), resumed_.end(), [&](const Resumed& resumed) {
+        if (resumed.ordinals.empty()) return true;
+        const uint64_t shard = shared_.plan.shard(resumed_epoch_, number_, resumed.state.turn);
+        return resumed.state.bad.empty() && has_index(shared_.shards.at(shard), shared_.options);
+    });
+}
+
+// Leaves to the readers only what comes after the buffer.
+void Lane::recall_buffer() {
+    std::vector<Held> items(slots_.size());
+    std::vector<Recall::Shard> shards;
+    for (const Resumed& resumed : resumed_) {
+        const size_t count = resumed.ordinals.size();
+        if (count == 0) continue;
+        Trail::Stretch* const stretch = trail_.recall(resumed.state, count);
+        for (size_t i = 0; i < count; ++i, ++to_recall_)
+            items[slots_[to_recall_]] = {.block = {}, .stretch = stretch, .place = to_recall_};
+        shards.push_back({.turn = resumed.state.turn, .resume = *resumed.resume});
+        shards.back().resume.next = shards.back().resume.end = Resume::never;
+    }
+    recall_ = std::make_shared<Recall>(shared_, resumed_epoch_, number_, std::move(shards));
+    buffer_.restore(from_->drawn, std::move(items));
+    from_.reset();
+    slots_.clear();
+    refill_.clear();
+    std::erase_if(resumed_,
+                  [](const Resumed& resumed) { return resumed.state.next == ShardState::over; });
+    for (Resumed& resumed : resumed_) {
+        resumed.ordinals.clear();
+        Resume rest = *resumed.resume;
+        rest.wanted.clear();
+        rest.offset = resumed.state.near_offset;
+        rest.number = resumed.state.near_number;
+        resumed.resume = std::make_shared<const Resume>(std::move(rest));
+    }
+}
+
+void Lane::end_recall() {
+    std::shared_ptr<Recall> over;
+    {
+        const std::lock_guard lock(shared_.mutex);
+        over.swap(recall_);
+    }
+    over->cancel();
+    to_recall_ = 0;
 }
 
 // Reads into the buffer what was in it.
@@ -109,11 +158,16 @@ LaneState Lane::state() const {
     const uint32_t left = block_ ? block_->count - next_ : 0;
     state.shards = trail_.shards(arrived_ - left);
     if (left > 0 && trail_.splits()) {
-        state.shards.back().offset = block_->offset[next_];
-        state.shards.back().number = arrived_ - left;
+        ShardState& shard = state.shards.back();
+        shard.offset = shard.near_offset = block_->offset[next_];
+        shard.number = shard.near_number = arrived_ - left;
     }
-    for (size_t i = begun_resumed_; i < resumed_.size(); ++i)
+    for (size_t i = begun_resumed_; i < resumed_.size(); ++i) {
+        // Samples of it that are in the buffer start where it does.
+        if (!state.shards.empty() && state.shards.back().turn == resumed_[i].state.turn)
+            state.shards.pop_back();
         state.shards.push_back(resumed_[i].state);
+    }
     return state;
 }
 
@@ -128,6 +182,7 @@ bool Lane::all_given() const {
 
 void Lane::cancel() {
     for (const auto& run : runs_) run->cancel();
+    if (recall_) recall_->cancel();
     readers.notify_all();
 }
 
@@ -335,6 +390,13 @@ Pull Lane::pull(Delivery& out) {
         if (fault_) throw Error(*fault_);
         return Pull::epoch_end;
     }
+    if (recall_) {
+        // Before it is drawn: when it cannot be read, the lane stands where it stood.
+        if (Held& next = buffer_.next(); !next.block) {
+            next.block = recall_->take(next.place);
+            if (--to_recall_ == 0) end_recall();
+        }
+    }
     if (takes_ != LaneShare::all) --takes_;
     Held held = buffer_.draw();
     trail_.let_go(held.stretch);
@@ -385,9 +447,11 @@ Pull Lane::abandon_rest() {
 }
 
 void Lane::drop_buffer() {
+    if (recall_) end_recall();
     const auto drop = [&](const Held& held) {
         trail_.let_go(held.stretch);
-        shared_.shuffle_bytes.fetch_sub(held.block->memory(), std::memory_order_relaxed);
+        if (held.block)
+            shared_.shuffle_bytes.fetch_sub(held.block->memory(), std::memory_order_relaxed);
     };
     while (!buffer_.empty()) drop(buffer_.draw());
     for (const Held& held : refill_)

@@ -4,6 +4,7 @@
 
 #include "order/shuffle_buffer.h"
 #include "order/trail.h"
+#include "stream/recall.h"
 #include "stream/shard_run.h"
 
 #include <condition_variable>
@@ -26,9 +27,6 @@ enum class Pull : uint8_t {
 };
 
 class Lane;
-
-// What is thrown when samples are missing that were there when a state was saved.
-Error fewer_samples();
 
 // What a lane asks of the engine when something is wrong, and when it must wait.
 class LaneClient {
@@ -69,14 +67,18 @@ class Lane {
     [[nodiscard]] bool shuffles() const { return shared_.single_samples; }
     // Where it stands, but for what the engine knows: `epoch`, `taken`, `skip`.
     [[nodiscard]] LaneState state() const;
+    // What reads the samples again that were in the shuffle buffer; NULL when there is nothing to
+    // read or the readers do.
+    [[nodiscard]] const std::shared_ptr<Recall>& recall() const { return recall_; }
     // The shard that comes next, with shared.mutex held; NULL when no reader has it yet.
     [[nodiscard]] ShardRun* head() const { return runs_.empty() ? nullptr : runs_.front().get(); }
 
   private:
     // A sample in the shuffle buffer.
     struct Held {
-        BlockRef block;
+        BlockRef block;  // none: recall_ has it
         Trail::Stretch* stretch = nullptr;
+        size_t place = 0;  // in recall_
     };
     // A shard in which reading goes on.
     struct Resumed {
@@ -86,6 +88,9 @@ class Lane {
     };
 
     void restore_buffer(const LaneState& state);
+    [[nodiscard]] bool has_indexes() const;
+    void recall_buffer();
+    void end_recall();
     Pull fetch_block();
     void begin_run(const ShardRun& run);
     void end_run();
@@ -127,6 +132,8 @@ class Lane {
     uint64_t takes_ = LaneShare::all;
     std::optional<Fault> fault_;  // waits until the shuffle buffer is empty
     ShuffleBuffer<Held> buffer_;
+    std::shared_ptr<Recall> recall_;  // changes with shared.mutex held
+    size_t to_recall_ = 0;            // samples that are still taken from it
 
     // Where it stands, for state().
     Trail trail_;

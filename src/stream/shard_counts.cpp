@@ -16,19 +16,11 @@ namespace shf {
 
 namespace {
 
-bool any_field(const Schema& schema, const SampleFilter& filter) {
-    for (size_t i = 0; i < schema.ends.size(); ++i)
-        if (filter.wants_field(schema.name(i))) return true;
-    return false;
-}
-
 uint64_t count_in_tar(const ShardIndex& index, const SampleFilter& filter) {
     if (filter.all()) return index.samples();
     uint64_t count = 0;
     for (size_t i = 0; i < index.samples(); ++i)
-        if (filter.wants_sample(i, std::string(index.key(i))) &&
-            any_field(*index.schema(i), filter))
-            ++count;
+        if (filter.wants(i, std::string(index.key(i)), *index.schema(i))) ++count;
     return count;
 }
 
@@ -39,9 +31,8 @@ uint64_t count_in_zip(Source& source, const Options& options, const SampleFilter
     uint64_t count = 0;
     for (size_t i = 0; i < groups.size(); ++i) {
         const MemberName name = split_name(directory.name(groups[i][0]));
-        if (filter.wants_sample(i, std::string(name.key)) &&
-            any_field(*groups.schemas()[groups.schema_number(i)], filter))
-            ++count;
+        const Schema& schema = *groups.schemas()[groups.schema_number(i)];
+        if (filter.wants(i, std::string(name.key), schema)) ++count;
     }
     return count;
 }

@@ -35,6 +35,25 @@ uint32_t version_hash(const Source& source) {
 
 }  // namespace
 
+Error fewer_samples() {
+    return Error(SHF_E_CHANGED, "the shards have fewer samples than when the state was saved",
+                 "give the shards that it was saved with, or start the epoch again");
+}
+
+std::unique_ptr<Source> open_shard(Shared& shared, uint64_t turn, const Resume* resume,
+                                   const Cancel& cancel, Origin& origin, std::string& url) {
+    origin.padding = turn >= shared.plan.shards_of(origin.lane);
+    origin.shard = shared.plan.shard(origin.epoch, origin.lane, turn);
+    url = shared.shards.at(origin.shard);
+    origin.url = redact(url);
+    auto source = open_source(url, shared.options, cancel);
+    origin.version = version_hash(*source);
+    if (resume && resume->version != 0 && resume->version != origin.version)
+        throw Error(SHF_E_CHANGED, "the shard was changed after the state was saved",
+                    "give the shard that it was saved with, or start the epoch again");
+    return source;
+}
+
 // Running ahead is bounded on its own, below the memory option: what a reader must have for the
 // sample whose turn it is comes on top of it. With the shuffle buffers that stays under memory
 // + 64 MiB (run_ahead twice: behind the last sample of the buffers, and before the next).
@@ -74,8 +93,7 @@ ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn,
       turn_(turn),
       last_of_epoch_(last_of_epoch),
       resume_(std::move(resume)),
-      origin_(std::make_shared<Origin>(
-          Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane, .part = shared.part})),
+      origin_(shared.origin(epoch, lane)),
       // Once is enough: in the first epoch. What a filter leaves out would be missing from it.
       indexed_(shared.options.write_index && epoch == shared.options.epoch && !resume_ &&
                shared.filter.all()) {}
@@ -83,18 +101,7 @@ ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn,
 void ShardRun::read() noexcept {
     std::optional<Fault> fault;
     try {
-        origin_->padding = turn_ >= shared_.plan.shards_of(origin_->lane);
-        origin_->shard = shared_.plan.shard(origin_->epoch, origin_->lane, turn_);
-        const std::string url = shared_.shards.at(origin_->shard);
-        origin_->url = redact(url);
-        const auto source = open_source(url, shared_.options, cancel_);
-        origin_->version = version_hash(*source);
-        if (resume_) check_resume(*source);
-        SampleReader reader(*source, origin_, shared_.options, shared_.single_samples,
-                            *shared_.pool, cancel_, shared_.stats, *this,
-                            shared_.filter.all() ? nullptr : &shared_.filter);
-        reader.read(resume_.get());
-        if (indexed_ && rows_) save_index(url, *source, reader.end());
+        read_shard();
     } catch (...) {
         fault = describe_exception();
     }
@@ -104,15 +111,22 @@ void ShardRun::read() noexcept {
     wake_consumer();
 }
 
-void ShardRun::check_resume(Source& source) {
-    if (resume_->version != 0 && resume_->version != origin_->version)
-        throw Error(SHF_E_CHANGED, "the shard was changed after the state was saved",
-                    "give the shard that it was saved with, or start the epoch again");
-    if (!source.seekable() && resume_->offset > 0)
-        push({.block = {},
-              .fault = {},
-              .warning = origin_->url + ": goes on at byte " + std::to_string(resume_->offset) +
-                         ", read and dropped up to there, because it cannot seek"});
+void ShardRun::read_shard() {
+    std::string url;
+    const auto source = open_shard(shared_, turn_, resume_.get(), cancel_, *origin_, url);
+    if (resume_ && resume_->offset > 0 && !source->seekable()) warn_of_rereading();
+    SampleReader reader(*source, origin_, shared_.options, shared_.single_samples, *shared_.pool,
+                        cancel_, shared_.stats, *this,
+                        shared_.filter.all() ? nullptr : &shared_.filter);
+    reader.read(resume_.get());
+    if (indexed_ && rows_) save_index(url, *source, reader.end());
+}
+
+void ShardRun::warn_of_rereading() {
+    push({.block = {},
+          .fault = {},
+          .warning = origin_->url + ": goes on at byte " + std::to_string(resume_->offset) +
+                     ", read and dropped up to there, because it cannot seek"});
 }
 
 // A reader goes on when the consumer waits for its next sample, whatever the others hold: no number

@@ -71,12 +71,26 @@ struct Shared {
         return held > kept ? held - kept : 0;
     }
     [[nodiscard]] Error shuffle_too_large() const;
+    // Of samples that come through `lane`; open_shard() says the rest.
+    [[nodiscard]] std::shared_ptr<Origin> origin(uint64_t epoch, uint32_t lane) const {
+        return std::make_shared<Origin>(
+            Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane, .part = part});
+    }
     // Lets readers go on that may, after memory was handed out.
     void wake_readers();
 
   private:
     Shared(std::span<const char* const> urls, const Options& options, bool mix);
 };
+
+// What is thrown when samples are missing that were there when a state was saved.
+Error fewer_samples();
+
+// Opens the turn-th shard of the lane of `origin` in its epoch, and says in `origin` and `url`
+// which one it is. Throws Error; CHANGED when it is another version than `resume` (may be NULL)
+// knows.
+std::unique_ptr<Source> open_shard(Shared& shared, uint64_t turn, const Resume* resume,
+                                   const Cancel& cancel, Origin& origin, std::string& url);
 
 // Through which lane a sample of a block came.
 inline LanePlace place_of(const Block& block, uint32_t sample) {
@@ -133,7 +147,8 @@ class ShardRun final : public SampleSink {
     [[nodiscard]] bool wants_places() const override { return indexed_; }
     void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
     void save_index(const std::string& url, Source& source, uint64_t end);
-    void check_resume(Source& source);
+    void read_shard();
+    void warn_of_rereading();
     [[nodiscard]] bool admitted() const;
     void push(Event event);
     void wake_consumer();

@@ -54,7 +54,8 @@ def check_saving(program: Path, corpus: Corpus, repeat: int) -> Iterator[Verdict
 
 
 def check_restoring(program: Path, corpus: Corpus, repeat: int) -> Iterator[Verdict]:
-    """From before open to the first sample, wherever the run stopped."""
+    """From before open to the first sample, wherever the run stopped; with indexes."""
+    run([str(program), "index", "--", *corpus.shards])
     warm(corpus.shards)
     for lanes in (1, len(corpus.shards)):
         for shuffle in (0, SHUFFLE):

@@ -47,6 +47,7 @@ Case make_case(const TempDirectory& directory, Dice& dice) {
     Case made;
     const uint64_t shards = 1 + dice.below(9);
     const bool damaged = dice.one_in(3);
+    const bool indexed = dice.one_in(2);
     for (uint64_t s = 0; s < shards; ++s) {
         const uint64_t samples = 1 + dice.below(dice.one_in(16) ? 700 : 30);
         std::string name = std::to_string(s);
@@ -77,6 +78,9 @@ Case make_case(const TempDirectory& directory, Dice& dice) {
             }
         }
         directory.write(name, bytes);
+        shf_error ignored = {};  // a damaged one has none
+        if (indexed && name.ends_with(".tar"))
+            (void)shf_index_build((directory / name).c_str(), nullptr, &ignored);
         made.urls.push_back((!name.ends_with("zip") && dice.one_in(12) ? "pipe:cat " : "") +
                             (directory / name));
     }
@@ -91,6 +95,7 @@ Case make_case(const TempDirectory& directory, Dice& dice) {
     if (dice.one_in(6)) set("resample", "true");
     if (dice.one_in(8))
         set("slice", std::to_string(dice.below(4)) + "::" + std::to_string(1 + dice.below(4)));
+    if (dice.one_in(8)) set("fields", "txt");
     if (dice.one_in(8)) set("select_keys", dice.one_in(2) ? "*[0-6]" : "s*1,*[579]");
     if (dice.one_in(4)) set("epochs", std::to_string(1 + dice.below(3)));
     if (dice.one_in(5))

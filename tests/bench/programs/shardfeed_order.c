@@ -1,22 +1,25 @@
 /* shardfeed_order save SAMPLES FILE [NAME=VALUE...] -- URL...
  * shardfeed_order restore FILE [NAME=VALUE...] -- URL...
+ * shardfeed_order index -- URL...
  * shardfeed_order keys [NAME=VALUE...] -- URL...
  *
  * save     takes SAMPLES samples, and then SAVES times: saves the state, and takes one more. FILE
  *          gets the last state. `save_seconds` is the median, with the state's bytes in hand.
  * restore  opens the stream, restores the state of FILE and takes one sample. `first_seconds` is
- *          the time of all three; the file is read before.
+ *          the time of all three; the file is read before. `more_seconds` is the time of the next
+ *          MORE samples, or as many as there are.
+ * index    makes the index of every shard; `indexes` is how many.
  * keys     prints the key of every sample, a line each. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "measure.h"
 #include "stream_options.h"
 
-enum { SAVES = 201, LARGEST_STATE = 1 << 24 };
+enum { SAVES = 201, LARGEST_STATE = 1 << 24, MORE = 2000 };
 
 static int usage(void) {
     fprintf(stderr,
-            "usage: shardfeed_order save SAMPLES FILE|restore FILE|keys [NAME=VALUE...] -- "
+            "usage: shardfeed_order save SAMPLES FILE|restore FILE|index|keys [NAME=VALUE...] -- "
             "URL...\n");
     return 2;
 }
@@ -96,10 +99,25 @@ static int restore(int argc, char** argv) {
     if (rc == SHF_OK) rc = shf_stream_restore(stream, bytes, size, &error);
     if (rc == SHF_OK) rc = take(stream, &error);
     measure_first(&m);
+    const double start = measure_clock(CLOCK_MONOTONIC);
+    for (int i = 0; i < MORE && rc == SHF_OK; i++) rc = take(stream, &error);
+    const double more = measure_clock(CLOCK_MONOTONIC) - start;
     shf_stream_close(stream);
     free(bytes);
-    if (rc != SHF_OK) return fail(rc, &error);
-    printf("{\"first_seconds\": %.6f}\n", m.first);
+    if (rc != SHF_OK && rc != SHF_END) return fail(rc, &error);
+    printf("{\"first_seconds\": %.6f, \"more_seconds\": %.6f}\n", m.first, more);
+    return 0;
+}
+
+static int make_indexes(int argc, char** argv) {
+    const int urls = first_url(argc, argv, 2);
+    if (urls == 0) return usage();
+    shf_error error = {0, 0, 0, ""};
+    for (int i = urls; i < argc; i++) {
+        const int32_t rc = shf_index_build(argv[i], NULL, &error);
+        if (rc != SHF_OK) return fail(rc, &error);
+    }
+    printf("{\"indexes\": %d}\n", argc - urls);
     return 0;
 }
 
@@ -123,6 +141,7 @@ static int keys(int argc, char** argv) {
 int main(int argc, char** argv) {
     if (argc > 1 && strcmp(argv[1], "save") == 0) return save(argc, argv);
     if (argc > 1 && strcmp(argv[1], "restore") == 0) return restore(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "index") == 0) return make_indexes(argc, argv);
     if (argc > 1 && strcmp(argv[1], "keys") == 0) return keys(argc, argv);
     return usage();
 }

@@ -1,0 +1,167 @@
+#include "stream/recall.h"
+
+#include "core/options.h"
+#include "stream/sample_starts.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+// The header behind a sample tells that it is whole.
+constexpr uint64_t next_header = 512;
+
+// Takes the samples of a reading that waits for nobody.
+class Receiver final : public SampleSink {
+  public:
+    Receiver(const Cancel& cancel, std::function<void(BlockRef)> take)
+        : cancel_(cancel), take_(std::move(take)) {}
+
+  private:
+    void admit(size_t) override { cancel_.check(); }
+    void deliver(BlockRef block) override { take_(std::move(block)); }
+    void is_slow() override {}
+    void about_to_wait() override {}
+    void bad_sample(Fault fault, bool) override { throw Error(std::move(fault)); }
+
+    const Cancel& cancel_;
+    const std::function<void(BlockRef)> take_;
+};
+
+}  // namespace
+
+struct Recall::Opened {
+    size_t number;
+    std::shared_ptr<Origin> origin;
+    std::string url;
+    std::unique_ptr<Source> source;
+    std::optional<SampleStarts> starts;
+};
+
+Recall::Recall(Shared& shared, uint64_t epoch, uint32_t lane, std::vector<Shard> shards)
+    : shared_(shared), epoch_(epoch), lane_(lane), shards_(std::move(shards)) {
+    size_t count = 0;
+    for (const Shard& shard : shards_) {
+        first_.push_back(count);
+        count += shard.resume.wanted.size();
+    }
+    blocks_.resize(count);
+    taken_.resize(count);
+}
+
+Recall::~Recall() = default;
+
+std::unique_ptr<Recall::Opened> Recall::open(size_t number, const Cancel& cancel) const {
+    const Shard& shard = shards_[number];
+    auto opened = std::make_unique<Opened>();
+    opened->number = number;
+    opened->origin = shared_.origin(epoch_, lane_);
+    opened->source =
+        open_shard(shared_, shard.turn, &shard.resume, cancel, *opened->origin, opened->url);
+    return opened;
+}
+
+void Recall::read_into(SampleSink& sink, const Opened& from, const Resume& resume,
+                       const Cancel& cancel, uint64_t expected) {
+    SampleReader reader(*from.source, from.origin, shared_.options, true, *shared_.pool, cancel,
+                        uncounted_, sink, shared_.filter.all() ? nullptr : &shared_.filter);
+    reader.expect(expected);
+    reader.read(&resume);
+}
+
+// ---- The thread that reads all ------------------------------------------------------------------
+
+void Recall::read() noexcept {
+    try {
+        for (size_t i = 0; i < shards_.size(); ++i) read_shard(i);
+    } catch (...) {  // take() comes to it as well, with the sample that it concerns
+    }
+}
+
+void Recall::read_shard(size_t number) {
+    const Shard& shard = shards_[number];
+    const auto opened = open(number, cancel_);
+    size_t place = first_[number];
+    bool room = true;
+    Receiver receiver(cancel_, [&](BlockRef block) {
+        room = room && keep(place++, std::move(block));
+        if (!room) throw Error(SHF_E_CANCELLED, "the shuffle buffers are full");
+    });
+    read_into(receiver, *opened, shard.resume, cancel_, 0);
+}
+
+// False when there is no more memory for samples before their turn.
+bool Recall::keep(size_t place, BlockRef block) {
+    const uint64_t bytes = block->memory();
+    const std::lock_guard lock(mutex_);
+    cancel_.check();
+    if (taken_[place]) return true;
+    const uint64_t all = shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (all > shared_.options.memory) {
+        shared_.shuffle_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+        return false;
+    }
+    blocks_[place] = std::move(block);
+    return true;
+}
+
+void Recall::cancel() {
+    std::vector<BlockRef> unwanted;
+    const std::lock_guard lock(mutex_);
+    cancel_.request();
+    unwanted.swap(blocks_);
+    for (const BlockRef& block : unwanted)
+        if (block) shared_.shuffle_bytes.fetch_sub(block->memory(), std::memory_order_relaxed);
+}
+
+// ---- Consumer -----------------------------------------------------------------------------------
+
+BlockRef Recall::take(size_t place) {
+    const auto after = std::upper_bound(first_.begin(), first_.end(), place);
+    const auto shard = static_cast<size_t>(after - first_.begin()) - 1;
+    {
+        const std::lock_guard lock(mutex_);
+        cancel_.check();
+        if (blocks_[place]) return std::move(blocks_[place]);
+        taken_[place] = true;
+    }
+    BlockRef block = read_alone(shard, shards_[shard].resume.wanted[place - first_[shard]]);
+    shared_.shuffle_bytes.fetch_add(block->memory(), std::memory_order_relaxed);
+    return block;
+}
+
+BlockRef Recall::read_alone(size_t shard, uint64_t number) {
+    try {
+        if (!opened_ || opened_->number != shard) {
+            opened_ = open(shard, shared_.cancel);
+            opened_->starts =
+                SampleStarts::find(opened_->url, *opened_->source, shared_.options, shared_.filter);
+        }
+        Resume resume = shards_[shard].resume;
+        resume.wanted = {number};
+        uint64_t bytes = 0;
+        // Without a good index it takes longer: from where the state says.
+        if (const auto& starts = opened_->starts; starts && starts->fits(resume))
+            if (const auto offset = starts->offset(number)) {
+                resume.offset = *offset;
+                resume.number = number;
+                bytes = starts->bytes(number) + next_header;
+            }
+        BlockRef found;
+        Receiver receiver(shared_.cancel, [&](BlockRef block) { found = std::move(block); });
+        read_into(receiver, *opened_, resume, shared_.cancel, bytes);
+        if (!found) throw fewer_samples();
+        return found;
+    } catch (const Error& error) {
+        Fault fault = error.fault();
+        fault.shard =
+            redact(shared_.shards.at(shared_.plan.shard(epoch_, lane_, shards_[shard].turn)));
+        throw Error(std::move(fault));
+    }
+}
+
+}  // namespace shf
