@@ -101,6 +101,7 @@ void Engine::cancel() noexcept {
     {
         const std::lock_guard lock(shared_.mutex);
         shared_.consumer.notify_all();
+        shared_.begin.notify_all();
         for (const auto& lane : lanes_) lane->cancel();
     }
     shared_.pool->interrupt();
@@ -144,22 +145,41 @@ void Engine::start_readers() {
     // that no lane can keep another from its next sample.
     const uint64_t per_lane =
         (shared_.options.threads + lanes_.size() - 1) / std::max<size_t>(lanes_.size(), 1);
+    // Where the first sample needs hardly anything but its lane, it does not wait for the others.
+    if (const Lane& first = *lanes_[turns_.front().lane]; first.starts_near())
+        shared_.first = &first;
     for (const auto& lane : lanes_)
         for (uint64_t i = 0; i < per_lane; ++i)
             readers_.emplace_back([this, &lane = *lane] { run_reader(shared_, lane); });
+    start_recall();
+}
+
+void Engine::start_recall() {
     std::vector<std::shared_ptr<Recall>> recalls;
     for (const auto& lane : lanes_)
         if (lane->recall()) recalls.push_back(lane->recall());
     if (recalls.empty()) return;
-    readers_.emplace_back([recalls = std::move(recalls)] {
+    readers_.emplace_back([this, recalls = std::move(recalls)] {
         block_signals();
+        {
+            std::unique_lock lock(shared_.mutex);
+            shared_.begin.wait(lock, [&] { return !shared_.first || shared_.cancel.requested(); });
+        }
         for (const auto& recall : recalls) recall->read();
     });
+}
+
+// With shared_.mutex held.
+void Engine::begin_all() {
+    shared_.first = nullptr;
+    shared_.begin.notify_all();
 }
 
 void Engine::run_reader(Shared& shared, Lane& lane) noexcept {
     block_signals();
     std::unique_lock lock(shared.mutex);
+    shared.begin.wait(
+        lock, [&] { return !shared.first || shared.first == &lane || shared.cancel.requested(); });
     while (!shared.cancel.requested() && !lane.all_given()) {
         std::shared_ptr<ShardRun> run;
         try {
@@ -185,6 +205,7 @@ void Engine::run_reader(Shared& shared, Lane& lane) noexcept {
 // ---- Consumer -----------------------------------------------------------------------------------
 
 bool Engine::wait(std::unique_lock<std::mutex>& lock, Lane& lane) {
+    if (shared_.first && shared_.first != &lane) begin_all();
     if (!waiting_.at_all) return false;
     // A thread that makes batches waits as long as it takes; next_batch() has the deadline, and
     // runs the callbacks.
@@ -296,6 +317,10 @@ Pull Engine::pull_own(Delivery& out, size_t& lane) {
     while (!at_end()) {
         lane = turns_.front().lane;
         const Pull pull = lanes_[lane]->pull(out);
+        if (shared_.first) {  // only this thread changes it
+            const std::lock_guard lock(shared_.mutex);
+            begin_all();
+        }
         if (pull == Pull::later) return pull;
         if (pull == Pull::epoch_end) {
             end_epoch(lane);

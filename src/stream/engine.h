@@ -102,6 +102,8 @@ class Engine final : private LaneClient, private BatchClient {
     bool gather(uint64_t most);
     void refuse_second_reading(bool again) const;
     void start_readers();
+    void start_recall();
+    void begin_all();
     void join_readers() noexcept;
     template <typename Act>
     void each_pool(Act act) const;

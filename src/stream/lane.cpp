@@ -87,9 +87,18 @@ bool Lane::has_indexes() const {
     if (slots_.empty() || shared_.filter.counts()) return false;
     return std::all_of(resumed_.begin(), resumed_.end(), [&](const Resumed& resumed) {
         if (resumed.ordinals.empty()) return true;
-        const uint64_t shard = shared_.plan.shard(resumed_epoch_, number_, resumed.state.turn);
-        return resumed.state.bad.empty() && has_index(shared_.shards.at(shard), shared_.options);
+        return resumed.state.bad.empty() && has_index_of(resumed.state.turn);
     });
+}
+
+bool Lane::has_index_of(uint64_t turn) const {
+    const uint64_t shard = shared_.plan.shard(resumed_epoch_, number_, turn);
+    return has_index(shared_.shards.at(shard), shared_.options);
+}
+
+bool Lane::starts_near() const {
+    if (shuffles()) return recall_ != nullptr;
+    return !epoch_over_ && has_index_of(resumed_.empty() ? turn_ : resumed_[0].state.turn);
 }
 
 // Leaves to the readers only what comes after the buffer.

@@ -70,6 +70,9 @@ class Lane {
     // What reads the samples again that were in the shuffle buffer; NULL when there is nothing to
     // read or the readers do.
     [[nodiscard]] const std::shared_ptr<Recall>& recall() const { return recall_; }
+    // Before it gave anything: whether its first sample is one of a local file, and needs hardly
+    // anything else to be read.
+    [[nodiscard]] bool starts_near() const;
     // The shard that comes next, with shared.mutex held; NULL when no reader has it yet.
     [[nodiscard]] ShardRun* head() const { return runs_.empty() ? nullptr : runs_.front().get(); }
 
@@ -88,6 +91,7 @@ class Lane {
     };
 
     void restore_buffer(const LaneState& state);
+    [[nodiscard]] bool has_index_of(uint64_t turn) const;
     [[nodiscard]] bool has_indexes() const;
     void recall_buffer();
     void end_recall();

@@ -22,6 +22,7 @@
 
 namespace shf {
 
+class Lane;
 class ShardRun;
 
 // What all threads of one stream share.
@@ -55,6 +56,8 @@ struct Shared {
     std::condition_variable consumer;
     const ShardRun* wanted = nullptr;  // the run that the consumer waits for
     bool consumer_waits = false;
+    const Lane* first = nullptr;  // while it is set, only the readers of this lane begin
+    std::condition_variable begin;
     uint64_t deep_bytes = 0;               // held by them now
     bool large_pieces = false;             // some reader asked for more than run_ahead at once
     bool out_of_memory = false;            // a reader could not even take a shard
