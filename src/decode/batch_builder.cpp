@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "decode/rows.h"
+#include "io/source.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,6 +17,22 @@ constexpr uint64_t small_row = 4096;
 
 std::span<const uint8_t> bytes_of(const FieldView& field) {
     return {field.data, field.size};
+}
+
+// What is here, and behind it what is still in the shard: straight to where it is wanted.
+void copy_whole(std::span<const uint8_t> start, Source& source, const Deferred& rest,
+                std::span<uint8_t> out) {
+    std::copy(start.begin(), start.end(), out.begin());
+    if (source.read(rest.offset, out.subspan(start.size())) < rest.size)
+        throw Error(SHF_E_TRUNCATED, "the shard ends inside this field",
+                    "let no program write to shards that are in use");
+}
+
+// For decoders that need the field in one piece.
+std::vector<uint8_t> whole(const Block& block, const FieldView& field, const Deferred& rest) {
+    std::vector<uint8_t> bytes(field.size + static_cast<size_t>(rest.size));
+    copy_whole(bytes_of(field), *block.source, rest, bytes);
+    return bytes;
 }
 
 // Says where a fault is.
@@ -85,9 +102,17 @@ void BatchBuilder::append_bytes(Building& building, std::string_view bytes, uint
     append(building.offsets, &end, sizeof end, (rows_ + 2) * sizeof end);
 }
 
-void BatchBuilder::measure_column(size_t column, std::span<const uint8_t> field, uint64_t random) {
-    const ColumnPlan& plan = plan_.columns()[column];
-    measured_[column] = plan.decoder->measure(field, random);
+Measured BatchBuilder::measured(const Decoder& decoder, const Block& block, const FieldView& field,
+                                const Deferred& rest, uint64_t random) {
+    if (rest.size == 0) return decoder.measure(bytes_of(field), random);
+    // To read it is work for any thread.
+    if (const auto copied = decoder.copied(bytes_of(field), field.size + rest.size))
+        return {.type = copied->type, .cheap = false};
+    return decoder.measure(whole(block, field, rest), random);
+}
+
+void BatchBuilder::check_type(size_t column) const {
+    const ColumnPlan& plan = std::as_const(plan_).columns()[column];
     const ArrayType& type = measured_[column].type;
     const bool even = columns_[column].even;
     if (!plan.type || (even ? type == *plan.type
@@ -103,11 +128,14 @@ void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan:
                            uint64_t random) {
     for (size_t c = 0; c < fields.number.size(); ++c) {
         if (fields.number[c] < 0) continue;
-        const FieldView field = block.field_of(sample, static_cast<uint64_t>(fields.number[c]));
+        const auto number = static_cast<uint64_t>(fields.number[c]);
+        const FieldView field = block.field_of(sample, number);
         try {
             const ColumnPlan& plan = plan_.columns()[c];
             if (plan.decoder) {
-                measure_column(c, bytes_of(field), random);
+                measured_[c] = measured(*plan.decoder, block, field,
+                                        block.deferred_of(sample, number), random);
+                check_type(c);
             } else if (field.size > plan_.options().max_decoded) {
                 throw Error(SHF_E_LIMIT,
                             "a field of " + std::to_string(field.size) +
@@ -258,11 +286,21 @@ void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const 
     const Decoder& decoder = *plan_.columns()[work.column].decoder;
     const auto size = static_cast<size_t>(work.type.bytes());
     try {
+        const Deferred rest = work.block->deferred_of(work.sample, work.field);
+        const auto write = [&](std::span<uint8_t> out) {
+            if (rest.size == 0)
+                decoder.decode(bytes_of(field), work.random, work.type, out, scratch);
+            else if (const auto copied = decoder.copied(bytes_of(field), field.size + rest.size))
+                copy_whole(bytes_of(field).subspan(copied->begin), *work.block->source, rest, out);
+            else
+                decoder.decode(whole(*work.block, field, rest), work.random, work.type, out,
+                               scratch);
+        };
         if (!work.padded) {
-            decoder.decode(bytes_of(field), work.random, work.type, {work.out, size}, scratch);
+            write({work.out, size});
         } else {
             std::vector<uint8_t> row(size);
-            decoder.decode(bytes_of(field), work.random, work.type, row, scratch);
+            write(row);
             copy_padded(row.data(), work.type, work.out, *work.padded);
         }
     } catch (const Error& error) {

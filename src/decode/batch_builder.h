@@ -75,7 +75,9 @@ class BatchBuilder {
 
     void measure(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
                  uint64_t random);
-    void measure_column(size_t column, std::span<const uint8_t> field, uint64_t random);
+    static Measured measured(const Decoder& decoder, const Block& block, const FieldView& field,
+                             const Deferred& rest, uint64_t random);
+    void check_type(size_t column) const;
     void add_empty(size_t column);
     void reserve(Growing& growing, uint64_t more, uint64_t guess);
     void append(Growing& growing, const void* bytes, uint64_t size, uint64_t guess = 0);

@@ -4,6 +4,7 @@
 #include "core/random.h"
 #include "decode/npy.h"
 #include "decode/number.h"
+#include "sample/name.h"
 
 #include <algorithm>
 #include <utility>
@@ -33,7 +34,30 @@ std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decode
     return nullptr;
 }
 
+bool is_npy(const ColumnSpec& column) {
+    return column.kind == ColumnSpec::Kind::npy;
+}
+
 }  // namespace
+
+std::function<bool(std::string_view field)> fields_to_copy(const Options& options) {
+    DecodeSpec spec = DecodeSpec::parse(options.decode);
+    if (!spec.automatic && std::none_of(spec.columns.begin(), spec.columns.end(), is_npy))
+        return {};
+    return [spec = std::move(spec)](std::string_view field) {
+        std::string name;
+        append_lowered(name, field);
+        if (spec.automatic) return is_npy(column_for(name));
+        bool copied = false;
+        for (const ColumnSpec& column : spec.columns) {
+            if (std::find(column.fields.begin(), column.fields.end(), name) == column.fields.end())
+                continue;
+            if (!is_npy(column)) return false;
+            copied = true;
+        }
+        return copied;
+    };
+}
 
 BatchPlan::BatchPlan(const Options& options) : options_(options) {
     DecodeSpec spec = DecodeSpec::parse(options.decode);

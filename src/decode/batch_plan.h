@@ -8,10 +8,12 @@
 #include "sample/block.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +31,10 @@ struct ColumnPlan {
     // Rows of any shape, whose places are known when all of them are.
     [[nodiscard]] bool any_shape() const { return decoder && spec.kind >= ColumnSpec::Kind::npy; }
 };
+
+// The fields that the option "decode" makes arrays of which are, as a rule, no more than copies of
+// their bytes; and nothing else.
+std::function<bool(std::string_view field)> fields_to_copy(const Options& options);
 
 // One thread at a time.
 class BatchPlan {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,18 @@ class Decoder {
     // member: FORMAT, UNSUPPORTED, LIMIT (over max_decoded).
     [[nodiscard]] virtual Measured measure(std::span<const uint8_t> field,
                                            uint64_t random) const = 0;
+
+    // What measure() says of a field of `size` bytes that begins with `start`, and where its bytes
+    // begin, when the array is nothing but a copy of them; nothing when it is more, or `start` does
+    // not tell. Throws as measure().
+    struct Copied {
+        ArrayType type;
+        size_t begin = 0;
+    };
+    [[nodiscard]] virtual std::optional<Copied> copied(std::span<const uint8_t> /*start*/,
+                                                       uint64_t /*size*/) const {
+        return std::nullopt;
+    }
 
     // Writes the array. `type` is what measure() said of this field, `out` has type.bytes().
     // Any number of threads, each with its own scratch. Throws Error as measure(), and

@@ -173,6 +173,15 @@ class NpyDecoder final : public Decoder {
         return measure_npy(field, field.size(), max_decoded_);
     }
 
+    [[nodiscard]] std::optional<Copied> copied(std::span<const uint8_t> start,
+                                               uint64_t size) const override {
+        if (npy_header_size(start) > start.size()) return std::nullopt;
+        const ArrayType type = measure_npy(start, size, max_decoded_).type;
+        const NpyHeader header = parse_npy(start);
+        if (!header.is_as_in_memory() || type.dtype == DType::bool8) return std::nullopt;
+        return Copied{type, header.data};
+    }
+
     void decode(std::span<const uint8_t> field, uint64_t /*random*/, const ArrayType& type,
                 std::span<uint8_t> out, DecodeScratch& /*scratch*/) const override {
         if (out.empty()) return;

@@ -491,6 +491,15 @@ void TarWalker::take_data(const Member& member) {
     window_.advance(static_cast<size_t>(member.size));
 }
 
+void TarWalker::take_start(const Member& member, uint64_t size) {
+    if (!in_input(member.size) || !need_declared(size)) throw cut_short(member);
+    window_.advance(static_cast<size_t>(size));
+}
+
+void TarWalker::skip_rest(const Member& member, uint64_t start) {
+    if (!window_.skip(member.size - start + padding(member.size), 0)) throw cut_short(member);
+}
+
 void TarWalker::skip_data(const Member& member) {
     if (!in_input(member.size) || !window_.skip(member.size)) throw cut_short(member);
     pass_padding(member);

@@ -61,6 +61,11 @@ class TarWalker {
     // Makes the member's data contiguous in the window and moves past it: the bytes are at
     // window.at(member.data_offset). pass_padding() must follow. Throws Error(TRUNCATED).
     void take_data(const Member& member);
+    // The same of the first `size` bytes of the data; skip_rest() must follow.
+    void take_start(const Member& member, uint64_t size);
+    // Moves past the rest and the padding, without reading them where the input can jump. Throws
+    // Error(TRUNCATED).
+    void skip_rest(const Member& member, uint64_t start);
     // Moves past the padding of the data. Throws Error(TRUNCATED).
     void pass_padding(const Member& member);
     // Moves past the data without keeping it. Throws Error(TRUNCATED).

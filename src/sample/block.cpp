@@ -1,5 +1,7 @@
 #include "sample/block.h"
 
+#include "io/source.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -36,6 +38,7 @@ struct Layout {
     std::span<std::span<const uint8_t>> buffers;
     std::span<Sample> samples;
     std::span<uint64_t> tables;
+    std::span<Deferred> deferred;
     std::span<char> keys;
 
     Layout(Places& places, const BlockParts& parts)
@@ -46,6 +49,7 @@ struct Layout {
           buffers(places.take<std::span<const uint8_t>>(parts.buffers.size())),
           samples(places.take<Sample>(parts.offset.size())),
           tables(places.take<uint64_t>(5 * parts.offset.size() + 2 + 3 * parts.start.size())),
+          deferred(places.take<Deferred>(parts.deferred.size())),
           keys(places.take<char>(parts.keys.size())) {}
 };
 
@@ -84,6 +88,9 @@ Block* Block::make(const BlockParts& parts) {
     block->origins = at.origins;
     std::uninitialized_copy(parts.buffers.begin(), parts.buffers.end(), at.buffers.data());
     block->buffers = at.buffers;
+    std::uninitialized_copy(parts.deferred.begin(), parts.deferred.end(), at.deferred.data());
+    block->deferred = at.deferred;
+    block->source = parts.source;
     block->payload_bytes = parts.payload_bytes;
     block->own_bytes = sum.used();
     return block;

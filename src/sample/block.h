@@ -15,6 +15,8 @@
 
 namespace shf {
 
+class Source;
+
 // The list of field names of a sample, each followed by '/', which no name has: "jpg/cls/".
 struct Schema {
     std::string names;
@@ -50,12 +52,20 @@ struct FieldView {
     size_t size;
 };
 
+// The rest of a field of which only the start was read: it is read straight to where it is wanted.
+struct Deferred {
+    uint64_t offset = 0;  // in the shard
+    uint64_t size = 0;    // 0: there is none
+};
+
 // What a block is made of. The tables are those of shardfeed.h, SHF_BLOCK_*; `offset` is that of
 // each sample's first header in its shard.
 struct BlockParts {
     std::span<const uint64_t> first_field, schema, key, origin;  // n + 1, n, n + 1, n
     std::span<const uint64_t> buffer, start, stop;               // m each
     std::span<const uint64_t> offset;                            // n
+    std::span<const Deferred> deferred = {};                     // m, or none
+    std::shared_ptr<Source> source = {};                         // of what is deferred
     std::string_view keys;
     std::span<StorageRef> storages;  // buffer k lies in storage k; moved from, as the next two
     std::span<std::shared_ptr<const Schema>> schemas;
@@ -78,6 +88,8 @@ struct Block {
     std::span<std::shared_ptr<const Schema>> schemas;
     std::span<std::shared_ptr<const Origin>> origins;
     std::span<std::span<const uint8_t>> buffers;
+    std::span<const Deferred> deferred;  // of each field; empty when all of them are here
+    std::shared_ptr<Source> source;      // where the rest is; any thread may read it
     uint64_t payload_bytes = 0;
     size_t own_bytes = 0;  // of this piece
 
@@ -92,6 +104,10 @@ struct Block {
         return {schemas[schema[i]]->name(number), buffers[buffer[row]].data() + start[row],
                 static_cast<size_t>(stop[row] - start[row])};
     }
+    // What field_of() lacks.
+    [[nodiscard]] Deferred deferred_of(uint32_t i, uint64_t number) const {
+        return deferred.empty() ? Deferred{} : deferred[first_field[i] + number];
+    }
     [[nodiscard]] uint64_t payload_of(uint32_t i) const {
         uint64_t bytes = 0;
         for (uint64_t row = first_field[i]; row < first_field[i + 1]; ++row)
@@ -102,6 +118,12 @@ struct Block {
     [[nodiscard]] uint64_t storage_bytes() const {
         uint64_t bytes = 0;
         for (const StorageRef& storage : storages) bytes += storage->capacity;
+        return bytes;
+    }
+    // What is still to be read of its fields.
+    [[nodiscard]] uint64_t deferred_bytes() const {
+        uint64_t bytes = 0;
+        for (const Deferred& rest : deferred) bytes += rest.size;
         return bytes;
     }
     [[nodiscard]] uint64_t memory() const { return storage_bytes() + own_bytes; }

@@ -87,6 +87,11 @@ void BlockBuilder::add(const LooseSample& sample) {
         copy(sample.fields, payload);
     else
         refer(sample.fields);
+    if (source_)
+        for (const LooseField& field : sample.fields) {
+            deferred_.push_back(field.deferred);
+            deferred_bytes_ += field.deferred.size;
+        }
     smallest_ = std::min(smallest_, payload);
     payload_bytes_ += payload;
     keys_ += sample.key;
@@ -95,7 +100,7 @@ void BlockBuilder::add(const LooseSample& sample) {
     schema_.push_back(schemas_.size() - 1);
     origin_.push_back(origins_.size() - 1);
     offset_.push_back(sample.offset);
-    if (single_samples_ || payload_bytes_ >= enough) flush();
+    if (single_samples_ || payload_bytes_ + deferred_bytes_ >= enough) flush();
 }
 
 uint64_t BlockBuilder::buffer_for(const StorageRef& storage) {
@@ -146,6 +151,8 @@ void BlockBuilder::flush() {
                                 .start = start_,
                                 .stop = stop_,
                                 .offset = offset_,
+                                .deferred = deferred_,
+                                .source = source_,
                                 .keys = keys_,
                                 .storages = storages_,
                                 .schemas = schemas_,
@@ -155,13 +162,14 @@ void BlockBuilder::flush() {
     for (auto* table :
          {&first_field_, &schema_, &key_, &origin_, &buffer_, &start_, &stop_, &offset_})
         table->clear();
+    deferred_.clear();
     keys_.clear();
     storages_.clear();
     schemas_.clear();
     origins_.clear();
     arena_ = {};
     arena_used_ = 0;
-    storage_bytes_ = payload_bytes_ = shared_bytes_ = 0;
+    storage_bytes_ = payload_bytes_ = deferred_bytes_ = shared_bytes_ = 0;
     smallest_ = UINT64_MAX;
     full_(std::move(block));
 }

@@ -13,6 +13,7 @@ struct LooseField {
     const uint8_t* data;
     uint64_t size;
     const StorageRef* storage;  // keeps data alive; outlives the call of add()
+    Deferred deferred = {};     // what comes after data
 };
 
 // A sample on its way into a block.
@@ -33,6 +34,9 @@ class BlockBuilder {
     // unless it fills half of it, so that a shuffle buffer can keep it for long.
     BlockBuilder(Pool& pool, const Cancel& cancel, bool single_samples,
                  std::function<void(BlockRef)> full);
+
+    // Where deferred parts of fields are. Before the first sample.
+    void set_source(std::shared_ptr<Source> source) { source_ = std::move(source); }
 
     void add(const LooseSample& sample);
     // True when add() would put the sample into the block under construction.
@@ -66,6 +70,8 @@ class BlockBuilder {
 
     // The block under construction; kept between blocks for their capacity.
     std::vector<uint64_t> first_field_, schema_, key_, origin_, offset_, buffer_, start_, stop_;
+    std::vector<Deferred> deferred_;  // only with a source
+    std::shared_ptr<Source> source_;
     std::string keys_;
     std::vector<StorageRef> storages_;
     std::vector<std::span<const uint8_t>> buffers_;  // only while a block is made
@@ -74,7 +80,8 @@ class BlockBuilder {
     StorageRef arena_;  // the storage that copies go to, in storages_ too
     uint64_t arena_buffer_ = 0;
     size_t arena_used_ = 0;
-    uint64_t storage_bytes_ = 0, payload_bytes_ = 0, shared_bytes_ = 0, smallest_ = UINT64_MAX;
+    uint64_t storage_bytes_ = 0, payload_bytes_ = 0, deferred_bytes_ = 0, shared_bytes_ = 0;
+    uint64_t smallest_ = UINT64_MAX;
     uint64_t seen_ = 0, seen_bytes_ = 0, seen_smallest_ = UINT64_MAX;
 };
 

@@ -49,6 +49,8 @@ class MemberFeed {
     // Keeps the member until release(). Returns what is wrong with this member alone, which is then
     // passed over. Throws Error as next().
     virtual std::optional<Fault> take(const Member& member) = 0;
+    // The same of the start alone, where the rest can be read later: see LooseField::deferred.
+    virtual std::optional<Fault> take_start(const Member& member) { return take(member); }
     // Lets go of what was kept.
     virtual void release() = 0;
 };

@@ -13,6 +13,8 @@ namespace {
 constexpr size_t many = 32;
 // What a field takes besides its payload and its name, roughly.
 constexpr uint64_t field_cost = 256;
+// Smaller ones are copied faster than they are read for themselves: the slab is in the caches.
+constexpr uint64_t worth_deferring = 96 * 1024;
 // Kinds of samples in one shard that are told apart without making their list of names anew.
 constexpr size_t most_schemas = 8;
 
@@ -103,13 +105,13 @@ void Grouper::add_field(const Member& member, std::string_view suffix) {
     if (matched_ == headers_.size() && schema_ && matched_ < schema_->ends.size() &&
         schema_->name(matched_) == suffix) {
         ++matched_;
-        return store_field(member);
+        return store_field(member, suffix);
     }
     if (matched_ == headers_.size()) {
         for (size_t i = 0; i < matched_; ++i) add_name(schema_->name(i));
         matched_ = SIZE_MAX;
     }
-    if (add_name(suffix)) return store_field(member);
+    if (add_name(suffix)) return store_field(member, suffix);
     const std::string_view name =
         std::string_view(names_.names).substr(names_.ends.empty() ? 0 : names_.ends.back() + 1);
     const uint64_t first = headers_[find_field(name)];
@@ -139,8 +141,9 @@ bool Grouper::add_name(std::string_view suffix) {
     return true;
 }
 
-void Grouper::store_field(const Member& member) {
-    if (std::optional<Fault> fault = feed_.take(member))
+void Grouper::store_field(const Member& member, std::string_view suffix) {
+    const bool deferred = deferred_ && member.size >= worth_deferring && (*deferred_)(suffix);
+    if (std::optional<Fault> fault = deferred ? feed_.take_start(member) : feed_.take(member))
         return spoil(member.name, member.header_offset, std::move(*fault));
     headers_.push_back(member.header_offset);
     sample_bytes_ += member.size;

@@ -6,6 +6,7 @@
 #include "sample/resume.h"
 #include "sample/sample_filter.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ class GrouperClient {
     virtual void bad_sample(Fault fault, bool wanted) = 0;
 };
 
+// Whether something holds for the fields of a name, as split_name() has it.
+using FieldTest = std::function<bool(std::string_view field)>;
+
 class Grouper {
   public:
     // All references must outlive the grouper. `filter` may be NULL: every sample and field is
@@ -47,6 +51,8 @@ class Grouper {
           samples_(resume ? resume->number : 0),
           told_(samples_) {}
 
+    // Of fields that it holds for, and that are large, only the start is taken. Before run().
+    void defer(const FieldTest* fields) { deferred_ = fields; }
     // Takes all members. False when it stopped earlier, because nothing more is wanted. Throws
     // Error when the feed or the client does; a partial sample is then dropped.
     bool run();
@@ -57,7 +63,7 @@ class Grouper {
     void take_member(const Member& member);
     bool join_sample(const Member& member, std::string_view key);
     void add_field(const Member& member, std::string_view suffix);
-    void store_field(const Member& member);
+    void store_field(const Member& member, std::string_view suffix);
     bool add_name(std::string_view suffix);
     [[nodiscard]] size_t find_field(std::string_view name) const;
     void spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
@@ -73,6 +79,7 @@ class Grouper {
     const SampleFilter* const filter_;
     const Resume* const resume_;
     const uint64_t stop_;  // no sample from this number on is wanted
+    const FieldTest* deferred_ = nullptr;
 
     // The sample under construction.
     bool in_sample_ = false, spoiled_ = false;

@@ -44,6 +44,7 @@ void SampleReader::read(const Resume* resume) {
             throw Error(SHF_E_CHANGED, "the shard ends before the place where reading goes on",
                         "give the shard that the state was saved with, or start the epoch again");
         Grouper grouper(*carrier, options_, stats_, *this, filter_, resume);
+        grouper.defer(deferred_);
         if (!grouper.run()) return builder_.flush();
         samples = grouper.samples();
         end_ = carrier->end();

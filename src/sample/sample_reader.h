@@ -39,6 +39,12 @@ class SampleReader final : private CarrierClient, private GrouperClient {
 
     // Hardly more than so many bytes are wanted: for memory and reads of that size. Before read().
     void expect(uint64_t bytes) { expected_ = bytes; }
+    // Of large fields that `fields` holds for only the start is read; who wants the rest reads it
+    // from `source`, the same shard. Only for plain files. Before read().
+    void defer(const FieldTest& fields, std::shared_ptr<Source> source) {
+        deferred_ = &fields;
+        builder_.set_source(std::move(source));
+    }
     // Delivers every wanted sample, or those that `resume` wants again, and returns when the end of
     // the shard is proven, or nothing more is wanted. Throws Error when the rest of the shard
     // cannot be trusted or reached; the whole samples before that were delivered, a partial one was
@@ -73,6 +79,7 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     uint64_t end_ = 0;
     size_t last_slab_size_ = 0;
     uint64_t expected_ = 0;  // 0: not known
+    const FieldTest* deferred_ = nullptr;
 };
 
 }  // namespace shf

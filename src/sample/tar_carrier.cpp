@@ -3,6 +3,7 @@
 #include "format/window.h"
 #include "sample/carrier.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -49,22 +50,36 @@ class TarCarrier final : public Carrier, private WindowClient {
     std::optional<Fault> take(const Member& member) override {
         if (rows_.empty()) window_.mark();
         walker_.take_data(member);
-        rows_.push_back({member.data_offset, member.size, nullptr, 0});
+        rows_.push_back({.offset = member.data_offset, .size = member.size});
         walker_.pass_padding(member);
+        return std::nullopt;
+    }
+
+    std::optional<Fault> take_start(const Member& member) override {
+        if (report_.codec) return take(member);
+        const uint64_t size = std::min(member.size, start_size);
+        if (rows_.empty()) window_.mark();
+        walker_.take_start(member, size);
+        rows_.push_back(
+            {.offset = member.data_offset, .size = size, .deferred = member.size - size});
+        after_jump_ = true;
+        walker_.skip_rest(member, size);
         return std::nullopt;
     }
 
     bool places(std::vector<MemberPlace>& out) const override {
         if (report_.codec) return false;
-        for (const Row& row : rows_) out.push_back({row.offset, row.size});
+        for (const Row& row : rows_) out.push_back({row.offset, row.size + row.deferred});
         return true;
     }
     [[nodiscard]] uint64_t end() const override { return end_; }
 
     void kept(std::vector<LooseField>& out) const override {
         for (const Row& row : rows_)
-            out.push_back({row.data ? row.data : window_.at(row.offset), row.size,
-                           row.data ? &left_behind_[row.slab] : &window_.slab()});
+            out.push_back({row.data ? row.data : window_.at(row.offset),
+                           row.size,
+                           row.data ? &left_behind_[row.slab] : &window_.slab(),
+                           {row.offset + row.size, row.deferred}});
     }
 
     void release() override {
@@ -75,14 +90,21 @@ class TarCarrier final : public Carrier, private WindowClient {
 
   private:
     struct Row {
-        uint64_t offset, size;
-        const uint8_t* data;  // NULL while the window still has it
-        size_t slab;          // index in left_behind_ when data is set
+        uint64_t offset = 0, size = 0;
+        const uint8_t* data = nullptr;  // NULL while the window still has it
+        size_t slab = 0;                // index in left_behind_ when data is set
+        uint64_t deferred = 0;          // bytes after them that are not read here
     };
+    // Of a deferred member: it has the header of an .npy. And what is read behind one: the headers
+    // and small members before the next, as a rule.
+    static constexpr uint64_t start_size = 512;
+    static constexpr size_t slab_after_jump = 8192;
 
     void admit(size_t bytes) override { client_.admit(bytes); }
     void about_to_wait() override { client_.about_to_wait(); }
-    size_t next_slab_size() override { return client_.next_slab_size(); }
+    size_t next_slab_size() override {
+        return std::exchange(after_jump_, false) ? slab_after_jump : client_.next_slab_size();
+    }
     void leave_behind(const StorageRef& slab) override;
 
     Pool& pool_;
@@ -94,6 +116,7 @@ class TarCarrier final : public Carrier, private WindowClient {
     Window window_;
     TarWalker walker_;
     uint64_t end_ = 0;
+    bool after_jump_ = false;  // the next slab begins behind what was deferred
     std::vector<Row> rows_;
     std::vector<StorageRef> left_behind_;
 };

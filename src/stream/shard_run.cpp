@@ -1,6 +1,7 @@
 #include "stream/shard_run.h"
 
 #include "core/options.h"
+#include "decode/batch_plan.h"
 #include "index/index_store.h"
 #include "index/tar_indexer.h"
 #include "io/source.h"
@@ -60,6 +61,8 @@ std::unique_ptr<Source> open_shard(Shared& shared, uint64_t turn, const Resume* 
 Shared::Shared(std::span<const char* const> urls, const Options& given, bool mix)
     : options(given),
       filter(options),
+      // A shuffle buffer holds whole samples.
+      deferred(options.batch > 0 && options.shuffle <= 1 ? fields_to_copy(options) : FieldTest()),
       shards(urls, options),
       plan(options, mix ? 1 : shards.size()),
       pool(Pool::make(options)),
@@ -118,8 +121,16 @@ void ShardRun::read_shard() {
     SampleReader reader(*source, origin_, shared_.options, shared_.single_samples, *shared_.pool,
                         cancel_, shared_.stats, *this,
                         shared_.filter.all() ? nullptr : &shared_.filter);
+    if (shared_.deferred && origin_->version != 0)
+        if (auto again = open_again(url)) reader.defer(shared_.deferred, std::move(again));
     reader.read(resume_.get());
     if (indexed_ && rows_) save_index(url, *source, reader.end());
+}
+
+// For what is read when the reader may be gone. Nothing when it is another file meanwhile.
+std::shared_ptr<Source> ShardRun::open_again(const std::string& url) const {
+    auto source = open_source(url, shared_.options, shared_.cancel);
+    return version_hash(*source) == origin_->version ? std::move(source) : nullptr;
 }
 
 void ShardRun::warn_of_rereading() {
@@ -209,7 +220,8 @@ void ShardRun::push(Event event) {
     const std::lock_guard lock(shared_.mutex);
     if (cancel_.requested()) return;
     if (event.block) {
-        queued_bytes_ += event.block->storage_bytes();
+        // What is deferred will be read from the kernel's cache: not too long after the rest.
+        queued_bytes_ += event.block->storage_bytes() + event.block->deferred_bytes();
         if (deep_) shared_.deep_bytes += event.block->storage_bytes();
     }
     events_.push_back(std::move(event));

@@ -38,6 +38,7 @@ struct Shared {
     Options options;    // no change once something was read
     uint32_t part = 0;  // number among the streams of a mix; as options
     const SampleFilter filter;
+    const FieldTest deferred;  // fields that are read straight into batches; may be empty
     ShardList shards;
     Plan plan;
     Cancel cancel;
@@ -151,6 +152,7 @@ class ShardRun final : public SampleSink {
     void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
     void save_index(const std::string& url, Source& source, uint64_t end);
     void read_shard();
+    [[nodiscard]] std::shared_ptr<Source> open_again(const std::string& url) const;
     void warn_of_rereading();
     [[nodiscard]] bool admitted() const;
     void push(Event event);
