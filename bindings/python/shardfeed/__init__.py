@@ -59,6 +59,7 @@ from ._errors import (
     UnsupportedError,
     UsageError,
 )
+from ._iterators import BatchIterator, SampleIterator
 from ._mix import Mix, mix
 from ._native import ffi as _ffi
 from ._native import lib as _lib
@@ -66,7 +67,7 @@ from ._options import features, options
 from ._plan import Plan, plan
 from ._sample import Sample
 from ._state import merge_states
-from ._stream import BatchIterator, SampleIterator, Stream
+from ._stream import Stream
 from ._urls import expand_urls
 
 __version__: str = _ffi.string(_lib.shf_version_string()).decode("ascii")

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from _thread import get_ident
-from abc import ABC, abstractmethod
-from operator import length_hint
-from typing import TYPE_CHECKING, Generic, TypeVar
-from weakref import WeakSet
+from typing import TYPE_CHECKING, TypeVar
 
-from ._batch import Batch
-from ._errors import Error, ForkedError, UsageError
+from ._errors import UsageError
 from ._hooks import checked_hooks
+from ._iterators import ENDLESS, BatchIterator, SampleIterator
 from ._log import log_to_logging
 from ._open_stream import BatchStream, BlockStream, Part, stat_names
 from ._options import native_options, option_default, option_texts
 from ._recipe import Recipe
-from ._sample import Sample
 from ._state import SavedState, from_dict, to_dict
 from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from typing_extensions import Self, TypeAlias, Unpack
+    from typing_extensions import TypeAlias, Unpack
 
-    from ._block import Block
     from ._hooks import Hook
     from ._log import Log
     from ._native import BatchOptions, StreamOptions
@@ -35,7 +29,6 @@ if TYPE_CHECKING:
 
     Duration: TypeAlias = float | str | None
 
-_T = TypeVar("_T", Sample, Batch)
 _Opened = TypeVar("_Opened", BlockStream, BatchStream)
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -49,213 +42,6 @@ def _seconds(timeout: Duration) -> float:
     native_options({"timeout": text})  # refuses what the library would refuse
     number, unit = re.fullmatch(r"([0-9.]+) *([a-z]*)", text).groups()  # type: ignore[union-attr]
     return float(number) * _SECONDS[unit]
-
-
-# ---- Iterators ----------------------------------------------------------------------------------
-
-_ENDLESS = -1
-
-# Iterators of this process. A forked child must not go on with them.
-_iterators: WeakSet[SampleIterator | BatchIterator] = WeakSet()
-
-
-class _EpochIterator(ABC, Generic[_Opened, _T]):
-    """One epoch of a stream.
-
-    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, with
-    nothing lost, and every other error of the library comes again. Nothing turns into a silent end.
-    """
-
-    __slots__ = ("__weakref__", "_left", "_refusal", "_source")
-
-    def __init__(self, source: _Opened, left: int) -> None:
-        self._source: _Opened | None = source
-        self._left = left  # to be fetched, or _ENDLESS
-        self._refusal: Error | None = None  # why this iterator does not go on
-
-    def __iter__(self) -> Self:
-        return self
-
-    @abstractmethod
-    def __next__(self) -> _T: ...
-
-    @abstractmethod
-    def _take(self) -> None:
-        """Fetches what comes next; at the end, makes this iterator one at its end."""
-
-    @abstractmethod
-    def _drop(self) -> None:
-        """Drops what was fetched."""
-
-    def _fill(self) -> None:
-        """Makes what comes next ready. StopIteration at the end."""
-        source = self._source
-        if source is None:
-            if self._refusal is not None:
-                raise type(self._refusal)(self._refusal.message)
-            raise StopIteration
-        if source.lock.locked():
-            raise UsageError("this iterator is in use: another thread is inside next()")
-        caller = get_ident()
-        try:
-            with source.lock:
-                source.caller = caller
-                try:
-                    self._take()
-                finally:
-                    source.caller = 0
-        finally:
-            if source.closing:
-                source.close_now()
-
-    @abstractmethod
-    def _unused(self) -> int:
-        """What was fetched and not given out."""
-
-    @property
-    def epoch(self) -> int | None:
-        """The first epoch of its stream; None at its end."""
-        return None if self._source is None else self._source.epoch
-
-    def save(self, own_kind: str) -> SavedState | None:
-        """Where the user stands; None at the end of the epoch."""
-        source = self._source
-        if source is None:
-            return None
-        unused = self._unused()
-        blob = source.save(unused)
-        left = None if self._left == _ENDLESS else self._left + unused
-        return SavedState(source.epoch, blob, left, False, own_kind)
-
-    def refuse(self, refusal: Error) -> None:
-        """Makes next() raise this from now on, unless the iterator is at its end."""
-        if self._source is not None:
-            self._refusal = refusal
-            self._source = None
-            self._drop()
-
-
-class SampleIterator(_EpochIterator[BlockStream, Sample]):
-    """The samples of one epoch of a stream. Made by iter(stream).
-
-    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, without a
-    sample lost, and every other error of the library comes again. Nothing turns into a silent end.
-    """
-
-    __slots__ = ("_block", "_ready")
-
-    def __init__(self, source: BlockStream, samples: int, previous: object) -> None:
-        super().__init__(source, samples)
-        self._block: Block | None = None
-        self._ready: Iterator[Sample] = iter([])  # samples of the block
-        if isinstance(previous, SampleIterator) and previous._source is source:
-            # The same stream goes on: what the last epoch left comes first.
-            self._block, previous._block = previous._block, None
-            self._ready, previous._ready = previous._ready, self._ready
-            if samples != _ENDLESS:
-                self._left -= length_hint(self._ready)
-        _iterators.add(self)
-
-    def __next__(self) -> Sample:
-        while True:
-            for sample in self._ready:
-                return sample
-            self._fill()
-
-    def _take(self) -> None:
-        source = self._source
-        if length_hint(self._ready) or source is None:
-            return  # another thread was quicker
-        if self._block is not None:
-            self._block.cool()
-            self._block = None
-        if self._left == 0:
-            self._source = None
-            return
-        if not source.fetch(max(self._left, 0)):
-            source.closing = True
-            self._source = None
-            return
-        assert source.fetched is not None
-        block, samples = source.fetched
-        left = self._left if self._left == _ENDLESS else self._left - len(samples)
-        ready = iter(samples)
-        self._block, self._left, self._ready, source.fetched = block, left, ready, None
-
-    def _unused(self) -> int:
-        return length_hint(self._ready)
-
-    def _drop(self) -> None:
-        self._ready = iter([])
-        if self._block is not None:
-            self._block.cool()
-            self._block = None
-
-
-class BatchIterator(_EpochIterator[BatchStream, Batch]):
-    """The batches of one epoch of a stream. Made by stream.batches().
-
-    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, without a
-    batch lost, and every other error of the library comes again. Nothing turns into a silent end.
-    """
-
-    __slots__ = ("_hooks", "_ready")
-
-    def __init__(
-        self, source: BatchStream, batches: int, previous: object, hooks: Mapping[str, Hook]
-    ) -> None:
-        super().__init__(source, batches)
-        self._hooks = hooks
-        self._ready: Batch | None = None
-        if isinstance(previous, BatchIterator) and previous._source is source:
-            # What an interrupt kept from the last epoch comes first.
-            self._ready, previous._ready = previous._ready, None
-            if batches != _ENDLESS and self._ready is not None:
-                self._left -= 1
-        _iterators.add(self)
-
-    def __next__(self) -> Batch:
-        while True:
-            batch, self._ready = self._ready, None
-            if batch is not None:
-                return batch
-            self._fill()
-
-    def _take(self) -> None:
-        source = self._source
-        if self._ready is not None or source is None:
-            return  # another thread was quicker
-        if self._left == 0:
-            self._source = None
-            return
-        if not source.fetch():
-            source.closing = True
-            self._source = None
-            return
-        batch = source.fetched
-        assert batch is not None
-        if self._hooks:
-            batch.use_hooks(self._hooks)
-        left = self._left if self._left == _ENDLESS else self._left - 1
-        self._ready, self._left, source.fetched = batch, left, None
-
-    def _unused(self) -> int:
-        return 0 if self._ready is None else 1
-
-    def _drop(self) -> None:
-        self._ready = None
-
-
-def _refuse_in_child() -> None:
-    for iterator in list(_iterators):
-        iterator.refuse(
-            ForkedError(
-                "this iterator belongs to the parent process; help: call iter(stream) in the child"
-            )
-        )
-
-
-os.register_at_fork(after_in_child=_refuse_in_child)
 
 
 # What batches() takes beside the options of its stream.
@@ -394,7 +180,7 @@ class Stream(Recipe):
         previous = self._iterator
         source = self._begin_epoch(BlockStream, self._sample_texts())
         counted = self._number("epoch_samples") > 0 and self._epochs > 0
-        samples = source.epoch_samples * self._epochs if counted else _ENDLESS
+        samples = source.epoch_samples * self._epochs if counted else ENDLESS
         left = self._resumed_left("samples", samples)
         self._iterator = SampleIterator(source, left, previous)
         if previous is not None:
@@ -440,7 +226,7 @@ class Stream(Recipe):
         checked = checked_hooks(hooks, {"secure": "true" if self._is_secure() else "false"})
         consumers = self._number("world_size") * self._number("num_workers")
         total = self._number("epoch_samples") if self._epochs else 0
-        count = batches_of_epoch(total, consumers, texts) if total else _ENDLESS
+        count = batches_of_epoch(total, consumers, texts) if total else ENDLESS
         previous = self._iterator
         source = self._begin_epoch(BatchStream, texts)
         left = self._resumed_left("batches", count)
@@ -509,7 +295,7 @@ class Stream(Recipe):
     def _resumed_left(self, unit: str, whole: int) -> int:
         """What is to come of the epoch that begins or goes on: samples, or batches."""
         resume, self._resume = self._resume, None
-        if resume is None or resume.left is None or whole == _ENDLESS:
+        if resume is None or resume.left is None or whole == ENDLESS:
             return whole
         if resume.samples_or_batches != unit:
             raise UsageError(

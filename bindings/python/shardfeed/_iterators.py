@@ -1,0 +1,231 @@
+"""Iterators over one epoch of a stream."""
+
+from __future__ import annotations
+
+import os
+from _thread import get_ident
+from abc import ABC, abstractmethod
+from operator import length_hint
+from typing import TYPE_CHECKING, Generic, TypeVar
+from weakref import WeakSet
+
+from ._batch import Batch
+from ._errors import Error, ForkedError, UsageError
+from ._open_stream import BatchStream, BlockStream
+from ._sample import Sample
+from ._state import SavedState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from typing_extensions import Self
+
+    from ._block import Block
+    from ._hooks import Hook
+
+_T = TypeVar("_T", Sample, Batch)
+_Opened = TypeVar("_Opened", BlockStream, BatchStream)
+
+ENDLESS = -1  # how much there is of an epoch that is not counted
+
+# Iterators of this process. A forked child must not go on with them.
+_iterators: WeakSet[SampleIterator | BatchIterator] = WeakSet()
+
+
+class _EpochIterator(ABC, Generic[_Opened, _T]):
+    """One epoch of a stream.
+
+    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, with
+    nothing lost, and every other error of the library comes again. Nothing turns into a silent end.
+    """
+
+    __slots__ = ("__weakref__", "_left", "_refusal", "_source")
+
+    def __init__(self, source: _Opened, left: int) -> None:
+        self._source: _Opened | None = source
+        self._left = left  # to be fetched, or ENDLESS
+        self._refusal: Error | None = None  # why this iterator does not go on
+
+    def __iter__(self) -> Self:
+        return self
+
+    @abstractmethod
+    def __next__(self) -> _T: ...
+
+    @abstractmethod
+    def _take(self) -> None:
+        """Fetches what comes next; at the end, makes this iterator one at its end."""
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """Drops what was fetched."""
+
+    def _fill(self) -> None:
+        """Makes what comes next ready. StopIteration at the end."""
+        source = self._source
+        if source is None:
+            if self._refusal is not None:
+                raise type(self._refusal)(self._refusal.message)
+            raise StopIteration
+        if source.lock.locked():
+            raise UsageError("this iterator is in use: another thread is inside next()")
+        caller = get_ident()
+        try:
+            with source.lock:
+                source.caller = caller
+                try:
+                    self._take()
+                finally:
+                    source.caller = 0
+        finally:
+            if source.closing:
+                source.close_now()
+
+    @abstractmethod
+    def _unused(self) -> int:
+        """What was fetched and not given out."""
+
+    @property
+    def epoch(self) -> int | None:
+        """The first epoch of its stream; None at its end."""
+        return None if self._source is None else self._source.epoch
+
+    def save(self, own_kind: str) -> SavedState | None:
+        """Where the user stands; None at the end of the epoch."""
+        source = self._source
+        if source is None:
+            return None
+        unused = self._unused()
+        blob = source.save(unused)
+        left = None if self._left == ENDLESS else self._left + unused
+        return SavedState(source.epoch, blob, left, False, own_kind)
+
+    def refuse(self, refusal: Error) -> None:
+        """Makes next() raise this from now on, unless the iterator is at its end."""
+        if self._source is not None:
+            self._refusal = refusal
+            self._source = None
+            self._drop()
+
+
+class SampleIterator(_EpochIterator[BlockStream, Sample]):
+    """The samples of one epoch of a stream. Made by iter(stream).
+
+    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, without a
+    sample lost, and every other error of the library comes again. Nothing turns into a silent end.
+    """
+
+    __slots__ = ("_block", "_ready")
+
+    def __init__(self, source: BlockStream, samples: int, previous: object) -> None:
+        super().__init__(source, samples)
+        self._block: Block | None = None
+        self._ready: Iterator[Sample] = iter([])  # samples of the block
+        if isinstance(previous, SampleIterator) and previous._source is source:
+            # The same stream goes on: what the last epoch left comes first.
+            self._block, previous._block = previous._block, None
+            self._ready, previous._ready = previous._ready, self._ready
+            if samples != ENDLESS:
+                self._left -= length_hint(self._ready)
+        _iterators.add(self)
+
+    def __next__(self) -> Sample:
+        while True:
+            for sample in self._ready:
+                return sample
+            self._fill()
+
+    def _take(self) -> None:
+        source = self._source
+        if length_hint(self._ready) or source is None:
+            return  # another thread was quicker
+        if self._block is not None:
+            self._block.cool()
+            self._block = None
+        if self._left == 0:
+            self._source = None
+            return
+        if not source.fetch(max(self._left, 0)):
+            source.closing = True
+            self._source = None
+            return
+        assert source.fetched is not None
+        block, samples = source.fetched
+        left = self._left if self._left == ENDLESS else self._left - len(samples)
+        ready = iter(samples)
+        self._block, self._left, self._ready, source.fetched = block, left, ready, None
+
+    def _unused(self) -> int:
+        return length_hint(self._ready)
+
+    def _drop(self) -> None:
+        self._ready = iter([])
+        if self._block is not None:
+            self._block.cool()
+            self._block = None
+
+
+class BatchIterator(_EpochIterator[BatchStream, Batch]):
+    """The batches of one epoch of a stream. Made by stream.batches().
+
+    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, without a
+    batch lost, and every other error of the library comes again. Nothing turns into a silent end.
+    """
+
+    __slots__ = ("_hooks", "_ready")
+
+    def __init__(
+        self, source: BatchStream, batches: int, previous: object, hooks: Mapping[str, Hook]
+    ) -> None:
+        super().__init__(source, batches)
+        self._hooks = hooks
+        self._ready: Batch | None = None
+        if isinstance(previous, BatchIterator) and previous._source is source:
+            # What an interrupt kept from the last epoch comes first.
+            self._ready, previous._ready = previous._ready, None
+            if batches != ENDLESS and self._ready is not None:
+                self._left -= 1
+        _iterators.add(self)
+
+    def __next__(self) -> Batch:
+        while True:
+            batch, self._ready = self._ready, None
+            if batch is not None:
+                return batch
+            self._fill()
+
+    def _take(self) -> None:
+        source = self._source
+        if self._ready is not None or source is None:
+            return  # another thread was quicker
+        if self._left == 0:
+            self._source = None
+            return
+        if not source.fetch():
+            source.closing = True
+            self._source = None
+            return
+        batch = source.fetched
+        assert batch is not None
+        if self._hooks:
+            batch.use_hooks(self._hooks)
+        left = self._left if self._left == ENDLESS else self._left - 1
+        self._ready, self._left, source.fetched = batch, left, None
+
+    def _unused(self) -> int:
+        return 0 if self._ready is None else 1
+
+    def _drop(self) -> None:
+        self._ready = None
+
+
+def _refuse_in_child() -> None:
+    for iterator in list(_iterators):
+        iterator.refuse(
+            ForkedError(
+                "this iterator belongs to the parent process; help: call iter(stream) in the child"
+            )
+        )
+
+
+os.register_at_fork(after_in_child=_refuse_in_child)
