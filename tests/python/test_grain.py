@@ -158,3 +158,35 @@ def test_shares(shards):
     given = streams.Stream(url, worker=1, num_workers=2)
     with pytest.raises(shardfeed.UsageError, match="worker's share already"):
         given.set_slice(slice(0, None, 2))
+
+
+# ---- Mixes --------------------------------------------------------------------------------------
+
+
+def test_mixes(shards):
+    from grain.experimental import assert_equal_output_after_checkpoint
+
+    urls = [shards(4, 6, name="a"), shards(2, 5, name="b")]
+
+    def mixed(**options) -> shardfeed.Mix:
+        parts = [shardfeed.Stream(url, shuffle=4, seed=2, **options) for url in urls]
+        return shardfeed.mix(parts, weights=[2, 1], seed=7)
+
+    wanted = list(map(number, mixed()))
+    assert_equal_output_after_checkpoint(streams.Stream(mixed(), transform=number))
+    batches = streams.Stream(mixed(), transform=classes, batch=4, last="drop")
+    assert_equal_output_after_checkpoint(batches)
+    assert list(itertools.chain(*batches)) == [n % 10 for n in wanted[:32]]
+    shared = streams.Stream(mixed(), transform=number)
+    prefetched = shared.mp_prefetch(grain.MultiprocessingOptions(num_workers=2))
+    assert sorted(prefetched) == sorted(wanted)
+    ranks = [list(streams.Stream(mixed(), transform=number, rank=r, world_size=2)) for r in (0, 1)]
+    assert ranks[1] == list(map(number, mixed(rank=1, world_size=2)))
+    assert sorted(itertools.chain(*ranks)) == sorted(wanted)
+    given = streams.Stream(mixed(worker=1, num_workers=2))
+    with pytest.raises(shardfeed.UsageError, match="worker's share already"):
+        given.set_slice(slice(0, None, 2))
+    one = shardfeed.Stream(urls[0], rank=1, world_size=2)
+    odd = shardfeed.mix([one, shardfeed.Stream(urls[1])])
+    with pytest.raises(shardfeed.UsageError, match="stream 1 none of those"):
+        streams.Stream(odd)

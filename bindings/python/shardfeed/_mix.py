@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING
 
 from ._errors import UsageError
 from ._log import log_to_logging
 from ._open_stream import MixedStreams, Part
-from ._options import native_options, option_texts
-from ._stream import Stream
+from ._options import option_texts
+from ._stream import SHARE, Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
     from ._log import Log
     from ._native import MixOptions
@@ -78,15 +77,40 @@ class Mix(Stream):
                 "each"
             )
         self._urls = [url for part in self._parts for url in part.urls]
-        self._options = option_texts(options)
-        native_options(self._options, self._opener)
+        self._prepare(timeout, log, option_texts(options))
+        self._open_early()
+
+    _unknown_length = (
+        "the length of a mix is not known; help: count what you take, as with "
+        'itertools.islice(mix, 1000) and until="forever"'
+    )
+
+    def _find_epochs(self) -> None:
         self._epochs = 1
         until = self._options.get("until", "all")
         endless = [part._never_ends() for part in self._parts]
         ends = any if until == "all" else all
         self._goes_on = until == "forever" or ends(endless)
         self._next_epoch = 0
-        self._begin(timeout, log)
+
+    def _share(self) -> dict[str, str]:
+        """That of the parts, which must be the same."""
+        shares = [part._share() for part in self._parts]
+        for number, share in enumerate(shares):
+            if share != shares[0]:
+                raise UsageError(
+                    f"stream 0 of the mix has {_texts(shares[0])}, and stream {number} "
+                    f"{_texts(share)}; help: leave these options out of the streams, and give them "
+                    "to what uses the mix"
+                )
+        return shares[0]
+
+    def _with(self, texts: Mapping[str, str]) -> Self:
+        """The options of shares are those of the parts."""
+        share = {name: text for name, text in texts.items() if name in SHARE}
+        made = super()._with({name: text for name, text in texts.items() if name not in SHARE})
+        made._parts = [part._with(share) for part in self._parts]
+        return made
 
     def _source_of(self, epoch: int) -> Source:
         return MixedStreams([part._as_part(epoch) for part in self._parts], self._weights)
@@ -103,20 +127,25 @@ class Mix(Stream):
     def _is_secure(self) -> bool:
         return any(part._is_secure() for part in self._parts)
 
-    def __repr__(self) -> str:
+    def _described(self) -> str:
         options = [f"{name}={text}" for name, text in self._options.items()]
         weights = [] if self._weights is None else [f"weights={self._weights}"]
-        return f"<shardfeed.Mix {' '.join([repr(self._parts), *weights, *options])}>"
+        return " ".join([repr(self._parts), *weights, *options])
+
+    def __repr__(self) -> str:
+        return f"<shardfeed.Mix {self._described()}>"
 
 
 def _recipe(part: Stream, number: int) -> Stream:
     """A stream of its own from the same recipe, which opens nothing yet."""
     if not isinstance(part, Stream):
-        raise TypeError(f"stream {number} of the mix: a Stream expected, not {type(part).__name__}")
-    if part.closed:
-        raise UsageError(f"stream {number} of the mix is closed")
-    if part._resume is not None:
-        raise UsageError(
-            f"stream {number} of the mix has a loaded state; help: load the state of the mix"
+        raise TypeError(
+            f"stream {number} of the mix: a Stream expected, not {type(part).__qualname__}"
+            f" of {type(part).__module__}; help: mix what shardfeed.Stream() makes, and give the "
+            "mix to shardfeed.torch or shardfeed.grain"
         )
-    return copy.copy(part)
+    return part._unopened(f"stream {number} of the mix")
+
+
+def _texts(share: dict[str, str]) -> str:
+    return ", ".join(f"{name}={text}" for name, text in share.items()) or "none of those"

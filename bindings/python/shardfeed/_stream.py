@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from typing import TYPE_CHECKING, TypeVar
@@ -19,7 +20,7 @@ from ._urls import redacted, url_list
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from typing_extensions import TypeAlias, Unpack
+    from typing_extensions import Self, TypeAlias, Unpack
 
     from ._hooks import Hook
     from ._log import Log
@@ -43,6 +44,9 @@ def _seconds(timeout: Duration) -> float:
     number, unit = re.fullmatch(r"([0-9.]+) *([a-z]*)", text).groups()  # type: ignore[union-attr]
     return float(number) * _SECONDS[unit]
 
+
+# The options that say what one of several consumers reads.
+SHARE = ("rank", "world_size", "worker", "num_workers")
 
 # What batches() takes beside the options of its stream.
 _BATCH_OPTIONS = {"decode", "last", "ragged", "missing", "decode_threads", "max_decoded"}
@@ -113,23 +117,28 @@ class Stream(Recipe):
         **options: Unpack[StreamOptions],
     ) -> None:
         self._urls = url_list(urls)
-        self._options = option_texts(options)
-        native_options(self._options)  # refuses bad values before the next lines use them
-        self._epochs = self._number("epochs")
-        self._goes_on = self._epochs == 0 or self._number("epoch_samples") > 0
-        self._next_epoch = self._number("epoch")
-        self._begin(timeout, log)
+        self._prepare(timeout, log, option_texts(options))
+        self._open_early()
 
-    def _begin(self, timeout: Duration, log: Log | None) -> None:
-        """The last part of __init__()."""
+    def _prepare(self, timeout: Duration, log: Log | None, texts: dict[str, str]) -> None:
+        """Makes this a recipe that opens nothing until it is used."""
         self._timeout = _seconds(timeout)
         self._log = log
         self._closed = False
         self._resume: SavedState | None = None
-        self._counted: dict[int, int] = {}  # samples of an epoch
         self._iterator: SampleIterator | BatchIterator | None = None
+        self._source: BlockStream | BatchStream | None = None
+        self._use_options(texts)
+
+    def _use_options(self, texts: dict[str, str]) -> None:
+        native_options(texts, self._opener)  # refuses bad values before the next lines use them
+        self._options = texts
+        self._counted: dict[int, int] = {}  # samples of an epoch
+        self._find_epochs()
+
+    def _open_early(self) -> None:
         # Opening starts no thread and opens no shard, but finds what is wrong with the arguments.
-        self._source: BlockStream | BatchStream | None = (
+        self._source = (
             self._open(BatchStream, self._options)
             if self._number("batch")
             else self._open(BlockStream, self._sample_texts())
@@ -147,9 +156,50 @@ class Stream(Recipe):
             self._source_of(epoch), self._native_texts(texts), epoch, self._timeout, self._log
         )
 
-    # What a mix does in another way.
+    # ---- Recipes: what others make streams of ----
+
+    def _unopened(self, name: str) -> Self:
+        """A stream of its own from the same recipe, which opens nothing until it is used."""
+        if self._closed:
+            raise UsageError(f"{name} is closed; help: make it anew")
+        if self._resume is not None:
+            raise UsageError(
+                f"{name} has a loaded state; help: load the state into what uses the stream"
+            )
+        return copy.copy(self)
+
+    def _with(self, texts: Mapping[str, str]) -> Self:
+        """An unopened stream with these options beside, or instead of, those of this one."""
+        made = self._unopened("the stream")
+        made._use_options({**self._options, **texts})
+        return made
+
+    def _share_from(self, share: Mapping[str, str], epoch: int) -> Self:
+        """What one consumer reads of this recipe, an unopened stream that begins with this epoch.
+
+        share: options that SHARE names.
+        """
+        made = self._with(share)
+        made._next_epoch = epoch
+        return made
+
+    # ---- What a mix does in another way ----
 
     _opener = "stream"  # whose options it takes
+    _unknown_length = (
+        "the length of this stream is not known; help: give epoch_samples, which says how many "
+        "samples are an epoch, or even with the index of every shard"
+    )
+
+    def _find_epochs(self) -> None:
+        self._epochs = self._number("epochs")
+        # Whether an epoch goes on where the last one stopped.
+        self._goes_on = self._epochs == 0 or self._number("epoch_samples") > 0
+        self._next_epoch = self._number("epoch")
+
+    def _share(self) -> dict[str, str]:
+        """The options that SHARE names, where they were given."""
+        return {name: self._options[name] for name in SHARE if name in self._options}
 
     def _source_of(self, epoch: int) -> Source:
         """What the library opens for an epoch."""
@@ -241,10 +291,7 @@ class Stream(Recipe):
         It is known with epoch_samples, and with even and the index of every shard; else TypeError.
         """
         if not self._epochs or (self._number("epoch_samples") == 0 and not self._is_even()):
-            raise TypeError(
-                "the length of this stream is not known; help: give epoch_samples, or even with "
-                "the index of every shard"
-            )
+            raise TypeError(self._unknown_length)
         self._leave_parent()
         running = None if self._iterator is None else self._iterator.epoch
         first = self._next_epoch if running is None else running
@@ -390,5 +437,28 @@ class Stream(Recipe):
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_source": None, "_iterator": None}
 
+    def _described(self) -> str:
+        return described(self._urls, self._options)
+
     def __repr__(self) -> str:
-        return f"<shardfeed.Stream {described(self._urls, self._options)}>"
+        return f"<shardfeed.Stream {self._described()}>"
+
+
+def recipe_of(
+    source: URLs | Stream, timeout: Duration, log: Log | None, texts: dict[str, str]
+) -> Stream:
+    """An unopened stream of these URLs; or that of a stream or mix, with these options beside its
+    own, and its own time limit and log unless others are given.
+    """
+    if not isinstance(source, Stream):
+        made = Stream.__new__(Stream)
+        made._urls = url_list(source)
+        made._prepare(timeout, log, texts)
+        return made
+    source._share()  # which its parts must agree on
+    made = source._with(texts)
+    if timeout is not None:
+        made._timeout = _seconds(timeout)
+    if log is not log_to_logging:
+        made._log = log
+    return made

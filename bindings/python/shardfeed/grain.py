@@ -28,10 +28,8 @@ except ModuleNotFoundError as missing:
 
 from ._errors import UsageError
 from ._log import log_to_logging
-from ._options import native_options, option_texts
-from ._stream import Stream as _Samples
-from ._stream import described
-from ._urls import url_list
+from ._options import option_texts
+from ._stream import recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from ._log import Log
     from ._native import StreamOptions
     from ._stream import Duration
+    from ._stream import Stream as _Samples
     from ._urls import URLs
 
 __all__ = ["Stream"]
@@ -53,13 +52,15 @@ class Stream(grain.IterDataset[Any]):
     An element is a shardfeed.Sample or shardfeed.Batch, or what `transform` makes of it. options,
     hooks, timeout and log are those of shardfeed.Stream and its batches().
 
+    urls: also a shardfeed.Stream or a mix, as a recipe, with options beside its own.
+
     Every iterator begins at the option epoch, as iterators of grain do; epochs=0 repeats for ever,
     with a new order in each epoch. mp_prefetch deals the shards out to its workers.
     """
 
     def __init__(
         self,
-        urls: URLs,
+        urls: URLs | _Samples,
         *,
         transform: Callable[[Any], Any] | None = None,
         hooks: Mapping[str, Hook | str] | None = None,
@@ -69,40 +70,32 @@ class Stream(grain.IterDataset[Any]):
     ) -> None:
         super().__init__()
         self._transform = transform
-        self._urls = url_list(urls)
         self._hooks = hooks
-        self._timeout = timeout
-        self._log = log
-        self._options = option_texts(options)
-        native_options(self._options)  # refuses what the library would refuse
+        self._recipe = recipe_of(urls, timeout, log, option_texts(options))
 
     def __iter__(self) -> grain.DatasetIterator[Any]:
         return _Iterator(self)
 
     def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
         """Makes this the share of one worker of several, as mp_prefetch asks for."""
-        if "worker" in self._options or "num_workers" in self._options:
+        if {"worker", "num_workers"} & self._recipe._share().keys():
             raise UsageError(
                 "this stream has a worker's share already; help: leave out worker and num_workers, "
                 "or mp_prefetch"
             )
-        self._options = {
-            **self._options,
-            "worker": str(sl.start or 0),
-            "num_workers": str(sl.step or 1),
-        }
+        share = {"worker": str(sl.start or 0), "num_workers": str(sl.step or 1)}
+        self._recipe = self._recipe._with(share)
 
-    def _open(self) -> _Samples:
-        texts: Any = self._options
-        return _Samples(self._urls, timeout=self._timeout, log=self._log, **texts)
+    def _samples(self) -> _Samples:
+        return self._recipe._with({})
 
     def _items(self, samples: _Samples) -> Iterator[Any]:
-        if int(self._options.get("batch", "0")):
+        if samples._number("batch"):
             return samples.batches(hooks=self._hooks)
         return iter(samples)
 
     def __repr__(self) -> str:
-        return f"<shardfeed.grain.Stream {described(self._urls, self._options)}>"
+        return f"<shardfeed.grain.Stream {self._recipe._described()}>"
 
 
 class _Iterator(grain.DatasetIterator[Any]):
@@ -111,7 +104,7 @@ class _Iterator(grain.DatasetIterator[Any]):
     def __init__(self, stream: Stream) -> None:
         super().__init__()
         self._stream = stream
-        self._samples = stream._open()
+        self._samples = stream._samples()
         self._items: Iterator[Any] | None = None
         self._ended = False
 
@@ -140,7 +133,7 @@ class _Iterator(grain.DatasetIterator[Any]):
         if ended is None:
             raise UsageError("this is no state of a stream; help: give what get_state() gave")
         self._samples.close()
-        self._samples = self._stream._open()
+        self._samples = self._stream._samples()
         self._items = None
         self._ended = bool(ended)
         self._samples.load_state_dict({name: state[name] for name in state.keys() - {"ended"}})

@@ -9,7 +9,6 @@ from torch.utils.data import get_worker_info
 
 from .._column import KEYS, Ragged
 from .._errors import UsageError
-from .._stream import Stream as _Samples
 from ._stream import Stream
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from .._batch import Batch
     from .._hooks import Hook
     from .._native import StreamOptions
+    from .._stream import Stream as _Samples
     from .._urls import URLs
 
 
@@ -45,24 +45,18 @@ def loader(
     An item is a dict: field -> tensor, where the field has numbers; else what Batch.torch() has.
     keys=True adds "__key__", the list of keys.
 
-    urls: also a stream, whose options are taken, and those given here beside them.
+    urls: also a stream or mix, whose options are taken, and those given here beside them.
 
     device: where tensors are moved. pin_memory: copy them to pinned memory first, from where they
     are moved while the program goes on; by default where that helps, for a device of CUDA.
 
     Ranks, epochs and states are those of shardfeed.torch.Stream.
     """
-    if isinstance(urls, _Samples):
-        urls = Stream(urls.urls, timeout=urls._timeout, log=urls._log, **_keywords(urls.options))
     if isinstance(urls, Stream):
         stream = urls._with(hooks, options)
     else:
         stream = Stream(urls, hooks=hooks, **options)
     return Loader(stream, device=device, pin_memory=pin_memory, keys=keys)
-
-
-def _keywords(texts: dict[str, str]) -> Any:
-    return texts
 
 
 class Loader:

@@ -15,8 +15,7 @@ from .._log import log_to_logging
 from .._options import native_options, option_default, option_texts
 from .._state import SavedState, to_dict
 from .._stream import Stream as _Samples
-from .._stream import batches_of_epoch, described
-from .._urls import url_list
+from .._stream import batches_of_epoch, recipe_of
 from ._epochs import NO_LOADER, Epochs
 from ._ranks import Ranks, Share, ranks_of, share_of
 
@@ -51,6 +50,11 @@ class Stream(IterableDataset[Any]):
     what it makes of a shardfeed.Batch, or the batch itself. options, hooks, timeout and log are
     those of shardfeed.Stream and its batches().
 
+    urls: also a shardfeed.Stream, or a mix of several, as a recipe; options are given beside, or
+    instead of, its own: Stream(shardfeed.mix([photographs, drawings], weights=[3, 1]), batch=256).
+    The streams of a mix have one rank and one number of workers, those of this stream. With
+    until="forever" no rank is at its end before another.
+
     Shares: rank and world_size come from the arguments (rank=0, world_size=1: every process reads
     all); else from torch.distributed, when there is a process group; else from RANK and WORLD_SIZE,
     or SLURM_PROCID and SLURM_NTASKS, of the environment. UsageError where these contradict one
@@ -67,7 +71,7 @@ class Stream(IterableDataset[Any]):
 
     def __init__(
         self,
-        urls: URLs,
+        urls: URLs | _Samples,
         *,
         transform: Callable[[Any], Any] | None = None,
         hooks: Mapping[str, Hook | str] | None = None,
@@ -76,17 +80,14 @@ class Stream(IterableDataset[Any]):
         **options: Unpack[StreamOptions],
     ) -> None:
         self.transform = transform
-        self._urls = url_list(urls)
         self._hooks = hooks
-        self._timeout = timeout
-        self._log = log
-        self._options = option_texts(options)
-        native_options(self._options)  # refuses bad values before the next lines use them
-        self._epochs = Epochs(self._number("epoch"))
+        self._recipe = recipe_of(urls, timeout, log, option_texts(options))
+        self._options = {**self._recipe.options, **self._recipe._share()}
+        self._epochs = Epochs(self._recipe._next_epoch)
         # How far the number of the epoch goes with each iter(), and whether a new one goes on
         # where the last one stopped.
-        self._step = max(self._number("epochs"), 1)
-        self._goes_on = self._number("epochs") == 0 or self._number("epoch_samples") > 0
+        self._step = max(self._recipe._epochs, 1)
+        self._goes_on = self._recipe._goes_on
         self._sent: Ranks | None = None  # with a copy for a worker that cannot see them itself
         self._ranks: Ranks | None = None  # of the last iter()
         self._pid = os.getpid()
@@ -101,14 +102,11 @@ class Stream(IterableDataset[Any]):
 
     def _with(self, hooks: Mapping[str, Hook | str] | None, options: StreamOptions) -> Stream:
         """Another stream of the same shards, with these options beside those of this one."""
-        both: Any = {**self._options, **options}
         return Stream(
-            self._urls,
+            self._recipe,
             transform=self.transform,
             hooks=self._hooks if hooks is None else hooks,
-            timeout=self._timeout,
-            log=self._log,
-            **both,
+            **options,
         )
 
     @property
@@ -149,19 +147,15 @@ class Stream(IterableDataset[Any]):
         epochs, workers = self._number("epochs"), self._number("num_workers")
         even = self._options.get("even", "none") != "none"
         if (total == 0 and not even) or epochs == 0:
-            raise TypeError(
-                "the length of this stream is not known; help: give epoch_samples, which says how "
-                "many samples are an epoch, or even with the index of every shard"
-            )
+            raise TypeError(self._recipe._unknown_length)
         ranks = self._find_ranks()
         consumers = ranks.world_size * workers
         if even:
             # The same number for every rank and worker.
             running = self._epoch.number if self._epoch is not None else None
             epoch = self._epochs.following if running is None else running
-            own: Any = {"rank": ranks.rank, "world_size": ranks.world_size, "epoch": str(epoch)}
-            with _Samples(self._urls, **{**self._options, **own}) as samples:
-                count = len(samples)
+            own = {"rank": str(ranks.rank), "world_size": str(ranks.world_size)}
+            count = len(self._recipe._share_from(own, epoch))
             if not self._number("batch"):
                 return workers * count
             # Batches go on through the epochs of one pass.
@@ -222,13 +216,8 @@ class Stream(IterableDataset[Any]):
         """Makes this epoch, or what is left of it, the next one of the stream underneath."""
         if self._samples is not None:
             self._samples.close()
-        own: Any = {name: str(value) for name, value in share._asdict().items()}
-        self._samples = _Samples(
-            self._urls,
-            timeout=self._timeout,
-            log=self._log,
-            **{**self._options, **own, "epoch": str(epoch)},
-        )
+        own = {name: str(value) for name, value in share._asdict().items()}
+        self._samples = self._recipe._share_from(own, epoch)
         if state is not None and state["state"]:
             self._samples.load_state_dict({name: state[name] for name in state.keys() - _OWN})
         self._stands = share, epoch
@@ -300,7 +289,7 @@ class Stream(IterableDataset[Any]):
         return state
 
     def __repr__(self) -> str:
-        return f"<shardfeed.torch.Stream {described(self._urls, self._options)}>"
+        return f"<shardfeed.torch.Stream {self._recipe._described()}>"
 
 
 class _Epoch:
