@@ -48,6 +48,14 @@ class Error : public std::exception {
     std::string text_;
 };
 
+// Help that several parts of the library give: for bytes that were damaged on their way here, and
+// for what the writer of a shard has done.
+inline constexpr const char* copy_again = "copy it again, or use on_error=skip_shard";
+inline constexpr const char* write_again = "write the shard again, or use on_error=skip_shard";
+// For a file that changed while it was read.
+inline constexpr const char* shrunk_help =
+    "write to another name, and rename the file when it is whole";
+
 // True for the classes that concern one shard or member and may be skipped under on_error
 // (the table of error classes: not AUTH, TLS, NOSPACE, NOMEM, CANCELLED, USAGE, FORKED, INTERNAL).
 bool skippable(int32_t code) noexcept;

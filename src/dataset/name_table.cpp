@@ -78,7 +78,7 @@ size_t NameTable::find(std::string_view name) const {
                           .shard = {},
                           .member = escape(name),
                           .cause = words_.missing,
-                          .help = {}});
+                          .help = words_.missing_help});
     if (slot->duplicated != 0) ambiguous(name);
     return slot->position;
 }

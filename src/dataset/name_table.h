@@ -21,14 +21,17 @@ class Names {
 // What NameTable::find says of names that it does not find, or finds more than once.
 struct NameWords {
     const char* missing;
+    const char* missing_help;
     const char* name;    // "the name" of a member, "the key" of a sample
     const char* places;  // " at positions "
-    const char* help;
+    const char* help;    // for names that are there more than once
 };
-inline constexpr NameWords member_words{"there is no member of this name", "the name",
+inline constexpr NameWords member_words{"there is no member of this name",
+                                        "give its whole path, as the archive lists it", "the name",
                                         " at positions ", "read it by its position"};
-inline constexpr NameWords sample_words{"there is no sample with this key", "the key",
-                                        " as samples ", "read it by its number"};
+inline constexpr NameWords sample_words{"there is no sample with this key",
+                                        "a key is the path up to the first dot of the file name",
+                                        "the key", " as samples ", "read it by its number"};
 
 class NameTable {
   public:

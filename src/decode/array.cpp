@@ -26,7 +26,8 @@ uint64_t ArrayType::elements() const {
         empty = empty || length == 0;
         if (length < 0 || __builtin_mul_overflow(product, std::max<int64_t>(length, 1), &product) ||
             product > INT64_MAX / 16)
-            throw Error(SHF_E_LIMIT, "an array of shape " + text() + " has too many elements");
+            throw Error(SHF_E_LIMIT, "an array of shape " + text() + " has too many elements",
+                        "take the field as bytes");
     }
     return empty ? 0 : static_cast<uint64_t>(product);
 }

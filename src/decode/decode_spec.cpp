@@ -70,7 +70,8 @@ class Parser {
             ColumnSpec column = parse_column(begin, end);
             for (const ColumnSpec& other : spec.columns)
                 if (other.name() == column.name())
-                    refuse(begin, "column \"" + escape(column.name()) + "\" is there twice", "");
+                    refuse(begin, "column \"" + escape(column.name()) + "\" is there twice",
+                           "each field once");
             spec.columns.push_back(std::move(column));
             begin = end + 1;
         }

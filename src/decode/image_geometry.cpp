@@ -55,8 +55,10 @@ ImageGeometry plan_image(const ImageHeader& header, const ImageOptions& options,
     plan.height = header.lies_on_its_side() ? header.width : header.height;
     const auto [width, height] = resized(options, plan.width, plan.height);
     if (width > longest_side || height > longest_side)
-        throw Error(SHF_E_LIMIT, "an image of " + size_text(plan.width, plan.height) +
-                                     " becomes one of " + size_text(width, height));
+        throw Error(SHF_E_LIMIT,
+                    "an image of " + size_text(plan.width, plan.height) + " becomes one of " +
+                        size_text(width, height),
+                    "give a smaller resize");
     plan.resized_width = static_cast<uint32_t>(width);
     plan.resized_height = static_cast<uint32_t>(height);
     plan.crop = {0, 0, plan.resized_width, plan.resized_height};

@@ -13,6 +13,8 @@ namespace shf {
 
 namespace {
 
+constexpr const char* other_kind = "convert to JPEG, PNG or WebP, or take the field as bytes";
+
 using namespace std::string_view_literals;
 
 struct Signature {
@@ -66,10 +68,15 @@ ImageHeader read_image_header(std::span<const uint8_t> file, bool orient) {
     for (const Signature& other : others)
         if (has(other.at, other.bytes))
             throw Error(SHF_E_UNSUPPORTED,
-                        "images in " + std::string(other.format) + " are not decoded",
-                        "convert to JPEG, PNG or WebP, or take the field as bytes");
+                        "images in " + std::string(other.format) + " are not decoded", other_kind);
     throw Error(SHF_E_FORMAT,
-                file.empty() ? "an image of 0 bytes" : "this is neither JPEG nor PNG nor WebP");
+                file.empty() ? "an image of 0 bytes" : "this is neither JPEG nor PNG nor WebP",
+                other_kind);
+}
+
+void bad_image(const char* format, const std::string& cause) {
+    throw Error(SHF_E_FORMAT, std::string(format) + ": " + cause,
+                "write the image again, or use on_error=skip_sample");
 }
 
 }  // namespace shf

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace shf {
 
@@ -24,5 +25,8 @@ struct ImageHeader {
 // Tells the format by the first bytes and reads the header. Throws Error: UNSUPPORTED for other
 // formats and kinds of images, FORMAT for what is no image.
 ImageHeader read_image_header(std::span<const uint8_t> file, bool orient);
+
+// Throws Error(FORMAT) for an image that is damaged.
+[[noreturn]] void bad_image(const char* format, const std::string& cause);
 
 }  // namespace shf

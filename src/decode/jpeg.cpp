@@ -24,7 +24,7 @@ bool is_frame(uint8_t marker) {
 }
 
 [[noreturn]] void bad(const std::string& cause) {
-    throw Error(SHF_E_FORMAT, "JPEG: " + cause);
+    bad_image("JPEG", cause);
 }
 
 // The frame header, T.81 section B.2.2.

@@ -16,7 +16,8 @@ namespace shf {
 namespace {
 
 [[noreturn]] void refuse(const std::string& cause) {
-    throw Error(SHF_E_FORMAT, "not an .npy array: " + cause);
+    throw Error(SHF_E_FORMAT, "not an .npy array: " + cause,
+                "write the field with numpy.save, or give it another kind in decode");
 }
 
 // The header of an .npy: the literal of a Python dictionary with strings, booleans and tuples of
@@ -121,8 +122,10 @@ void parse_shape(Literal& literal, ArrayType& type) {
     while (literal.peek() != ')') {
         const int64_t length = literal.number();
         if (static_cast<size_t>(type.ndim) == max_row_dimensions)
-            throw Error(SHF_E_LIMIT, "an array of more than " + std::to_string(max_row_dimensions) +
-                                         " dimensions");
+            throw Error(
+                SHF_E_LIMIT,
+                "an array of more than " + std::to_string(max_row_dimensions) + " dimensions",
+                "take the field as bytes");
         type.shape[static_cast<size_t>(type.ndim++)] = length;
         if (!literal.accept(',')) {
             // (3) is a number to Python, not a tuple; numpy never writes it.
@@ -216,8 +219,10 @@ uint64_t npy_header_size(std::span<const uint8_t> start) {
         refuse("it does not begin with \\x93NUMPY");
     const uint8_t version = start[6];
     if (version < 1 || version > 3 || start[7] != 0)
-        throw Error(SHF_E_UNSUPPORTED, ".npy version " + std::to_string(version) + "." +
-                                           std::to_string(start[7]) + " is not known");
+        throw Error(SHF_E_UNSUPPORTED,
+                    ".npy version " + std::to_string(version) + "." + std::to_string(start[7]) +
+                        " is not known",
+                    "write the field with numpy.save");
     if (version == 1) return uint64_t{10} + le16(start.data() + 8);
     if (start.size() < 12) refuse("it ends in its header");
     return uint64_t{12} + le32(start.data() + 8);

@@ -68,11 +68,13 @@ class NpzDecoder final : public Decoder {
             if (directory.name(i) != member_ && directory.name(i) != with_suffix) continue;
             if (found < directory.size())
                 throw Error(SHF_E_AMBIGUOUS,
-                            "the npz has \"" + escape(member_) + "\" more than once");
+                            "the npz has \"" + escape(member_) + "\" more than once",
+                            "write it again with numpy.savez");
             found = i;
         }
         if (found == directory.size())
-            throw Error(SHF_E_FORMAT, "the npz has no member \"" + escape(member_) + "\"");
+            throw Error(SHF_E_FORMAT, "the npz has no member \"" + escape(member_) + "\"",
+                        "numpy.load(FILE).files lists those it has");
         // A size that the compressed bytes cannot have is told before memory is made for it.
         if (directory.entry(found).fault != ZipFault::none) throw directory.fault_of(found);
         // The header of an .npy has less than 64 KiB in all that numpy writes.

@@ -10,6 +10,8 @@ namespace shf {
 
 namespace {
 
+constexpr const char* other_kind = "correct the field, or give it another kind in decode";
+
 bool is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -35,9 +37,9 @@ class NumberDecoder final : public Decoder {
         const char* const stop = digits.data() + digits.size();
         const auto [end, error] = std::from_chars(digits.data(), stop, number);
         if (error == std::errc::result_out_of_range)
-            throw Error(SHF_E_FORMAT, "\"" + escape(text) + "\" does not fit " + what_);
+            throw Error(SHF_E_FORMAT, "\"" + escape(text) + "\" does not fit " + what_, other_kind);
         if (error != std::errc() || end != stop)
-            throw Error(SHF_E_FORMAT, "\"" + escape(text) + "\" is not " + what_);
+            throw Error(SHF_E_FORMAT, "\"" + escape(text) + "\" is not " + what_, other_kind);
         std::memcpy(out.data(), &number, sizeof number);
     }
 

@@ -27,7 +27,7 @@ uint32_t be32(std::span<const uint8_t> bytes, size_t at) {
 }
 
 [[noreturn]] void bad(const std::string& cause) {
-    throw Error(SHF_E_FORMAT, "PNG: " + cause);
+    bad_image("PNG", cause);
 }
 
 // The chunk eXIf, which may stand before or after the pixels (PNG third edition, 11.3.4.5).

@@ -21,11 +21,11 @@ namespace {
     switch (status) {
         case VP8_STATUS_OUT_OF_MEMORY: throw std::bad_alloc();
         case VP8_STATUS_NOT_ENOUGH_DATA:
-        case VP8_STATUS_SUSPENDED: throw Error(SHF_E_FORMAT, "WebP: the file ends too early");
+        case VP8_STATUS_SUSPENDED: bad_image("WebP", "the file ends too early");
         case VP8_STATUS_UNSUPPORTED_FEATURE:
             throw Error(SHF_E_UNSUPPORTED, "WebP: a feature that libwebp does not have",
                         "re-encode the image");
-        default: throw Error(SHF_E_FORMAT, "WebP: the bitstream is damaged");
+        default: bad_image("WebP", "the bitstream is damaged");
     }
 }
 
@@ -56,8 +56,7 @@ ImageHeader read_webp_header(std::span<const uint8_t> file, bool orient) {
     if (features.has_animation != 0)
         throw Error(SHF_E_UNSUPPORTED, "WebP with an animation",
                     "store its frames as single images, or take the field as bytes");
-    if (features.width < 1 || features.height < 1)
-        throw Error(SHF_E_FORMAT, "WebP: an image of 0 pixels");
+    if (features.width < 1 || features.height < 1) bad_image("WebP", "an image of 0 pixels");
     return {.format = ImageFormat::webp,
             .width = static_cast<uint32_t>(features.width),
             .height = static_cast<uint32_t>(features.height),
@@ -80,7 +79,7 @@ void decode_webp(std::span<const uint8_t> file, const Pixels& to) {
     if (status != VP8_STATUS_OK) fail(status);
     if (config.input.width < 1 || static_cast<uint32_t>(config.input.width) != to.width ||
         config.input.height < 1 || static_cast<uint32_t>(config.input.height) != to.height)
-        throw Error(SHF_E_FORMAT, "WebP: the header is ambiguous");
+        bad_image("WebP", "the header is ambiguous");
 }
 
 const char* webp_version() noexcept {

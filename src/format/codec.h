@@ -37,8 +37,12 @@ class Codec {
     // into calls: after `failed`, `produced` counts every byte before the fault. `out` is not
     // empty. A call that uses and makes nothing waits for more input.
     virtual Step decode(Bytes in, std::span<uint8_t> out) = 0;
-    // Why the last call failed.
-    [[nodiscard]] const Fault& fault() const { return fault_; }
+    // Why the last call failed, with this help where the bytes are damaged.
+    [[nodiscard]] Fault fault(const char* damage_help) const {
+        Fault fault = fault_;
+        if (fault.code == SHF_E_FORMAT || fault.code == SHF_E_INTEGRITY) fault.help = damage_help;
+        return fault;
+    }
 
   protected:
     Step fail(Step step, int32_t code, std::string cause, std::string help = {}) {

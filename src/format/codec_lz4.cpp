@@ -30,12 +30,15 @@ class Lz4 final : public Codec {
     }
 
     Step begin(Bytes head) override {
-        if (head.size() > 3 && head[0] != 0x04) return fail({}, SHF_E_UNSUPPORTED, "legacy frame");
+        if (head.size() > 3 && head[0] != 0x04)
+            return fail({}, SHF_E_UNSUPPORTED, "legacy frame", "compress it again");
         const unsigned flags = head.size() > 4 ? head[4] : 0x40;
-        if ((flags & 0xc0) != 0x40) return fail({}, SHF_E_UNSUPPORTED, "unknown frame version");
+        if ((flags & 0xc0) != 0x40)
+            return fail({}, SHF_E_UNSUPPORTED, "unknown frame version", "compress it again");
         // liblz4 would decode without it and deliver wrong bytes.
         if ((flags & has_dictionary) != 0)
-            return fail({}, SHF_E_UNSUPPORTED, "the frame needs a dictionary");
+            return fail({}, SHF_E_UNSUPPORTED, "the frame needs a dictionary",
+                        "compress it again without one");
         walk_.start(
             {(flags & has_content_size) != 0 ? 15U : 7U, 4,
              (flags & has_block_check) != 0 ? 4U : 0U, (flags & has_content_check) != 0 ? 4U : 0U},

@@ -45,9 +45,11 @@ class Xz final : public FixedSpanCodec {
                                 " (twice max_window)",
                             "raise max_window");
             case LZMA_UNSUPPORTED_CHECK:
-                return fail(step, SHF_E_UNSUPPORTED, "unknown type of integrity check");
+                return fail(step, SHF_E_UNSUPPORTED, "unknown type of integrity check",
+                            "compress it again");
             case LZMA_OPTIONS_ERROR:
-                return fail(step, SHF_E_UNSUPPORTED, "unknown filter or header option");
+                return fail(step, SHF_E_UNSUPPORTED, "unknown filter or header option",
+                            "compress it again");
             case LZMA_FORMAT_ERROR: return fail(step, SHF_E_FORMAT, "bad stream header");
             case LZMA_DATA_ERROR:
                 if (stream_.total_in <= stream_header)

@@ -69,11 +69,12 @@ class Zstd final : public Codec {
 
     Step begin(Bytes head) override {
         if (head.size() > 3 && head[0] != 0x28)
-            return fail({}, SHF_E_UNSUPPORTED, "frame of a zstd before 0.8");
+            return fail({}, SHF_E_UNSUPPORTED, "frame of a zstd before 0.8", "compress it again");
         const FrameHeader header(head);
         if (header.dictionary != 0)
             return fail({}, SHF_E_UNSUPPORTED,
-                        "the frame needs dictionary " + std::to_string(header.dictionary));
+                        "the frame needs dictionary " + std::to_string(header.dictionary),
+                        "compress it again without one");
         if (header.window > max_window_)
             return fail({}, SHF_E_LIMIT,
                         "the frame needs a window of " + std::to_string(header.window) +
@@ -115,7 +116,8 @@ class Zstd final : public Codec {
                 return fail(step, SHF_E_LIMIT, "the frame needs a larger window than max_window",
                             "raise max_window");
             case ZSTD_error_dictionary_wrong:
-                return fail(step, SHF_E_UNSUPPORTED, "the frame needs a dictionary");
+                return fail(step, SHF_E_UNSUPPORTED, "the frame needs a dictionary",
+                            "compress it again without one");
             case ZSTD_error_frameParameter_unsupported:
                 return fail(step, SHF_E_FORMAT, "a reserved bit of the frame header is set");
             default: return fail(step, SHF_E_FORMAT, "damaged frame");

@@ -42,7 +42,8 @@ class Filter final : public Sequential {
         try {
             return advance(out);
         } catch (const std::bad_alloc&) {
-            failure_ = std::make_exception_ptr(fault(SHF_E_NOMEM, "no memory for a decompressor"));
+            failure_ =
+                std::make_exception_ptr(fault(SHF_E_NOMEM, "no memory for a decompressor", {}));
         } catch (...) {
             failure_ = std::current_exception();
         }
@@ -132,8 +133,8 @@ class Filter final : public Sequential {
         }
         // The .xz file format, 2.2: padding between streams is a multiple of four bytes.
         if (name_ == "xz" && padding_ % 4 != 0)
-            throw fault(SHF_E_FORMAT,
-                        "xz stream padding of " + std::to_string(padding_) + " bytes");
+            throw fault(SHF_E_FORMAT, "xz stream padding of " + std::to_string(padding_) + " bytes",
+                        "compress it again, or use on_error=skip_shard");
         padding_ = 0;
         frame_start_ = input_.position();
         if (magic->skippable)
@@ -268,16 +269,17 @@ class Filter final : public Sequential {
             throw Error(SHF_E_UNSUPPORTED,
                         std::string(nested) + " data inside " + std::string(name_) +
                             ": only one layer is read",
-                        {}, 0);
+                        "compress it once", 0);
     }
 
     // Every fault is at its offset in the output, which no cut of input or output can move.
-    [[nodiscard]] Error fault(int32_t code, std::string cause, std::string help = {}) const {
+    [[nodiscard]] Error fault(int32_t code, std::string cause,
+                              std::string help = copy_again) const {
         return Error(code, std::move(cause), std::move(help), out_total_);
     }
 
     [[nodiscard]] Error codec_fault() const {
-        const Fault& inner = codec_->fault();
+        const Fault inner = codec_->fault(copy_again);
         return fault(inner.code,
                      std::string(name_) + ": " + inner.cause +
                          ", in the frame that starts at byte " + std::to_string(frame_start_) +

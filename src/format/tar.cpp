@@ -88,7 +88,7 @@ Error cut_short(const Member& member) {
         .shard = {},
         .member = escape(member.name),
         .cause = "the shard ends inside this member of " + std::to_string(member.size) + " bytes",
-        .help = "copy it again, or use on_error=skip_shard"});
+        .help = copy_again});
 }
 
 uint64_t padding(uint64_t size) {
@@ -195,10 +195,10 @@ bool TarWalker::next(Member& member) {
                 throw Error(SHF_E_TRUNCATED,
                             "the shard ends inside a tar header, " + std::to_string(left.size()) +
                                 " of 512 bytes are there",
-                            "copy it again, or use on_error=skip_shard", at);
+                            copy_again, at);
             if (pending.any())
-                throw Error(SHF_E_FORMAT, "a long-name or pax header with no member after it", {},
-                            pending.first_header);
+                throw Error(SHF_E_FORMAT, "a long-name or pax header with no member after it",
+                            write_again, pending.first_header);
             if (options_.end_marker == EndMarker::optional) {
                 stats_.add(SHF_STAT_MISSING_END_MARKERS);
                 return false;
@@ -210,8 +210,8 @@ bool TarWalker::next(Member& member) {
         const uint8_t* block = window_.seen().data();
         if (block[0] == 0 && is_zero(block)) {
             if (pending.any())
-                throw Error(SHF_E_FORMAT, "a long-name or pax header with no member after it", {},
-                            pending.first_header);
+                throw Error(SHF_E_FORMAT, "a long-name or pax header with no member after it",
+                            write_again, pending.first_header);
             if (!read_end()) return false;
             continue;
         }
@@ -249,7 +249,7 @@ void TarWalker::not_a_tar(std::string_view seen, uint64_t at) const {
 
 void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& member, bool& ready) {
     const uint64_t at = window_.position();
-    const auto bad = [&](std::string cause, std::string help = {}) {
+    const auto bad = [&](std::string cause, std::string help = write_again) {
         return Error(SHF_E_FORMAT, std::move(cause), std::move(help), at);
     };
     if (!checksum_holds(block)) {
@@ -357,8 +357,7 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
     window_.advance(block_size);
     while (extended) {  // old GNU sparse maps go on in blocks after the header
         if (!window_.need(block_size))
-            throw Error(SHF_E_TRUNCATED, "the shard ends inside a sparse map",
-                        "copy it again, or use on_error=skip_shard", at);
+            throw Error(SHF_E_TRUNCATED, "the shard ends inside a sparse map", copy_again, at);
         extended = window_.seen()[gnu_extension_extended_at] != 0;
         window_.advance(block_size);
     }
@@ -390,8 +389,8 @@ void TarWalker::read_meta(char type, uint64_t size, uint64_t at, Pending& pendin
     pending.meta_bytes += size;
     const auto bytes = static_cast<size_t>(size);
     if (!need_declared(size + padding(size)))
-        throw Error(SHF_E_TRUNCATED, "the shard ends inside a long-name or pax header",
-                    "copy it again, or use on_error=skip_shard", at);
+        throw Error(SHF_E_TRUNCATED, "the shard ends inside a long-name or pax header", copy_again,
+                    at);
     const std::string_view body(reinterpret_cast<const char*>(window_.seen().data()), bytes);
     switch (type) {
         case 'L':

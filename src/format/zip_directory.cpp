@@ -133,7 +133,7 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
     while (have > 0 || left > 0) {
         const auto more = static_cast<size_t>(std::min<uint64_t>(left, piece.size() - have));
         if (source.read(directory_end - left, std::span(piece).subspan(have, more)) < more)
-            throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read");
+            throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read", shrunk_help);
         have += more;
         left -= more;
         size_t done = 0;

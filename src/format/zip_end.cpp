@@ -95,7 +95,7 @@ class Candidate {
     // Fewer bytes are there when the file has become shorter.
     void fetch(uint64_t offset, std::span<uint8_t> out) const {
         if (source_.read(offset, out) < out.size())
-            throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read");
+            throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read", shrunk_help);
     }
 
     [[nodiscard]] bool is_central(uint64_t offset) const {
@@ -209,7 +209,7 @@ ZipEnd find_zip_end(Source& source, uint64_t size, const Options& options) {
         static_cast<size_t>(std::min<uint64_t>(size, end_size + longest_comment));
     std::vector<uint8_t> tail(tail_size);
     if (source.read(size - tail_size, tail) < tail_size)
-        throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read");
+        throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read", shrunk_help);
     std::optional<ZipEnd> found;
     std::optional<uint64_t> second;
     std::optional<Error> last;  // of the candidate that is nearest to the end of the file

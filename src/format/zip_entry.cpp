@@ -75,8 +75,11 @@ void check_local(const ZipEntry& entry, std::string_view name, std::span<const u
         case ZipFault::zip64_disagrees:
             throw ambiguous("the ZIP64 values of the local header are not its others");
         case ZipFault::zip64_missing:
-            throw Error(SHF_E_FORMAT, "the local header refers to ZIP64 values that are not there");
-        default: throw Error(SHF_E_FORMAT, "damaged extra fields in the local header");
+            throw Error(SHF_E_FORMAT, "the local header refers to ZIP64 values that are not there",
+                        "write the file again");
+        default:
+            throw Error(SHF_E_FORMAT, "damaged extra fields in the local header",
+                        "copy the file again");
     }
     // With a descriptor the writer did not know these yet: 0, or what it knew all the same.
     const auto same = [&](const char* what, uint64_t local, uint64_t central) {

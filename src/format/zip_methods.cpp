@@ -18,8 +18,10 @@ namespace {
 
 enum Method : uint16_t { stored = 0, deflated = 8, bzip2 = 12, lzma = 14, zstd = 93, xz = 95 };
 
+constexpr const char* damage_help = "copy the file again";
+
 [[nodiscard]] Error damaged(std::string cause) {
-    return Error(SHF_E_FORMAT, std::move(cause), "copy the file again");
+    return Error(SHF_E_FORMAT, std::move(cause), damage_help);
 }
 
 Error too_short(size_t have, size_t size) {
@@ -81,7 +83,7 @@ enum class Part : uint8_t {
 // One frame of a codec that streams also use.
 void decode_frame(Codec& codec, std::span<const uint8_t> in, std::span<uint8_t> out, Part part) {
     const auto check = [&codec](const Step& step) {
-        if (step.state == Step::failed) throw Error(codec.fault());
+        if (step.state == Step::failed) throw Error(codec.fault(damage_help));
     };
     check(codec.begin(in.first(std::min(in.size(), frame_head))));
     size_t made = 0;
@@ -174,7 +176,8 @@ void decode_method(const ZipEntry& entry, std::span<const uint8_t> in, std::span
         case zstd: return decode_frame(*make_zstd(options.max_window), in, out, part);
         case xz: return decode_frame(*make_xz(options.max_window), in, out, part);
         default:
-            throw Error(SHF_E_UNSUPPORTED, "compression method " + std::to_string(entry.method));
+            throw Error(SHF_E_UNSUPPORTED, "compression method " + std::to_string(entry.method),
+                        "write the file again");
     }
 }
 

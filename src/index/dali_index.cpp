@@ -173,7 +173,8 @@ std::vector<Columns> columns_of(DaliVersion version) {
 std::string dali_index(const TarFiles& files, DaliVersion version) {
     const View view{files, split_dali_name, false};
     if (view.groups.size() == 0)
-        throw Error(SHF_E_UNSUPPORTED, "DALI has no index of a shard without samples");
+        throw Error(SHF_E_UNSUPPORTED, "DALI has no index of a shard without samples",
+                    "leave the shard out");
     std::string text(names[static_cast<size_t>(version)]);
     const auto add = [&text](std::string_view word) { text.append(" ").append(word); };
     add(std::to_string(view.groups.size()));

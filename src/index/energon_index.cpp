@@ -56,7 +56,8 @@ std::optional<Difference> compare(std::string_view bytes, const TarFiles& files,
 std::string energon_index(const TarFiles& files) {
     const FileGroups groups(files, split_energon_name);
     if (groups.size() == 0)
-        throw Error(SHF_E_UNSUPPORTED, "Energon has no index of a shard without samples");
+        throw Error(SHF_E_UNSUPPORTED, "Energon has no index of a shard without samples",
+                    "leave the shard out");
     std::string bytes;
     bytes.reserve((groups.size() + 1) * width);
     const auto add = [&bytes](uint64_t number) {

@@ -113,7 +113,8 @@ std::string one_url(std::span<const char* const> urls, const Options& options) {
 std::string wids_text(std::span<const char* const> urls, const std::string& path,
                       const Options& options, const Cancel& cancel) {
     const ShardList list(urls, options);
-    if (list.size() == 0) throw Error(SHF_E_USAGE, "an index of wids needs a shard");
+    if (list.size() == 0)
+        throw Error(SHF_E_USAGE, "an index of wids needs a shard", "give at least one URL");
     std::vector<WidsShard> shards;
     for (uint64_t i = 0; i < list.size(); ++i) {
         const std::string url = list.at(i);

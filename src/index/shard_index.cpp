@@ -66,7 +66,7 @@ ShardIdentity identify(Source& source) {
         static_cast<size_t>(std::min<uint64_t>(identity.size, identity_part)));
     const auto read = [&](uint64_t offset) {
         if (source.read(offset, part) < part.size())
-            throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read");
+            throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read", shrunk_help);
         return hash(part);
     };
     identity.head = read(0);

@@ -23,6 +23,8 @@ Error system_error(std::string_view doing, int number) {
         fault.help =
             "check the path, which counts from the working directory unless it starts "
             "with a slash";
+    } else if (number == EACCES) {
+        fault.help = "check the permissions of the file and of the folders above it";
     }
     return Error(std::move(fault));
 }

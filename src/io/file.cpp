@@ -353,7 +353,7 @@ std::string path_of_file_url(std::string_view url) {
         }
         path += c;
     }
-    if (path.empty()) throw Error(SHF_E_USAGE, "a file: URL without a path");
+    if (path.empty()) throw Error(SHF_E_USAGE, "a file: URL without a path", "give file:///PATH");
     return path;
 }
 

@@ -156,7 +156,8 @@ class PipeReader : public Sequential {
 
     size_t read(std::span<uint8_t> out) override {
         if (::getpid() != owner_)
-            throw Error(SHF_E_FORKED, "the command belongs to the parent process");
+            throw Error(SHF_E_FORKED, "the command belongs to the parent process",
+                        "open the stream in the child");
         if (failure_) throw Error(*failure_);
         if (ended_ || out.empty()) return 0;
         const Clock::time_point start = waiting_since_.value_or(Clock::now());
@@ -288,15 +289,19 @@ class PipeReader : public Sequential {
         if (!good) fail(bad_end(*info));
     }
 
+    static constexpr const char* in_a_shell = "run the command in a shell to see what is wrong";
+
     [[nodiscard]] Error bad_end(const siginfo_t& info) const {
         if (info.si_pid < 0)
             return Error(SHF_E_CHILD,
                          "the status of the command was lost, so its output is unproven",
                          "do not ignore SIGCHLD and do not wait for unknown children");
         if (info.si_code != CLD_EXITED)
-            return Error(SHF_E_CHILD, "the command was ended by signal " +
-                                          signal_name(info.si_status) + excerpt());
-        std::string help = "run the command in a shell to see what is wrong";
+            return Error(
+                SHF_E_CHILD,
+                "the command was ended by signal " + signal_name(info.si_status) + excerpt(),
+                in_a_shell);
+        std::string help = in_a_shell;
         if (info.si_status == 126 || info.si_status == 127)
             help = "a program in the command was not found or cannot be run";
         else if (info.si_status == 128 + SIGPIPE)
@@ -366,7 +371,8 @@ class PipeSource : public Source {
     std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {
         if (offset != 0) refuse_seek();
         if (std::exchange(opened_, true))
-            throw Error(SHF_E_USAGE, "the output of a command can be read only once");
+            throw Error(SHF_E_USAGE, "the output of a command can be read only once",
+                        "write it to a file");
         cancel_.check();
         return std::make_unique<PipeReader>(command_, shell_, timeout_, cancel_);
     }

@@ -43,7 +43,7 @@ std::unique_ptr<Source> open_source(const std::string& url, const Options& optio
                                     const Cancel& cancel) {
     constexpr std::string_view pipe = "pipe:";
     cancel.check();
-    if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL");
+    if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL", "give a path");
     if (url.find('\0') != url.npos) throw Error(SHF_E_USAGE, "a NUL byte in a URL");
     if (url == "-") return stdin_source(cancel);
     if (url.starts_with(pipe)) {

@@ -228,7 +228,8 @@ struct ShardList::Builder {
                         "write @{a,b} instead of {@a,@b}; for a file whose name starts with @ "
                         "write ./@");
         if (url.find('\\') == url.npos && pattern.may_give("", BracePattern::Match::whole))
-            throw Error(SHF_E_USAGE, "braces that give an empty URL, URL " + shown(url));
+            throw Error(SHF_E_USAGE, "braces that give an empty URL, URL " + shown(url),
+                        "write what the URLs have in common beside the braces");
         add_pattern(std::move(pattern));
     }
 
@@ -244,7 +245,8 @@ struct ShardList::Builder {
 
     void add_list(const std::string& name) {
         if (name.empty() || name == "-" || name.starts_with("pipe:"))
-            throw Error(SHF_E_USAGE, "\"@\" takes the name of a list file, not " + shown(name));
+            throw Error(SHF_E_USAGE, "\"@\" takes the name of a list file, not " + shown(name),
+                        "write the list to a file");
         Origin origin{.list = redact(name)};
         auto lines = std::make_shared<Lines>();
         try {

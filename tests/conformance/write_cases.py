@@ -69,6 +69,15 @@ def found(runner: str, folder: Path, cases: Sequence[Case]) -> dict[str, dict[st
     return found
 
 
+def unhelped(written: dict[str, dict[str, Any]]) -> list[str]:
+    """The cases whose error does not say what to do."""
+    return [
+        name
+        for name, case in written.items()
+        if "; help: " not in case["expect"].get("error", {}).get("message", "; help: ")
+    ]
+
+
 def main() -> None:
     """Compares or writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -83,6 +92,7 @@ def main() -> None:
         given = found(arguments.freeze, folder, cases) if arguments.freeze else known()
     different = [text for case in cases for text in case.differences(given.get(case.name, {}))]
     written = {case.name: case.as_json(given.get(case.name, {})) for case in cases}
+    different += [f"{name}: the message has no help" for name in unhelped(written)]
     if different:
         sys.exit("\n".join(different))
     fresh = as_text(list(written.values()))

@@ -44,7 +44,7 @@ def test_bad_crc_is_the_error_of_that_member_only(tmp_path, position):
 
 def test_bad_deflate_data(tmp_path):
     archive = damaged(tmp_path / "t.zip", 3, 0, zipfile.ZIP_DEFLATED)
-    with pytest.raises((shardfeed.FormatError, shardfeed.IntegrityError), match="img_00003"):
+    with pytest.raises((shardfeed.FormatError, shardfeed.IntegrityError), match=r"img_00003"):
         archive.read(3)
     assert archive.read(4) == images(10)[4][1]
 
@@ -129,3 +129,10 @@ def test_size_that_no_memory_holds(tmp_path):
     for call in (archive.read, archive.open, lambda position: archive.read_many([position])):
         with pytest.raises((shardfeed.Error, MemoryError)):
             call(0)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damaged_data_says_what_to_do(tmp_path, method):
+    archive = damaged(tmp_path / "t.zip", 3, 12, method)
+    with pytest.raises(shardfeed.Error, match=r"img_00003.*; help: copy the file again"):
+        archive.read(3)

@@ -190,3 +190,12 @@ def test_pipes_are_refused_when_secure(monkeypatch):
     monkeypatch.setenv("SHARDFEED_SECURE", "1")
     with pytest.raises(shardfeed.UsageError):
         list(shardfeed.Stream(["pipe:echo"]))
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_cut_compressed_shard_says_what_to_do(tmp_path, mode):
+    path = write_tar(tmp_path / "s.tar.x", numbered(0, 40, 5000), mode=mode)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(EOFError, match="help: copy it again, or use on_error=skip_shard"):
+        list(shardfeed.Stream(path))
+    assert len(list(shardfeed.Stream(path, on_error="skip_shard", log=None))) < 40
