@@ -98,7 +98,7 @@ enum {
     SHF_END = 1,               /* the sequence is complete                                        */
     SHF_E_FORMAT = -1,         /* the bytes break the rules of the container or codec             */
     SHF_E_TRUNCATED = -2,      /* input ended before its end was proven                           */
-    SHF_E_INTEGRITY = -3,      /* a checksum does not match                                       */
+    SHF_E_INTEGRITY = -3,      /* a checksum over data is wrong (that of a tar header: FORMAT)    */
     SHF_E_LIMIT = -4,          /* a bound set by an option was reached; the message names it      */
     SHF_E_UNSUPPORTED = -5,    /* valid, but not implemented or switched off                      */
     SHF_E_AMBIGUOUS = -6,      /* conforming readers could see different contents                 */

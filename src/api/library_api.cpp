@@ -20,7 +20,7 @@ constexpr CodeText code_texts[] = {
     {SHF_END, "END", "the sequence is complete"},
     {SHF_E_FORMAT, "FORMAT", "the bytes break the rules of the container or codec"},
     {SHF_E_TRUNCATED, "TRUNCATED", "input ended before its end was proven"},
-    {SHF_E_INTEGRITY, "INTEGRITY", "a checksum does not match"},
+    {SHF_E_INTEGRITY, "INTEGRITY", "a checksum over data is wrong"},
     {SHF_E_LIMIT, "LIMIT", "a configured bound was reached"},
     {SHF_E_UNSUPPORTED, "UNSUPPORTED", "valid, but not implemented or switched off"},
     {SHF_E_AMBIGUOUS, "AMBIGUOUS", "conforming readers could see different contents"},

@@ -69,7 +69,7 @@ class TruncatedError(Error, EOFError):
 
 
 class IntegrityError(Error, ValueError):
-    """A checksum does not match."""
+    """A checksum over data is wrong (that of a tar header is a FormatError)."""
 
     code = lib.SHF_E_INTEGRITY
 

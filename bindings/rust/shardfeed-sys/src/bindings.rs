@@ -22,7 +22,7 @@ pub const SHF_END: i32 = 1;
 pub const SHF_E_FORMAT: i32 = -1;
 /// input ended before its end was proven
 pub const SHF_E_TRUNCATED: i32 = -2;
-/// a checksum does not match
+/// a checksum over data is wrong (that of a tar header: FORMAT)
 pub const SHF_E_INTEGRITY: i32 = -3;
 /// a bound set by an option was reached; the message names it
 pub const SHF_E_LIMIT: i32 = -4;

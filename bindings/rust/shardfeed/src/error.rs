@@ -14,7 +14,7 @@ pub enum ErrorKind {
     Format,
     /// Input ended before its end was proven.
     Truncated,
-    /// A checksum does not match.
+    /// A checksum over data is wrong (that of a tar header is `Format`).
     Integrity,
     /// A bound set by an option was reached; the message names it.
     Limit,
