@@ -283,9 +283,12 @@ def synopsis(page: Page) -> list[str]:
     return [*lines, ".fi"]
 
 
-def heading(name: str, version: str, date: str) -> list[str]:
+def heading(name: str, section: int, version: str, source: Path) -> list[str]:
     """What every page begins with."""
-    return [f'.TH {name.upper()} 3 {date} "shardfeed {version}" "Manual of shardfeed"', ".SH NAME"]
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", source.stat().st_mtime))
+    date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
+    title = f'.TH {name.upper()} {section} {date} "shardfeed {version}" "Manual of shardfeed"'
+    return [title, ".SH NAME"]
 
 
 def options(readme: str, writer: Writer) -> list[str]:
@@ -375,8 +378,6 @@ def main() -> None:
         Path(sys.argv[4]),
     )
     top, pages = parse(header.read_text())
-    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", header.stat().st_mtime))
-    date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
     writer = Writer({"shardfeed", *(name for page in pages for name in page.names)})
     bodies = {"shardfeed": top_page(top, pages, writer)}
     for page in pages:
@@ -385,7 +386,7 @@ def main() -> None:
         for alias in aliases:
             (folder / f"{alias}.3").write_text(f".so man3/{own}.3\n")
     for name, body in bodies.items():
-        lines = [*heading(name, version, date), *body, *see_also(name, pages)]
+        lines = [*heading(name, 3, version, header), *body, *see_also(name, pages)]
         # A heading begins a paragraph by itself.
         lines = [
             line

@@ -34,6 +34,7 @@ cc "$root"/usr/share/doc/libshardfeed-dev/examples/01_stream.c "${flags[@]}" -o 
 ./stream a.tar | grep -x 'a: 1 bytes of jpg'
 ldd stream | grep -F "$libraries/libshardfeed.so.0"
 man -M "$root/usr/share/man" -w shf_stream_next shardfeed
+man -M "$root/usr/share/man" -w 1 shardfeed
 
 export PYTHONPATH=$root/usr/lib/python3/dist-packages
 python3 -c 'import shardfeed, sys; print(*(sample.key for sample in shardfeed.Stream(sys.argv[1])))' a.tar | grep -x a

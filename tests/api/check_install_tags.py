@@ -12,7 +12,7 @@ TAGS = {
     "runtime": r"\{libdir_\w+\}/libshardfeed\.so\..*",
     "devel": r"\{libdir_static\}/.*\.a|\{includedir\}/.*|\{libdir\}/(pkgconfig|cmake)/.*"
     r"|\{datadir\}/doc/.*",
-    "man": r"\{mandir\}/man3/.*",
+    "man": r"\{mandir\}/man[13]/.*",
     "python-runtime": r"\{py_\w+\}/.*",
 }
 

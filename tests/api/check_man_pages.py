@@ -15,7 +15,8 @@ def words(text: str) -> set[str]:
 
 def main() -> int:
     header, mandoc, groff = Path(sys.argv[1]), *sys.argv[2:4]
-    pages = {path.stem: path for path in map(Path, sys.argv[4:])}
+    paths = [Path(word) for word in sys.argv[4:]]
+    pages = {path.stem if path.suffix == ".3" else path.name: path for path in paths}
     wrong: list[str] = []
     shown: dict[str, str] = {}
     for name, path in pages.items():

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import shardfeed
+from shardfeed import _command_line as command_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
@@ -69,6 +72,30 @@ def test_help() -> None:
     assert done.returncode == 0
     assert "merge-states" in done.stdout
     assert "world_size=8" in run("plan", "--help").stdout
+
+
+def test_the_manual_page_says_what_the_help_says(tmp_path: Path) -> None:
+    def words(text: str) -> set[str]:
+        return set(re.findall("[A-Za-z_]{4,}", text))
+
+    source, page = Path(command_line.__file__), tmp_path / "shardfeed.1"
+    script = Path(__file__).parents[2] / "scripts" / "command_page.py"
+    subprocess.run([sys.executable, script, source, "0.1.0", page], check=True)
+    text = page.read_text()
+    # What argparse itself says.
+    own = words("usage: python shardfeed positional arguments optional options show message exit")
+    own |= words("this")
+    for command in ("plan", "merge-states"):
+        said = run(command, "--help").stdout
+        assert command.replace("-", "\\-") in text
+        assert words(said) - own <= words(text)
+    for number in command_line.EXIT_STATUS:
+        assert f"\\fB{number}\\fR" in text
+    # The examples can be said.
+    for example, _ in command_line.EXAMPLES:
+        program, *rest = shlex.split(example)
+        assert command_line.parser(program).parse_args(rest).command in example
+    assert "warning: " in run(*shlex.split(command_line.EXAMPLES[0][0])[1:]).stdout
 
 
 @pytest.fixture

@@ -1,22 +1,23 @@
 """The commands of `python -m shardfeed`, which some packages install as `shardfeed`.
 
-Exit status: 0 done, 1 it failed, 2 the command line is wrong. Errors go to standard error.
+Errors go to standard error.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ._command_line import parser
 from ._errors import Error, FormatError, UsageError
 from ._plan import plan
 from ._state import merge_states
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
 _FAILED, _WRONG_COMMAND_LINE = 1, 2
@@ -75,46 +76,15 @@ def _merge_states(arguments: argparse.Namespace) -> None:
         raise
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="shardfeed" if os.path.basename(sys.argv[0]) == "shardfeed" else "python -m shardfeed",
-        description="Feeds machine-learning training from tar and ZIP files.",
-        epilog="Exit status: 0 done, 1 it failed, 2 the command line is wrong.",
-    )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    command = commands.add_parser(
-        "plan",
-        help="what each rank and worker will read, and warnings, before a run",
-        description="Prints what each rank and worker will read, and warnings. Opens no shard.",
-    )
-    command.add_argument(
-        "words",
-        nargs="+",
-        metavar="URL|NAME=VALUE",
-        help="shards, and options of Stream such as world_size=8 or shuffle=1000; a file with such "
-        "a name is written ./NAME=VALUE",
-    )
-    command.set_defaults(run=_plan)
-
-    command = commands.add_parser(
-        "merge-states",
-        help="one saved state of those of all ranks and workers",
-        description="Makes one state of those that all ranks and workers of a run saved with "
-        "json.dump(stream.state_dict(), file). Any number of ranks and workers can go on "
-        "from it; best one that divides the option lanes.",
-    )
-    command.add_argument("output", metavar="OUT.json", help="is made, and must not be there yet")
-    command.add_argument("states", metavar="IN.json", nargs="+")
-    command.set_defaults(run=_merge_states)
-    return parser
+_COMMANDS = {"plan": _plan, "merge-states": _merge_states}
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs a command and gives its exit status."""
-    arguments = _parser().parse_args(words)
+    installed = os.path.basename(sys.argv[0]) == "shardfeed"
+    arguments = parser("shardfeed" if installed else "python -m shardfeed").parse_args(words)
     try:
-        arguments.run(arguments)
+        _COMMANDS[arguments.command](arguments)
     except (Error, OSError) as error:
         print(f"shardfeed: {error}", file=sys.stderr)
         return _WRONG_COMMAND_LINE if isinstance(error, UsageError) else _FAILED
