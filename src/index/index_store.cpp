@@ -89,7 +89,8 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
     const auto size = static_cast<size_t>(source->size().value_or(0));
     const StorageRef storage = unpooled(size);
     if (source->read(0, {storage->data, size}) < size)
-        throw Error(SHF_E_TRUNCATED, "the index file became shorter while it was read");
+        throw Error(SHF_E_TRUNCATED, "the index file became shorter while it was read",
+                    shrunk_help);
     return std::make_shared<const ShardIndex>(storage, size);
 }
 
@@ -276,7 +277,8 @@ std::string build_index(const std::string& url, const Options& options, const Ca
         throw Error(SHF_E_USAGE, "only files have an index", "copy the shard to a disk");
     std::array<uint8_t, zip_head> start{};
     if (is_zip(std::span(start).first(source->read(0, start)), url, options))
-        throw Error(SHF_E_UNSUPPORTED, "a ZIP file needs no index, it has a directory");
+        throw Error(SHF_E_UNSUPPORTED, "a ZIP file needs no index, it has a directory",
+                    "open it as it is");
     return store_index(url, *index_tar(*source, options, cancel), options);
 }
 

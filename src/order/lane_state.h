@@ -7,6 +7,9 @@
 
 namespace shf {
 
+// What to do about a state that no stream can have saved.
+inline constexpr const char* state_help = "restore what shf_stream_save gave";
+
 // One shard of a lane from which reading must go on: because samples of it are in the shuffle
 // buffer, or because it has not been read to its end.
 struct ShardState {

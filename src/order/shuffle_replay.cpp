@@ -1,6 +1,7 @@
 #include "order/shuffle_replay.h"
 
 #include "core/error.h"
+#include "order/lane_state.h"
 
 #include <algorithm>
 
@@ -17,7 +18,8 @@ class Backward {
     uint64_t below(uint64_t bound) {
         while (left_ > 0)
             if (const auto number = random_.nth_below(left_--, bound)) return *number;
-        throw Error(SHF_E_FORMAT, "a shuffle buffer that gave more samples than it drew numbers");
+        throw Error(SHF_E_FORMAT, "a shuffle buffer that gave more samples than it drew numbers",
+                    state_help);
     }
 
   private:
@@ -36,7 +38,8 @@ std::vector<uint64_t> shuffle_slots(const ShuffleHistory& history, const Random&
     uint64_t full = taken;
     if (closed) full = put < size ? 0 : std::min(taken, put - size + 1);
     if (taken > put || (full > 0 && put - full > size) || (full == 0 && taken == 0 && put > size))
-        throw Error(SHF_E_FORMAT, "a shuffle buffer that holds more or less than it can");
+        throw Error(SHF_E_FORMAT, "a shuffle buffer that holds more or less than it can",
+                    state_help);
 
     Backward draws(random);
     std::vector<uint64_t> late;  // draws out of a buffer that empties, the last one first

@@ -11,10 +11,8 @@ namespace shf {
 
 namespace {
 
-constexpr SealedKind kind = {.magic = "shardfeed-state",
-                             .version = 2,
-                             .what = "the saved state",
-                             .help = "restore what shf_stream_save gave"};
+constexpr SealedKind kind = {
+    .magic = "shardfeed-state", .version = 2, .what = "the saved state", .help = state_help};
 
 // No number in a state is larger, so that sums of two do not overflow.
 constexpr uint64_t largest = uint64_t{1} << 62;
@@ -369,7 +367,8 @@ std::vector<uint32_t> merge_consumers(const StreamState& a, const StreamState& b
 }  // namespace
 
 StreamState merge(std::span<const StreamState> states) {
-    if (states.empty()) throw Error(SHF_E_USAGE, "no states to merge");
+    if (states.empty())
+        throw Error(SHF_E_USAGE, "no states to merge", "give the state of every consumer");
     if (states.size() == 1) return states[0];
     StreamState all = states[0];
     const bool shared = all.parts.empty() && all.sharing().readers() > 1;

@@ -26,14 +26,14 @@ Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
     : Lane(shared, client, state.lane, state.epoch) {
     const LaneShare share = shared.plan.share(state.epoch, state.lane);
     if (state.turn > share.turns || state.epoch < shared.options.epoch || state.taken > share.takes)
-        throw Error(SHF_E_FORMAT, "the state has a lane where no lane can stand");
+        throw Error(SHF_E_FORMAT, "the state has a lane where no lane can stand", state_help);
     put_ = state.put;
     turn_ = given_turn_ = state.turn;
     if (takes_ != LaneShare::all) takes_ -= state.taken;
     for (const ShardState& shard : state.shards) {
         if (shard.turn >= state.turn ||
             (!resumed_.empty() && resumed_.back().state.next < Resume::never))
-            throw Error(SHF_E_FORMAT, "the state has a shard in the wrong place");
+            throw Error(SHF_E_FORMAT, "the state has a shard in the wrong place", state_help);
         resumed_.push_back({.state = shard, .resume = {}, .ordinals = {}});
     }
     if (shuffles()) restore_buffer(state);
@@ -73,7 +73,7 @@ void Lane::restore_buffer(const LaneState& state) {
                (shard + 1)->state.ordinal <= ordinal)
             ++shard;
         if (shard == resumed_.end() || shard->state.ordinal > ordinal)
-            throw Error(SHF_E_FORMAT, "the state lacks a shard of its shuffle buffer");
+            throw Error(SHF_E_FORMAT, "the state lacks a shard of its shuffle buffer", state_help);
         shard->ordinals.push_back(ordinal);
     }
     refill_.resize(slots_.size());
