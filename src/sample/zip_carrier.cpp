@@ -1,4 +1,5 @@
 #include "format/zip_entry.h"
+#include "io/read_ahead.h"
 #include "sample/carrier.h"
 #include "sample/name.h"
 
@@ -20,7 +21,8 @@ class ZipCarrier final : public Carrier {
           cancel_(cancel),
           client_(client),
           directory_(source, options),
-          reader_(source, directory_, options),
+          ahead_(source),
+          reader_(ahead_, directory_, options),
           order_(directory_.by_offset()) {
         // Where the directory has another order than the file, an offset that is wrong moves its
         // entry away from its sample, which would be delivered without it.
@@ -142,6 +144,7 @@ class ZipCarrier final : public Carrier {
     const Cancel& cancel_;
     CarrierClient& client_;
     const ZipDirectory directory_;
+    ReadAhead ahead_;
     const ZipReader reader_;
     const std::vector<uint32_t> order_;
     ZipScratch scratch_;
