@@ -4,10 +4,15 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace shf {
 
 uint64_t KeySet::prepare(std::string_view key) {
+    if (ordered_ && (count_ == 0 || key > last_))
+        last_.assign(key);
+    else if (ordered_)
+        leave_order();
     const uint64_t hash = std::max<uint64_t>(XXH3_64bits(key.data(), key.size()), 1);
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)], 1);
     return hash;
@@ -15,6 +20,11 @@ uint64_t KeySet::prepare(std::string_view key) {
 
 bool KeySet::insert(uint64_t hash) {
     if (count_ == most) return true;
+    if (ordered_) {
+        written_.push_back(hash);
+        ++count_;
+        return true;
+    }
     if (slots_.size() < 2 * (count_ + 1)) grow();
     const size_t mask = slots_.size() - 1;
     size_t slot = static_cast<size_t>(hash) & mask;
@@ -27,16 +37,28 @@ bool KeySet::insert(uint64_t hash) {
     return true;
 }
 
+// Makes the table of what was written down.
+void KeySet::leave_order() {
+    ordered_ = false;
+    slots_.resize(std::bit_ceil(std::max<size_t>(2 * (count_ + 1), 1024)));
+    for (const uint64_t hash : written_) put(hash);
+    written_ = {};
+    last_ = {};
+}
+
 void KeySet::grow() {
-    std::vector<uint64_t> old(std::max<size_t>(2 * slots_.size(), 1024));
+    std::vector<uint64_t> old(2 * slots_.size());
     old.swap(slots_);
+    for (const uint64_t hash : old)
+        if (hash != 0) put(hash);
+}
+
+// A hash that is not there, where there is room.
+void KeySet::put(uint64_t hash) {
     const size_t mask = slots_.size() - 1;
-    for (const uint64_t hash : old) {
-        if (hash == 0) continue;
-        size_t slot = static_cast<size_t>(hash) & mask;
-        while (slots_[slot] != 0) slot = (slot + 1) & mask;
-        slots_[slot] = hash;
-    }
+    size_t slot = static_cast<size_t>(hash) & mask;
+    while (slots_[slot] != 0) slot = (slot + 1) & mask;
+    slots_[slot] = hash;
 }
 
 }  // namespace shf

@@ -98,6 +98,24 @@ TEST(T19Duplicate, KeyThatComesAgain) {
               "s{jpg=1} a{txt=1} s{cls=2 txt=3} b{txt=2}");
 }
 
+// As long as keys are sorted they are looked up in another way.
+TEST(T19Duplicate, KeyThatComesAgainAmongMany) {
+    std::string sorted;
+    for (size_t i = 0; i < 3000; ++i) sorted += member(numbered("s", 10000 + i) + ".x", "");
+    const std::string jump = member("a.x", ""), end = end_marker();
+    for (const size_t again : {0U, 1U, 1700U, 2998U}) {
+        const std::string twin = member(numbered("s", 10000 + again) + ".x", "");
+        expect_fault(sorted + twin + end, SHF_E_AMBIGUOUS, sorted.size());
+        expect_fault(sorted + jump + twin + end, SHF_E_AMBIGUOUS, sorted.size() + jump.size());
+        expect_fault(jump + sorted + twin + end, SHF_E_AMBIGUOUS, jump.size() + sorted.size());
+        // Of those behind, too.
+        const ShardResult result = expect_read(sorted + twin + jump + twin + jump + end, skipping);
+        EXPECT_EQ(result.samples.size(), 3001U);
+        EXPECT_EQ(result.bad_samples.size(), 3U);
+    }
+    expect_read(sorted + jump + member("s1.x", "") + end);
+}
+
 // What belongs to no sample does not come between its members.
 TEST(T19Duplicate, IgnoredMembersDoNotEndASample) {
     EXPECT_EQ(listing(expect_read(member("s.jpg", "1") + member("README", "r") +
