@@ -55,10 +55,13 @@ uint32_t header_sum(const uint8_t* block) {
     }
     sums = _mm_add_epi64(sums, more);
     sum += static_cast<uint32_t>(_mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4));
+    static_assert(checksum_size == 8);
+    const auto* field = reinterpret_cast<const __m128i*>(block + checksum_at);
+    sum -= static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_sad_epu8(_mm_loadl_epi64(field), zero)));
 #else
     for (size_t i = 0; i < block_size; ++i) sum += block[i];
-#endif
     for (size_t i = checksum_at; i < checksum_at + checksum_size; ++i) sum -= block[i];
+#endif
     return sum;
 }
 
@@ -115,12 +118,21 @@ std::optional<uint64_t> parse_number(std::string_view text) {
     if (uint64_t eight; std::endian::native == std::endian::little && text.size() >= sizeof eight) {
         // Writers fill the field with digits: eight of them at once, joined two by two.
         std::memcpy(&eight, text.data(), sizeof eight);
+        // Six digits, NUL and a blank, as most checksums are: moved to the end, behind zeros.
+        if (text.size() == sizeof eight && eight >> 48 == 0x2000) eight = eight << 16 | 0x3030;
         if ((eight & 0xf8f8f8f8f8f8f8f8) == 0x3030303030303030) {
             eight &= 0x0707070707070707;
             eight = (eight << 3 | eight >> 8) & 0x003f003f003f003f;
             eight = (eight << 6 | eight >> 16) & 0x00000fff00000fff;
             value = (eight << 12 | eight >> 32) & 0xffffff;
             i = digits = sizeof eight;
+            // Three more and NUL or a blank, as most sizes end.
+            uint32_t four;
+            if (text.size() == sizeof eight + sizeof four) {
+                std::memcpy(&four, text.data() + sizeof eight, sizeof four);
+                if ((four & 0xdff8f8f8) == 0x00303030)
+                    return value << 9 | (four & 7) << 6 | (four >> 8 & 7) << 3 | (four >> 16 & 7);
+            }
         }
     }
     if (i == 0)
