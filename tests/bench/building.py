@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILT = corpora.DATA / "build"
 PROGRAMS = HERE / "programs"
-WARNINGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic"]
+WARNINGS = ["-std=c99", "-O3", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic"]
 
 
 def note(text: str) -> None:

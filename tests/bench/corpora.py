@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates the benchmark's tar shards, the same bytes on every machine.
+"""Generates the benchmark's shards, the same bytes on every machine.
 
 Tar headers are put together by hand: `tarfile` needs most of a minute for the 200,000 members of
 `tiny`. Every corpus gets a `corpus.json` that states what a complete reader must find in it, so
@@ -10,22 +10,29 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import contextlib
 import ctypes
 import ctypes.util
 import dataclasses
 import gzip
+import itertools
 import json
 import os
 import random
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 DATA = Path(__file__).resolve().parent / "data"
 
 # Part of corpus.json: a corpus that an older generator wrote is written anew.
-GENERATION = 2
+GENERATION = 3
+
+# Longer fields are left out of the sum of everything, which nobody asks for where they are.
+MOST_ADDED_UP = 10_000
 
 # Readers read one byte out of each 4 KiB of a field, and add these bytes up.
 PAGE = 4096
@@ -38,8 +45,9 @@ Maker = Callable[[random.Random, int], Fields]
 class Corpus:
     """What is on disk; `bytes` and `checksum` are those of the members' data alone.
 
-    `labels` is the sum of the numbers in cls. The decoded bytes and their checksum are those of the
-    arrays that the other fields become; 0 where that is not measured.
+    `everything` is the sum of all bytes of short fields, `labels` that of the numbers in cls. The
+    decoded bytes and their checksum are those of the arrays that the other fields become; 0 where
+    that is not measured.
     """
 
     name: str
@@ -50,6 +58,7 @@ class Corpus:
     checksum: int
     file_bytes: int
     largest_member: int
+    everything: int = 0
     labels: int = 0
     decoded_bytes: int = 0
     decoded_checksum: int = 0
@@ -71,6 +80,7 @@ class Recipe:
     decode: Callable[[bytes], bytes] | None = None
     source: str = ""
     suffix: str = ".tar"
+    method: int = zipfile.ZIP_STORED  # of a suffix .zip
 
 
 # ---- Field contents ------------------------------------------------------------------------------
@@ -162,6 +172,28 @@ def large_sample(rng: random.Random, _number: int) -> Fields:
     return [("bin", rng.randbytes(5_000_000))]
 
 
+def make_words() -> tuple[list[bytes], list[float]]:
+    """Words, and the sums of their frequencies: that of the n-th is 1/n, as in real text."""
+    chance = random.Random(0)
+    letters = b"etaoinshrdlucmfwypvbgkjqxz"
+    weights = [1 / (n + 2) for n in range(26)]
+    words = [bytes(chance.choices(letters, weights, k=chance.randint(1, 10))) for _ in range(5000)]
+    return words, list(itertools.accumulate(1 / (n + 1) for n in range(len(words))))
+
+
+def text(rng: random.Random, size: int) -> bytes:
+    """Words that deflate to less than half."""
+    words, weights = WORDS
+    return b" ".join(rng.choices(words, cum_weights=weights, k=size * 20_000 >> 16))[:size]
+
+
+WORDS = make_words()
+
+
+def text_sample(rng: random.Random, _number: int) -> Fields:
+    return [("cls", label(rng)), ("txt", text(rng, 6_000))]
+
+
 def photo_sample(rng: random.Random, number: int) -> Fields:
     # Only this corpus needs NumPy and Pillow.
     import photographs
@@ -193,6 +225,10 @@ RECIPES = {
     "small4-zst": Recipe(30_000, 4, source="small4", suffix=".tar.zst"),
     "npy4": Recipe(15_000, 4, npy_sample, decode=npy_array),
     "photo": Recipe(3_000, 4, photo_sample, decode=pixels),
+    # The same fields in ZIP files; text is what deflate is for.
+    "tiny-zip": Recipe(100_000, 1, tiny_sample, suffix=".zip"),
+    "small-zip": Recipe(60_000, 1, small_sample, suffix=".zip"),
+    "text-zip": Recipe(10_000, 1, text_sample, suffix=".zip", method=zipfile.ZIP_DEFLATED),
     # For order.py and draw_order.py, which need shards for lanes.
     "tiny8": Recipe(100_000, 8, tiny_sample),
     "image8": Recipe(2_000, 8, image_sample),
@@ -228,34 +264,66 @@ def huge_member(path: Path, size: int) -> None:
     temporary.replace(path)
 
 
+# ---- Shards --------------------------------------------------------------------------------------
+
+Add = Callable[[str, bytes], None]
+
+
+@contextlib.contextmanager
+def _tar_writer(out: BinaryIO) -> Iterator[Add]:
+    def add(name: str, data: bytes) -> None:
+        out.write(tar_header(name.encode(), len(data)))
+        out.write(data)
+        out.write(bytes(-len(data) % 512))
+
+    yield add
+    out.write(bytes(1024))
+
+
+@contextlib.contextmanager
+def _zip_writer(out: BinaryIO, method: int) -> Iterator[Add]:
+    with zipfile.ZipFile(out, "w", method) as file:
+
+        def add(name: str, data: bytes) -> None:
+            # As made by hand, it has the same date always.
+            file.writestr(zipfile.ZipInfo(name), data, method)
+
+        yield add
+
+
 def _write_shard(path: Path, numbers: range, recipe: Recipe, corpus: Corpus) -> None:
     """Writes one shard, and adds what is in it to the corpus."""
     assert recipe.make is not None
     rng = random.Random(f"{path.parent.name}/{path.name}")
     temporary = path.with_suffix(".part")
     with temporary.open("wb", buffering=1 << 20) as out:
-        for number in numbers:
-            fields = recipe.make(rng, number)
-            corpus.fields = len(fields)
-            for suffix, data in fields:
-                size = len(data)
-                out.write(tar_header(b"%09d.%s" % (number, suffix.encode()), size))
-                out.write(data)
-                out.write(bytes(-size % 512))
-                corpus.bytes += size
-                corpus.largest_member = max(corpus.largest_member, size)
-                corpus.checksum += sum(data[::PAGE])
-                if suffix == "cls":
-                    corpus.labels += int(data)
-                elif recipe.decode is not None:
-                    array = recipe.decode(data)
-                    corpus.decoded_bytes += len(array)
-                    corpus.decoded_checksum += sum(array[::PAGE])
-        out.write(bytes(1024))
+        zipped = recipe.suffix == ".zip"
+        with _zip_writer(out, recipe.method) if zipped else _tar_writer(out) as add:
+            for number in numbers:
+                fields = recipe.make(rng, number)
+                corpus.fields = len(fields)
+                for suffix, data in fields:
+                    add(f"{number:09d}.{suffix}", data)
+                    _count(suffix, data, recipe, corpus)
         out.flush()
         # Write-back of what was just generated would run into the first measurements.
         os.fsync(out.fileno())
     temporary.replace(path)
+
+
+def _count(suffix: str, data: bytes, recipe: Recipe, corpus: Corpus) -> None:
+    """Adds a field to the corpus."""
+    corpus.bytes += len(data)
+    corpus.largest_member = max(corpus.largest_member, len(data))
+    corpus.checksum += sum(data[::PAGE])
+    if len(data) <= MOST_ADDED_UP:
+        corpus.everything += sum(data)
+    if suffix == "cls":
+        corpus.labels += int(data)
+    elif recipe.decode is not None:
+        array = recipe.decode(data)
+        corpus.decoded_bytes += len(array)
+        corpus.decoded_checksum += sum(array[::PAGE])
 
 
 # ---- Compression ---------------------------------------------------------------------------------

@@ -65,25 +65,7 @@ def pixels(number: int) -> bytes:
 
 
 def text(number: int) -> bytes:
-    """64 KiB of words, the n-th most frequent with a frequency of 1/n, as in real text."""
-    chance = random.Random(number)
-    words = chance.choices(WORDS, cum_weights=WEIGHTS, k=20_000)
-    return b" ".join(words)[: 1 << 16]
-
-
-def make_words() -> tuple[list[bytes], list[float]]:
-    chance = random.Random(0)
-    letters = b"etaoinshrdlucmfwypvbgkjqxz"
-    weights = [1 / (n + 2) for n in range(26)]
-    words = [bytes(chance.choices(letters, weights, k=chance.randint(1, 10))) for _ in range(5000)]
-    cumulated, total = [], 0.0
-    for rank in range(1, 5001):
-        total += 1 / rank
-        cumulated.append(total)
-    return words, cumulated
-
-
-WORDS, WEIGHTS = make_words()
+    return corpora.text(random.Random(number), 1 << 16)
 
 
 # ---- Measuring -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ WALKERS: Peers = (
     ("webds", ("webdataset",)),
     ("spdl", ("spdl",)),
     ("libarch", ("libarchive",)),
+    ("crate", ("rust", "rust-file")),
     ("bare", ("bare",)),
     ("read(2)", ("read-member", "read")),
 )
@@ -26,7 +27,7 @@ BATCH_PEERS: Peers = (
 )
 
 HEAD = (
-    f"{'':34}{'samples/s':>12}{'data MB/s':>11}{'wall ms':>9}{'cpu ms':>9}{'proc ms':>9}"
+    f"{'':40}{'samples/s':>12}{'data MB/s':>11}{'wall ms':>9}{'cpu ms':>9}{'proc ms':>9}"
     f"{'peak MB':>9}{'first ms':>9} |"
 )
 
@@ -65,12 +66,12 @@ def table(
     ]
     for row in rows:
         if row.name in problems:
-            lines.append(f"{row.label:34}{problems[row.name]}")
+            lines.append(f"{row.label:40}{problems[row.name]}")
             continue
         result = best[row.name]
         seconds = result["seconds"]
         cells = (
-            f"{row.label:34}{corpus.samples / seconds:12,.0f}"
+            f"{row.label:40}{corpus.samples / seconds:12,.0f}"
             f"{corpus.bytes / seconds / 1e6:11,.0f}{seconds * 1e3:9.1f}"
             f"{result['cpu_seconds'] * 1e3:9.1f}{result['process_cpu_seconds'] * 1e3:9.1f}"
             f"{result['peak_rss_bytes'] / 1e6:9.1f}{result['first_seconds'] * 1e3:9.2f} |"

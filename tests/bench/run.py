@@ -63,6 +63,7 @@ def gather_tools(arguments: argparse.Namespace) -> Tools:
         tools.shardfeed_walk = build_with_shardfeed("shardfeed_walk", arguments.build.resolve())
     if "rust" in arguments.reader:
         tools.rust_tar = build_rust("rust_tar")
+        tools.rust_zip = build_rust("rust_zip")
         tools.rust_shardfeed = build_rust("rust_shardfeed", arguments.build.resolve())
     if "julia" in arguments.reader:
         tools.julia = julia_command(arguments.build.resolve())
@@ -88,8 +89,10 @@ def mistake(row: Row, corpus: Corpus, result: Result) -> str:
             "bytes": corpus.bytes,
             "checksum": corpus.checksum,
         }
-    if row.counts == "samples":
+    if row.counts.endswith("samples"):
         wanted["samples"] = corpus.samples
+    if row.counts.startswith("every"):
+        wanted["everything"] = corpus.everything
     return differences(result, wanted)
 
 

@@ -67,6 +67,18 @@ RATIOS = (
     Ratio("tiny", "rs-next", "next", 0.95),
     Ratio("tiny", "rs-block", "block", 0.95),
     Ratio("tiny", "rs-block", "rust", 3),
+    # The user's loops, every byte looked at.
+    Ratio("tiny", "rs-every", "every", 0.95),
+    *(
+        Ratio(corpus, mode, "rust-every", 3)
+        for corpus in ("tiny", "small")
+        for mode in ("rs-every", "rs-every-block", "rs-every-1")
+    ),
+    *(
+        Ratio(corpus, mode, "rust-file-every", 3)
+        for corpus in ("tiny-zip", "small-zip")
+        for mode in ("rs-every", "rs-every-block", "rs-every-1")
+    ),
     *(
         Ratio(corpus, mode, "bare", 0.8)
         for corpus in ("small", "npy", "image")

@@ -1,8 +1,8 @@
 /* shardfeed_walk MODE [NAME=VALUE...] -- URL...
  *
  * Modes: next     shf_stream_next, one sample a call
- *        every    the same, and every byte of every field is added up
  *        block    shf_stream_next_block, then each sample of the block as with `next`
+ *        every, every-block  the same two, and every byte of every field is added up
  *        columns  shf_stream_next_block, then the block's flat tables, as a binding would
  *        plan     opens the stream and asks for one sample; for lists of shards that do not exist.
  *                 The IO error that this gives is the expected end: it shows that the epoch was
@@ -14,12 +14,16 @@
 #include "measure.h"
 #include "stream_options.h"
 
+/* Whether every byte is added up. */
+static int every;
+
 static void take(shf_sample* sample, struct measure* m) {
     shf_bytes data;
     const size_t count = shf_sample_count(sample);
     for (size_t i = 0; i < count; i++) {
         if (shf_sample_field(sample, i, NULL, &data) != SHF_OK) continue;
         m->checksum += touch(data.data, data.size);
+        if (every) m->everything += touch_all(data.data, data.size);
         m->bytes += data.size;
     }
     m->members += count;
@@ -34,25 +38,6 @@ static int32_t walk_samples(shf_stream* stream, struct measure* m, shf_error* er
         take(sample, m);
         shf_sample_unref(sample);
     }
-    return rc;
-}
-
-/* The compiler must not drop the sum that nobody asks for. */
-static volatile uint64_t everything;
-
-static int32_t walk_bytes(shf_stream* stream, struct measure* m, shf_error* error) {
-    shf_sample* sample;
-    int32_t rc;
-    uint64_t sum = 0;
-    while ((rc = shf_stream_next(stream, &sample, error)) == SHF_OK) {
-        if (m->samples == 0) measure_first(m);
-        take(sample, m);
-        shf_bytes data;
-        for (size_t i = 0; shf_sample_field(sample, i, NULL, &data) == SHF_OK; i++)
-            for (size_t at = 0; at < data.size; at++) sum += data.data[at];
-        shf_sample_unref(sample);
-    }
-    everything = sum;
     return rc;
 }
 
@@ -110,21 +95,20 @@ int main(int argc, char** argv) {
     static const struct {
         const char* name;
         int32_t (*walk)(shf_stream*, struct measure*, shf_error*);
-    } modes[] = {{"next", walk_samples},
-                 {"every", walk_bytes},
-                 {"block", walk_blocks},
-                 {"columns", walk_columns},
-                 {"plan", plan}};
+    } modes[] = {{"next", walk_samples},       {"every", walk_samples},   {"block", walk_blocks},
+                 {"every-block", walk_blocks}, {"columns", walk_columns}, {"plan", plan}};
     size_t mode = 0;
     const size_t mode_count = sizeof modes / sizeof modes[0];
     while (argc > 1 && mode < mode_count && strcmp(argv[1], modes[mode].name) != 0) mode++;
     const int urls = first_url(argc, argv, 2);
     if (mode == mode_count || urls == 0) {
         fprintf(stderr,
-                "usage: shardfeed_walk next|every|block|columns|plan [NAME=VALUE...] -- URL...\n");
+                "usage: shardfeed_walk next|every|block|every-block|columns|plan [NAME=VALUE...] --"
+                " URL...\n");
         return 2;
     }
 
+    every = strncmp(argv[1], "every", 5) == 0;
     shf_error error = {0, 0, 0, ""};
     struct measure m;
     measure_start(&m);

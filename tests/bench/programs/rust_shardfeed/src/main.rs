@@ -1,87 +1,55 @@
-//! rust_shardfeed next|block [NAME=VALUE...] -- URL...
+//! rust_shardfeed next|block|every|every-block [NAME=VALUE...] -- URL...
 //! rust_shardfeed open|read|many|memory FILE ORDER ROUNDS
 //!
 //! shardfeed from Rust, as shardfeed_walk and shardfeed_random do it from C: a stream one by one
-//! (`next`, a sample of its own each time) and in blocks; opening an archive, and reading its
+//! (`next`, a sample of its own each time) and in blocks, `every` with all bytes added up; opening an archive, and reading its
 //! members in the order of ORDER, a file of 64-bit positions, one by one, 256 at a time, and one by
 //! one of a file that was read into memory. The work on the bytes and the JSON line are those of `measure.h`.
 
+#[path = "../../measure.rs"]
+mod measure;
+
 use std::time::Instant;
 
+use measure::{touch, Measure};
 use shardfeed::{Archive, Result, Stream};
 
-const PAGE: usize = 4096;
 const BATCH: usize = 256;
 
 #[derive(Clone, Copy, Default)]
 struct Counts {
-    samples: u64,
     members: u64,
     bytes: u64,
     checksum: u64,
-    first_seconds: f64,
 }
 
 impl Counts {
     fn member(&mut self, data: &[u8]) {
-        self.checksum += data
-            .iter()
-            .step_by(PAGE)
-            .map(|&byte| u64::from(byte))
-            .sum::<u64>();
+        self.checksum += touch(data);
         self.bytes += data.len() as u64;
         self.members += 1;
     }
 }
 
-/// A line of a file of /proc: what follows `name`.
-fn proc_value(file: &str, name: &str) -> u64 {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0)
-}
-
-/// The CPU seconds of all threads, those that have ended included.
-fn cpu_seconds() -> f64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: it writes the time.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut now) };
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
-}
-
-fn walk(blocks: bool, stream: &mut Stream, started: Instant) -> Result<Counts> {
-    let mut counts = Counts::default();
-    let first = |counts: &mut Counts| {
-        if counts.samples == 0 {
-            counts.first_seconds = started.elapsed().as_secs_f64();
-        }
-    };
+fn walk(blocks: bool, stream: &mut Stream, measure: &mut Measure) -> Result<()> {
     if blocks {
         while let Some(block) = stream.next_block(0)? {
-            first(&mut counts);
             for sample in &block {
-                sample.values().for_each(|data| counts.member(data));
-                counts.samples += 1;
+                sample.values().for_each(|data| measure.member(data));
+                measure.samples += 1;
             }
         }
     } else {
         for sample in stream {
-            let sample = sample?;
-            first(&mut counts);
-            sample.values().for_each(|data| counts.member(data));
-            counts.samples += 1;
+            sample?.values().for_each(|data| measure.member(data));
+            measure.samples += 1;
         }
     }
-    Ok(counts)
+    Ok(())
 }
 
 fn stream(mode: &str, arguments: &[String]) -> Result<()> {
-    let cpu_start = cpu_seconds();
-    let started = Instant::now();
+    let mut measure = Measure::start(mode.starts_with("every"));
     let split = arguments.iter().position(|word| word == "--").unwrap_or(0);
     let options = arguments[..split]
         .iter()
@@ -90,23 +58,10 @@ fn stream(mode: &str, arguments: &[String]) -> Result<()> {
         builder.set(name, value)
     });
     let mut stream = builder.open(&arguments[split + 1..])?;
-    let counts = walk(mode == "block", &mut stream, started)?;
-    let engine_peak = stream.counter("memory_peak").unwrap_or(0);
+    walk(mode.ends_with("block"), &mut stream, &mut measure)?;
+    measure.engine_peak = stream.counter("memory_peak").unwrap_or(0);
     drop(stream);
-    let cpu = cpu_seconds() - cpu_start;
-    println!(
-        "{{\"reader\": \"rust {mode}\", \"samples\": {}, \"members\": {}, \"bytes\": {}, \
-         \"checksum\": {}, \"seconds\": {:.6}, \"cpu_seconds\": {:.6}, \"first_seconds\": {:.6}, \
-         \"peak_rss_bytes\": {}, \"engine_peak_bytes\": {engine_peak}}}",
-        counts.samples,
-        counts.members,
-        counts.bytes,
-        counts.checksum,
-        started.elapsed().as_secs_f64(),
-        cpu,
-        counts.first_seconds,
-        proc_value("/proc/self/status", "VmHWM:") * 1024
-    );
+    measure.print(&format!("rust {mode}"));
     Ok(())
 }
 
@@ -165,14 +120,16 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        [_, mode @ ("next" | "block"), ..] if words.contains(&"--") => {
+        [_, mode @ ("next" | "block" | "every" | "every-block"), ..] if words.contains(&"--") => {
             stream(mode, &arguments[2..])
         }
         [_, mode @ ("open" | "read" | "many" | "memory"), path, order, rounds] => {
             archive(mode, path, order, rounds)
         }
         _ => {
-            eprintln!("usage: rust_shardfeed next|block [NAME=VALUE...] -- URL...");
+            eprintln!(
+                "usage: rust_shardfeed next|block|every|every-block [NAME=VALUE...] -- URL..."
+            );
             eprintln!("       rust_shardfeed open|read|many|memory FILE ORDER ROUNDS");
             std::process::exit(2);
         }
