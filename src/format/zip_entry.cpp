@@ -70,7 +70,8 @@ void check_local(const ZipEntry& entry, std::string_view name, std::span<const u
     if (local_name != name) throw ambiguous("the local header has the name " + escape(local_name));
     ZipSizes sizes{le32(head + 22), le32(head + 18), 0, 0};
     const auto extra = header.subspan(local_size + local_name.size());
-    switch (read_zip_extra(extra, {}, sizes, ZipHeader::local)) {
+    const bool plain = extra.empty() && !sizes.has_sentinel();
+    switch (plain ? ZipFault::none : read_zip_extra(extra, {}, sizes, ZipHeader::local)) {
         case ZipFault::none: break;
         case ZipFault::zip64_disagrees:
             throw ambiguous("the ZIP64 values of the local header are not its others");
@@ -212,18 +213,20 @@ void ZipReader::check_header(size_t index) const {
     named(index, [&] {
         const ZipEntry& entry = directory_.entry(index);
         const uint64_t room = entry.limit > entry.offset ? entry.limit - entry.offset : 0;
-        std::vector<uint8_t> header(static_cast<size_t>(std::min<uint64_t>(room, usual_header)));
+        std::array<uint8_t, usual_header> usual;
+        std::vector<uint8_t> long_header;
+        std::span<uint8_t> header =
+            std::span(usual).first(static_cast<size_t>(std::min<uint64_t>(room, usual_header)));
         for (;;) {
             if (header.size() < local_size) throw outside();
-            const std::span<uint8_t> whole(header);
-            if (source_.read_unverified(entry.offset, {&whole, 1}) < header.size())
+            if (source_.read_unverified(entry.offset, {&header, 1}) < header.size())
                 throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
             const size_t real_size = header_length(header);
             if (real_size > room) throw outside();
             if (real_size <= header.size())
-                return check_local(entry, directory_.name(index),
-                                   std::span(header).first(real_size));
-            header.resize(real_size);
+                return check_local(entry, directory_.name(index), header.first(real_size));
+            long_header.resize(real_size);
+            header = long_header;
         }
     });
 }
