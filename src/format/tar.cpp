@@ -360,10 +360,12 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
     }
     if (pending.pax.sparse && kind == MemberKind::file) kind = MemberKind::sparse;
 
-    // The name may lie in this block, which the window may drop when it reads on.
+    // The name may lie in this block, which the window may drop when it reads on. A copy of fixed
+    // size is a few instructions.
     if (name.data() != name_.data()) {
-        name_.assign(name);
-        name = name_;
+        static_assert(sizeof short_name_ == name_size);
+        std::memcpy(short_name_.data(), block + name_at, name_size);
+        name = std::string_view(short_name_.data(), name.size());
     }
     bool extended = type == 'S' && block[gnu_extended_at] != 0;
     window_.advance(block_size);

@@ -90,7 +90,8 @@ class TarWalker {
     Stats& stats_;
     std::optional<uint64_t> input_size_;
     const std::unique_ptr<Pending> pending_;
-    std::string name_;  // joined or long name of the current member
+    std::string name_;                  // joined or long name of the current member
+    std::array<char, 100> short_name_;  // else: the field of the header
     bool saw_trailing_ = false;
 };
 

@@ -83,14 +83,16 @@ void Grouper::take_member(const Member& member) {
 // Makes the sample with `key` the current one. False when it is spoiled: its members are passed
 // over.
 bool Grouper::join_sample(const Member& member, std::string_view key) {
-    if (in_sample_ && key == key_) return !spoiled_;
+    const int order = key.compare(key_);  // with the key of the sample before, no key at first
+    if (in_sample_ && order == 0) return !spoiled_;
     complete_sample();
     in_sample_ = true;
     passed_over_ = resume_ && !resume_->wants(told_);
     key_.assign(key);
     first_header_ = member.header_offset;
     if (filter_) wanted_ = filter_->wants_sample(samples_, key_);
-    if (options_.duplicate_keys == DuplicateKeys::error) key_hash_ = keys_seen_.prepare(key);
+    if (options_.duplicate_keys == DuplicateKeys::error)
+        key_hash_ = keys_seen_.prepare(key, order > 0);
     return true;
 }
 

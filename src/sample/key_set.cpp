@@ -8,11 +8,8 @@
 
 namespace shf {
 
-uint64_t KeySet::prepare(std::string_view key) {
-    if (ordered_ && (count_ == 0 || key > last_))
-        last_.assign(key);
-    else if (ordered_)
-        leave_order();
+uint64_t KeySet::prepare(std::string_view key, bool later) {
+    if (ordered_ && !later) leave_order();
     const uint64_t hash = std::max<uint64_t>(XXH3_64bits(key.data(), key.size()), 1);
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)], 1);
     return hash;
@@ -43,7 +40,6 @@ void KeySet::leave_order() {
     slots_.resize(std::bit_ceil(std::max<size_t>(2 * (count_ + 1), 1024)));
     for (const uint64_t hash : written_) put(hash);
     written_ = {};
-    last_ = {};
 }
 
 void KeySet::grow() {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,8 +12,9 @@ class KeySet {
   public:
     // Keys are told apart by a 64-bit hash (XXH3); two different keys of 100,000 are taken for one
     // with a probability of about 3e-10. The memory that insert() will look at is fetched
-    // meanwhile. An insert() follows before the next key.
-    uint64_t prepare(std::string_view key);
+    // meanwhile. An insert() follows before the next key. `later`: the key comes after the one
+    // before it, in the order of their bytes.
+    uint64_t prepare(std::string_view key, bool later);
     // True when the key that was prepared is new. After `most` keys the set is full and every key
     // counts as new: 16 MiB are enough for any shard that is meant to be read in one go.
     bool insert(uint64_t prepared);
@@ -28,7 +28,6 @@ class KeySet {
     // A key that comes after all others is new, whatever they are. So as long as they are sorted,
     // as in most shards, they are only written down: a table would be looked at all over.
     bool ordered_ = true;
-    std::string last_;               // the last key, while ordered_
     std::vector<uint64_t> written_;  // hashes of the keys, while ordered_
     std::vector<uint64_t> slots_;    // then: open addressing; 0 is free
     size_t count_ = 0;
