@@ -59,7 +59,7 @@ def option_words(options: Options) -> list[str]:
 def _c_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
     work = WORK[corpus.name]
     if work.field != "jpg":
-        command = [str(tools.programs / "read_limit"), str(CHUNK), *corpus.shards]
+        command = [str(tools.programs / "read_limit"), str(CHUNK), "touch", *corpus.shards]
         yield Row("read", "read(2), 256 KiB", command, "file")
     elif tools.jpeg_limit is not None:
         for name, threads in (("jpeg-1", 1), ("jpeg-all", cores())):

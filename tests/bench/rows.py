@@ -20,6 +20,13 @@ ZIPPED = ("tiny-zip", "small-zip", "text-zip")
 WALKED = ("tiny", "small", "npy", "image", "large", "small4", *COMPRESSED, *ZIPPED)
 # Those where every byte is added up as well.
 EVERY = ("tiny", "small", *ZIPPED)
+EVERY_BYTE = ", every byte"
+
+ZIP_LABELS = {
+    "file": "Rust crate zip",
+    "map": "Rust crate zip, map",
+    "stream": "Rust crate zip, stream",
+}
 
 
 @dataclass
@@ -63,10 +70,13 @@ def page_rounded(size: int) -> int:
 def _c_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
     if corpus.name not in COMPRESSED:
         command = [str(tools.programs / "read_limit"), str(CHUNK)]
-        yield Row("read", "read(2), 256 KiB", command + corpus.shards, "file")
+        yield Row("read", "read(2), 256 KiB", [*command, "touch", *corpus.shards], "file")
+        if corpus.name in EVERY:
+            every = [*command, "every", *corpus.shards]
+            yield Row("read-every", f"read(2), 256 KiB{EVERY_BYTE}", every, "file")
     if corpus.name == "large":
         member = page_rounded(corpus.largest_member)
-        command = [str(tools.programs / "read_limit"), str(member)]
+        command = [str(tools.programs / "read_limit"), str(member), "touch"]
         yield Row("read-member", "read(2), 5 MB", command + corpus.shards, "file")
     if corpus.name not in (*COMPRESSED, *ZIPPED):
         command = [str(tools.programs / "bare_walk"), str(CHUNK)]
@@ -95,14 +105,6 @@ def _rust_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
             yield Row(f"{name}-every", f"{label}{EVERY_BYTE}", every, "every members")
     if tools.rust_shardfeed is not None:
         yield from _walks(tools.rust_shardfeed, "rs-", "shardfeed Rust", ("next", "block"), corpus)
-
-
-ZIP_LABELS = {
-    "file": "Rust crate zip",
-    "map": "Rust crate zip, map",
-    "stream": "Rust crate zip, stream",
-}
-EVERY_BYTE = ", every byte"
 
 
 def _walks(
