@@ -303,10 +303,21 @@ make_old_environment() {
     "$old/bin/python" -c 'import numpy, PIL, torch' # without them tests would be skipped
 }
 old_checks() { python=$old/bin/python pytests "Python tests with Debian's PyTorch" -k "torch or not slow"; }
+bench_smoke() {
+    "$python" tests/bench/run.py --build "$plain" --scale 0.01 --repeat 1 --python "$python" \
+        --json "$build/bench.json" &&
+        "$python" tests/bench/random_access.py --scale 0.01 --repeat 1 --build "$plain" \
+            --json "$build/random.json" &&
+        "$python" tests/bench/batches.py --scale 0.01 --repeat 1 --build "$plain" \
+            --python "$python" --reader c,python --json "$build/batches.json" &&
+        "$python" tests/bench/order.py --build "$plain" --scale 0.2 --repeat 1 &&
+        "$python" tests/bench/draw.py "$build/bench.json" "$build/batches.json" "$build/speed.svg"
+}
 beside_python() {
     $fast || julia_checks
     rust_checks
     $fast || old_checks
+    $fast || check "benchmark, small" bench_smoke
 }
 if ! $fast; then
     check "install Julia" scripts/install_dependencies.sh julia
@@ -330,17 +341,6 @@ check "options in the README" "$python" scripts/option_table.py
 check "ruff" "$environment/bin/ruff" check .
 check "ruff format" "$environment/bin/ruff" format --check .
 check "mypy" "$environment/bin/mypy" bindings/python/shardfeed
-bench_smoke() {
-    "$python" tests/bench/run.py --build "$plain" --scale 0.01 --repeat 1 --python "$python" \
-        --json "$build/bench.json" &&
-        "$python" tests/bench/random_access.py --scale 0.01 --repeat 1 --build "$plain" \
-            --json "$build/random.json" &&
-        "$python" tests/bench/batches.py --scale 0.01 --repeat 1 --build "$plain" \
-            --python "$python" --reader c,python --json "$build/batches.json" &&
-        "$python" tests/bench/order.py --build "$plain" --scale 0.2 --repeat 1 &&
-        "$python" tests/bench/draw.py "$build/bench.json" "$build/batches.json" "$build/speed.svg"
-}
-$fast || check "benchmark, small" bench_smoke
 
 join beside
 finish

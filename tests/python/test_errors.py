@@ -149,7 +149,7 @@ def test_no_prefix_of_a_tar_is_silently_short(tmp_path):
 @pytest.mark.slow
 def test_no_prefix_at_all_is_silently_short(tmp_path):
     path = write_tar(tmp_path / "t.tar", numbered(0, 2))
-    whole = path.read_bytes()
+    whole = path.read_bytes()[: 8 * 512 + 1024 + 512]  # what tarfile adds are more zeros
     complete = ["000000", "000001"]
     sweep(path, whole, range(len(whole) + 1), complete, 8 * 512 + 1024)
     squeezed = gzip.compress(whole)
