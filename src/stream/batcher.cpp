@@ -2,8 +2,7 @@
 
 #include "core/error.h"
 #include "core/options.h"
-
-#include <signal.h>
+#include "stream/block_signals.h"
 
 #include <algorithm>
 #include <tuple>
@@ -51,9 +50,7 @@ void Batcher::start() {
 // ---- Threads ------------------------------------------------------------------------------------
 
 void Batcher::run() noexcept {
-    sigset_t all;  // the program's handlers run on the program's threads
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    block_signals();
     DecodeScratch scratch;
     std::unique_lock lock(mutex_);
     while (!shared_.cancel.requested()) {

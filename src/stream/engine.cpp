@@ -2,9 +2,8 @@
 
 #include "core/log.h"
 #include "core/options.h"
+#include "stream/block_signals.h"
 #include "stream/shard_counts.h"
-
-#include <signal.h>
 
 #include <algorithm>
 #include <new>
@@ -16,13 +15,6 @@ namespace {
 // The number of threads when the option leaves it open.
 uint64_t machine_threads() {
     return std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 4);
-}
-
-// The program's handlers run on the program's threads.
-void block_signals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
 Options with_threads(Options options) {

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import shardfeed
 from archives import write_zip
+from closing import errors_of_closing
 from conftest import numbered, write_tar
 
 
@@ -170,30 +171,15 @@ def test_close_while_other_threads_read(shards):
     url = shards(2, 50)
     for _ in range(20):
         data = shardfeed.Dataset(url, decode="cls:int")
-        strange = []
 
-        def work(data=data, strange=strange) -> None:
-            try:
-                while True:
-                    for n in range(0, 100, 9):
-                        assert number_of(data[n]) == n
-                        assert data.find(f"{n:06d}") == n
-                        assert data.shard(n) == (n // 50, n % 50)
-                        assert data.batch([n])["cls"].tolist() == [n % 10]
-            except (ValueError, IndexError) as error:
-                if "closed" not in str(error):
-                    strange.append(error)
-            except BaseException as error:
-                strange.append(error)
+        def use(data: shardfeed.Dataset = data) -> None:
+            for n in range(0, 100, 9):
+                assert number_of(data[n]) == n
+                assert data.find(f"{n:06d}") == n
+                assert data.shard(n) == (n // 50, n % 50)
+                assert data.batch([n])["cls"].tolist() == [n % 10]
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        time.sleep(0.01)
-        data.close()
-        for thread in threads:
-            thread.join()
-        assert strange == []
+        assert errors_of_closing(data, use) == []
 
 
 def test_options_and_urls_are_checked(shards, tmp_path):

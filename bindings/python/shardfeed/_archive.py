@@ -328,6 +328,7 @@ class Archive(OpenedRecipe, Sequence[Member]):
             raise TypeError(f"a position or a name expected, not {kind}") from None
         count = len(self)
         if not -count <= position < count:
+            self._check_not_closed()  # by another thread, since it was counted
             raise IndexError(f"position {position} of an archive with {count} members")
         return position + count if position < 0 else position
 

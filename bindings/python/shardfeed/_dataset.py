@@ -245,6 +245,7 @@ class Dataset(OpenedRecipe, Sequence[Sample]):
         index = operator.index(number)
         count = len(self)
         if not -count <= index < count:
+            self._check_not_closed()  # by another thread, since it was counted
             raise IndexError(f"number {index} of a dataset with {count} samples")
         return index + count if index < 0 else index
 
