@@ -242,8 +242,8 @@ typedef struct shf_block shf_block;
 /* Opens a stream over the shards that the URLs name. Plans, but opens no shard and starts no
  * thread. `options` may be NULL; they are copied.
  * Owns: *out is owned, release with shf_stream_close.
- * Errors: USAGE (option, URL, fewer shards than consumers), IO (list
- * file), LIMIT, NOMEM. Since: 0.1 */
+ * Errors: USAGE (option, URL, fewer shards than consumers, world_size or num_workers above 1 and no
+ * rank or worker), IO (list file), LIMIT, NOMEM. Since: 0.1 */
 int32_t shf_stream_open(shf_stream **out, const char *const *urls, size_t url_count,
                         const shf_options *options, shf_error *error);
 

@@ -46,9 +46,10 @@ int32_t shf_stream_open(shf_stream** out, const char* const* urls, size_t url_co
     if (out) *out = nullptr;
     return guard(error, [&] {
         if (!out) throw Error(SHF_E_USAGE, "shf_stream_open: out is NULL");
+        const shf::Options values = shf::values_of(options);
+        values.require_consumer();
         auto stream = std::make_unique<shf_stream>();
-        stream->engine = std::make_unique<shf::Engine>(shf::checked_urls(urls, url_count),
-                                                       shf::values_of(options));
+        stream->engine = std::make_unique<shf::Engine>(shf::checked_urls(urls, url_count), values);
         *out = stream.release();
         return SHF_OK;
     });

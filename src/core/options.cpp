@@ -68,11 +68,12 @@ constexpr Row rows[] = {
      "sequences that are interleaved; best a multiple of the consumers; 0: one per consumer"},
     {"rank", Type::count, "0", "0..16777215", "stream", &O::rank, "number of this process"},
     {"world_size", Type::count, "1", "1..16777216", "stream", &O::world_size,
-     "number of processes that share the shards"},
+     "number of processes that share the shards; above 1 a stream needs rank"},
     {"worker", Type::count, "0", "0..65535", "stream", &O::worker,
      "number of this worker in its process"},
     {"num_workers", Type::count, "1", "1..65536", "stream", &O::num_workers,
-     "workers of each process"},
+     "workers of each process, which share its shards; above 1 a stream needs worker; threads are "
+     "the option threads"},
     {"fields", Type::text, "", "FIELD,FIELD,...", "stream dataset", &O::fields,
      "keep these fields; members of others are not looked at, even where they are damaged or there "
      "twice; a stream leaves out samples that have none of them; empty: all",
@@ -381,7 +382,29 @@ Options::Options() {
 }
 
 void Options::set(std::string_view name, std::string_view value) {
-    store(*this, find_row(name), value);
+    const Row& row = find_row(name);
+    store(*this, row, value);
+    if (const auto* number = std::get_if<uint64_t Options::*>(&row.member)) {
+        rank_given = rank_given || *number == &Options::rank;
+        worker_given = worker_given || *number == &Options::worker;
+    }
+}
+
+void Options::require_consumer() const {
+    if (num_workers > 1 && !worker_given) {
+        constexpr uint64_t most_threads = 4096;
+        throw Error(SHF_E_USAGE,
+                    "num_workers=" + std::to_string(num_workers) +
+                        ", but nothing says which worker this is",
+                    "threads=" + std::to_string(std::min(num_workers, most_threads)) +
+                        " reads all samples with threads; where workers share the shards, give "
+                        "each its worker too");
+    }
+    if (world_size > 1 && !rank_given)
+        throw Error(
+            SHF_E_USAGE,
+            "world_size=" + std::to_string(world_size) + ", but nothing says which rank this is",
+            "give rank too; world_size=1 reads all samples");
 }
 
 void refuse_text(const char* option, std::string_view text, size_t at, const std::string& cause,

@@ -77,6 +77,10 @@ struct Options {
     IndexUse index;
     std::string index_dir;  // empty: beside the shard
 
+    // Whether rank and worker were set, to whatever value.
+    bool rank_given = false;
+    bool worker_given = false;
+
     // Callbacks, which cannot be strings.
     int32_t log_level = 0;
     shf_log_fn log = nullptr;
@@ -88,6 +92,9 @@ struct Options {
     Options();  // every option at the default of its row
     // Parses and stores one value. Throws Error(USAGE).
     void set(std::string_view name, std::string_view value);
+    // Throws Error(USAGE) when there are several ranks or workers and nothing says which this is:
+    // the first one would read its part, and nobody the others.
+    void require_consumer() const;
 };
 
 // The options of `opener` ("stream", "mix") that say which samples come when, by name, as text.

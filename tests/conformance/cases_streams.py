@@ -247,7 +247,7 @@ def limited(archives: Folder) -> list[Case]:
                    merged(shards, runs["limit_lanes"], (4, 2), 3), runs["limit_lanes"],
                    consumers=[4, 2], stop=3),
         stream("limit_below_ranks", "a limit with less than one sample for each rank", SET, [],
-               {"limit": "1", "world_size": "2"}, error=("USAGE", None)),
+               {"limit": "1", "world_size": "2", "rank": "0"}, error=("USAGE", None)),
         stream("limit_and_epoch_samples", "two options that say how long an epoch is", SET, [],
                {"limit": "5", "epoch_samples": "9"}, error=("USAGE", None)),
     ]  # fmt: skip

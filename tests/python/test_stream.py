@@ -177,7 +177,27 @@ def test_ranks_and_workers_share_the_samples(shards):
 
 def test_fewer_shards_than_consumers_is_refused_at_once(shards):
     with pytest.raises(shardfeed.UsageError, match="help: "):
-        shardfeed.Stream(shards(2, 3), world_size=3)
+        shardfeed.Stream(shards(2, 3), world_size=3, rank=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"num_workers": 4}, "num_workers=4, .*; help: threads=4 reads all samples .* worker"),
+        ({"num_workers": 4, "rank": 0, "world_size": 1}, "num_workers=4, "),
+        ({"world_size": 4}, "world_size=4, .*; help: give rank "),
+        ({"world_size": 4, "num_workers": 2, "worker": 1}, "world_size=4, "),
+    ],
+)
+def test_a_part_that_nobody_asked_for_is_refused(shards, given, sentence):
+    urls = shards(8, 3)
+    with pytest.raises(shardfeed.UsageError, match=sentence):
+        shardfeed.Stream(urls, **given)
+    alone = {**dict.fromkeys(given, 1), "rank": 0, "worker": 0}
+    assert len(keys(shardfeed.Stream(urls, **alone))) == 24
+    named = {"rank": 0, "worker": 0, **given}
+    assert 0 < len(keys(shardfeed.Stream(urls, **named))) < 24
+    assert len(shardfeed.plan(urls, **given).consumers) > 1
 
 
 # ---- Epochs -------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ TEST_F(EngineEven, says_what_it_needs) {
     for (const auto& file : std::filesystem::directory_iterator(directory / ""))
         if (file.path().string().starts_with(urls[1]) && file.path().string() != urls[1])
             std::filesystem::remove(file.path());
-    Client client(urls, {{"even", "drop"}, {"world_size", "2"}});
+    Client client(urls, {{"even", "drop"}, {"world_size", "2"}, {"rank", "0"}});
     EXPECT_EQ(client.code, SHF_E_NOT_FOUND) << client.message();
     EXPECT_NE(client.message().find("001.tar"), std::string::npos) << client.message();
     EXPECT_NE(client.message().find("epoch_samples"), std::string::npos) << client.message();
@@ -204,6 +204,7 @@ TEST_F(EngineEven, a_later_epoch_may_have_nothing_for_a_consumer) {
         for (const char* epochs : {"30", "1", "2", "3", "4"}) {
             Client client(urls, {{"even", "drop"},
                                  {"world_size", "2"},
+                                 {"rank", "0"},
                                  {"shuffle_shards", "true"},
                                  {"seed", std::to_string(seed)},
                                  {"select_keys", "s000*,s001*"},

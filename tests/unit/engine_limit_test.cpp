@@ -151,7 +151,8 @@ TEST_F(EngineLimit, a_state_at_the_limit_goes_on_with_the_next_epoch) {
 
 TEST_F(EngineLimit, what_is_refused) {
     write({10, 10, 10, 10});
-    EXPECT_NE(refusal({{"limit", "3"}, {"world_size", "4"}}).find("limit=3 for 4 consumers"),
+    EXPECT_NE(refusal({{"limit", "3"}, {"world_size", "4"}, {"rank", "0"}})
+                  .find("limit=3 for 4 consumers"),
               std::string::npos);
     EXPECT_NE(refusal({{"limit", "8"}, {"epoch_samples", "10"}}).find("limit with even"),
               std::string::npos);

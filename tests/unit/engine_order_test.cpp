@@ -235,7 +235,8 @@ TEST_F(EngineOrder, positions_tell_lane_shard_and_offset) {
 }
 
 TEST_F(EngineOrder, fewer_shards_than_consumers) {
-    Client client(url("{000..002}.tar"), {{"world_size", "2"}, {"num_workers", "2"}});
+    Client client(url("{000..002}.tar"),
+                  {{"world_size", "2"}, {"num_workers", "2"}, {"rank", "0"}, {"worker", "0"}});
     EXPECT_EQ(client.stream, nullptr);
     EXPECT_EQ(client.code, SHF_E_USAGE);
     EXPECT_NE(client.message().find("3 shards for 4 consumers"), std::string::npos)

@@ -359,7 +359,7 @@ TEST_F(Elastic, unequal_consumers_lose_nothing) {
 
 TEST_F(Elastic, says_when_states_are_missing) {
     const Settings settings{{"lanes", "4"}, {"world_size", "2"}};
-    Client client(url(), settings);
+    Client client(url(), settings + Settings{{"rank", "0"}});
     ASSERT_EQ(client.keys(10).size(), 10U);
     const State state = save(client);
     Client other(url(), settings + Settings{{"rank", "1"}});

@@ -155,6 +155,7 @@ class Stream(IterableDataset[Any]):
             running = self._epoch.number if self._epoch is not None else None
             epoch = self._epochs.following if running is None else running
             own = {"rank": str(ranks.rank), "world_size": str(ranks.world_size)}
+            own["worker"] = self._options.get("worker", "0")
             count = len(self._recipe._share_from(own, epoch))
             if not self._number("batch"):
                 return workers * count

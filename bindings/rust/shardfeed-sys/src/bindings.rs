@@ -232,8 +232,8 @@ extern "C" {
     /// Opens a stream over the shards that the URLs name. Plans, but opens no shard and starts no
     /// thread. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_stream_close.
-    /// Errors: USAGE (option, URL, fewer shards than consumers), IO (list
-    /// file), LIMIT, NOMEM. Since: 0.1
+    /// Errors: USAGE (option, URL, fewer shards than consumers, world_size or num_workers above 1 and no
+    /// rank or worker), IO (list file), LIMIT, NOMEM. Since: 0.1
     pub fn shf_stream_open(
         out: *mut *mut shf_stream,
         urls: *const *const core::ffi::c_char,

@@ -745,7 +745,7 @@ impl StreamBuilder {
         self.with("rank", value)
     }
 
-    /// Number of processes that share the shards.
+    /// Number of processes that share the shards; above 1 a stream needs rank.
     ///
     /// Range: `1..16777216`. Default: `1`.
     pub fn world_size(self, value: u64) -> Self {
@@ -759,7 +759,8 @@ impl StreamBuilder {
         self.with("worker", value)
     }
 
-    /// Workers of each process.
+    /// Workers of each process, which share its shards; above 1 a stream needs worker; threads are
+    /// the option threads.
     ///
     /// Range: `1..65536`. Default: `1`.
     pub fn num_workers(self, value: u64) -> Self {
