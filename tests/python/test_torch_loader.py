@@ -65,6 +65,29 @@ def test_pinned_memory_is_for_cuda(torch, datasets, url):
         assert not item["cls"].is_pinned()
 
 
+def test_mask_of_an_epoch_that_is_padded(torch, datasets, url):
+    shardfeed.Dataset(url).close()  # makes the index files
+    options = {"batch": 8, "decode": "cls:int", "even": "pad", "world_size": 4}
+    lengths, rows = [], 0
+    for rank in range(4):
+        items = list(datasets.loader(url, rank=rank, **options, device="cpu"))
+        lengths.append(sum(len(item["cls"]) for item in items))
+        assert [list(item) for item in items] == [["cls", "__valid__"]] * 2
+        assert all(item["__valid__"].dtype is torch.bool for item in items)
+        rows += sum(int(item["__valid__"].sum()) for item in items)
+        plain = shardfeed.Stream(url, rank=rank, **options).batches()
+        for item, batch in zip(items, plain):
+            assert item["__valid__"].tolist() == batch.valid.tolist()
+    assert lengths == [13] * 4
+    assert rows == 10 + 11 + 12 + 13
+    (moved, _) = datasets.loader(url, rank=0, **options, device="meta", pin_memory=True)
+    assert moved["__valid__"].device.type == "meta"
+    stream = datasets.Stream(url, rank=0, **options)
+    loader = torch.utils.data.DataLoader(stream, batch_size=None, num_workers=1)
+    assert [batch["__valid__"].sum().item() for batch in loader] == [8, 2]
+    assert "__valid__" not in next(iter(datasets.loader(url, batch=8)))
+
+
 def test_of_a_stream(datasets, url):
     plain = shardfeed.Stream(url, shuffle=7, seed=3, decode="cls:int")
     wanted = classes(plain.batches(5))

@@ -39,6 +39,10 @@ def rows(batch: shardfeed.Batch) -> list[int]:
     return batch["cls"].tolist()
 
 
+def itself(item: object) -> object:
+    return item
+
+
 def epoch_of(url: str, epoch: int, **options: object) -> list[int]:
     """The numbers of one epoch, read by the stream underneath."""
     return [number(sample) for sample in shardfeed.Stream(url, epoch=epoch, **options)]
@@ -59,8 +63,13 @@ def test_items(torch, datasets, shards):
     assert first == {"__key__": "000000", "txt": b"0.........", "cls": b"0"}
     assert list(datasets.Stream(url, transform=number)) == list(range(12))
     batches = list(datasets.Stream(url, batch=5))
-    assert all(isinstance(batch, shardfeed.Batch) for batch in batches)
-    assert [len(batch) for batch in batches] == [5, 5, 2]
+    assert [batch["cls"].tolist() for batch in batches] == [
+        [0, 1, 2, 3, 4],
+        [5, 6, 7, 8, 9],
+        [0, 1],
+    ]
+    assert all(isinstance(batch["cls"], torch.Tensor) for batch in batches)
+    assert isinstance(next(iter(datasets.Stream(url, batch=5, transform=itself))), shardfeed.Batch)
     hooked = datasets.Stream(url, batch=12, decode="txt:bytes, cls", hooks={"txt": len})
     assert next(iter(hooked))["txt"] == [10] * 12
     assert "s-{000..002}.tar" in repr(stream)
@@ -232,7 +241,7 @@ def test_batches_and_collation_in_workers(torch, datasets, shards, tmp_path):
     assert [len(batch) for batch in batches] == [7, 7, 7, 7, 6, 6]
     plain = datasets.Stream(ramps(tmp_path / "r.tar", 20), batch=10)
     found = list(loader_of(torch, plain, 1, "fork"))
-    assert torch.cat([batch.torch()["cls"] for batch in found]).tolist() == list(range(20))
+    assert torch.cat([batch["cls"] for batch in found]).tolist() == list(range(20))
     samples = datasets.Stream(shards(2, 20), transform=number)
     loader = torch.utils.data.DataLoader(samples, batch_size=8, num_workers=2)
     assert sorted(torch.cat(list(loader)).tolist()) == list(range(40))

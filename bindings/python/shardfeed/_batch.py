@@ -141,12 +141,17 @@ class Batch:
         """False for rows that are there only to fill up an epoch (even="pad"), so that metrics can
         leave them out.
         """
-        if VALID in self._columns.numbers:
+        if self.is_padded:
             valid: NDArray[np.bool_] = self[VALID]
             return valid
         import numpy
 
         return numpy.ones(len(self), dtype=bool)
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether there is batch["__valid__"]: rows may be there only to fill up an epoch."""
+        return VALID in self._columns.numbers
 
     def __len__(self) -> int:
         """The number of rows."""

@@ -9,7 +9,7 @@ from torch.utils.data import get_worker_info
 
 from .._column import KEYS, Ragged
 from .._errors import UsageError
-from ._stream import Stream
+from ._stream import Stream, tensors_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +43,8 @@ def loader(
             loss = model(batch["jpg"], batch["cls"])
 
     An item is a dict: field -> tensor, where the field has numbers; else what Batch.torch() has.
-    keys=True adds "__key__", the list of keys.
+    keys=True adds "__key__", the list of keys. With even="pad" there is "__valid__", a tensor of
+    bool: False for the rows that only fill up an epoch, which metrics must leave out.
 
     urls: also a stream or mix, whose options are taken, and those given here beside them.
 
@@ -103,7 +104,7 @@ class Loader:
     def _tensors(self, batch: Batch) -> dict[str, Any]:
         if self._pins:
             batch = batch.pin_memory()
-        tensors = {name: self._moved(value) for name, value in batch.torch().items()}
+        tensors = {name: self._moved(value) for name, value in tensors_of(batch).items()}
         if self._keys:
             tensors[KEYS] = batch.sample_keys
         return tensors
@@ -164,7 +165,7 @@ class _Tensors:
     def __init__(self, loader: Loader, resumed: bool) -> None:
         self._loader = loader
         self._resumed = resumed  # and nothing was taken yet
-        self._batches = iter(loader.stream)
+        self._batches = self._next_epoch()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self
@@ -173,9 +174,12 @@ class _Tensors:
         batch = next(self._batches, None)
         if batch is None and self._resumed:
             self._resumed = False
-            self._batches = iter(self._loader.stream)
+            self._batches = self._next_epoch()
             batch = next(self._batches, None)
         if batch is None:
             raise StopIteration
         self._resumed = False
-        return self._loader._tensors(batch)
+        return batch
+
+    def _next_epoch(self) -> Iterator[dict[str, Any]]:
+        return self._loader.stream._iterate(self._loader._tensors)

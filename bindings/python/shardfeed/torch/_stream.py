@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch.distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
-from .._column import KEYS
+from .._column import KEYS, VALID
 from .._errors import UsageError
 from .._log import log_to_logging
 from .._options import native_options, option_default, option_texts
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from .._batch import Batch
     from .._hooks import Hook
     from .._log import Log
     from .._native import StreamOptions
@@ -47,8 +48,9 @@ class Stream(IterableDataset[Any]):
 
     An item is what `transform` makes of a shardfeed.Sample, whose fields are read-only views; or,
     without one, a dict with a copy of each field, and the key as "__key__". With the option batch,
-    what it makes of a shardfeed.Batch, or the batch itself. options, hooks, timeout and log are
-    those of shardfeed.Stream and its batches().
+    what it makes of a shardfeed.Batch, or a dict of tensors as loader() gives it: give DataLoader
+    batch_size=None then. options, hooks, timeout and log are those of shardfeed.Stream and its
+    batches().
 
     urls: also a shardfeed.Stream, or a mix of several, as a recipe; options are given beside, or
     instead of, its own: Stream(shardfeed.mix([photographs, drawings], weights=[3, 1]), batch=256).
@@ -117,10 +119,18 @@ class Stream(IterableDataset[Any]):
     # ---- Epochs ----
 
     def __iter__(self) -> Iterator[Any]:
+        transform = self.transform
+        if transform is None:
+            transform = tensors_of if self._number("batch") else _copied
+        return self._iterate(transform)
+
+    def _iterate(self, transform: Callable[[Any], Any]) -> Iterator[Any]:
+        """The next epoch, of what `transform` makes of samples or batches."""
         if self._pid != os.getpid():  # a forked child, to which nothing open belongs
             self._pid = os.getpid()
             self._samples = self._stands = None
-        self._epoch = _Epoch(self, self._find_ranks())
+        ranks = self._find_ranks()
+        self._epoch = _Epoch(self, ranks, transform)
         if get_worker_info() is not None:
             # Workers begin together, and not when they happen to be asked for an item.
             self._epoch.begin()
@@ -296,14 +306,12 @@ class Stream(IterableDataset[Any]):
 class _Epoch:
     """One epoch of a stream, which begins when its first item or its state is asked for."""
 
-    def __init__(self, stream: Stream, ranks: Ranks) -> None:
+    def __init__(self, stream: Stream, ranks: Ranks, transform: Callable[[Any], Any]) -> None:
         self._stream = stream
         self._ranks = ranks
         # Nothing says that there are other processes, but they may come to know one another.
         self._is_alone = not ranks.source and torch.distributed.is_available()
-        self._transform = stream.transform
-        if self._transform is None and not stream._number("batch"):
-            self._transform = _copied
+        self._transform = transform
         self._number: int | None = None
         self._items: Iterator[Any] | None = None  # None when the epoch is over
 
@@ -338,12 +346,20 @@ class _Epoch:
             self._items = None
             self._stream._end()
             raise
-        return item if self._transform is None else self._transform(item)
+        return self._transform(item)
 
 
 def _before(epoch: int) -> dict[str, Any]:
     """The state of a stream before an epoch that begins a pass."""
     return to_dict(SavedState(epoch, None, None, False, "samples"))
+
+
+def tensors_of(batch: Batch) -> dict[str, Any]:
+    """The columns of a batch as Batch.torch() has them, and the mask of an epoch that is padded."""
+    tensors = batch.torch()
+    if batch.is_padded:
+        tensors[VALID] = batch.column(VALID).torch()
+    return tensors
 
 
 def _copied(sample: Sample) -> dict[str, Any]:
