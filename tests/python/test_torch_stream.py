@@ -344,6 +344,22 @@ def test_one_process_of_a_launcher(datasets, shards, monkeypatch):
     assert len(list(datasets.Stream(shards(4, 5)))) == 20
 
 
+@pytest.mark.filterwarnings("ignore:.*sharding_filter")
+def test_a_data_pipe_that_deals_out_a_share_again_is_refused(torch, datasets, shards):
+    pipes = pytest.importorskip("torch.utils.data.datapipes.iter")
+    url = shards(4, 5)
+
+    def dealt_out(**given: int) -> list[int]:
+        stream = datasets.Stream(url, transform=number, **given)
+        pipe = pipes.IterableWrapper(stream, deepcopy=False).sharding_filter()
+        return sorted(loader_of(torch, pipe, 2, "fork"))
+
+    wrong = "ShardingFilterIterDataPipe keeps one of 2 parts.* read by nobody; help: .*worker=0"
+    with pytest.raises(shardfeed.UsageError, match=wrong):
+        dealt_out()
+    assert dealt_out(rank=0, world_size=1, worker=0, num_workers=1) == list(range(20))
+
+
 # ---- Processes that train together --------------------------------------------------------------
 
 PROCESS = """

@@ -29,6 +29,7 @@ class Ranks(NamedTuple):
     rank: int
     world_size: int
     source: str  # what says so; "" when nothing does
+    processes: int  # that train together, as far as that is known
 
     def __str__(self) -> str:
         return f"{self.source} says rank {self.rank} of {self.world_size}"
@@ -51,7 +52,7 @@ def ranks_of(options: Mapping[str, str]) -> Ranks:
     """
     if "rank" in options or "world_size" in options:
         return _given(options)
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
+    if _has_group():
         return _of_group()
     chosen = _launched()
     if chosen is None:
@@ -72,7 +73,7 @@ def ranks_of(options: Mapping[str, str]) -> Ranks:
                 f"{name}={count}, so this is one of several processes, but nothing says which; "
                 f"help: {_CHOOSE}"
             )
-    return Ranks(0, 1, "")
+    return Ranks(0, 1, "", 1)
 
 
 def _given(options: Mapping[str, str]) -> Ranks:
@@ -82,13 +83,17 @@ def _given(options: Mapping[str, str]) -> Ranks:
     rank = options.get("rank", "0" if size == "1" else None)
     if rank is None:
         raise UsageError(f"which rank of world_size={size}? help: give rank= too")
-    return Ranks(int(rank), int(size), "rank= and world_size=")
+    processes = torch.distributed.get_world_size() if _has_group() else int(size)
+    return Ranks(int(rank), int(size), "rank= and world_size=", processes)
+
+
+def _has_group() -> bool:
+    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())
 
 
 def _of_group() -> Ranks:
-    group = Ranks(
-        torch.distributed.get_rank(), torch.distributed.get_world_size(), "the process group"
-    )
+    size = torch.distributed.get_world_size()
+    group = Ranks(torch.distributed.get_rank(), size, "the process group", size)
     odd = _launched() if {"RANK", "WORLD_SIZE"} <= os.environ.keys() else None
     if odd is None and _in_slurm_step():
         odd = _slurm()
@@ -124,9 +129,9 @@ def _from_environment(rank_name: str, size_name: str) -> Ranks:
     size = os.environ.get(size_name)
     rank = os.environ.get(rank_name, "0" if size == "1" else None)
     try:
-        found = Ranks(int(rank or ""), int(size or ""), source)
+        found = Ranks(int(rank or ""), int(size or ""), source, int(size or ""))
     except ValueError:
-        found = Ranks(-1, 0, source)
+        found = Ranks(-1, 0, source, 0)
     if not 0 <= found.rank < found.world_size:
         raise UsageError(
             f"{rank_name}={rank} and {size_name}={size} of the environment name no rank; "

@@ -18,6 +18,7 @@ from .._stream import Stream as _Samples
 from .._stream import batches_of_epoch, recipe_of
 from ._epochs import NO_LOADER, Epochs
 from ._ranks import Ranks, Share, ranks_of, share_of
+from ._sharers import refuse_second_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -130,6 +131,7 @@ class Stream(IterableDataset[Any]):
             self._pid = os.getpid()
             self._samples = self._stands = None
         ranks = self._find_ranks()
+        refuse_second_share(self._options, ranks)
         self._epoch = _Epoch(self, ranks, transform)
         if get_worker_info() is not None:
             # Workers begin together, and not when they happen to be asked for an item.
@@ -141,6 +143,8 @@ class Stream(IterableDataset[Any]):
 
         A state that was loaded holds on if it goes on in this epoch; else it is forgotten.
         """
+        # In every process, where a prepared DataLoader iterates in the first one alone.
+        refuse_second_share(self._options, self._sent)
         native_options({"epoch": str(epoch)})  # refuses what the library would refuse
         if self._loaded is not None and epoch != self._epoch_after(self._loaded):
             self._loaded = None
@@ -297,6 +301,7 @@ class Stream(IterableDataset[Any]):
         if get_spawning_popen() is not None:
             # A process that is started anew has no process group to ask.
             state["_sent"] = self._find_ranks()
+            refuse_second_share(self._options, self._sent)  # its stack does not show who iterates
         return state
 
     def __repr__(self) -> str:
