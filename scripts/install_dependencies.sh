@@ -7,6 +7,9 @@
 #   scripts/install_dependencies.sh test-old      Debian's PyTorch, which is older than those of PyPI that
 #                                                 are tested (about 700 MB)
 #   scripts/install_dependencies.sh julia         Debian 11's Julia, the last one that Debian has
+# Without root and without sudo it prints the command to ask an administrator for, and ends with status 1.
+# The names are those of Debian 12. "a|b" is the first of them that the release has: Debian 13 has no libclang-rt-14-dev,
+# and Ubuntu no cargo-web.
 set -euo pipefail
 
 declare -A packages=(
@@ -14,22 +17,19 @@ declare -A packages=(
              libxxhash-dev libisal-dev libdeflate-dev libmsgpack-dev
              nlohmann-json3-dev libturbojpeg0-dev libpng-dev libwebp-dev
              python3-dev python3-venv"
-    [test]="libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-14-dev
+    [test]="libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-dev|libclang-rt-14-dev
              mandoc groff-base man-db cmake abigail-tools
              dpkg-dev debhelper dh-python lintian python3-cffi bindgen"
-    [rust]="cargo-web rustc-web rust-web-clippy rustfmt-web"
+    [rust]="cargo-web|cargo rustc-web|rustc rust-web-clippy|rust-clippy rustfmt-web|rustfmt"
     [test-old]="python3-torch python3-numpy python3-pil python3-pytest python3-cffi python3-msgpack python3-xxhash
                 python3-venv"
     [julia]="julia libxxhash0 python3"
 )
 
-root=()
-[ "$(id -u)" -eq 0 ] || root=(sudo)
-
 # Adds Debian 11 to where apt looks, from the same mirror and under Debian's own key. The low priority lets nothing
 # come from there but what no other source has.
 add_debian_11() {
-    apt-cache policy julia | grep 'Candidate: [0-9]' >/dev/null && return
+    available julia && return
     local mirror
     mirror=$(apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' |
         awk '$2 == "Debian" {print $1; exit}')
@@ -39,22 +39,64 @@ add_debian_11() {
         "${root[@]}" tee /etc/apt/sources.list.d/shardfeed-bullseye.list >/dev/null
 }
 
+available() { apt-cache policy "$1" 2>/dev/null | grep 'Candidate: [0-9]' >/dev/null; }
+installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+# any_installed A|B: whether one of them is.
+any_installed() {
+    local name
+    for name in ${1//|/ }; do installed "$name" && return; done
+    return 1
+}
+
+# choose A|B: the first of them that apt knows; the last one when it knows none.
+choose() {
+    local name
+    for name in ${1//|/ }; do available "$name" && break; done
+    echo "$name"
+}
+
+if ! command -v apt-get >/dev/null; then
+    echo "apt-get is not there: this script is for Debian and Ubuntu; help: README.md has the line for Fedora" >&2
+    exit 1
+fi
+
 missing=()
 for group in "$@"; do
+    if [ -z "${packages[$group]:-}" ]; then
+        echo "no group $group; the groups: ${!packages[*]}" >&2
+        exit 2
+    fi
     for package in ${packages[$group]}; do
         # ISA-L exists for some architectures only; gzip goes through zlib without it.
         if [ "$package" = libisal-dev ] && [ "$(dpkg --print-architecture)" != amd64 ] &&
             [ "$(dpkg --print-architecture)" != arm64 ]; then
             continue
         fi
-        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
-            missing+=("$package")
+        any_installed "$package" || missing+=("$package")
     done
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
-echo "installing: ${missing[*]}"
+root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        {
+            echo "packages are missing, and there is neither root nor sudo; help: ask an administrator to run"
+            echo "    apt-get install$(for package in "${missing[@]}"; do printf ' %s' "$(choose "$package")"; done)"
+            case " ${missing[*]} " in *" julia "*)
+                available julia || echo "(julia is in Debian 11; others: https://julialang.org/downloads)" ;;
+            esac
+        } >&2
+        exit 1
+    fi
+    root=(sudo)
+fi
+
 case " ${missing[*]} " in *" julia "*) add_debian_11 ;; esac
 "${root[@]}" apt-get update -qq
+names=()
+for package in "${missing[@]}"; do names+=("$(choose "$package")"); done
+echo "installing: ${names[*]}"
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    "${missing[@]}" >/dev/null
+    "${names[@]}" >/dev/null

@@ -318,6 +318,7 @@ beside_python() {
     rust_checks
     $fast || old_checks
     $fast || check "benchmark, small" bench_smoke
+    pytests "Packaging tests" tests/packaging
 }
 if ! $fast; then
     check "install Julia" scripts/install_dependencies.sh julia
