@@ -30,6 +30,9 @@ prints_the_class() { LD_LIBRARY_PATH=$prefix/lib "$@" b.tar | grep -x 'b is of c
 
 examples() {
     local number name flags
+    # Nothing of the libraries that this one is made with.
+    read -ra flags <<<"$(pkg-config --cflags shardfeed)"
+    [ "${flags[*]}" = "-I$prefix/include" ] || { echo "flags for the compiler: ${flags[*]}"; return 1; }
     read -ra flags <<<"$(pkg-config --cflags --libs shardfeed)"
     for number in 1 2 3; do
         # The README shows each file whole, but for the comment on top.
