@@ -110,6 +110,11 @@ impl ErrorKind {
 /// assert_eq!(error.kind(), shardfeed::ErrorKind::Io);
 /// assert_eq!(error.shard(), Some("/no/such.tar"));
 /// assert_eq!(error.os_error(), Some(2));
+///
+/// // The error of the operating system, where there is one.
+/// let source = std::error::Error::source(&error).unwrap();
+/// let source: &std::io::Error = source.downcast_ref().unwrap();
+/// assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Fault>);
@@ -117,15 +122,42 @@ pub struct Error(Box<Fault>);
 #[derive(Clone, PartialEq, Eq)]
 struct Fault {
     code: i32,
-    os_error: i32,
+    system: Option<SystemError>,
     offset: Option<u64>,
     message: String,
 }
 
+/// What the operating system said: an [`io::Error`] made of its number, of which copies can be made.
+struct SystemError(io::Error);
+
+impl SystemError {
+    fn new(number: i32) -> Option<SystemError> {
+        (number != 0).then(|| SystemError(io::Error::from_raw_os_error(number)))
+    }
+
+    fn number(&self) -> i32 {
+        self.0.raw_os_error().expect("made of a number")
+    }
+}
+
+impl Clone for SystemError {
+    fn clone(&self) -> SystemError {
+        SystemError(io::Error::from_raw_os_error(self.number()))
+    }
+}
+
+impl PartialEq for SystemError {
+    fn eq(&self, other: &SystemError) -> bool {
+        self.number() == other.number()
+    }
+}
+
+impl Eq for SystemError {}
+
 impl Error {
     pub(crate) fn new(code: i32, os_error: i32, offset: u64, message: String) -> Error {
         let offset = (offset != u64::MAX).then_some(offset);
-        Error(Box::new(Fault { code, os_error, offset, message }))
+        Error(Box::new(Fault { code, system: SystemError::new(os_error), offset, message }))
     }
 
     /// An error that this crate finds itself.
@@ -143,9 +175,10 @@ impl Error {
         self.0.code
     }
 
-    /// The number that the operating system gave (`errno`), if it did.
+    /// The number that the operating system gave (`errno`), if it did. The source of the error is the
+    /// [`io::Error`] of this number.
     pub fn os_error(&self) -> Option<i32> {
-        (self.0.os_error != 0).then_some(self.0.os_error)
+        self.0.system.as_ref().map(SystemError::number)
     }
 
     /// Where it happened: the byte position in the (decompressed) shard.
@@ -211,7 +244,12 @@ impl fmt::Debug for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    /// The [`io::Error`] of what the operating system said, where it said something.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.system.as_ref().map(|system| &system.0 as _)
+    }
+}
 
 impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
@@ -274,6 +312,19 @@ mod tests {
         for unknown in [1, 0, -23, i32::MAX, i32::MIN] {
             assert_eq!(ErrorKind::from_code(unknown), ErrorKind::Internal);
         }
+    }
+
+    #[test]
+    fn the_source_is_what_the_system_said() {
+        use std::error::Error as _;
+        let missing = Error::new(-13, 2, u64::MAX, "a: open".to_owned());
+        for error in [missing.clone(), missing] {
+            let source = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
+            assert_eq!(source.raw_os_error(), Some(2));
+            assert_eq!(error.os_error(), Some(2));
+        }
+        assert!(self::error(-1, 512, "a.tar: at byte 512: no header").source().is_none());
+        assert_ne!(Error::new(-13, 2, 0, String::new()), Error::new(-13, 5, 0, String::new()));
     }
 
     #[test]

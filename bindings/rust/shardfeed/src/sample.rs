@@ -1,6 +1,7 @@
 //! Samples: a key and named bytes.
 
 use std::fmt;
+use std::ops::Index;
 
 use crate::name::Name;
 use crate::native::{self, sys};
@@ -15,10 +16,11 @@ use crate::native::{self, sys};
 /// let sample = shardfeed::Stream::open(["train-000.tar"])?.next().unwrap()?;
 /// assert_eq!(sample.key(), "a/0000");
 /// let jpg: Option<&[u8]> = sample.get("jpg");
+/// let cls: &[u8] = &sample["cls"]; // panics without such a field
 /// for (name, bytes) in sample.fields() {
 ///     println!("{name}: {} bytes", bytes.len());
 /// }
-/// # assert!(jpg.is_some() && sample.len() == 3);
+/// # assert!(jpg.is_some() && cls == b"0" && sample.len() == 3);
 /// # Ok::<(), shardfeed::Error>(())
 /// ```
 pub struct Sample(pub(crate) native::Sample);
@@ -142,6 +144,48 @@ impl Sample {
     pub fn position(&self) -> Position {
         self.borrow().position()
     }
+}
+
+/// The bytes of a field that has to be there.
+impl Index<&str> for SampleRef<'_> {
+    type Output = [u8];
+
+    /// # Panics
+    ///
+    /// When the sample has no field of this name; the message lists those that it has.
+    #[inline]
+    #[track_caller]
+    fn index(&self, name: &str) -> &[u8] {
+        match self.get(name) {
+            Some(bytes) => bytes,
+            None => no_field(*self, name),
+        }
+    }
+}
+
+/// The bytes of a field that has to be there.
+impl Index<&str> for Sample {
+    type Output = [u8];
+
+    /// # Panics
+    ///
+    /// When the sample has no field of this name; the message lists those that it has.
+    #[inline]
+    #[track_caller]
+    fn index(&self, name: &str) -> &[u8] {
+        match self.get(name) {
+            Some(bytes) => bytes,
+            None => no_field(self.borrow(), name),
+        }
+    }
+}
+
+#[cold]
+#[track_caller]
+fn no_field(sample: SampleRef<'_>, name: &str) -> ! {
+    let names: Vec<_> = sample.fields().map(|(name, _)| name.to_string()).collect();
+    let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    panic!("sample \"{}\" has no field {name:?}; its fields: {has}", sample.key())
 }
 
 impl Clone for Sample {

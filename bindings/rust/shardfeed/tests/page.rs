@@ -1,4 +1,4 @@
-//! The examples of docs/rust.md, as programs of a crate of their own that are run.
+//! The examples of docs/rust.md and of the crate's README, as programs of a crate of their own that are run.
 
 use std::fs;
 use std::path::Path;
@@ -15,9 +15,9 @@ fn programs(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_examples_of_the_page_run() {
+fn the_examples_of_the_pages_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(root.join("../../../docs/rust.md")).expect("the page");
+    let page = |path| fs::read_to_string(root.join(path)).expect("the page");
     let here = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
     let data = here.join("data");
     let _ = fs::remove_dir_all(&data);
@@ -36,8 +36,9 @@ fn the_examples_of_the_page_run() {
         ),
     )
     .expect("it is written");
-    let programs = programs(&page);
-    for (number, program) in programs.iter().enumerate() {
+    let mut all = programs(&page("../../../docs/rust.md"));
+    all.extend(programs(&page("README.md")));
+    for (number, program) in all.iter().enumerate() {
         fs::write(here.join(format!("src/bin/example{number}.rs")), program).expect("written");
     }
     let cargo = |arguments: &[&str]| {
@@ -55,7 +56,9 @@ fn the_examples_of_the_page_run() {
         String::from_utf8(done.stdout).expect("UTF-8")
     };
     let printed: Vec<_> =
-        (0..programs.len()).map(|n| cargo(&["run", "--bin", &format!("example{n}")])).collect();
+        (0..all.len()).map(|n| cargo(&["run", "--bin", &format!("example{n}")])).collect();
+    assert_eq!(printed.len(), 4);
+    assert_eq!(printed[0], printed[3]);
     let mut first: Vec<_> = printed[0].lines().collect();
     first.sort_unstable();
     assert_eq!(first.len(), 9);

@@ -43,6 +43,22 @@ fn every_sample_comes_in_order_for_any_number_of_threads() {
 }
 
 #[test]
+fn a_field_that_has_to_be_there_is_an_index() {
+    let mut stream = Stream::open(shards::shards(&folder("index"), 1)).unwrap();
+    let block = stream.next_block(1).unwrap().unwrap();
+    let lent = block.get(0).unwrap();
+    let sample = lent.to_owned();
+    assert_eq!((&sample["bin"], &lent["cls"]), (sample.get("bin").unwrap(), &b"0"[..]));
+    let said = |index: &dyn Fn() -> usize| {
+        let panic = catch_unwind(AssertUnwindSafe(index)).unwrap_err();
+        panic.downcast_ref::<String>().unwrap().clone()
+    };
+    let expected = format!("sample \"{}\" has no field \"jpg\"; its fields: bin, cls", key(0));
+    assert_eq!(said(&|| sample["jpg"].len()), expected);
+    assert_eq!(said(&|| lent["jpg"].len()), expected);
+}
+
+#[test]
 fn a_stream_that_has_ended_stays_at_its_end() {
     let mut stream = Stream::open(shards::shards(&folder("end"), 1)).unwrap();
     assert_eq!(stream.by_ref().count(), 10);
