@@ -150,8 +150,9 @@ void Dataset::get_run(Run& run, std::span<Sample*> samples) const {
 
 BatchRef Dataset::get_batch(std::span<const uint64_t> numbers) const {
     std::vector<Sample*> samples(numbers.size());
-    get_many(numbers, samples);
     std::vector<BlockRef> kept;  // each sample has a reference of its own
+    kept.reserve(numbers.size());
+    get_many(numbers, samples);
     for (const Sample* sample : samples) kept.emplace_back(sample->block);
     return make_batch(samples, options_, [this](uint64_t bytes) {
         return memory_->acquire(static_cast<size_t>(bytes));

@@ -189,23 +189,35 @@ void BatchBuilder::forget_failed_row() {
     }
 }
 
+// All of them or none: with ragged columns that begin with the offset 0.
+void BatchBuilder::set_up_columns() {
+    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    measured_.resize(plans.size());
+    std::vector<Building> columns(plans.size() + 2 + (marks_padding_ ? 1 : 0));
+    bool waits = false;
+    try {
+        for (size_t c = 0; c < columns.size(); ++c) {
+            const bool array = c < plans.size() && plans[c].decoder;
+            columns[c].waits =
+                array && plans[c].any_shape() && plan_.options().ragged != Ragged::error;
+            const bool marks = c == plans.size() + 2;
+            columns[c].even = (array && !columns[c].waits) || marks;
+            waits = waits || columns[c].waits;
+            const int64_t zero = 0;
+            if (!array && !marks) append(columns[c].offsets, &zero, sizeof zero, 64);
+        }
+    } catch (...) {
+        bytes_ = 0;  // nothing else had been taken
+        throw;
+    }
+    columns_ = std::move(columns);
+    waits_ = waits;
+}
+
 bool BatchBuilder::add(const Block& block, uint32_t sample) {
     const BatchPlan::Fields& fields = plan_.fields_of(block.schemas[block.schema[sample]]);
     const std::span<ColumnPlan> plans = plan_.columns();
-    if (columns_.empty()) {
-        columns_.resize(plans.size() + 2 + (marks_padding_ ? 1 : 0));
-        measured_.resize(plans.size());
-        for (size_t c = 0; c < columns_.size(); ++c) {
-            const bool array = c < plans.size() && plans[c].decoder;
-            columns_[c].waits =
-                array && plans[c].any_shape() && plan_.options().ragged != Ragged::error;
-            const bool marks = c == plans.size() + 2;
-            columns_[c].even = (array && !columns_[c].waits) || marks;
-            waits_ = waits_ || columns_[c].waits;
-            const int64_t zero = 0;
-            if (!array && !marks) append(columns_[c].offsets, &zero, sizeof zero, 64);
-        }
-    }
+    if (columns_.empty()) set_up_columns();
     if (!fields.complete || !fields.unexpected.empty()) {
         if (plan_.options().missing == Missing::skip) return false;
         if (plan_.options().missing == Missing::error) {

@@ -73,6 +73,7 @@ class BatchBuilder {
         bool waits = false;  // for close()
     };
 
+    void set_up_columns();
     void measure(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
                  uint64_t random);
     static Measured measured(const Decoder& decoder, const Block& block, const FieldView& field,

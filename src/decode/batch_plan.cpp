@@ -80,12 +80,37 @@ const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema
     constexpr size_t most = 1024;
     if (known_.size() >= most) known_.clear();
     const auto [place, fresh] = known_.try_emplace(schema.get());
+    last_ = nullptr;
+    if (fresh) {
+        try {
+            fill(place->second, schema);
+        } catch (...) {
+            known_.erase(place);
+            throw;
+        }
+    }
     last_ = &place->second;
-    if (!fresh) return *last_;
-    Fields& fields = place->second;
+    return *last_;
+}
+
+// The columns of decode=auto: all of them, or none when it throws.
+void BatchPlan::settle_columns(std::span<const std::string> names) {
+    try {
+        for (const std::string& name : names) add(column_for(name));
+    } catch (...) {
+        columns_.clear();
+        throw;
+    }
+    unsettled_ = false;
+}
+
+void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema) {
     fields.schema = schema;
-    if (std::exchange(unsettled_, false))
-        for (size_t i = 0; i < schema->ends.size(); ++i) add(column_for(schema->name(i)));
+    if (unsettled_) {
+        std::vector<std::string> names;
+        for (size_t i = 0; i < schema->ends.size(); ++i) names.emplace_back(schema->name(i));
+        settle_columns(names);
+    }
     std::vector<bool> taken(schema->ends.size());
     for (const ColumnPlan& column : columns_) {
         int32_t number = -1;
@@ -100,7 +125,6 @@ const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema
     }
     for (size_t i = 0; automatic_ && i < taken.size(); ++i)
         if (!taken[i]) fields.unexpected = schema->name(i);
-    return fields;
 }
 
 namespace {
@@ -183,8 +207,7 @@ void BatchPlan::settle(std::string_view text) {
                                        return column.spec.name() == name;
                                    }))
         bad_settlement();
-    if (std::exchange(unsettled_, false))
-        for (const std::string& name : names) add(column_for(name));
+    if (unsettled_) settle_columns(names);
     for (size_t i = 0; i < columns_.size(); ++i)
         if (columns_[i].any_shape()) columns_[i].type = types[i];
 }

@@ -66,6 +66,8 @@ class BatchPlan {
 
   private:
     void add(ColumnSpec spec);
+    void settle_columns(std::span<const std::string> names);
+    void fill(Fields& fields, const std::shared_ptr<const Schema>& schema);
 
     const Options options_;
     bool automatic_ = false;  // decode=auto ...

@@ -33,6 +33,7 @@ class Value {
         if (result == MSGPACK_UNPACK_NOMEM_ERROR || result == MSGPACK_UNPACK_PARSE_ERROR ||
             result == MSGPACK_UNPACK_CONTINUE || used != bytes.size()) {
             msgpack_unpacked_destroy(&unpacked_);
+            if (result == MSGPACK_UNPACK_NOMEM_ERROR) throw std::bad_alloc();
             throw_damaged(kind, "is not one msgpack value");
         }
     }

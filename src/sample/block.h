@@ -41,6 +41,12 @@ struct Origin {
 
 struct Block;
 
+// An owned reference to a block.
+struct BlockUnref {
+    inline void operator()(Block* block) const noexcept;
+};
+using BlockRef = std::unique_ptr<Block, BlockUnref>;
+
 struct Sample {
     Block* block;
     uint32_t index;
@@ -131,15 +137,18 @@ struct Block {
     void unref() noexcept {
         if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
     }
+    // One more reference. It has an owner at once: a list that finds no memory for it loses none.
+    [[nodiscard]] BlockRef share() noexcept {
+        ref();
+        return BlockRef(this);
+    }
 
   private:
     void destroy() noexcept;
 };
 
-// An owned reference to a block.
-struct BlockUnref {
-    void operator()(Block* block) const noexcept { block->unref(); }
-};
-using BlockRef = std::unique_ptr<Block, BlockUnref>;
+void BlockUnref::operator()(Block* block) const noexcept {
+    block->unref();
+}
 
 }  // namespace shf

@@ -73,6 +73,7 @@ void Batcher::run() noexcept {
             lock.lock();
             taking_ = false;
             if (fault) end(std::move(fault));
+            if (ended_) close_unfinished();
             // This thread goes on with what there is to do; only the second thing is for another.
             if (!tasks_.empty()) workers_.notify_one();
         } else {
@@ -110,6 +111,7 @@ void Batcher::do_task(Task task, DecodeScratch& scratch) {
         making.broken_off = true;
         ended_ = true;
         end_fault_ = Fault{.code = SHF_E_NOMEM, .shard = {}, .member = {}, .cause = {}, .help = {}};
+        if (!taking_) close_unfinished();
     }
     if (--making.work == 0 && making.closed && makings_.front().get() == &making)
         consumer_.notify_one();
@@ -165,9 +167,11 @@ bool Batcher::add_row(Making& making, uint32_t sample) {
     auto& epoch_of_row = epochs_of_rows_[origin.part];
     if (!epoch_of_row) epoch_of_row = origin.epoch;
     try {
+        // Before the row is there, which must not lack it.
+        making.before.resize(static_cast<size_t>(making.builder.rows()));
+        making.before.push_back(static_cast<uint32_t>(making.lanes.size()));
         making.lanes.push_back(place_of(block, sample));
         if (making.builder.add(block, sample)) {
-            making.before.push_back(static_cast<uint32_t>(making.lanes.size() - 1));
             epoch_of_row = origin.epoch;
             return true;
         }
@@ -222,8 +226,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         if (making.builder.keeps_blocks()) {
             const uint64_t payload = run_.block->payload_of(sample);
             if (making.blocks.empty() || making.blocks.back().get() != run_.block.get()) {
-                run_.block->ref();
-                making.blocks.emplace_back(run_.block.get());
+                making.blocks.push_back(run_.block->share());
             }
             making.kept_bytes += payload;
         }
@@ -266,8 +269,7 @@ void Batcher::decode_at_once(Making& making, const DecodeWork& work, DecodeScrat
 
 void Batcher::hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block) {
     Task task{&making, std::move(work), {}};
-    block->ref();
-    task.blocks.emplace_back(block.get());
+    task.blocks.push_back(block->share());
     const std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
     ++making.work;
@@ -289,8 +291,7 @@ void Batcher::close_making() {
         task.work.push_back(todo);
         if (!making.blocks.empty() &&
             (task.blocks.empty() || task.blocks.back().get() != todo.block)) {
-            const_cast<Block*>(todo.block)->ref();
-            task.blocks.emplace_back(const_cast<Block*>(todo.block));
+            task.blocks.push_back(const_cast<Block*>(todo.block)->share());
         }
     }
     making.blocks.clear();
@@ -330,8 +331,16 @@ void Batcher::break_off() noexcept {
 void Batcher::abandon() noexcept {
     if (!open_) return;
     const std::lock_guard lock(mutex_);
+    close_unfinished();
+}
+
+// A batch that nobody adds to any more must not keep the consumer waiting. With the lock held; no
+// thread takes samples.
+void Batcher::close_unfinished() noexcept {
+    if (!open_) return;
     open_->closed = open_->broken_off = true;
     open_ = nullptr;
+    consumer_.notify_one();
 }
 
 // No more samples. With the lock held.
@@ -493,15 +502,29 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
         const bool broken_off = making->broken_off;
         if (!lost_) lost_ = making->start;
         Left left = collect(std::move(making));
-        if (!broken_off) lost_.reset();
+        if (broken_off) {
+            // Batches behind it would come as if nothing were missing.
+            const std::lock_guard lock(mutex_);
+            if (end_fault_) throw Error(*end_fault_);
+        } else {
+            lost_.reset();
+        }
         if (left.rows.empty()) continue;
         left_rows_ += left.rows.size();
         left_.push_back(std::move(left));
     }
     if (left_rows_ == 0 || (left_rows_ < wanted && shared_.options.last == LastBatch::drop))
         return nullptr;
-    last_ = left_.front().next_start();
-    BatchRef batch = join_rows(wanted);
+    Start start = left_.front().next_start();
+    BatchRef batch;
+    try {
+        batch = join_rows(wanted);
+    } catch (...) {
+        left_.clear();
+        lost_ = std::move(start);
+        throw;
+    }
+    last_ = std::move(start);
     batch->hand_out();
     shared_.wake_readers();
     return batch;

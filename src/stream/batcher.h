@@ -130,6 +130,7 @@ class Batcher {
     void close_making();
     void break_off() noexcept;
     void abandon() noexcept;
+    void close_unfinished() noexcept;
     void end(std::optional<Fault> fault);
     [[nodiscard]] bool complete() const;
     void wait_for_batch(std::unique_lock<std::mutex>& lock,

@@ -329,8 +329,7 @@ Pull Lane::pull_in_order(Delivery& out) {
     if (next_ == block_->count) {
         out.block = std::move(block_);
     } else {
-        block_->ref();
-        out.block.reset(block_.get());
+        out.block = block_->share();
     }
     return Pull::sample;
 }

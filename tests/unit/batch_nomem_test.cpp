@@ -1,0 +1,265 @@
+// Memory runs out while batches are made: of streams, of data sets, of samples.
+#include "batch_client.h"
+#include "failing_allocations.h"
+#include "image_files.h"
+#include "npy_builder.h"
+
+#include <array>
+
+namespace shf::test {
+namespace {
+
+using Where = Faults::Where;
+
+constexpr uint64_t samples = 14;
+
+std::string text_of(const Bytes& bytes) {
+    return {bytes.begin(), bytes.end()};
+}
+
+// Sample `i`: the number in "cls", two pictures of 40 x 30, an array of 12 kB (more than is decoded
+// with the row, and bytes in an order that is not this machine's), one of another length in each
+// sample, and text. In every seventh the checksum of the PNG is wrong when `damaged`.
+std::string sample(uint64_t i, bool damaged) {
+    const std::string key = numbered("k", i);
+    Bytes png = png_grey(40, 30, Bytes(1200, static_cast<uint8_t>(i)));
+    if (damaged && i % 7 == 3) png[png.size() - 13] ^= 1;
+    return member(key + ".cls", std::to_string(i)) +
+           member(key + ".jpg", text_of(jpeg_file(40, 30, gradient(40, 30, 3)))) +
+           member(key + ".png", text_of(png)) + member(key + ".txt", key) +
+           member(key + ".x.npy", npy(">f4", {3000}, std::vector<uint32_t>(3000, 1))) +
+           member(key + ".y.npy",
+                  npy("<i4", {static_cast<int64_t>(i % 7)}, std::vector<uint32_t>(i % 7, 1)));
+}
+
+// Whether the rows are `expected` and the samples after it.
+bool sound_rows(const shf_batch* batch, uint64_t& expected, bool gaps) {
+    for (size_t row = 0; row < shf_batch_size(batch); ++row) {
+        shf_bytes key;
+        if (shf_batch_key(batch, row, &key) != SHF_OK) return false;
+        while (gaps && expected % 7 == 3) ++expected;
+        if (test::text_of(key) != numbered("k", expected++)) return false;
+    }
+    return true;
+}
+
+shf_options* options_of(const Settings& settings, Where where) {
+    shf_options* options = shf_options_new();
+    if (!options) return nullptr;
+    for (const auto& [name, value] : settings)
+        if (shf_options_set(options, name.c_str(), value.c_str(), nullptr) != SHF_OK) {
+            shf_options_free(options);
+            return nullptr;
+        }
+    if (where == Where::allocator)
+        shf_options_set_allocator(options, faults::take_piece, faults::release_piece, nullptr);
+    return options;
+}
+
+void note(Outcome& outcome, int32_t code, const shf_error& error) {
+    outcome.code = code;
+    std::copy(std::begin(error.message), std::end(error.message), outcome.message);
+}
+
+// All batches of a stream, in order, and what it says behind them.
+Scenario batches_of(const std::string& url, const Settings& settings, Where where, bool gaps) {
+    return [=](Outcome& outcome) {
+        shf_options* options = options_of(settings, where);
+        if (!options) {
+            outcome.code = SHF_E_NOMEM;
+            return;
+        }
+        shf_error error = {};
+        shf_stream* stream = nullptr;
+        const char* const given = url.c_str();
+        outcome.code = shf_stream_open(&stream, &given, 1, options, &error);
+        uint64_t expected = 0;
+        while (outcome.code == SHF_OK) {
+            shf_batch* batch = nullptr;
+            outcome.code = shf_stream_next_batch(stream, &batch, &error);
+            const faults::Exempt own;
+            if (batch) {
+                outcome.sound = outcome.sound && sound_rows(batch, expected, gaps);
+                outcome.count += shf_batch_size(batch);
+            }
+            shf_batch_unref(batch);
+        }
+        note(outcome, outcome.code, error);
+        if (stream) {
+            shf_batch* batch = nullptr;
+            outcome.sound =
+                outcome.sound && shf_stream_next_batch(stream, &batch, nullptr) == outcome.code;
+        }
+        shf_stream_close(stream);
+        shf_options_free(options);
+    };
+}
+
+struct Case {
+    const char* name;
+    Settings settings;
+    bool damaged = false;
+};
+
+const std::vector<Case>& cases() {
+    static const std::vector<Case> all = {
+        {"images", {{"decode", "jpg:image/rgb/chw/resize=20x20/flip=random, png:image/l8, cls"}}},
+        {"skipped_images",
+         {{"decode", "png:image/rgb8/resize=16, cls"}, {"on_error", "skip_sample"}},
+         true},
+        {"arrays", {{"decode", "x.npy, cls, txt"}, {"lanes", "1"}}},
+        {"ragged_arrays", {{"decode", "y.npy, x.npy, cls"}, {"ragged", "offsets"}}},
+        {"padded_arrays", {{"decode", "y.npy, cls"}, {"ragged", "pad"}}},
+        {"bytes", {{"decode", "txt, png:bytes, cls:text"}, {"even", "pad"}, {"missing", "empty"}}},
+        {"all_fields", {{"decode", "auto"}, {"ragged", "offsets"}, {"missing", "empty"}}},
+    };
+    return all;
+}
+
+// The stride is small in the slow suite, where each allocation fails.
+class BatchNomem : public testing::TestWithParam<int64_t> {
+  protected:
+    BatchNomem() {
+        for (const bool damaged : {false, true})
+            for (uint64_t s = 0; s < 2; ++s) {
+                std::string bytes;
+                for (uint64_t i = 0; i < samples / 2; ++i)
+                    bytes += sample(samples / 2 * s + i, damaged);
+                directory.write((damaged ? "damaged-" : "whole-") + std::to_string(s) + ".tar",
+                                bytes + end_marker());
+            }
+        // Indexes for even=pad and data sets.
+        for (const char* shard : {"whole-0.tar", "whole-1.tar"})
+            EXPECT_EQ(shf_index_build((directory / shard).c_str(), nullptr, nullptr), SHF_OK);
+    }
+    [[nodiscard]] std::string url(bool damaged = false) const {
+        return directory / (damaged ? "damaged-{0..1}.tar" : "whole-{0..1}.tar");
+    }
+    void run(const std::string& name, const Scenario& scenario, Where where, int64_t stride,
+             const std::function<bool(const Outcome&)>& allowed = {}) {
+        SCOPED_TRACE(name);
+        const Counts counts = fail_each_allocation(scenario, where, stride, allowed);
+        EXPECT_GT(counts.nomem, 3U);
+        points += counts.points;
+    }
+    void run_streams(Where where, const char* threads, int64_t stride) {
+        for (const Case& one : cases())
+            run(one.name,
+                batches_of(
+                    url(one.damaged),
+                    one.settings +
+                        Settings{{"batch", "5"}, {"threads", "1"}, {"decode_threads", threads}},
+                    where, one.damaged),
+                where, stride, no_thread);
+        RecordProperty("points", std::to_string(points));
+    }
+    // pthread_create says EAGAIN also where the memory for a thread is missing.
+    static bool no_thread(const Outcome& outcome) {
+        return outcome.code == SHF_E_LIMIT &&
+               std::string_view(outcome.message).find("thread") != std::string_view::npos;
+    }
+
+    const TempDirectory directory;
+    uint64_t points = 0;
+};
+
+TEST_P(BatchNomem, heap_with_one_thread) {
+    run_streams(Where::heap, "1", GetParam());
+}
+TEST_P(BatchNomem, heap_with_two_threads) {
+    run_streams(Where::heap, "2", GetParam());
+}
+// There are few of these.
+TEST_P(BatchNomem, allocator_with_one_thread) {
+    run_streams(Where::allocator, "1", std::min<int64_t>(GetParam(), 3));
+}
+TEST_P(BatchNomem, allocator_with_two_threads) {
+    run_streams(Where::allocator, "2", std::min<int64_t>(GetParam(), 3));
+}
+
+TEST_P(BatchNomem, of_a_dataset) {
+    const std::string list = url();
+    for (const Case& one : cases())
+        for (const char* threads : {"1", "2"}) {
+            const Settings settings =
+                one.settings + Settings{{"threads", threads}, {"decode_threads", threads}};
+            run(
+                one.name,
+                [&](Outcome& outcome) {
+                    shf_options* options = options_of(settings, Where::heap);
+                    if (!options) {
+                        outcome.code = SHF_E_NOMEM;
+                        return;
+                    }
+                    shf_error error = {};
+                    shf_dataset* dataset = nullptr;
+                    const char* const given = list.c_str();
+                    int32_t code = shf_dataset_open(&dataset, &given, 1, options, &error);
+                    const std::array<uint64_t, 9> numbers = {12, 3, 4, 5, 3, 0, 13, 8, 7};
+                    for (int i = 0; i < 2 && code == SHF_OK; ++i) {
+                        shf_batch* batch = nullptr;
+                        code = shf_dataset_get_batch(dataset, numbers.data(), numbers.size(),
+                                                     &batch, &error);
+                        outcome.count += shf_batch_size(batch);
+                        for (size_t row = 0; row < shf_batch_size(batch); ++row) {
+                            const faults::Exempt own;
+                            shf_bytes key;
+                            outcome.sound = outcome.sound &&
+                                            shf_batch_key(batch, row, &key) == SHF_OK &&
+                                            test::text_of(key) == numbered("k", numbers[row]);
+                        }
+                        shf_batch_unref(batch);
+                    }
+                    note(outcome, code, error);
+                    shf_dataset_close(dataset);
+                    shf_options_free(options);
+                },
+                Where::heap, GetParam(), no_thread);
+        }
+    RecordProperty("points", std::to_string(points));
+}
+
+TEST_P(BatchNomem, of_samples) {
+    std::vector<SampleHandle> kept;
+    {
+        Client client(url(), {});
+        while (SampleHandle one = client.next()) kept.push_back(std::move(one));
+    }
+    std::vector<shf_sample*> list;
+    for (const SampleHandle& one : kept) list.push_back(one.get());
+    ASSERT_EQ(list.size(), samples);
+    for (const Case& one : cases())
+        run(
+            one.name,
+            [&](Outcome& outcome) {
+                shf_options* options = options_of(one.settings, Where::heap);
+                if (!options) {
+                    outcome.code = SHF_E_NOMEM;
+                    return;
+                }
+                shf_error error = {};
+                shf_batch* batch = nullptr;
+                int32_t code = shf_batch_make(&batch, list.data(), list.size(), options, &error);
+                uint64_t expected = 0;
+                outcome.count = shf_batch_size(batch);
+                {
+                    const faults::Exempt own;
+                    outcome.sound = !batch || sound_rows(batch, expected, false);
+                }
+                void* tensor = nullptr;
+                if (code == SHF_OK && (code = shf_batch_dlpack(batch, 0, 0, &tensor, &error)) == 0)
+                    // The deleter is the last member of a DLManagedTensor of 64-bit systems.
+                    (*reinterpret_cast<void (**)(void*)>(static_cast<char*>(tensor) + 56))(tensor);
+                note(outcome, code, error);
+                shf_batch_unref(batch);
+                shf_options_free(options);
+            },
+            Where::heap, GetParam(), no_thread);
+    RecordProperty("points", std::to_string(points));
+}
+
+INSTANTIATE_TEST_SUITE_P(sample, BatchNomem, testing::Values(61));
+INSTANTIATE_TEST_SUITE_P(every, BatchNomem, testing::Values(1));
+
+}  // namespace
+}  // namespace shf::test
