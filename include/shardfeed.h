@@ -542,7 +542,8 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *   npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
  *   image                  JPEG, PNG or WebP. After slashes: the pixels (rgb8, l8, rgba8; rgb16,
  *                          l16; rgb and l are float32 in 0..1), the layout (hwc or chw), exif (turn
- *                          as the EXIF orientation says), resize=N (the shorter side), resize=WxH,
+ *                          as the EXIF orientation says), then the steps, each at most once and
+ *                          done in their order: resize=N (the shorter side), resize=WxH,
  *                          resize=fit:WxH, crop=WxH (centre), crop=random:WxH, flip=random or
  *                          always. Random choices are keyed by seed, epoch, shard and key: the same
  *                          for all images of a sample, and in every run.

@@ -110,6 +110,7 @@ class Parser {
         }
         ColumnSpec column;
         column.fields = std::move(fields);
+        given_ = {};
         bool first = true;
         for (size_t from = colon + 1; from <= end;) {
             const size_t to = std::min(text_.find('/', from), end);
@@ -136,7 +137,13 @@ class Parser {
         }
         if (column.kind != Kind::image)
             refuse(at, "nothing may stand after this kind", "a comma before the next field");
+        // Each word once: a second one would take the place of the first.
+        const auto once = [&](bool& given, const char* what) {
+            if (std::exchange(given, true))
+                refuse(at, std::string("a second ") + what + " for an image", "each of them once");
+        };
         if (const auto mode = find(modes, word)) {
+            once(given_.mode, "kind of pixels");
             column.image.mode = *mode;
             return;
         }
@@ -146,14 +153,25 @@ class Parser {
             equals == word.size() ? std::string_view() : word.substr(equals + 1);
         const size_t value_at = at + std::min(equals + 1, word.size());
         if (word == "hwc" || word == "chw") {
+            once(given_.layout, "layout");
             column.image.channels_first = word == "chw";
         } else if (word == "exif") {
+            once(given_.exif, "exif");
+            if (given_.resize || given_.crop || given_.flip)
+                refuse(at, "an image is turned before all other steps",
+                       "exif before resize, crop and flip");
             column.image.orient = true;
         } else if (name == "resize") {
+            once(given_.resize, "resize");
+            column.image.crop_first = given_.crop;
+            column.image.flip_before_resize = given_.flip;
             parse_resize(column.image, value_at, value);
         } else if (name == "crop") {
+            once(given_.crop, "crop");
+            column.image.flip_before_crop = given_.flip;
             parse_crop(column.image, value_at, value);
         } else if (name == "flip") {
+            once(given_.flip, "flip");
             if (value != "random" && value != "always")
                 refuse(value_at, "bad flip", "flip=random or flip=always");
             column.image.flip =
@@ -206,6 +224,11 @@ class Parser {
     }
 
     std::string_view text_;
+    // Words of the column that is being read.
+    struct Given {
+        bool mode = false, layout = false, exif = false;
+        bool resize = false, crop = false, flip = false;
+    } given_;
 };
 
 }  // namespace

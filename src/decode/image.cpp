@@ -111,8 +111,8 @@ class ImageDecoder final : public Decoder {
                           mode_.channels * traits_of(mode_.dtype).size),
               "a result of " + size(plan.crop.width, plan.crop.height));
         if (plan.is_resized())
-            check(resample_memory(plan.width, plan.height, plan, stored_pixel),
-                  "resizing from " + size(plan.width, plan.height) + " to " +
+            check(resample_memory(plan.source.width, plan.source.height, plan, stored_pixel),
+                  "resizing from " + size(plan.source.width, plan.source.height) + " to " +
                       size(plan.resized_width, plan.resized_height));
     }
 
@@ -122,7 +122,8 @@ class ImageDecoder final : public Decoder {
             mode_.dtype == DType::u8 || (mode_.dtype == DType::u16 && header.depth == 16);
         return same_numbers &&
                (mode_.channels == 1 ? header.is_grey() : !options_.channels_first) &&
-               header.orientation == 1 && !plan.is_resized() && !plan.is_cropped();
+               header.orientation == 1 && !plan.takes_part() && !plan.is_resized() &&
+               !plan.is_cropped();
     }
 
     static void decode_stored(std::span<const uint8_t> field, const ImageHeader& header,
@@ -138,7 +139,7 @@ class ImageDecoder final : public Decoder {
                          const ImageGeometry& plan, std::span<uint8_t> out,
                          ImageScratch& scratch) const {
         uint32_t reduction = 1;
-        if (header.format == ImageFormat::jpeg && plan.is_resized())
+        if (header.format == ImageFormat::jpeg && plan.is_resized() && !plan.takes_part())
             reduction = header.lies_on_its_side()
                             ? jpeg_reduction(header, plan.resized_height, plan.resized_width)
                             : jpeg_reduction(header, plan.resized_width, plan.resized_height);
@@ -155,6 +156,8 @@ class ImageDecoder final : public Decoder {
             orient(pixels, header.orientation, turned);
             pixels = turned;
         }
+        if (plan.takes_part()) keep_part(pixels, plan.source);
+        if (plan.source_flipped) flip(pixels);
         CropBox box = plan.crop;
         if (pixels.width != plan.resized_width || pixels.height != plan.resized_height) {
             const bool has_alpha = pixels.channels == 4 && header.format != ImageFormat::jpeg;

@@ -29,16 +29,20 @@ struct ImageOptions {
     Crop crop = Crop::none;
     uint32_t crop_width = 0, crop_height = 0;
     Flip flip = Flip::none;
+    // In which order: crop before resize, and flip before either of them.
+    bool crop_first = false;
+    bool flip_before_resize = false, flip_before_crop = false;
     bool orient = false;  // turn the image as its EXIF orientation says
 
     bool operator==(const ImageOptions&) const = default;
 };
 
-// The steps are: decode, make grey or drop alpha as the mode says, orient, resize, crop, flip, and
-// convert to the numbers of the mode. 16 bits become 8 as value / 257, rounded, in the first step;
-// 8 bits become 16 as value * 257. Crops and flips at random depend on the sample's key and the
-// image's size alone, so that an image and its mask agree. A JPEG that is to become smaller is
-// reduced while it is decoded, by at most what leaves it as large as it is to be.
+// The steps are: decode, make grey or drop alpha as the mode says, orient; resize, crop and flip in
+// the order of the options; and convert to the numbers of the mode. 16 bits become 8 as value /
+// 257, rounded, in the first step; 8 bits become 16 as value * 257. Crops and flips at random
+// depend on the sample's key and the image's size alone, so that an image and its mask agree. A
+// JPEG that is to become smaller as a whole is reduced while it is decoded, by at most what leaves
+// it as large as it is to be.
 //
 // No image may have more than `max_decoded` bytes, neither as it is stored (after decoding) nor as
 // it comes out, and resizing takes no more than that besides, nor do the coefficients of a JPEG

@@ -11,12 +11,17 @@ namespace shf {
 
 struct ImageGeometry {
     uint32_t width = 0, height = 0;                  // after orient
-    uint32_t resized_width = 0, resized_height = 0;  // of the whole image, before the crop
+    CropBox source;                                  // what is resized: all, or a crop before that
+    uint32_t resized_width = 0, resized_height = 0;  // of the source, before the crop after that
     CropBox crop;                                    // in the resized image; its size comes out
-    bool flipped = false;
+    bool flipped = false;                            // at the end
+    bool source_flipped = false;                     // before the source is resized
 
+    [[nodiscard]] bool takes_part() const {
+        return source.width != width || source.height != height;
+    }
     [[nodiscard]] bool is_resized() const {
-        return resized_width != width || resized_height != height;
+        return resized_width != source.width || resized_height != source.height;
     }
     [[nodiscard]] bool is_cropped() const {
         return crop.width != resized_width || crop.height != resized_height;
@@ -24,9 +29,10 @@ struct ImageGeometry {
 };
 
 // `shorter` and `fit` keep the shape: the other side is rounded down, to at least 1, as Resize of
-// torchvision does; a centred crop lies where CenterCrop has it. Crops and flips at random depend
-// on `random` and the size alone, so that an image and its mask agree. Throws Error: FORMAT for an
-// image smaller than its crop, LIMIT for a side above 2^31 - 1.
+// torchvision does; a centred crop lies where CenterCrop has it. The steps come in the order of the
+// options; a flip that comes before a crop is the mirrored crop with a flip after it. Crops and
+// flips at random depend on `random` and the size alone, so that an image and its mask agree.
+// Throws Error: FORMAT for an image smaller than its crop, LIMIT for a side above 2^31 - 1.
 ImageGeometry plan_image(const ImageHeader& header, const ImageOptions& options, uint64_t random);
 
 }  // namespace shf

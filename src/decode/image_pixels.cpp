@@ -201,6 +201,16 @@ void flip(const Pixels& pixels) {
     for_pixel_size(pixels.pixel_size(), [&]<size_t Size>() { flip_rows<Size>(pixels); });
 }
 
+void keep_part(Pixels& pixels, const CropBox& box) {
+    const Pixels whole = pixels;
+    pixels.width = box.width;
+    pixels.height = box.height;
+    // A row goes to where no later one begins.
+    for (uint32_t y = 0; y < box.height; ++y)
+        std::memmove(pixels.row(y), whole.row(size_t{box.top} + y) + box.left * whole.pixel_size(),
+                     pixels.stride());
+}
+
 void premultiply(const Pixels& pixels) {
     pixels.depth == 8 ? premultiply_of<uint8_t>(pixels) : premultiply_of<uint16_t>(pixels);
 }

@@ -41,6 +41,9 @@ struct CropBox {
     uint32_t left = 0, top = 0, width = 0, height = 0;
 };
 
+// What is left of the pixels is the part `box`, in the same memory.
+void keep_part(Pixels& pixels, const CropBox& box);
+
 // Writes the part `box` of the pixels to `out` as numbers of `mode`: 8 bits become 16 as value *
 // 257, and float32 as value / 255 or value / 65535; grey is repeated for colours, and alpha that is
 // not there is opaque.

@@ -2,8 +2,9 @@
 // twice gives the same bytes.
 //
 // The first two bytes choose the options, so that a corpus file says how it is read: the first one
-// mod 7 the mode; of the second one bit 0 the layout, bits 1 and 2 how to resize, bits 3 and 4 how
-// to crop, bit 5 a flip at random, bit 6 the orientation, bit 7 larger sizes.
+// mod 7 the mode, and its quotient the order of the steps; of the second one bit 0 the layout, bits
+// 1 and 2 how to resize, bits 3 and 4 how to crop, bit 5 a flip at random, bit 6 the orientation,
+// bit 7 larger sizes.
 #include "core/error.h"
 #include "decode/image.h"
 
@@ -28,6 +29,10 @@ ImageOptions options_of(uint8_t mode, uint8_t choice) {
     options.crop_height = side - 2;
     options.flip = (choice & 32) != 0 ? ImageOptions::Flip::random : ImageOptions::Flip::none;
     options.orient = (choice & 64) != 0;
+    const int order = mode / 7;
+    options.crop_first = (order & 1) != 0;
+    options.flip_before_resize = (order & 2) != 0;
+    options.flip_before_crop = (order & 4) != 0;
     return options;
 }
 

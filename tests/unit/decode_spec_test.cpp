@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace shf::test {
 namespace {
 
@@ -53,13 +55,29 @@ TEST(DecodeSpec, image_words) {
     EXPECT_EQ(
         image("/crop=10x20"),
         (ImageOptions{.crop = ImageOptions::Crop::centre, .crop_width = 10, .crop_height = 20}));
-    EXPECT_EQ(image("/crop=random:10x20/flip=random/exif"),
+    EXPECT_EQ(image("/exif/crop=random:10x20/flip=random"),
               (ImageOptions{.crop = ImageOptions::Crop::random,
                             .crop_width = 10,
                             .crop_height = 20,
                             .flip = ImageOptions::Flip::random,
                             .orient = true}));
     EXPECT_EQ(image("/rgb/hwc/flip=always").flip, ImageOptions::Flip::always);
+}
+
+TEST(DecodeSpec, image_steps_have_an_order) {
+    const auto order = [](const std::string& words) {
+        const ImageOptions image = DecodeSpec::parse("x:image/" + words).columns[0].image;
+        return std::array{image.crop_first, image.flip_before_resize, image.flip_before_crop};
+    };
+    using Order = std::array<bool, 3>;
+    EXPECT_EQ(order("resize=9/crop=4x4/flip=always"), (Order{false, false, false}));
+    EXPECT_EQ(order("crop=4x4/resize=9/flip=always"), (Order{true, false, false}));
+    EXPECT_EQ(order("crop=4x4/flip=always/resize=9"), (Order{true, true, false}));
+    EXPECT_EQ(order("resize=9/flip=always/crop=4x4"), (Order{false, false, true}));
+    EXPECT_EQ(order("flip=always/rgb8/resize=9/crop=4x4"), (Order{false, true, true}));
+    // Of one column only.
+    EXPECT_EQ(DecodeSpec::parse("a:image/crop=4x4, b:image/resize=9").columns[1].image,
+              DecodeSpec::parse("b:image/resize=9").columns[0].image);
 }
 
 // Where the mark stands in the message, or what else happened.
@@ -97,6 +115,12 @@ TEST(DecodeSpec, errors_point_at_the_character) {
     EXPECT_EQ(pointed("a/b:int"), "a/b:int");
     EXPECT_EQ(pointed("a:int, a:text"), " a:text");
     EXPECT_EQ(pointed("jpg:image/"), "");
+    EXPECT_EQ(pointed("jpg:image/resize=9/crop=4x4/resize=8"), "resize=8");
+    EXPECT_EQ(pointed("jpg:image/crop=4x4/resize=9/crop=random:2x2"), "crop=random:2x2");
+    EXPECT_EQ(pointed("jpg:image/flip=random/flip=always"), "flip=always");
+    EXPECT_EQ(pointed("jpg:image/rgb8/l8"), "l8");
+    EXPECT_EQ(pointed("jpg:image/chw/hwc"), "hwc");
+    EXPECT_EQ(pointed("jpg:image/crop=4x4/exif"), "exif");
 }
 
 }  // namespace
