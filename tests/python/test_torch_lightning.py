@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+import shardfeed
 from batches import ramps
 
 pytestmark = [
@@ -12,7 +13,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # Lightning has much to say about small data
 ]
 
-OPTIONS = {"batch": 4, "shuffle": 9, "shuffle_shards": True, "seed": 3, "epoch_samples": 30}
+OPTIONS = {"batch": 4, "shuffle": 9, "shuffle_shards": True, "seed": 3}
 
 
 @pytest.fixture
@@ -21,8 +22,14 @@ def lightning():
     return pytest.importorskip("lightning.pytorch")
 
 
-def test_resumed_training_sees_every_batch_once(torch, datasets, lightning, tmp_path):
-    url = "::".join(ramps(tmp_path / f"{n}.tar", 10 + n) for n in range(4))
+@pytest.fixture
+def url(tmp_path) -> str:
+    return "::".join(ramps(tmp_path / f"{n}.tar", 6 + n) for n in range(4))
+
+
+@pytest.fixture
+def trainer(torch, lightning, tmp_path):
+    """trainer(batches, ...): what a model was trained on, and its Trainer."""
 
     class Model(lightning.LightningModule):
         def __init__(self, stop: int | None) -> None:
@@ -32,8 +39,9 @@ def test_resumed_training_sees_every_batch_once(torch, datasets, lightning, tmp_
             self.seen: list[list[int]] = []
 
         def training_step(self, batch, number):
-            self.seen.append(batch["cls"].tolist())
-            return self.layer(batch["cls"].float().reshape(-1, 1)).mean()
+            classes = batch["cls"] if "cls" in batch else batch["one"]["cls"]
+            self.seen.append(classes.tolist())
+            return self.layer(classes.float().reshape(-1, 1)).mean()
 
         def on_train_batch_end(self, *_):
             if len(self.seen) == self.stop:
@@ -43,26 +51,76 @@ def test_resumed_training_sees_every_batch_once(torch, datasets, lightning, tmp_
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), lr=1e-3)
 
-    def train(stop: int | None, checkpoint: object = None) -> list[list[int]]:
-        trainer = lightning.Trainer(
+    def train(batches, stop=None, checkpoint=None, **options):
+        made = lightning.Trainer(
             accelerator="cpu",
             max_epochs=3,
             logger=False,
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
+            **options,
         )
         model = Model(stop)
         try:
-            trainer.fit(model, datasets.loader(url, **OPTIONS), ckpt_path=checkpoint)
+            made.fit(model, batches, ckpt_path=checkpoint)
         except (KeyboardInterrupt, SystemExit):  # Lightning makes one of the other
             assert stop is not None
-        return model.seen
+        return model.seen, made
 
-    whole = train(None)
-    assert len(whole) == 3 * 8
-    assert whole[:8] != whole[8:16]
-    for stop in (3, 8, 13):
-        seen = train(stop)
+    return train
+
+
+# Lightning knows the length of the first, and takes a batch ahead of the others.
+@pytest.mark.parametrize("more", [{"epoch_samples": 30}, {}, {"last": "drop"}], ids=str)
+def test_resumed_training_sees_every_batch_once(datasets, trainer, url, tmp_path, more):
+    def loader():
+        return datasets.loader(url, **OPTIONS, **more)
+
+    whole, _ = trainer(loader())
+    count = len(whole) // 3
+    assert count == (7 if more.get("last") else 8)
+    assert whole[:count] != whole[count : 2 * count]
+    for stop in (1, 3, count - 1, count, count + 1, 2 * count):
+        seen, _ = trainer(loader(), stop)
         assert len(seen) == stop
-        assert seen + train(None, tmp_path / "checkpoint") == whole
+        rest, _ = trainer(loader(), None, tmp_path / "checkpoint")
+        assert seen + rest == whole, stop
+
+
+def test_saved_after_the_training(torch, datasets, trainer, url, tmp_path):
+    whole, _ = trainer(datasets.loader(url, **OPTIONS))
+    for steps in (3, 11):
+        seen, made = trainer(datasets.loader(url, **OPTIONS), max_steps=steps)
+        assert seen == whole[:steps]
+        made.save_checkpoint(tmp_path / "checkpoint")
+        # Lightning itself does not load it where an epoch counts as done.
+        saved = torch.load(tmp_path / "checkpoint", weights_only=False)
+        (state,) = saved["loops"]["fit_loop"]["state_dict"]["combined_loader"]
+        resumed = datasets.loader(url, **OPTIONS)
+        resumed.load_state_dict(state)
+        rest = [batch["cls"].tolist() for batch in resumed]
+        assert rest == whole[steps : (steps + 7) // 8 * 8]
+
+
+def test_a_state_that_would_be_one_batch_off_is_refused(datasets, trainer, url):
+    stream = datasets.Stream(url, **OPTIONS)
+    with pytest.raises(
+        shardfeed.UsageError, match=r"an item ahead .*help: give epoch_sam"
+    ):
+        trainer(stream, 3)
+    with pytest.raises(shardfeed.UsageError, match=r"several loaders ahead.*help: give epoch_sam"):
+        trainer({"one": datasets.loader(url, **OPTIONS), "other": stream}, 3)
+
+
+@pytest.mark.parametrize("more", [{"epoch_samples": 30}, {}], ids=str)
+def test_a_stateful_data_loader_without_a_length_warns(torch, datasets, trainer, url, more):
+    torchdata = pytest.importorskip("torchdata.stateful_dataloader")
+    said: list[str] = []
+    stream = datasets.Stream(url, **OPTIONS, **more, log=lambda _, text: said.append(text))
+    seen, _ = trainer(torchdata.StatefulDataLoader(stream, batch_size=None))
+    assert len(seen) == 24
+    assert [text.startswith("Lightning takes a batch ahead") for text in said] == [
+        True for _ in said
+    ]
+    assert bool(said) == (not more)

@@ -90,12 +90,12 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
         """The first epoch of its stream; None at its end."""
         return None if self._source is None else self._source.epoch
 
-    def save(self, own_kind: str) -> SavedState | None:
-        """Where the user stands; None at the end of the epoch."""
+    def save(self, own_kind: str, unread: int) -> SavedState | None:
+        """Where the user stands, who has not used the last `unread`; None at an epoch's end."""
         source = self._source
         if source is None:
             return None
-        unused = self._unused()
+        unused = self._unused() + unread
         blob = source.save(unused)
         left = None if self._left == ENDLESS else self._left + unused
         return SavedState(source.epoch, blob, left, False, own_kind)

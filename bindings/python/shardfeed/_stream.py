@@ -372,6 +372,10 @@ class Stream(Recipe):
         At any time, also while an iterator is in the middle, and after an error: it is about what
         the user has been given so far. Between two epochs it leads to the next one.
         """
+        return self._state(0)
+
+    def _state(self, unread: int) -> dict[str, object]:
+        """Where the stream stands, whose user has not used the last `unread` batches (0 or 1)."""
         if self._closed:
             raise UsageError("the stream is closed; help: save it before")
         self._leave_parent()
@@ -379,7 +383,7 @@ class Stream(Recipe):
             return to_dict(self._resume)
         unit = "batches" if isinstance(self._iterator, BatchIterator) else "samples"
         if self._iterator is not None:
-            saved = self._iterator.save(unit)
+            saved = self._iterator.save(unit, unread)
             if saved is not None:
                 return to_dict(saved)
             source = self._source

@@ -9,6 +9,7 @@ from torch.utils.data import get_worker_info
 
 from .._column import KEYS, Ragged
 from .._errors import UsageError
+from ._lightning import training_fetcher
 from ._stream import Stream, tensors_of
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class Loader:
 
     Every iter() is the next epoch. There is one active iterator: iter() ends the last one.
 
-    In Lightning, give epoch_samples: of a loader without a length it takes a batch more than it
-    has used, which a state that it saves then takes for used.
+    Lightning takes a batch ahead of a loader without a length, for which states that it saves make
+    up: a resumed run trains on that batch.
     """
 
     def __init__(
@@ -86,6 +87,8 @@ class Loader:
             pin_memory = self._device is not None and self._device.type == "cuda"
         self._pins = pin_memory
         self._resumed = False  # whether the next iter() goes on in an epoch that has begun
+        # What iter() gave last. Not "_iterator", which Lightning sets to None in all that have it.
+        self._latest: _Tensors | None = None
 
     @property
     def stream(self) -> Stream:
@@ -99,7 +102,8 @@ class Loader:
                 "Stream(urls, batch=...) to DataLoader(..., batch_size=None)"
             )
         resumed, self._resumed = self._resumed, False
-        return _Tensors(self, resumed)
+        self._latest = _Tensors(self, resumed)
+        return self._latest
 
     def _tensors(self, batch: Batch) -> dict[str, Any]:
         if self._pins:
@@ -129,7 +133,8 @@ class Loader:
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands after the batches handed out so far: see Stream.state_dict()."""
-        return self._stream.state_dict()
+        unread = 0 if self._latest is None else self._latest.taken_ahead()
+        return self._stream._state(unread)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next iter() go on with the batch after those handed out before `state`.
@@ -139,6 +144,7 @@ class Loader:
         """
         self._stream.load_state_dict(state)
         self._resumed = True
+        self._latest = None
 
     def close(self) -> None:
         """Stops reading and frees what was read ahead. Batches stay valid."""
@@ -165,6 +171,8 @@ class _Tensors:
     def __init__(self, loader: Loader, resumed: bool) -> None:
         self._loader = loader
         self._resumed = resumed  # and nothing was taken yet
+        self._handed_out = 0
+        self._fetcher = training_fetcher()
         self._batches = self._next_epoch()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -179,7 +187,12 @@ class _Tensors:
         if batch is None:
             raise StopIteration
         self._resumed = False
+        self._handed_out += 1
         return batch
+
+    def taken_ahead(self) -> int:
+        """How many of the batches handed out were not used."""
+        return 0 if self._fetcher is None else self._fetcher.taken_ahead(self._handed_out)
 
     def _next_epoch(self) -> Iterator[dict[str, Any]]:
         return self._loader.stream._iterate(self._loader._tensors)

@@ -17,6 +17,7 @@ from .._state import SavedState, to_dict
 from .._stream import Stream as _Samples
 from .._stream import batches_of_epoch, recipe_of
 from ._epochs import NO_LOADER, Epochs
+from ._lightning import TrainingFetcher, saves_items_taken_ahead, training_fetcher
 from ._ranks import Ranks, Share, ranks_of, share_of
 from ._sharers import refuse_second_share
 
@@ -99,6 +100,7 @@ class Stream(IterableDataset[Any]):
         self._loaded: dict[str, Any] | None = None  # for the next epoch,
         self._loaded_at: int | None = None  # which is this beginning, if the main process loaded
         self._epoch: _Epoch | None = None  # what iter() gave last
+        self._fetcher: TrainingFetcher | None = None  # of Lightning, which asked for it
 
     def _number(self, option: str) -> int:
         return int(self._options.get(option) or option_default(option))
@@ -120,6 +122,8 @@ class Stream(IterableDataset[Any]):
     # ---- Epochs ----
 
     def __iter__(self) -> Iterator[Any]:
+        # Workers hand items to the main process, and only that one knows what was used of them.
+        self._fetcher = training_fetcher() if get_worker_info() is None else None
         transform = self.transform
         if transform is None:
             transform = tensors_of if self._number("batch") else _copied
@@ -161,6 +165,7 @@ class Stream(IterableDataset[Any]):
         epochs, workers = self._number("epochs"), self._number("num_workers")
         even = self._options.get("even", "none") != "none"
         if (total == 0 and not even) or epochs == 0:
+            self._warn_of_items_taken_ahead()
             raise TypeError(self._recipe._unknown_length)
         ranks = self._find_ranks()
         consumers = ranks.world_size * workers
@@ -183,6 +188,17 @@ class Stream(IterableDataset[Any]):
             total // consumers + (consumer < total % consumers)
             for consumer in range(first, first + workers)
         )
+
+    def _warn_of_items_taken_ahead(self) -> None:
+        log = self._recipe._log
+        if log is not None and saves_items_taken_ahead():
+            log(
+                30,  # logging.WARNING
+                "Lightning takes a batch ahead where it gets no length, and StatefulDataLoader "
+                "counts it as used: a run that is resumed in the middle of an epoch leaves it out; "
+                "help: give epoch_samples (and num_workers), or use shardfeed.torch.loader(urls, "
+                "batch=)",
+            )
 
     def _find_ranks(self) -> Ranks:
         ranks = self._sent or ranks_of(self._options)
@@ -252,6 +268,20 @@ class Stream(IterableDataset[Any]):
         It is that of shardfeed.Stream.state_dict(), valid for the items handed out so far, with
         "at": the number of the epoch, and "ended": whether that is at its end.
         """
+        fetcher = self._fetcher
+        if fetcher is not None and fetcher.takes_ahead and not self._at_end():
+            raise UsageError(
+                "Lightning takes an item ahead of a stream without a length, which this state "
+                "would count as used; help: give epoch_samples, use shardfeed.torch.loader(urls, "
+                "batch=), or save at the end of an epoch"
+            )
+        return self._state(0)
+
+    def _at_end(self) -> bool:
+        return self._epoch is None or (self._epoch.begun and self._epoch.number is None)
+
+    def _state(self, unread: int) -> dict[str, Any]:
+        """Where the stream stands, of whose items the last `unread` were handed out in vain."""
         if get_worker_info() is None and self._epochs.by_loader:
             raise UsageError(
                 "workers of a DataLoader read this stream, and only they know where it stands; "
@@ -266,7 +296,7 @@ class Stream(IterableDataset[Any]):
         if is_over and not self._goes_on:
             return {**_before(self._epochs.following), "at": epoch, "ended": True}
         assert self._samples is not None
-        return {**self._samples.state_dict(), "at": epoch, "ended": is_over}
+        return {**self._samples._state(unread), "at": epoch, "ended": is_over}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next iter() go on where `state` was taken.
@@ -298,6 +328,7 @@ class Stream(IterableDataset[Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_samples": None, "_stands": None, "_epoch": None, "_ranks": None}
+        state["_fetcher"] = None
         if get_spawning_popen() is not None:
             # A process that is started anew has no process group to ask.
             state["_sent"] = self._find_ranks()
