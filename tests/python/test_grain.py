@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
 
 import pytest
 import shardfeed
@@ -80,6 +82,54 @@ def test_dataset_as_the_source_of_a_map_dataset(shards):
     assert sorted(data) == list(range(30))
     iterator = iter(data.to_iter_dataset())
     assert sorted(iterator) == list(range(30))
+
+
+def test_without_jax(shards):
+    # With it a sample is a leaf of grain's trees, without it a Mapping that is built anew.
+    program = """
+import sys
+sys.modules["jax"] = None  # as if it were not installed
+import grain, shardfeed, shardfeed.grain
+from absl import flags
+from grain._src.core import tree_lib
+
+def number(sample):
+    return int(bytes(sample["txt"]).rstrip(b"."))
+
+class Number(grain.transforms.Map):
+    def map(self, sample):
+        return number(sample)
+
+if __name__ == "__main__":
+    assert tree_lib.map_structure.__module__ == tree_lib.__name__
+    flags.FLAGS(["program"])
+    source = shardfeed.Dataset(sys.argv[1], index="memory")
+    data = grain.MapDataset.source(source)
+    assert (data[3].key, number(data[3])) == ("000003", 3), data[3]
+    assert sorted(data.shuffle(seed=3).map(number)) == list(range(12))
+    assert [number(sample) for sample in data.to_iter_dataset()] == list(range(12))
+    sampler = grain.samplers.IndexSampler(
+        num_records=12, shard_options=grain.sharding.NoSharding(), num_epochs=1
+    )
+    for workers in (0, 2):
+        for operations in ([], [Number()]):
+            loader = grain.DataLoader(
+                data_source=source, sampler=sampler, operations=operations, worker_count=workers
+            )
+            found = list(loader)
+            assert [n if operations else number(n) for n in found] == list(range(12)), found
+    (batch,) = data.batch(12)
+    assert batch["txt"].shape == (12, 10) and batch["cls"].shape == (12, 1), batch
+    stream = shardfeed.grain.Stream(sys.argv[1], shuffle=4)
+    assert sorted(map(number, stream)) == list(range(12))
+    prefetched = stream.mp_prefetch(grain.MultiprocessingOptions(num_workers=2))
+    assert sorted(map(number, prefetched)) == list(range(12))
+    print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, shards(3, 4)], capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout == "done\n", done.stderr
 
 
 # ---- Streams ------------------------------------------------------------------------------------

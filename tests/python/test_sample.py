@@ -142,3 +142,22 @@ def test_numpy_takes_views_without_a_copy(sample):
     array = numpy.frombuffer(sample["seg.png"], numpy.uint8)
     assert array.tolist() == list(b"png")
     assert not array.flags.writeable
+
+
+def test_rebuilt_from_its_values(shards) -> None:
+    (sample, *_) = shardfeed.Stream(shards(1, 2))
+    for items in (sample, sample.items(), ((name, bytes(view)) for name, view in sample.items())):
+        rebuilt = type(sample)(items)
+        assert dict(rebuilt) == dict(sample)
+        assert rebuilt["txt"] == b"0........."
+        assert list(rebuilt) == ["txt", "cls"]
+        assert rebuilt.to_dict() == sample.to_dict()
+        assert dict(pickle.loads(pickle.dumps(rebuilt))) == dict(sample)
+        assert "txt" in repr(rebuilt)
+        for lost in (lambda: rebuilt.key, lambda: rebuilt.shard, rebuilt.decode):  # noqa: B023
+            with pytest.raises(shardfeed.UsageError, match="has lost"):
+                lost()
+    lengths = shardfeed.Sample((name, len(view)) for name, view in sample.items())
+    assert dict(lengths) == {"txt": 10, "cls": 1}
+    assert pickle.loads(pickle.dumps(lengths))["txt"] == 10
+    assert not shardfeed.Sample()

@@ -105,9 +105,7 @@ def test_saved_after_the_training(torch, datasets, trainer, url, tmp_path):
 
 def test_a_state_that_would_be_one_batch_off_is_refused(datasets, trainer, url):
     stream = datasets.Stream(url, **OPTIONS)
-    with pytest.raises(
-        shardfeed.UsageError, match=r"an item ahead .*help: give epoch_sam"
-    ):
+    with pytest.raises(shardfeed.UsageError, match=r"an item ahead .*help: give epoch_sam"):
         trainer(stream, 3)
     with pytest.raises(shardfeed.UsageError, match=r"several loaders ahead.*help: give epoch_sam"):
         trainer({"one": datasets.loader(url, **OPTIONS), "other": stream}, 3)

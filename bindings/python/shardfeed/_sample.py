@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
@@ -49,18 +49,25 @@ class Sample(Mapping[str, memoryview]):
     Nothing is copied: bytes(sample["jpg"]) copies one field, sample.to_dict() all of them. Views
     stay valid when the sample, the iterator and the stream are gone. Samples of a stream cannot be
     changed, and pickle as copies. Names and keys that are not UTF-8 are str with surrogate escapes.
+
+    Sample(items), of a mapping or of pairs, is for packages that rebuild a Mapping of what they
+    made of its values, as grain does without JAX: it has those values, but no key and no shard.
     """
 
     __slots__ = ("_block", "_field", "_index", "_schema")
 
     def __init__(
         self,
-        block: SampleBlock,
-        index: int,
-        schema: dict[str, int],
-        field: int,
+        block: SampleBlock | Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
+        index: int = 0,
+        schema: dict[str, int] | None = None,
+        field: int = 0,
     ) -> None:
-        self._block = block
+        if schema is None:
+            items: dict[str, Any] = dict(block)  # type: ignore[arg-type]
+            schema = {name: position for position, name in enumerate(items)}
+            block = _RebuiltBlock(items)
+        self._block: SampleBlock = block  # type: ignore[assignment]
         self._index = index  # number of the sample in the block
         self._schema = schema  # field name -> position in the sample
         self._field = field  # number of the sample's first field in the block
@@ -159,6 +166,8 @@ class Sample(Mapping[str, memoryview]):
         return self[name] if name in self._schema else default
 
     def __repr__(self) -> str:
+        if isinstance(self._block, _RebuiltBlock):
+            return f"<shardfeed.Sample rebuilt {dict(self.items())!r}>"
         sizes = ", ".join(f"{name}: {len(view)} bytes" for name, view in self.items())
         return f"<shardfeed.Sample {self.key!r} {sizes}>"
 
@@ -169,6 +178,10 @@ class Sample(Mapping[str, memoryview]):
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
+        if isinstance(self._block, _RebuiltBlock):
+            fields = self.items()
+            values = {n: bytes(v) if isinstance(v, memoryview) else v for n, v in fields}
+            return Sample, (values,)
         return _copied_sample, (self.key, self.shard, self.to_dict())
 
 
@@ -195,6 +208,44 @@ class _CopiedBlock:
 
     def shard(self, index: int) -> str:
         return self._shard
+
+
+class _Whole:
+    """A value that is its own slice."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = memoryview(value).toreadonly() if isinstance(value, bytes) else value
+
+    def __getitem__(self, index: slice) -> Any:
+        return self._value
+
+
+class _RebuiltBlock:
+    """The block of one sample that was made of values of any kind."""
+
+    __slots__ = ("buffers", "starts", "stops", "views")
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.views: Any = list(map(_Whole, values.values()))
+        self.buffers = range(len(values))
+        self.starts = self.stops = [0] * len(values)
+
+    def native(self, index: int) -> _CData:
+        raise self._refusal("its bytes in the library")
+
+    def key(self, index: int) -> str:
+        raise self._refusal("key")
+
+    def shard(self, index: int) -> str:
+        raise self._refusal("shard")
+
+    def _refusal(self, what: str) -> UsageError:
+        return UsageError(
+            f"a sample that was rebuilt from its fields has lost {what}; help: take what is needed "
+            "of it before, in the first transformation; with JAX installed grain rebuilds none"
+        )
 
 
 def _copied_sample(key: str, shard: str, fields: dict[str, bytes]) -> Sample:
