@@ -33,6 +33,10 @@
  * why not. The end of a shard is reported only when it is proven: end marker seen, compressed
  * trailer checked, child process ended with status 0. The same URLs and options give the same
  * samples in the same order, whatever the number of threads.
+ * In a compressed shard, a frame or block of at most 8 MiB (decompressed) that has a checksum is
+ * verified before any sample of it is delivered. Of a larger one samples are delivered before its
+ * checksum is reached. When that check fails, the error says how many they were; the counter
+ * SHF_STAT_UNVERIFIED_SAMPLES has their number, also under on_error=skip_sample and skip_shard.
  *
  * RULES FOR ALL FUNCTIONS
  *
@@ -313,6 +317,8 @@ enum {
                                         first epoch), from the start on; else 0                   */
     SHF_STAT_PASSED_OVER = 21,       /* lacked a field, or (auto) had one more: missing=skip   */
     SHF_STAT_FILTERED_SAMPLES = 22,  /* left out by fields, select_keys or slice                  */
+    SHF_STAT_UNVERIFIED_SAMPLES = 23, /* delivered from a compressed shard that then failed its
+                                        check; see THE PROMISE                                    */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 

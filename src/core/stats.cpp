@@ -32,6 +32,7 @@ const char* stat_name(int32_t stat) noexcept {
         "epoch_samples",
         "passed_over",
         "filtered_samples",
+        "unverified_samples",
     };
     // By error class, in the order of SHF_E_*.
     static constexpr const char* skips[] = {
@@ -42,7 +43,7 @@ const char* stat_name(int32_t stat) noexcept {
         "skips_io",        "skips_nospace",       "skips_nomem",
         "skips_cancelled", "skips_timeout",       "skips_child",
     };
-    static_assert(std::size(names) == SHF_STAT_FILTERED_SAMPLES + 1);
+    static_assert(std::size(names) == SHF_STAT_UNVERIFIED_SAMPLES + 1);
     static_assert(std::size(skips) == -SHF_E_CHILD);
     if (stat < 0) return nullptr;
     if (stat < static_cast<int32_t>(std::size(names))) return names[stat];

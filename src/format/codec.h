@@ -25,6 +25,9 @@ struct Step {
     size_t consumed = 0;
     size_t produced = 0;
     State state = more;  // end: the frame is complete and its checks hold
+    // All bytes of the frame that came so far, with those of this step, are covered by a check that
+    // holds, or the frame has no check over them. Implied by end.
+    bool verified = false;
 };
 
 class Codec {
@@ -33,10 +36,17 @@ class Codec {
     // Starts a frame. `head` is its start: frame_head bytes of it, or all that the input has.
     // Consumes nothing.
     virtual Step begin(Bytes head) = 0;
-    // Decodes the next bytes of the frame. What it produces may not depend on how the frame is cut
-    // into calls: after `failed`, `produced` counts every byte before the fault. `out` is not
-    // empty. A call that uses and makes nothing waits for more input.
+    // Decodes the next bytes of the frame. `out` is not empty. A call that uses and makes nothing
+    // waits for more input.
     virtual Step decode(Bytes in, std::span<uint8_t> out) = 0;
+    // Whether the bytes before a fault are the same however the frame is cut into calls: `produced`
+    // counts all of them, also after `failed`. Otherwise nothing that comes with `failed` is to be
+    // used: libbz2 loses count of it, and a branch filter of liblzma has not converted it yet.
+    [[nodiscard]] virtual bool exact() const = 0;
+    // Whether the frame has a check over its bytes at all.
+    [[nodiscard]] virtual bool checked() const { return true; }
+    // How many bytes the frame or block says that it has, 0 where it does not say. A claim.
+    [[nodiscard]] virtual uint64_t claimed_size() const { return 0; }
     // Why the last call failed, with this help where the bytes are damaged.
     [[nodiscard]] Fault fault(const char* damage_help) const {
         Fault fault = fault_;

@@ -1,30 +1,54 @@
-#include "format/fixed_span.h"
+#include "format/codec.h"
 
 #include <bzlib.h>
+
+#include <algorithm>
 
 namespace shf {
 
 namespace {
 
-class Bzip2 final : public FixedSpanCodec {
+// libbz2 takes in a whole block before it puts out any byte of it, and compares the CRC of a block
+// when its last byte is out. Calls with input alone and calls with output alone, in turn, therefore
+// tell where a block is over and verified.
+class Bzip2 final : public Codec {
   public:
     Bzip2() = default;
     Bzip2(const Bzip2&) = delete;
     Bzip2& operator=(const Bzip2&) = delete;
     ~Bzip2() override { close(); }
 
-  private:
     // libbz2 has no reset; its block buffers (up to 3.6 MB) come only with the first block.
-    Step reset() override {
+    Step begin(Bytes /*head*/) override {
         close();
         stream_ = {};
         if (BZ2_bzDecompressInit(&stream_, 0, 0) != BZ_OK)
             return fail({}, SHF_E_NOMEM, "no memory for the decoder");
         open_ = true;
+        has_block_ = false;
         return {};
     }
 
-    Step call(Bytes in, std::span<uint8_t> out) override {
+    Step decode(Bytes in, std::span<uint8_t> out) override {
+        if (!has_block_) {
+            Step step = call(in, {});
+            // It stopped for a block that waits to be put out, or for more input: the next call
+            // will show which.
+            has_block_ = step.state == Step::more;
+            return step;
+        }
+        Step step = call({}, out);
+        if (step.state == Step::more && step.produced < out.size()) {
+            has_block_ = false;
+            step.verified = true;
+        }
+        return step;
+    }
+
+    [[nodiscard]] bool exact() const override { return false; }
+
+  private:
+    Step call(Bytes in, std::span<uint8_t> out) {
         in = in.first(std::min(in.size(), longest_span));
         // The C interface lacks a const; the input is not written to.
         stream_.next_in = reinterpret_cast<char*>(const_cast<uint8_t*>(in.data()));
@@ -53,6 +77,7 @@ class Bzip2 final : public FixedSpanCodec {
 
     bz_stream stream_{};
     bool open_ = false;
+    bool has_block_ = false;  // a block may have come in that was not put out yet
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ class Gzip : public Codec {
             return fail({}, SHF_E_FORMAT, "reserved flag bits are set");
         return reset();
     }
+    [[nodiscard]] bool exact() const final { return true; }
 
   protected:
     virtual Step reset() = 0;

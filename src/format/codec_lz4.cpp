@@ -39,6 +39,11 @@ class Lz4 final : public Codec {
         if ((flags & has_dictionary) != 0)
             return fail({}, SHF_E_UNSUPPORTED, "the frame needs a dictionary",
                         "compress it again without one");
+        block_checks_ = (flags & has_block_check) != 0;
+        content_check_ = (flags & has_content_check) != 0;
+        claimed_ = 0;
+        if ((flags & has_content_size) != 0 && head.size() >= 14)
+            for (size_t i = 0; i < 8; ++i) claimed_ |= uint64_t{head[6 + i]} << (8 * i);
         walk_.start(
             {(flags & has_content_size) != 0 ? 15U : 7U, 4,
              (flags & has_block_check) != 0 ? 4U : 0U, (flags & has_content_check) != 0 ? 4U : 0U},
@@ -61,8 +66,16 @@ class Lz4 final : public Codec {
         }
         full_ = produced == out.size();
         if (result == 0) step.state = Step::end;
+        // Behind the check of a block, when the library holds nothing of it back.
+        const bool block_over = block_checks_ && !full_ && walk_.between_blocks();
+        step.verified = result == 0 || block_over || (!block_checks_ && !content_check_);
         return step;
     }
+
+    [[nodiscard]] bool exact() const override { return true; }
+    [[nodiscard]] bool checked() const override { return block_checks_ || content_check_; }
+    // A block is never larger than what is held back for its check.
+    [[nodiscard]] uint64_t claimed_size() const override { return block_checks_ ? 0 : claimed_; }
 
   private:
     // The numbers of the errors are no part of the stable interface, their names are.
@@ -84,6 +97,8 @@ class Lz4 final : public Codec {
 
     std::unique_ptr<LZ4F_dctx, Free> context_;
     FrameWalk walk_;
+    bool block_checks_ = false, content_check_ = false;  // of this frame
+    uint64_t claimed_ = 0;
     // The last call filled the span: the library may hold more output of the same part, which has
     // to leave before the next part comes in.
     bool full_ = false;

@@ -24,8 +24,9 @@ struct FrameHeader {
     size_t trailer;
     uint64_t dictionary;
     uint64_t window;
+    uint64_t content;  // 0: not told
 
-    // `head` starts with the magic; with fewer bytes than `size` the two values are 0.
+    // `head` starts with the magic; with fewer bytes than `size` the three values are 0.
     explicit FrameHeader(Bytes head) {
         const unsigned descriptor = head.size() > 4 ? head[4] : 0;
         const bool single_segment = (descriptor & 0x20) != 0;
@@ -38,11 +39,14 @@ struct FrameHeader {
         trailer = (descriptor & 4) != 0 ? 4 : 0;
         dictionary = 0;
         window = 0;
+        content = 0;
         if (head.size() < size) return;
         dictionary = little_endian(head.subspan(5 + window_size, dictionary_size));
+        if (content_size > 0)
+            content = little_endian(head.subspan(5 + window_size + dictionary_size, content_size)) +
+                      (content_flag == 1 ? 256 : 0);
         if (single_segment) {
-            window = little_endian(head.subspan(5 + dictionary_size, content_size)) +
-                     (content_flag == 1 ? 256 : 0);
+            window = content;
         } else {
             const uint64_t base = uint64_t{1} << (10 + (head[5] >> 3));
             window = base + base / 8 * (head[5] & 7U);
@@ -81,6 +85,8 @@ class Zstd final : public Codec {
                             " bytes, max_window is " + std::to_string(max_window_),
                         "raise max_window");
         full_ = false;
+        checked_ = header.trailer > 0;
+        claimed_ = header.content;
         walk_.start({header.size, 3, 0, header.trailer}, read_block);
         ZSTD_DCtx_reset(context_.get(), ZSTD_reset_session_only);
         return {};
@@ -102,8 +108,13 @@ class Zstd final : public Codec {
         }
         full_ = target.pos == out.size();
         if (result == 0) step.state = Step::end;
+        step.verified = !checked_ || result == 0;
         return step;
     }
+
+    [[nodiscard]] bool exact() const override { return true; }
+    [[nodiscard]] bool checked() const override { return checked_; }
+    [[nodiscard]] uint64_t claimed_size() const override { return claimed_; }
 
   private:
     Step refuse(Step step, size_t result) {
@@ -129,6 +140,8 @@ class Zstd final : public Codec {
     };
 
     uint64_t max_window_;
+    uint64_t claimed_ = 0;
+    bool checked_ = false;  // the frame has a checksum over its content
     std::unique_ptr<ZSTD_DCtx, Free> context_{ZSTD_createDCtx()};
     FrameWalk walk_;
     // The last call filled the span: the library may hold more output of the same part, which has

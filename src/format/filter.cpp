@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "format/codec.h"
+#include "format/held_output.h"
 #include "format/input_block.h"
 
 #include <algorithm>
@@ -20,6 +21,9 @@ constexpr uint64_t ratio_start = uint64_t{64} << 20;
 constexpr uint64_t ratio_step = uint64_t{1} << 20;
 // RFC 1951 codes 258 bytes in no less than 2 bits.
 constexpr uint64_t deflate_ratio = 1032;
+// A frame or block of up to this size is verified before any byte of it is delivered (D5). Larger
+// ones would need memory for all of it, and would keep the reader waiting.
+constexpr uint64_t largest_held = uint64_t{8} << 20;
 
 std::unique_ptr<Codec> make_codec(std::string_view name, const Options& options) {
     if (name == "gzip") return make_gzip();
@@ -54,7 +58,10 @@ class Filter final : public Sequential {
     bool skip(uint64_t size) override {
         return stage_ == Stage::plain && input_.available().empty() && input_.source().skip(size);
     }
-    bool ready() override { return stage_ == Stage::ended || input_.source().ready(); }
+    bool ready() override {
+        return stage_ == Stage::ended || failure_ || output_.has_released() ||
+               input_.source().ready();
+    }
     void finish() override { input_.source().finish(); }
 
   private:
@@ -62,7 +69,8 @@ class Filter final : public Sequential {
 
     size_t advance(std::span<uint8_t> out) {
         for (;;) {
-            size_t count = 0;
+            size_t count = output_.take(out);
+            if (count > 0) return count;
             switch (stage_) {
                 case Stage::detect: count = detect(out); break;
                 case Stage::plain: return read_plain(out);
@@ -212,43 +220,85 @@ class Filter final : public Sequential {
         finish_output();
     }
 
+    // Decodes straight into `out` what may be delivered at once, else into output_.
     size_t decode(std::span<uint8_t> out) {
-        check_ratio();
-        const uint64_t room = ratio_step - out_total_ % ratio_step;
-        out = out.first(static_cast<size_t>(std::min<uint64_t>(out.size(), room)));
-        const Step step = codec_->decode(input_.available(), out);
-        input_.consume(step.consumed);
-        look_at_head(out.first(step.produced));
-        out_total_ += step.produced;
+        const bool straight = passing() && codec_->exact() && output_.held() == 0;
+        const Step step = decode_into(straight ? out : output_.room());
         if (step.state == Step::failed) {
-            if (step.produced == 0) throw codec_fault();
-            failure_ = std::make_exception_ptr(codec_fault());  // comes after the good bytes
-        } else if (step.state == Step::end) {
+            if (straight && step.produced > 0) {
+                count_output(step.produced);
+                failure_ = std::make_exception_ptr(codec_fault());  // after the good bytes
+                return step.produced;
+            }
+            output_.drop();
+            throw codec_fault();
+        }
+        if (straight) {
+            count_output(step.produced);
+        } else {
+            output_.add(step.produced);
+            const bool exact = codec_->exact() || output_.held() % HeldOutput::piece == 0;
+            if (step.verified || (passing() && exact)) release();
+        }
+        if (step.verified) {
+            report_.verified = out_total_;
+            passing_ = false;
+        }
+        return straight ? step.produced : 0;
+    }
+
+    // Whether bytes need not wait for their check: there is none, or it is too far away.
+    [[nodiscard]] bool passing() {
+        if (!passing_)
+            passing_ = output_.held() > largest_held || codec_->claimed_size() > largest_held;
+        return passing_ || !codec_->checked();
+    }
+
+    void release() {
+        count_output(output_.held());
+        output_.release();
+    }
+
+    Step decode_into(std::span<uint8_t> out) {
+        const uint64_t decoded = out_total_ + output_.held();
+        check_ratio(decoded);
+        const uint64_t room = ratio_step - decoded % ratio_step;
+        out = out.first(static_cast<size_t>(std::min<uint64_t>(out.size(), room)));
+        Step step = codec_->decode(input_.available(), out);
+        input_.consume(step.consumed);
+        if (step.state == Step::failed && !codec_->exact()) return step;
+        look_at_head(out.first(step.produced));
+        if (step.state == Step::failed) return step;
+        if (step.state == Step::end) {
             stage_ = Stage::boundary;
+            step.verified = true;
         } else if (step.consumed > 0 || step.produced > 0) {
             stalls_ = 0;
         } else if (!input_.available().empty()) {
             if (++stalls_ == 2) throw fault(SHF_E_FORMAT, "the decoder makes no progress");
         } else if (!input_.fill()) {
+            output_.drop();
             throw cut(input_.position());
         }
-        return step.produced;
+        return step;
     }
 
-    void check_ratio() const {
-        if (out_total_ % ratio_step != 0) return;
+    void check_ratio(uint64_t decoded) const {
+        if (decoded % ratio_step != 0) return;
         const uint64_t in_total = input_.position();
         if (name_ == "gzip") {
-            if (out_total_ > deflate_ratio * in_total + ratio_step)
+            if (decoded > deflate_ratio * in_total + ratio_step)
                 throw fault(SHF_E_LIMIT, "gzip output is over 1032 times the input");
-        } else if (out_total_ > ratio_start && out_total_ / options_.max_ratio > in_total) {
+        } else if (decoded > ratio_start && decoded / options_.max_ratio > in_total) {
             throw fault(SHF_E_LIMIT,
                         std::to_string(in_total) + " compressed bytes gave " +
-                            std::to_string(out_total_) + ", max_ratio is " +
+                            std::to_string(decoded) + ", max_ratio is " +
                             std::to_string(options_.max_ratio),
                         "raise max_ratio");
         }
     }
+
+    void count_output(size_t count) { out_total_ += count; }
 
     // One layer only (D7): keeps the first bytes of the output until they can be judged.
     void look_at_head(Bytes produced) {
@@ -304,7 +354,9 @@ class Filter final : public Sequential {
     uint64_t frame_start_ = 0;      // in the input
     uint64_t padding_ = 0;          // zeros since the last frame
     uint64_t skip_left_ = 0;
-    uint64_t out_total_ = 0;
+    HeldOutput output_;       // decoded, and not verified yet or no room for it in a call
+    bool passing_ = false;    // the rest of this frame or block is delivered before its check
+    uint64_t out_total_ = 0;  // bytes delivered or released
     std::array<uint8_t, magic_size> head_{};  // of the output
     size_t head_size_ = 0;
 };

@@ -22,6 +22,8 @@ struct Options;
 struct FilterReport {
     const char* codec = nullptr;  // "gzip", "bzip2", "xz", "zstd", "lz4"; NULL: not compressed
     bool trailing = false;        // junk after the compressed data, accepted under trailing=ignore
+    // Bytes of the output whose checks hold, or that have none. What was read beyond may be wrong.
+    uint64_t verified = 0;
 };
 
 // Returns a reader of the decompressed bytes of `input`, or of its bytes as they are when they
@@ -29,7 +31,9 @@ struct FilterReport {
 // throws TRUNCATED, INTEGRITY, FORMAT, LIMIT or UNSUPPORTED with the offset in the *compressed*
 // input in the cause's words and in Fault::offset the offset in the output. It returns 0 only when
 // the compressed data's own trailer was checked and the input is at its end. finish() is passed on
-// to `input`. Compressed input is read in blocks of 128 KiB, so that no cut of its reads can show;
+// to `input`. A frame or block of at most 8 MiB is returned when its check holds; of a larger one
+// bytes are returned before. Compressed input is read in blocks of 128 KiB, so that no cut of its
+// reads can show;
 // a read() may wait for the rest of a block, also after ready(). `report` and `options` must
 // outlive the result; `report` is written by read() and finish().
 std::unique_ptr<Sequential> open_filter(std::unique_ptr<Sequential> input, const Options& options,

@@ -37,6 +37,9 @@ class FrameWalk {
     // The bytes of `in` that belong to the current part.
     [[nodiscard]] Bytes part(Bytes in) const { return in.first(std::min(in.size(), left_)); }
 
+    // Whether the next part is the header of a block.
+    [[nodiscard]] bool between_blocks() const { return part_ == Part::block_header && have_ == 0; }
+
     // Takes note that `used`, of the current part, are behind us.
     void advance(Bytes used) {
         left_ -= used.size();

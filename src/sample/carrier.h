@@ -69,6 +69,9 @@ class Carrier : public MemberFeed {
     // Appends the places of what was kept since release(), in order. False when it has none: the
     // members are not plain bytes of the shard.
     virtual bool places(std::vector<MemberPlace>& /*out*/) const { return false; }
+    // Bytes of the decompressed shard whose checks hold, or that have none (rule D5); NULL when the
+    // shard is not compressed as a whole. Changes while members are read.
+    [[nodiscard]] virtual const uint64_t* verified() const { return nullptr; }
     // Where the end marker starts, once next() returned false.
     [[nodiscard]] virtual uint64_t end() const { return 0; }
     // Appends where the data lies that was kept since release(), in order.

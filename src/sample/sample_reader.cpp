@@ -40,6 +40,7 @@ void SampleReader::read(const Resume* resume) {
         const auto carrier =
             open_carrier(source_, origin_->url, options_, pool_, cancel_, stats_, *this);
         carrier_ = carrier.get();
+        verified_ = carrier->verified();
         if (resume && resume->offset > 0 && !carrier->start_at(resume->offset))
             throw Error(SHF_E_CHANGED, "the shard ends before the place where reading goes on",
                         "give the shard that the state was saved with, or start the epoch again");
@@ -50,9 +51,15 @@ void SampleReader::read(const Resume* resume) {
         end_ = carrier->end();
         builder_.flush();
         carrier->finish();
-    } catch (const Error&) {
+    } catch (const Error& error) {
         builder_.flush();  // whole samples that came before the fault
-        throw;
+        if (unverified_ == 0 || !skippable(error.code())) throw;
+        Fault fault = error.fault();
+        fault.unverified = unverified_;
+        fault.cause += "; " + std::to_string(unverified_) +
+                       (unverified_ == 1 ? " sample was" : " samples were") +
+                       " delivered before the check of these bytes was reached";
+        throw Error(std::move(fault));
     }
     if (samples == 0) {
         if (!options_.allow_empty)
@@ -65,10 +72,21 @@ void SampleReader::read(const Resume* resume) {
 void SampleReader::sample(const GroupedSample& sample) {
     loose_.clear();
     carrier_->kept(loose_);
+    if (verified_) count_unverified();
     builder_.add({sample.key, sample.first_header, origin_, sample.schema, loose_});
     if (!wants_places_) return;
     places_.clear();
     if (carrier_->places(places_)) sink_.found(sample, places_);
+}
+
+// Of a large frame samples are delivered before its check is reached. When the check holds, all
+// samples so far are verified: none of them ends beyond what was read.
+void SampleReader::count_unverified() {
+    if (*verified_ != last_verified_) {
+        last_verified_ = *verified_;
+        unverified_ = 0;
+    }
+    if (!loose_.empty() && loose_.back().deferred.offset > last_verified_) ++unverified_;
 }
 
 void SampleReader::bad_sample(Fault fault, bool wanted) {

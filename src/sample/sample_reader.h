@@ -60,6 +60,7 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     size_t next_slab_size() override;
 
     void sample(const GroupedSample& sample) override;
+    void count_unverified();
     void bad_sample(Fault fault, bool wanted) override;
 
     Source& source_;
@@ -77,6 +78,9 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     const bool wants_places_;
     std::vector<MemberPlace> places_;
     uint64_t end_ = 0;
+    const uint64_t* verified_ = nullptr;  // as Carrier has it, during read()
+    uint64_t last_verified_ = 0;          // its value at the last sample
+    uint64_t unverified_ = 0;             // samples delivered that end beyond it
     size_t last_slab_size_ = 0;
     uint64_t expected_ = 0;  // 0: not known
     const FieldTest* deferred_ = nullptr;

@@ -73,6 +73,9 @@ class TarCarrier final : public Carrier, private WindowClient {
         return true;
     }
     [[nodiscard]] uint64_t end() const override { return end_; }
+    [[nodiscard]] const uint64_t* verified() const override {
+        return report_.codec ? &report_.verified : nullptr;
+    }
 
     void kept(std::vector<LooseField>& out) const override {
         for (const Row& row : rows_)

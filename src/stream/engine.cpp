@@ -239,6 +239,7 @@ bool Engine::wait(std::unique_lock<std::mutex>& lock, Lane& lane) {
 }
 
 void Engine::fault(Fault fault, bool whole_shard) {
+    if (fault.unverified > 0) shared_.stats.add(SHF_STAT_UNVERIFIED_SAMPLES, fault.unverified);
     if (shared_.options.on_error == OnError::raise || !skippable(fault.code))
         throw Error(std::move(fault));
     Stats& stats = shared_.stats;

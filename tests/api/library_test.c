@@ -269,7 +269,7 @@ static void test_stat_names(void) {
     CHECK(strcmp(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS - SHF_E_TRUNCATED), "skips_truncated") == 0);
     CHECK(strcmp(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS - SHF_E_CHILD), "skips_child") == 0);
     CHECK(shf_stat_name(-1) == NULL);
-    CHECK(shf_stat_name(SHF_STAT_FILTERED_SAMPLES + 1) == NULL);
+    CHECK(shf_stat_name(SHF_STAT_UNVERIFIED_SAMPLES + 1) == NULL);
     CHECK(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS) == NULL);
     CHECK(shf_stat_name(INT32_MAX) == NULL && shf_stat_name(INT32_MIN) == NULL);
     /* Every error class that a stream may skip has its counter under its own name. */

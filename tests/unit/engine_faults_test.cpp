@@ -1,4 +1,5 @@
 // Damaged, empty and failing shards in a stream: on_error, its counters, and what comes before.
+#include "filter_encoders.h"
 #include "temp_shards.h"
 
 #include <gtest/gtest.h>
@@ -344,6 +345,56 @@ TEST_F(EngineFaults, stderr_of_the_child_is_in_the_message) {
     EXPECT_EQ(client.keys().size(), 0U);
     EXPECT_EQ(client.code, SHF_E_CHILD) << client.message();
     EXPECT_NE(client.message().find("no such bucket"), std::string::npos) << client.message();
+}
+
+// A small compressed shard is verified before any sample of it is delivered.
+TEST_F(EngineFaults, nothing_comes_of_a_small_frame_that_fails_its_check) {
+    for (const char* codec : {"gzip", "bzip2", "xz", "zstd", "lz4"}) {
+        std::string bytes = compress(codec, whole(0));
+        // bzip2: in the CRC of its only block. xz: in the block. Else in the last check.
+        const size_t at = codec[0] == 'b' ? 10 : codec[0] == 'x' ? 100 : bytes.size() - 3;
+        bytes[at] ^= 1;
+        directory.write("a.tar", bytes);
+        for (const char* threads : {"1", "2"}) {
+            Client client(directory / "a.tar", {{"threads", threads}});
+            EXPECT_EQ(client.keys().size(), 0U) << codec;
+            EXPECT_EQ(client.code, SHF_E_INTEGRITY) << codec << client.message();
+            EXPECT_EQ(client.stat(SHF_STAT_UNVERIFIED_SAMPLES), 0U);
+        }
+    }
+}
+
+// A larger one delivers before, and says so.
+TEST_F(EngineFaults, samples_that_were_delivered_before_a_failed_check_are_counted) {
+    // Of 1,024 bytes with their headers; the last one would be delivered with the end marker.
+    const uint64_t samples = 17999;
+    std::string damaged = gzip(shard_bytes(1, 100)) + gzip(shard_bytes(2, samples + 1), 1);
+    // The first member is a whole tar, so it is read on only with concat.
+    damaged[damaged.size() - 6] ^= 1;
+    directory.write("a.tar.gz", damaged);
+    directory.write("b.tar", whole(3));
+    const auto concat = Settings{{"concat", "true"}};
+    for (const char* threads : {"1", "2"}) {
+        Client raising(directory / "{a.tar.gz,b.tar}", concat + Settings{{"threads", threads}});
+        EXPECT_EQ(raising.keys().size(), 100 + samples);
+        EXPECT_EQ(raising.code, SHF_E_INTEGRITY);
+        EXPECT_NE(raising.message().find("; 17999 samples were delivered before the check"),
+                  std::string::npos)
+            << raising.message();
+        EXPECT_EQ(raising.stat(SHF_STAT_UNVERIFIED_SAMPLES), samples);
+        for (const char* on_error : {"skip_sample", "skip_shard"}) {
+            log = {};
+            Client skipping({directory / "{a.tar.gz,b.tar}"},
+                            concat + Settings{{"threads", threads}, {"on_error", on_error}},
+                            logging());
+            EXPECT_EQ(skipping.keys().size(), 100 + samples + 20);
+            EXPECT_EQ(skipping.code, SHF_END);
+            EXPECT_EQ(skipping.stat(SHF_STAT_UNVERIFIED_SAMPLES), samples);
+            EXPECT_EQ(skipping.stat(SHF_STAT_SKIPPED_SHARDS), 1U);
+            ASSERT_EQ(log.texts.size(), 1U);
+            EXPECT_NE(log.texts[0].find("17999 samples were delivered"), std::string::npos);
+        }
+    }
 }
 
 }  // namespace

