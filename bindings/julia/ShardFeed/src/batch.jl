@@ -15,8 +15,8 @@ the shards, `batch["__url__"]`.
 | bytes, msgpack | `RaggedColumn`, a vector of vectors of `UInt8` |
 
 **Dimensions are in Julia's order**, the first one fastest: what is (N, H, W, C) in C and Python is
-(C, W, H, N) here, with the same bytes, so that the samples are along the last dimension, as Flux and
-MLUtils have them.
+(C, W, H, N) here, with the same bytes, so that the samples are along the last dimension, as MLUtils
+has them. With `chw`, (N, C, H, W) there is (W, H, C, N) here, what convolutions of Flux and Lux take.
 
 The arrays belong to you: write to them, keep them. Their memory goes back to the library when the
 last one is garbage. A batch itself, as a sample, may be used until the loop goes on, or

@@ -1,16 +1,18 @@
 # Datasets: the samples of many shards by number.
 
 """
-    Dataset(urls; options...)
+    Dataset(urls; options...) <: AbstractVector{SampleCopy}
     Dataset(f, urls; options...)
 
-The samples of many shards (plain tar and ZIP files) by number, from 1: `dataset[5]`,
-`dataset["key"]` (`KeyError` when there is none), `dataset[1:10]` and [`get_many`](@ref) with several
-threads, [`get_batch`](@ref). A sample is a [`SampleCopy`](@ref): nothing has to be released. `length`,
-`haskey`, `keys` (the numbers), `iterate`. Any number of tasks may read at once.
+The samples of many shards (plain tar and ZIP files), a read-only vector of [`SampleCopy`](@ref)s:
+nothing has to be released. `dataset[5]`, `dataset["key"]` (`KeyError` when there is none), `rand(dataset)`,
+`view(dataset, 1:10)` and what else a vector can do. `dataset[1:10]`, `first(dataset, n)`, `last(dataset, n)`
+and [`get_many`](@ref) read with several threads, [`get_batch`](@ref) decodes as well. A sample is read
+whenever it is asked for: `collect(dataset)` has them all in memory, and `==` reads them all. Any number of
+tasks may read at once.
 
-With `length` and `getindex` it is a data set for MLUtils (`numobs`, `getobs`, `DataLoader(dataset;
-parallel=true)`). Keywords are those of [`ShardFeed.open`](@ref) that a data set takes.
+As a vector it is a data set for MLUtils (`numobs`, `getobs`, `DataLoader(dataset; parallel=true)`).
+Keywords are those of [`ShardFeed.open`](@ref) that a data set takes.
 
 ```jldoctest
 julia> dataset = Dataset("train-{000..001}.tar");
@@ -18,16 +20,18 @@ julia> dataset = Dataset("train-{000..001}.tar");
 julia> length(dataset), String(dataset["b/0005"]["txt"])
 (6, "five")
 
-julia> [sample.key for sample in dataset[4:6]]
-3-element Array{String,1}:
- "b/0004"
- "b/0005"
- "b/0006"
+julia> [sample.key for sample in first(dataset, 2)]
+2-element Array{String,1}:
+ "a/0001"
+ "a/0002"
+
+julia> rand(dataset) in dataset
+true
 
 julia> close(dataset)
 ```
 """
-struct Dataset
+struct Dataset <: AbstractVector{SampleCopy}
     handle::Handle
     urls::Vector{String}
     options::Any
@@ -71,18 +75,16 @@ Closes the data set, when the calls of other tasks on it are over. Samples that 
 Base.close(dataset::Dataset) = (let_go(dataset.handle); nothing)
 
 Base.length(dataset::Dataset) = Int(using_handle(shf_dataset_count, dataset.handle))
-Base.firstindex(::Dataset) = 1
-Base.lastindex(dataset::Dataset) = length(dataset)
-Base.keys(dataset::Dataset) = Base.OneTo(length(dataset))
-Base.eachindex(dataset::Dataset) = keys(dataset)
-Base.eltype(::Type{Dataset}) = SampleCopy
-Base.iterate(dataset::Dataset, i::Int=1) = i > length(dataset) ? nothing : (dataset[i], i + 1)
+Base.size(dataset::Dataset) = (length(dataset),)
+Base.IndexStyle(::Type{Dataset}) = IndexLinear()
 
 function Base.show(io::IO, dataset::Dataset)
     print(io, "Dataset over ", join(Iterators.take(dataset.urls, 3), ", "))
     length(dataset.urls) > 3 && print(io, ", ...")
     print(io, isopen(dataset) ? ": $(length(dataset)) samples" : " (closed)")
 end
+# That of a vector would read the samples.
+Base.show(io::IO, ::MIME"text/plain", dataset::Dataset) = show(io, dataset)
 
 _error_shards(dataset::Dataset) = () -> _shards(dataset.urls, dataset.options)
 
@@ -92,7 +94,10 @@ indexof(dataset::Dataset, key::AbstractString) =
 Base.haskey(dataset::Dataset, key::AbstractString) = _has(dataset, key)
 Base.haskey(dataset::Dataset, i::Integer) = 1 <= i <= length(dataset)
 
-function Base.getindex(dataset::Dataset, which::Union{Integer,AbstractString})
+Base.getindex(dataset::Dataset, i::Integer) = _read(dataset, i)
+Base.getindex(dataset::Dataset, key::AbstractString) = _read(dataset, key)
+
+function _read(dataset, which)
     i = _number(dataset, which)
     error = new_error()
     out = PointerOut(C_NULL)
@@ -114,9 +119,18 @@ function _taken(handle::Pointer)
 end
 
 Base.getindex(dataset::Dataset, which::AbstractVector) = get_many(dataset, which)
+Base.getindex(dataset::Dataset, ::Colon) = get_many(dataset, eachindex(dataset))
+function Base.getindex(dataset::Dataset, mask::AbstractVector{Bool})
+    checkbounds(dataset, mask)
+    return get_many(dataset, findall(mask))
+end
 
-Base.get(dataset::Dataset, which::Union{Integer,AbstractString}, default) =
-    haskey(dataset, which) ? dataset[which] : default
+Base.get(dataset::Dataset, key::AbstractString, default) = haskey(dataset, key) ? dataset[key] : default
+
+# As of other vectors, but read with several threads.
+_some(n) = n >= 0 ? n : throw(ArgumentError("$n elements were asked for"))
+Base.first(dataset::Dataset, n::Integer) = get_many(dataset, 1:min(_some(n), length(dataset)))
+Base.last(dataset::Dataset, n::Integer) = get_many(dataset, max(1, length(dataset) - _some(n) + 1):length(dataset))
 
 _sample_numbers(dataset, which) = UInt64[_number(dataset, one) - 1 for one in which]
 

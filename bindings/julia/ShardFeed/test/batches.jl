@@ -60,6 +60,14 @@ end
             @test_throws BoundsError batch["txt"][4]
             @test_throws BoundsError batch["bin"][0]
         end
+        for (layout, dimensions) in (("", (3, 4, 2, 3)), ("/chw", (4, 2, 3, 3))) # C, W, H, N and W, H, C, N
+            ShardFeed.open("all.tar"; batch=3, decode="png:image/rgb8$layout/resize=4x2") do stream
+                pixels = first(batches(stream))["png"]
+                @test size(pixels) == dimensions
+                channel(c) = selectdim(pixels, layout == "" ? 1 : 3, c)
+                @test all(channel(1) .== 255) && all(channel(2) .== 0) && all(channel(3) .== 0)
+            end
+        end
     end
 end
 

@@ -1,4 +1,4 @@
-# Runs the examples of the docstrings (```jldoctest blocks) and of docs/julia.md (```julia blocks, and after
+# Runs the examples of the docstrings (```jldoctest blocks), and of README.md and docs/julia.md (```julia blocks, and after
 # some what they print) in a folder with the example files.
 
 
@@ -66,14 +66,17 @@ end
     end
 end
 
-const PAGE = joinpath(@__DIR__, "../../../../docs/julia.md")
+# The package by itself has no docs folder.
+const PAGES = (("../README.md", 1), ("../../../../docs/julia.md", 5))
 
-isfile(PAGE) && @testset "examples of docs/julia.md" begin
+@testset "examples of $page" for (page, examples) in PAGES
+    path = joinpath(@__DIR__, page)
+    startswith(page, "../README") || isfile(path) || continue
     with_files() do
         place = Module(:Page)
         Core.eval(place, :(using ShardFeed))
-        blocks = collect(eachmatch(r"```julia\n(.*?)```(?:\n\n```text\n(.*?)```)?"s, read(PAGE, String)))
-        @test length(blocks) >= 5
+        blocks = collect(eachmatch(r"```julia\n(.*?)```(?:\n\n```text\n(.*?)```)?"s, read(path, String)))
+        @test length(blocks) >= examples
         for block in blocks
             code, wanted = block.captures
             got = run_step(place, code * "nothing")

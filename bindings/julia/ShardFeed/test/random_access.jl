@@ -100,6 +100,53 @@ end
     end
 end
 
+@testset "a data set is a vector" begin
+    with_files() do
+        names(samples) = [sample.key for sample in samples]
+        all_keys = ["a/0001", "a/0002", "a/0003", "b/0004", "b/0005", "b/0006"]
+        Dataset("train-{000..001}.tar"; log=nothing) do dataset
+            @test dataset isa AbstractVector{SampleCopy} && eltype(dataset) === SampleCopy
+            @test size(dataset) == (6,) && axes(dataset) == (Base.OneTo(6),) && ndims(dataset) == 1
+            @test IndexStyle(dataset) === IndexLinear() && eachindex(dataset) == 1:6 && lastindex(dataset) == 6
+            @test names(dataset[:]) == all_keys && names(dataset) == all_keys && names(collect(dataset)) == all_keys
+            @test names(first(dataset, 2)) == all_keys[1:2] && names(last(dataset, 2)) == all_keys[5:6]
+            @test names(first(dataset, 10)) == all_keys == names(last(dataset, 10))
+            @test isempty(first(dataset, 0)) && isempty(last(dataset, 0))
+            @test first(dataset, 2) isa Vector{SampleCopy}
+            @test first(dataset).key == all_keys[1] && last(dataset).key == all_keys[end]
+            @test_throws ArgumentError first(dataset, -1)
+            @test_throws ArgumentError last(dataset, -1)
+            @test names(dataset[[false, true, false, false, false, true]]) == all_keys[[2, 6]]
+            @test_throws BoundsError dataset[[true, false]]
+            @test names(dataset[2:3]) == all_keys[2:3] && dataset[CartesianIndex(4)].key == all_keys[4]
+            middle = view(dataset, 2:4)
+            @test names(middle) == all_keys[2:4] && middle[end].key == all_keys[4] && names(middle[2:3]) == all_keys[3:4]
+            @test_throws BoundsError view(dataset, 5:7)
+            @test rand(dataset) in dataset && all(sample -> sample.key in all_keys, rand(dataset, 5))
+            @test names(reverse(dataset)) == reverse(all_keys) && names(Iterators.reverse(dataset)) == reverse(all_keys)
+            @test [names(part) for part in Iterators.partition(dataset, 4)] == [all_keys[1:4], all_keys[5:6]]
+            @test map(sample -> sample.key, dataset) == all_keys && count(sample -> true, dataset) == 6
+            @test [i => sample.key for (i, sample) in pairs(dataset)] == collect(pairs(all_keys))
+            @test findfirst(sample -> sample.key == all_keys[3], dataset) == 3
+            @test get(dataset, 7, nothing) === nothing && get(dataset, 6, nothing).key == all_keys[6]
+            @test get(dataset, "c/1", nothing) === nothing && get(dataset, all_keys[2], nothing).key == all_keys[2]
+            @test dataset == collect(dataset) && similar(dataset) isa Vector{SampleCopy}
+            @test_throws Exception dataset[1] = dataset[2]
+            @test repr(MIME("text/plain"), dataset) == sprint(show, dataset)
+            @test summary(dataset) == "6-element Dataset"
+        end
+    end
+end
+
+# A method for data sets that is ambiguous with one for vectors fails in the first call that means both.
+@testset "no method for data sets is ambiguous" begin
+    functions = (getindex, get, haskey, first, last, length, size, show, iterate, close, isopen, view)
+    pairs = [(ours, other) for f in functions for ours in methods(f) if ours.module === ShardFeed
+             for other in methods(f) if other !== ours]
+    @test length(pairs) > 100
+    @test filter(pair -> Base.isambiguous(pair...), pairs) == []
+end
+
 @testset "many tasks read at once" begin
     with_files() do
         Dataset("train-{000..001}.tar") do dataset
