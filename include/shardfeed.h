@@ -317,8 +317,7 @@ enum {
                                         first epoch), from the start on; else 0                   */
     SHF_STAT_PASSED_OVER = 21,       /* lacked a field, or (auto) had one more: missing=skip   */
     SHF_STAT_FILTERED_SAMPLES = 22,  /* left out by fields, select_keys or slice                  */
-    SHF_STAT_UNVERIFIED_SAMPLES = 23, /* delivered from a compressed shard that then failed its
-                                        check; see THE PROMISE                                    */
+    SHF_STAT_UNVERIFIED_SAMPLES = 23, /* delivered before their checksum, which then failed      */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 

@@ -341,8 +341,7 @@ pub const SHF_STAT_EPOCH_SAMPLES: i32 = 20;
 pub const SHF_STAT_PASSED_OVER: i32 = 21;
 /// left out by fields, select_keys or slice
 pub const SHF_STAT_FILTERED_SAMPLES: i32 = 22;
-/// delivered from a compressed shard that then failed its
-///check; see THE PROMISE
+/// delivered before their checksum, which then failed
 pub const SHF_STAT_UNVERIFIED_SAMPLES: i32 = 23;
 /// 64 + k counts the skips with error code -k
 pub const SHF_STAT_SKIPS_BY_CLASS: i32 = 64;
