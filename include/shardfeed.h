@@ -115,7 +115,7 @@ enum {
     SHF_E_IO = -13,            /* operating-system error; os_error carries errno                  */
     SHF_E_NOSPACE = -14,       /* disk full or quota reached                                      */
     SHF_E_NOMEM = -15,         /* an allocation failed                                            */
-    SHF_E_CANCELLED = -16,     /* shf_stream_cancel was called                                    */
+    SHF_E_CANCELLED = -16,     /* shf_stream_cancel was called, or the interrupt function said so */
     SHF_E_TIMEOUT = -17,       /* the time of the option "timeout" is over; call again            */
     SHF_E_CHILD = -18,         /* a child process failed                                          */
     SHF_E_USAGE = -19,         /* wrong call, refused URL, bad option                             */
@@ -197,6 +197,22 @@ typedef void (*shf_log_fn)(void *ctx, int32_t level, const char *message);
  * Since: 0.1 */
 void shf_options_set_log(shf_options *options, int32_t level, shf_log_fn log, void *ctx);
 
+/* Says whether the call that asks is to end: 0 to go on. */
+typedef int32_t (*shf_interrupt_fn)(void *ctx);
+
+/* Sets a function that a call which opens something asks about every 50 ms: no handle is there yet
+ * by which it could be cancelled. shf_expand_urls, shf_stream_open, shf_plan_make,
+ * shf_archive_open, shf_archive_open_memory, shf_dataset_open and shf_index_* return CANCELLED
+ * within 100 ms when the result is not 0; a shell command that they have started is ended first, as
+ * by shf_stream_close. A program returns a flag of its own there, which its signal handler sets.
+ *
+ * The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. With an interrupt
+ * function it leaves shf_stream_open alone, so that a program which waits for samples in short
+ * steps can open its stream. NULL: none. `ctx` must live as long as calls are made with these
+ * options.
+ * Threads: called on the thread that is inside the call. It may call this library. Since: 0.1 */
+void shf_options_set_interrupt(shf_options *options, shf_interrupt_fn interrupt, void *ctx);
+
 /* Allocates `size` bytes aligned to `alignment` (a power of two, at most 4096), or returns NULL. */
 typedef void *(*shf_alloc_fn)(void *ctx, size_t size, size_t alignment);
 
@@ -233,7 +249,8 @@ typedef int32_t (*shf_url_fn)(void *ctx, const char *url, size_t size);
 /* Expands URLs and passes each result to `each`, in list order, without building the list.
  * options may be NULL.
  * Errors: USAGE (braces, environment, refused pipe), IO (list file), LIMIT (too many shards),
- * CANCELLED when `each` stopped it. Since: 0.1 */
+ * CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as shf_options_set_interrupt says, like all
+ * calls that open something. Since: 0.1 */
 int32_t shf_expand_urls(const char *const *urls, size_t url_count, const shf_options *options,
                         shf_url_fn each, void *ctx, shf_error *error);
 

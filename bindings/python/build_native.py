@@ -37,7 +37,20 @@ int32_t python_mix_streams(shf_stream **out, shf_stream ***holders, shf_stream *
                            const double *weights, size_t count, const shf_options *options,
                            shf_error *error);
 """
+
+# The interrupt function of calls that open something. It is C as well, because PyErr_CheckSignals()
+# runs the handlers of signals at a known place: a function in Python could be interrupted before
+# its first line.
+SIGNALS = """
+typedef struct {
+    void *raised;     /* a list, to which what a signal handler raises is appended */
+    double deadline;  /* of the monotonic clock, in seconds; 0: none */
+    int32_t late;     /* set when it was over */
+} python_signals;
+int32_t python_check_signals(void *signals);
+"""
 SOURCE = """
+#include <time.h>
 #include "archive_calls.h"
 #include "batch_calls.h"
 #include "dataset_calls.h"
@@ -54,6 +67,32 @@ static int32_t python_mix_streams(shf_stream **out, shf_stream ***holders, shf_s
     int32_t code = shf_stream_mix(out, parts, weights, count, options, error);
     for (size_t i = 0; code == SHF_OK && i < count; ++i) *holders[i] = NULL;
     return code;
+}
+typedef struct {
+    void *raised;
+    double deadline;
+    int32_t late;
+} python_signals;
+static int32_t python_check_signals(void *ctx) {
+    python_signals *signals = ctx;
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    const double now = (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    if (signals->deadline > 0 && now >= signals->deadline) return signals->late = 1;
+    PyGILState_STATE state = PyGILState_Ensure();
+    const int32_t raised = PyErr_CheckSignals() != 0;
+    if (raised) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_NormalizeException(&type, &value, &traceback);
+        if (value && traceback) PyException_SetTraceback(value, traceback);
+        if (value && PyList_Append(signals->raised, value)) PyErr_Clear();
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    }
+    PyGILState_Release(state);
+    return raised;
 }
 """
 
@@ -73,6 +112,7 @@ def main() -> None:
     ffi.cdef(CALLBACKS)
     ffi.cdef(DESTRUCTORS)
     ffi.cdef(TAKERS)
+    ffi.cdef(SIGNALS)
     ffi.set_source("shardfeed._native", SOURCE)
     ffi.emit_c_code(output_path)
 

@@ -38,7 +38,9 @@ int32_t shf_archive_open(shf_archive** out, const char* url, const shf_options* 
     if (out) *out = nullptr;
     return guard(error, [&] {
         if (!out || !url) throw Error(SHF_E_USAGE, "shf_archive_open: out or url is NULL");
-        *out = new shf_archive{{std::string(url), shf::values_of(options)}};
+        const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
+        *out = new shf_archive{{std::string(url), values}};
         return SHF_OK;
     });
 }
@@ -49,7 +51,9 @@ int32_t shf_archive_open_memory(shf_archive** out, const void* data, size_t size
     return guard(error, [&] {
         if (!out || !data) throw Error(SHF_E_USAGE, "shf_archive_open_memory: out or data is NULL");
         const std::span file(static_cast<const uint8_t*>(data), size);
-        *out = new shf_archive{{file, shf::values_of(options)}};
+        const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
+        *out = new shf_archive{{file, values}};
         return SHF_OK;
     });
 }

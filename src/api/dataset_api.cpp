@@ -36,7 +36,9 @@ int32_t shf_dataset_open(shf_dataset** out, const char* const* urls, size_t url_
     if (out) *out = nullptr;
     return guard(error, [&] {
         if (!out) throw Error(SHF_E_USAGE, "shf_dataset_open: out is NULL");
-        *out = new shf_dataset{{shf::checked_urls(urls, url_count), shf::values_of(options)}};
+        const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
+        *out = new shf_dataset{{shf::checked_urls(urls, url_count), values}};
         return SHF_OK;
     });
 }

@@ -3,6 +3,7 @@
 
 #include "api/guard.h"
 #include "core/fork.h"
+#include "core/opening.h"
 #include "core/options.h"
 #include "stream/engine.h"
 

@@ -37,8 +37,10 @@ extern "C" {
 int32_t shf_index_build(const char* url, const shf_options* options, shf_error* error) {
     return guard(error, [&] {
         if (!url) throw Error(SHF_E_USAGE, "shf_index_build: url is NULL");
+        const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
         const shf::Cancel never;
-        shf::in_shard(url, [&] { shf::build_index(url, shf::values_of(options), never); });
+        shf::in_shard(url, [&] { shf::build_index(url, values, never); });
         return SHF_OK;
     });
 }
@@ -46,8 +48,10 @@ int32_t shf_index_build(const char* url, const shf_options* options, shf_error* 
 int32_t shf_index_export(const char* const* urls, size_t url_count, int32_t format,
                          const char* path, const shf_options* options, shf_error* error) {
     return guard(error, [&] {
+        const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
         shf::export_index(shf::checked_urls(urls, url_count), checked_format(format),
-                          checked_path(path), shf::values_of(options));
+                          checked_path(path), values);
         return SHF_OK;
     });
 }
@@ -60,8 +64,9 @@ int32_t shf_index_import(const char* url, int32_t format, const char* path,
             throw Error(SHF_E_USAGE, checked == IndexFormat::wids
                                          ? "shf_index_import: an index of wids names its shards"
                                          : "shf_index_import: url is NULL");
-        shf::import_index({&url, url ? 1U : 0U}, checked, checked_path(path),
-                          shf::values_of(options));
+        const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
+        shf::import_index({&url, url ? 1U : 0U}, checked, checked_path(path), values);
         return SHF_OK;
     });
 }

@@ -51,11 +51,18 @@ void shf_options_set_allocator(shf_options* options, shf_alloc_fn alloc, shf_fre
     options->values.alloc_ctx = ctx;
 }
 
+void shf_options_set_interrupt(shf_options* options, shf_interrupt_fn interrupt, void* ctx) {
+    if (!options) return;
+    options->values.interrupt = interrupt;
+    options->values.interrupt_ctx = ctx;
+}
+
 int32_t shf_expand_urls(const char* const* urls, size_t url_count, const shf_options* options,
                         shf_url_fn each, void* ctx, shf_error* error) {
     return guard(error, [&] {
         if (!each) throw Error(SHF_E_USAGE, "shf_expand_urls: each is NULL");
         const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
         const shf::ShardList list(shf::checked_urls(urls, url_count), values);
         for (uint64_t i = 0; i < list.size(); ++i) {
             const std::string url = list.at(i);

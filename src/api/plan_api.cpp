@@ -41,6 +41,7 @@ int32_t shf_plan_make(shf_plan** out, const char* const* urls, size_t url_count,
     return guard(error, [&] {
         if (!out) throw Error(SHF_E_USAGE, "shf_plan_make: out is NULL");
         const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
         const shf::ShardList list(shf::checked_urls(urls, url_count), values);
         *out = new shf_plan{shf::PlanReport(values, known(list, values))};
         return SHF_OK;

@@ -49,6 +49,7 @@ int32_t shf_stream_open(shf_stream** out, const char* const* urls, size_t url_co
         const shf::Options values = shf::values_of(options);
         values.require_consumer();
         auto stream = std::make_unique<shf_stream>();
+        const shf::Opening opening(values, shf::Opens::stream);
         stream->engine = std::make_unique<shf::Engine>(shf::checked_urls(urls, url_count), values);
         *out = stream.release();
         return SHF_OK;

@@ -1,6 +1,7 @@
 #include "core/cancel.h"
 
 #include "core/error.h"
+#include "core/opening.h"
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -25,9 +26,11 @@ void Cancel::request() noexcept {
 
 void Cancel::check() const {
     if (requested()) throw Error(SHF_E_CANCELLED, "the stream was cancelled");
+    Opening::check();
 }
 
 int Cancel::fd() const {
+    if (Opening::active()) return -1;
     if (const int fd = fd_.load(std::memory_order_acquire); fd >= 0) return fd;
     int made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (made >= 0 && made <= STDERR_FILENO) {

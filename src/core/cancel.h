@@ -17,10 +17,12 @@ class Cancel {
     [[nodiscard]] bool requested() const noexcept {
         return requested_.load(std::memory_order_acquire);
     }
-    // Throws Error(SHF_E_CANCELLED) when a cancel was requested.
+    // Throws Error(SHF_E_CANCELLED) when a cancel was requested. While this thread opens something
+    // it is asked too whether that is to end: see Opening.
     void check() const;
-    // Readable once a cancel was requested; -1 when the system has no descriptor left. Opened at
-    // the first call, so that streams over files hold none.
+    // Readable once a cancel was requested. Opened at the first call, so that streams over files
+    // hold none. -1 when the system has no descriptor left, and while this thread opens something:
+    // then check() has to be called every few milliseconds.
     [[nodiscard]] int fd() const;
 
   private:

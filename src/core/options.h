@@ -88,6 +88,8 @@ struct Options {
     shf_alloc_fn alloc = nullptr;
     shf_free_fn release = nullptr;
     void* alloc_ctx = nullptr;
+    shf_interrupt_fn interrupt = nullptr;
+    void* interrupt_ctx = nullptr;
 
     Options();  // every option at the default of its row
     // Parses and stores one value. Throws Error(USAGE).

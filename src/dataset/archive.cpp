@@ -1,5 +1,6 @@
 #include "dataset/archive.h"
 
+#include "core/opening.h"
 #include "dataset/parallel.h"
 #include "format/filter.h"
 #include "io/in_shard.h"
@@ -74,6 +75,7 @@ void Archive::take_into_memory(Sequential& input, const char* help) {
             (void)whole.bytes.release();
             whole.bytes.reset(larger);
         }
+        Opening::check();
         const size_t got = input.read({whole.bytes.get() + whole.size, capacity - whole.size});
         if (got == 0) break;
         whole.size += got;

@@ -49,7 +49,7 @@ class Archive {
 
     const Options options_;
     const std::string url_;  // without secrets
-    Cancel cancel_;          // nobody asks for it
+    Cancel cancel_;          // nobody requests it
     WholeFile whole_;        // when the file cannot be read in place
     std::unique_ptr<Source> source_;
     std::unique_ptr<Members> members_;

@@ -53,7 +53,7 @@ class Dataset final : private Names {
 
     const Options options_;
     const FieldFilter fields_;
-    const Cancel cancel_;  // nobody asks for it
+    const Cancel cancel_;  // nobody requests it
     FileBudget budget_;
     mutable ScratchPool scratches_;
     struct Drop {

@@ -1,6 +1,7 @@
 #include "dataset/name_table.h"
 
 #include "core/error.h"
+#include "core/opening.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -36,6 +37,7 @@ NameTable::NameTable(const Names& names, const NameWords& words)
     for (size_t i = 0; i < count + ahead; ++i) {
         if (i >= ahead) insert(hashes[i % ahead], static_cast<uint32_t>(i - ahead));
         if (i >= count) continue;
+        if (i % 65536 == 0) Opening::check();
         hashes[i % ahead] = hash(names.name(i));
         __builtin_prefetch(&slots_[hashes[i % ahead] & (slots_.size() - 1)], 1);
     }

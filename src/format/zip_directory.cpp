@@ -1,5 +1,6 @@
 #include "format/zip_directory.h"
 
+#include "core/opening.h"
 #include "core/options.h"
 #include "format/filter.h"
 #include "format/little_endian.h"
@@ -131,6 +132,7 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
     size_t have = 0;
     const uint64_t directory_end = end.directory + end.directory_size;
     while (have > 0 || left > 0) {
+        Opening::check();
         const auto more = static_cast<size_t>(std::min<uint64_t>(left, piece.size() - have));
         if (source.read(directory_end - left, std::span(piece).subspan(have, more)) < more)
             throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read", shrunk_help);

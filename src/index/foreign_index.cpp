@@ -188,7 +188,8 @@ void import_index(std::span<const char* const> urls, IndexFormat format, const s
     const Cancel never;
     std::string url;
     if (format != IndexFormat::wids) url = one_url(urls, options);
-    const std::string text = with_file(path, [&] { return read_whole_file(path, largest_file); });
+    const std::string text = with_file(
+        path, [&] { return read_whole_file(path, largest_file, never, options.pipe_timeout); });
     if (format == IndexFormat::wids) return import_wids(text, path, options, never);
     in_shard(url, [&] {
         const Shard shard = walk_tar(url, options, never);

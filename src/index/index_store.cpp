@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/opening.h"
 #include "core/options.h"
 #include "format/zip_directory.h"
 #include "index/tar_indexer.h"
@@ -165,6 +166,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
                     if (!fault) return index;
                 }
             } catch (const Error& error) {
+                if (ends_call(error.code())) throw;
                 fault = error;
             }
             if (!fault) continue;
@@ -198,7 +200,8 @@ std::shared_ptr<const ShardIndex> find_index(const std::string& url, Source& sou
         for (const fs::path& place : places_for(url, options))
             if (auto index = load(place); index && !fault_of(*index, identity, options))
                 return index;
-    } catch (const Error&) {  // it is damaged, or cannot be read
+    } catch (const Error& error) {  // it is damaged, or cannot be read
+        if (ends_call(error.code())) throw;
     }
     return nullptr;
 }
@@ -236,7 +239,8 @@ bool has_index(const std::string& url, const Options& options) {
     try {
         (void)indexed_size(url, options);
         return true;
-    } catch (const Error&) {
+    } catch (const Error& error) {
+        if (ends_call(error.code())) throw;
         return false;
     }
 }
@@ -257,6 +261,7 @@ IndexedSizes indexed_sizes(const ShardList& shards, const Options& options) {
             sizes.samples.push_back(samples);
             sizes.bytes.push_back(bytes);
         } catch (const Error& error) {
+            if (ends_call(error.code())) throw;
             sizes.unknown = redact(url) + ": " + error.fault().cause;
             sizes.needs_index = error.code() != SHF_E_UNSUPPORTED && error.code() != SHF_E_IO;
         }

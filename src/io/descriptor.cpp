@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <optional>
 
 namespace shf {
 
@@ -99,20 +101,24 @@ struct Input {
 
 class DescriptorReader : public Sequential {
   public:
-    DescriptorReader(std::shared_ptr<Input> input, const Cancel& cancel)
-        : input_(std::move(input)), cancel_(cancel) {}
+    DescriptorReader(std::shared_ptr<Input> input, const Cancel& cancel, uint64_t silence)
+        : input_(std::move(input)), cancel_(cancel), silence_(silence) {}
 
     size_t read(std::span<uint8_t> out) override {
+        if (!waiting_since_) waiting_since_ = Clock::now();
         for (;;) {
             // poll() comes first even though the descriptor may be non-blocking: a FIFO that no
             // writer has opened yet reads as ended, but does not poll as ended. Standard input
             // belongs to the program and may be blocking or not.
             pollfd fds[2] = {{.fd = input_->fd(), .events = POLLIN, .revents = 0}, {}};
-            wait_for_any(fds, cancel_, Clock::time_point::max());
+            if (!wait_for_any(fds, cancel_, deadline())) fail();
             if ((fds[0].revents & POLLNVAL) != 0) throw system_error("read", EBADF);
             if (fds[0].revents == 0) continue;
             const ssize_t size = ::read(input_->fd(), out.data(), out.size());
-            if (size >= 0) return static_cast<size_t>(size);
+            if (size >= 0) {
+                waiting_since_.reset();
+                return static_cast<size_t>(size);
+            }
             // EAGAIN: another process that shares the descriptor was faster.
             if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)
                 throw system_error("read", errno);
@@ -121,18 +127,40 @@ class DescriptorReader : public Sequential {
 
     bool ready() override {
         pollfd fd = {.fd = input_->fd(), .events = POLLIN, .revents = 0};
-        return cancel_.requested() || ::poll(&fd, 1, 0) > 0;
+        if (cancel_.requested() || ::poll(&fd, 1, 0) > 0) return true;
+        if (silence_ == 0) return false;
+        if (!waiting_since_) waiting_since_ = Clock::now();
+        return Clock::now() >= deadline();
     }
 
   private:
+    [[nodiscard]] Clock::time_point deadline() const {
+        if (silence_ == 0) return Clock::time_point::max();
+        return *waiting_since_ + std::chrono::nanoseconds(silence_);
+    }
+
+    [[noreturn]] void fail() const {
+        // Not TIMEOUT: that one means "call again".
+        throw Error(Fault{.code = SHF_E_IO,
+                          .os_error = ETIMEDOUT,
+                          .shard = {},
+                          .member = {},
+                          .cause = "nothing was written into it for " +
+                                   std::to_string(silence_ / 1'000'000) + " ms",
+                          .help = "start the program that writes into it, or raise the option "
+                                  "pipe_timeout, 0 for no limit"});
+    }
+
     std::shared_ptr<Input> input_;
     const Cancel& cancel_;
+    const uint64_t silence_;  // nanoseconds, 0: no limit
+    std::optional<Clock::time_point> waiting_since_;
 };
 
 class DescriptorSource : public Source {
   public:
-    DescriptorSource(std::shared_ptr<Input> input, const Cancel& cancel)
-        : input_(std::move(input)), cancel_(cancel) {}
+    DescriptorSource(std::shared_ptr<Input> input, const Cancel& cancel, uint64_t silence)
+        : input_(std::move(input)), cancel_(cancel), silence_(silence) {}
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return std::nullopt; }
     [[nodiscard]] bool seekable() const override { return false; }
@@ -142,12 +170,13 @@ class DescriptorSource : public Source {
         if (input_ == nullptr)
             throw Error(SHF_E_USAGE, "this input can be read only once",
                         "copy it to a file to read it again");
-        return std::make_unique<DescriptorReader>(std::move(input_), cancel_);
+        return std::make_unique<DescriptorReader>(std::move(input_), cancel_, silence_);
     }
 
   private:
     std::shared_ptr<Input> input_;
     const Cancel& cancel_;
+    const uint64_t silence_;
 };
 
 }  // namespace
@@ -157,16 +186,18 @@ void refuse_seek() {
                 "copy it to a file to read parts of it");
 }
 
-std::unique_ptr<Source> descriptor_source(Descriptor descriptor, const Cancel& cancel) {
+std::unique_ptr<Source> descriptor_source(Descriptor descriptor, const Cancel& cancel,
+                                          uint64_t silence) {
     auto input = std::make_shared<Input>();
     input->owned = std::move(descriptor);
-    return std::make_unique<DescriptorSource>(std::move(input), cancel);
+    return std::make_unique<DescriptorSource>(std::move(input), cancel, silence);
 }
 
 std::unique_ptr<Source> stdin_source(const Cancel& cancel) {
     auto input = std::make_shared<Input>();
     input->lease = std::make_unique<StdinLease>();
-    return std::make_unique<DescriptorSource>(std::move(input), cancel);
+    constexpr uint64_t for_ever = 0;  // a program may be started before there is anything to read
+    return std::make_unique<DescriptorSource>(std::move(input), cancel, for_ever);
 }
 
 }  // namespace shf

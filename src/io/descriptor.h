@@ -48,8 +48,10 @@ bool wait_for_any(std::span<pollfd> fds, const Cancel& cancel, Clock::time_point
 // The error of a source that cannot seek.
 [[noreturn]] void refuse_seek();
 
-// A FIFO, socket or device that is open already (without blocking mode, if it can be).
-std::unique_ptr<Source> descriptor_source(Descriptor descriptor, const Cancel& cancel);
+// A FIFO, socket or device that is open already (without blocking mode, if it can be). A read that
+// gets nothing for `silence` nanoseconds fails, 0: it waits on.
+std::unique_ptr<Source> descriptor_source(Descriptor descriptor, const Cancel& cancel,
+                                          uint64_t silence);
 
 // Standard input. Throws Error(USAGE) while another reader in this process has it.
 std::unique_ptr<Source> stdin_source(const Cancel& cancel);

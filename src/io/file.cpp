@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
 
 namespace shf {
 
@@ -202,7 +203,9 @@ class FileSource : public Source {
         size_t done = 0;
         while (done < out.size()) {
             cancel_.check();
-            const size_t size = file_->read_some(offset + done, out.subspan(done));
+            const auto rest = out.subspan(done);
+            const size_t size =
+                file_->read_some(offset + done, rest.first(std::min(rest.size(), at_once)));
             if (size == 0) break;
             done += size;
         }
@@ -239,17 +242,25 @@ class FileSource : public Source {
     }
 
   private:
+    // Read by one call to the system, between two looks whether somebody cancels.
+    static constexpr size_t at_once = 16 << 20;
+
     std::shared_ptr<const File> file_;
     const Cancel& cancel_;
 };
 
-Descriptor open_for_reading(const std::string& path, int flags) {
-    int fd = -1;
-    do {
-        fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
-    } while (fd < 0 && errno == EINTR);
-    if (fd < 0) throw system_error("open", errno);
-    return Descriptor(fd);
+// Never waits inside open(), where nothing could end it: not for the writer of a FIFO
+// (POSIX.1-2017, XSH open()), and not for another process that has a lease on the file. Linux
+// answers EWOULDBLOCK meanwhile, and takes the lease away after a while (fcntl(2), "Leases").
+Descriptor open_for_reading(const std::string& path, const Cancel& cancel) {
+    for (;;) {
+        const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd >= 0) return Descriptor(fd);
+        if (errno == EINTR) continue;
+        if (errno != EWOULDBLOCK) throw system_error("open", errno);
+        pollfd none[1] = {};
+        wait_for_any(none, cancel, Clock::now() + std::chrono::milliseconds(10));
+    }
 }
 
 struct stat state_of(const Descriptor& descriptor) {
@@ -274,40 +285,46 @@ int hex_value(char c) {
 
 }  // namespace
 
-std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cancel) {
-    // O_NONBLOCK, since otherwise open() of a FIFO waits for a writer and nothing can end that
-    // (POSIX.1-2017, XSH open()). It means nothing for regular files, except that Linux answers
-    // EWOULDBLOCK while another process must be asked to give up its lease on the file.
-    Descriptor descriptor;
-    try {
-        descriptor = open_for_reading(path, O_NONBLOCK);
-    } catch (const Error& error) {
-        if (error.fault().os_error != EWOULDBLOCK) throw;
-        descriptor = open_for_reading(path, 0);
-    }
+std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cancel,
+                                    uint64_t silence) {
+    Descriptor descriptor = open_for_reading(path, cancel);
     const struct stat state = state_of(descriptor);
-    if (!S_ISREG(state.st_mode)) return descriptor_source(std::move(descriptor), cancel);
+    if (!S_ISREG(state.st_mode)) return descriptor_source(std::move(descriptor), cancel, silence);
     return std::make_unique<FileSource>(
         std::make_shared<const File>(std::move(descriptor), state, path), cancel);
 }
 
-std::string read_whole_file(const std::string& path, uint64_t limit) {
-    const Descriptor descriptor = open_for_reading(path, 0);
+std::string read_whole_file(const std::string& path, uint64_t limit, const Cancel& cancel,
+                            uint64_t silence) {
+    Descriptor descriptor = open_for_reading(path, cancel);
     const struct stat state = state_of(descriptor);
     constexpr size_t step = 1 << 20;
     // Resized by the bytes that arrive, not by the size that is claimed (/proc says 0).
     std::string text;
-    if (S_ISREG(state.st_mode))
+    std::unique_ptr<Sequential> waiting;
+    if (S_ISREG(state.st_mode)) {
         text.reserve(
             static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(state.st_size), limit)));
+    } else {
+        waiting = descriptor_source(std::move(descriptor), cancel, silence)->open_sequential(0);
+    }
+    const auto read = [&](std::span<uint8_t> out) -> size_t {
+        if (waiting) return waiting->read(out);
+        for (;;) {
+            cancel.check();
+            const ssize_t got = ::read(descriptor.get(), out.data(), out.size());
+            if (got >= 0) return static_cast<size_t>(got);
+            if (errno != EINTR) throw system_error("read", errno);
+        }
+    };
     for (;;) {
         const size_t size = text.size();
         const size_t free = std::max<size_t>(text.capacity() - size, 1);
         text.resize(size + std::min(size == text.capacity() ? step : free, step));
-        const ssize_t got = ::read(descriptor.get(), text.data() + size, text.size() - size);
-        text.resize(size + (got > 0 ? static_cast<size_t>(got) : 0));
+        const size_t got =
+            read({reinterpret_cast<uint8_t*>(text.data()) + size, text.size() - size});
+        text.resize(size + got);
         if (got == 0) return text;
-        if (got < 0 && errno != EINTR) throw system_error("read", errno);
         if (text.size() > limit)
             throw Error(SHF_E_LIMIT, "the file has more than " + std::to_string(limit) + " bytes",
                         "split it");

@@ -50,12 +50,12 @@ std::unique_ptr<Source> open_source(const std::string& url, const Options& optio
         if (pipes_refused(options)) refuse_pipe();
         return pipe_source(url.substr(pipe.size()), options, cancel);
     }
-    if (is_file_url(url)) return file_source(path_of_file_url(url), cancel);
+    if (is_file_url(url)) return file_source(path_of_file_url(url), cancel, options.pipe_timeout);
     if (const std::string scheme = scheme_of(url); !scheme.empty())
         throw Error(SHF_E_UNSUPPORTED, "this version reads no " + scheme + ":// URLs",
                     "let a program fetch the shard, as in pipe:curl -fsSL URL, or copy it to a "
                     "local disk");
-    return file_source(url, cancel);
+    return file_source(url, cancel, options.pipe_timeout);
 }
 
 }  // namespace shf

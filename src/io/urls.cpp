@@ -251,7 +251,9 @@ struct ShardList::Builder {
         auto lines = std::make_shared<Lines>();
         try {
             const bool url = name.starts_with("file:");
-            lines->text = read_whole_file(url ? path_of_file_url(name) : name, max_text);
+            const Cancel never;
+            lines->text = read_whole_file(url ? path_of_file_url(name) : name, max_text, never,
+                                          options.pipe_timeout);
         } catch (const Error& error) {
             Fault fault = error.fault();
             fault.cause = "list file \"" + escape(origin.list) + "\": " + fault.cause;

@@ -15,7 +15,8 @@ struct Options;
 class ShardList {
   public:
     // Expands `urls` by the rules of shardfeed.h ("URLs"): "::", ${NAME}, braces, @FILE. Reads list
-    // files, opens no shard. Throws Error: USAGE, IO, LIMIT (more than max_shards).
+    // files, opens no shard; who waits for the writer of one asks Opening whether to go on. Throws
+    // Error: USAGE, IO, LIMIT (more than max_shards).
     ShardList(std::span<const char* const> urls, const Options& options);
     ~ShardList();
     ShardList(ShardList&&) noexcept;

@@ -1,5 +1,6 @@
 #include "sample/zip_groups.h"
 
+#include "core/opening.h"
 #include "core/options.h"
 #include "sample/grouper.h"
 
@@ -31,6 +32,7 @@ class ZipGroups::Grouping final : private MemberFeed, private GrouperClient {
   private:
     bool next(Member& member) override {
         if (next_ == order_.size()) return false;
+        if (next_ % 65536 == 0) Opening::check();
         current_ = order_[next_++];
         const ZipEntry& entry = directory_.entry(current_);
         if (entry.fault == ZipFault::directory_data) throw directory_.fault_of(current_);

@@ -19,6 +19,7 @@ from ._errors import (
 from ._native import ffi, lib
 from ._options import native_options, option_texts
 from ._recipe import OpenedRecipe
+from ._signals import Signals
 from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
@@ -364,6 +365,7 @@ class Archive(OpenedRecipe, Sequence[Member]):
     def _open(self) -> tuple[_CData, int]:
         error = ffi.new("shf_error *")
         native = native_options(self._options, "archive")
+        signals = Signals(native)
         close = partial(lib.python_close_archive)
         holder = ffi.gc(ffi.new("shf_archive **"), close)
         if self._url is not None:
@@ -376,6 +378,7 @@ class Archive(OpenedRecipe, Sequence[Member]):
                 raise TypeError(f"a path, URL or bytes-like object expected, not {kind}") from None
             close.data = data  # type: ignore[attr-defined]  # lives as long as the archive
             failed = lib.shf_archive_open_memory(holder, data, len(data), native, error)
+        signals.raise_exception()
         if failed:
             raise error_from(error)
         count = lib.shf_archive_count(holder[0])

@@ -15,6 +15,7 @@ from ._native import ffi, lib
 from ._options import native_options, option_texts
 from ._recipe import OpenedRecipe
 from ._sample import Sample
+from ._signals import Signals
 from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
@@ -254,6 +255,7 @@ class Dataset(OpenedRecipe, Sequence[Sample]):
     def _open(self) -> tuple[_CData, int]:
         error = ffi.new("shf_error *")
         native = native_options(self._options, "dataset")
+        signals = Signals(native)
         target = None if self._log is None else LogTarget(self._log)
         handle = ffi.new_handle(target)
         if target is not None:
@@ -261,6 +263,7 @@ class Dataset(OpenedRecipe, Sequence[Sample]):
         array, keep = native_urls(self._urls)
         holder = ffi.gc(ffi.new("shf_dataset **"), partial(lib.python_close_dataset))
         failed = lib.shf_dataset_open(holder, array, len(keep), native, error)
+        signals.raise_exception()
         if target is not None:
             target.raise_exception()
         if failed:

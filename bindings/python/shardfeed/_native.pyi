@@ -124,6 +124,7 @@ class _Lib:
     SHF_DTYPE_COMPLEX128: int
     python_log: _CData
     python_url: _CData
+    python_check_signals: _CData
     def python_close_stream(self, holder: _CData) -> None: ...
     def python_unref_block(self, holder: _CData) -> None: ...
     def python_close_archive(self, holder: _CData) -> None: ...
@@ -163,6 +164,9 @@ class _Lib:
     def shf_option_describe(self, index: int, what: int) -> _CData: ...
     def shf_options_set_log(
         self, options: _CData, level: int, log: _CData, ctx: _CData
+    ) -> None: ...
+    def shf_options_set_interrupt(
+        self, options: _CData, interrupt: _CData, ctx: _CData
     ) -> None: ...
     def shf_expand_urls(
         self,
@@ -355,6 +359,7 @@ class ArchiveOptions(TypedDict, total=False):
     max_meta: int | str
     max_ratio: int | str
     max_window: int | str
+    timeout: float | str
     pipe_timeout: float | str
     secure: bool | str
 
@@ -377,6 +382,8 @@ class DatasetOptions(TypedDict, total=False):
     max_ratio: int | str
     max_window: int | str
     max_shards: int | str
+    timeout: float | str
+    pipe_timeout: float | str
     expand: bool | str
     secure: bool | str
     decode: str

@@ -16,6 +16,7 @@ from ._errors import TimeoutError, UsageError, error_from
 from ._log import LogTarget
 from ._native import ffi, lib
 from ._options import native_options
+from ._signals import Signals
 from ._state import saved_bytes
 from ._urls import native_urls
 
@@ -114,7 +115,14 @@ class OpenStream(ABC, Generic[_T]):
             )
         else:
             array, keep = native_urls(part.source)
+            signals = Signals(native, self._timeout)
             failed = lib.shf_stream_open(stream, array, len(keep), native, self._error)
+            signals.raise_exception()
+            if signals.late:
+                raise TimeoutError(
+                    f"the stream could not be opened within {self._timeout:g} s; help: open it "
+                    "again, or raise timeout"
+                )
         if failed:
             raise error_from(self._error)
         return stream

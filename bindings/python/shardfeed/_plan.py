@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ._errors import error_from
 from ._native import ffi, lib
 from ._options import native_options, option_texts
+from ._signals import Signals
 from ._urls import native_urls, url_list
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ def plan(urls: URLs, **options: Unpack[StreamOptions]) -> Plan:
     made = ffi.new("shf_plan **")
     error = ffi.new("shf_error *")
     native = native_options(option_texts(options))
-    if lib.shf_plan_make(made, array, len(texts), native, error):
+    signals = Signals(native)
+    failed = lib.shf_plan_make(made, array, len(texts), native, error)
+    signals.raise_exception()
+    if failed:
         raise error_from(error)
     return Plan(ffi.gc(made[0], lib.shf_plan_free))

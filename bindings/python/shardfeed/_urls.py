@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ._errors import UsageError, error_from
 from ._native import ffi, lib
 from ._options import native_options, option_texts
+from ._signals import Signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,6 +65,9 @@ def expand_urls(urls: URLs, **options: Unpack[StreamOptions]) -> list[str]:
     handle = ffi.new_handle(collected)
     error = ffi.new("shf_error *")
     native = native_options(option_texts(options))
-    if lib.shf_expand_urls(array, len(texts), native, lib.python_url, handle, error):
+    signals = Signals(native)
+    failed = lib.shf_expand_urls(array, len(texts), native, lib.python_url, handle, error)
+    signals.raise_exception()
+    if failed:
         raise error_from(error)
     return collected

@@ -67,6 +67,7 @@ const NumberOut = Ref{UInt64}
 
 const OK = Int32(0)
 const END = Int32(1)
+const E_CANCELLED = Int32(-16)
 const E_TIMEOUT = Int32(-17)
 const E_USAGE = Int32(-19)
 const E_NOT_FOUND = Int32(-21)
@@ -84,6 +85,7 @@ const E_NOT_FOUND = Int32(-21)
 @native shf_options_set(options::Pointer, name::Ptr{UInt8}, value::Ptr{UInt8}, error::Ptr{UInt8})::Int32
 @native shf_option_describe(index::Csize_t, what::Int32)::Ptr{UInt8}
 @native shf_options_set_log(options::Pointer, level::Int32, log::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
+@native shf_options_set_interrupt(options::Pointer, interrupt::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 
 @native blocking shf_expand_urls(urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, each::Ptr{Cvoid}, context::Ptr{Cvoid}, error::Ptr{UInt8})::Int32
 

@@ -56,15 +56,27 @@ function open(urls::URLs; timeout=0, log=log_to_julia, options...)
     given = [pairs(options)..., :timeout => _wait_option(limit)]
     out = PointerOut(C_NULL)
     error = new_error()
+    deadline = Ref(limit == 0 ? 0.0 : time() + limit)
     with_options("stream", given) do native
         set_log(native, target)
         code = with_texts(listed) do pointers, count
-            shf_stream_open(out, pointers, count, native, error)
+            GC.@preserve deadline begin
+                context = Ptr{Cvoid}(Base.unsafe_convert(Ptr{Float64}, deadline))
+                shf_options_set_interrupt(native, _lateness(), context)
+                shf_stream_open(out, pointers, count, native, error)
+            end
         end
+        code == E_CANCELLED && throw(ShardFeedError(E_TIMEOUT, "the stream could not be opened " *
+            "within the time of the option timeout; help: open it again, or raise timeout"))
         _check(code, error, () -> _shards(listed, options))
     end
     return Stream(stream_handle(out[]), listed, options, limit, [target])
 end
+
+# Whether the time for opening a stream is over; 0: it has no limit. The option timeout that the
+# library gets is that of one step of waiting for a sample.
+_is_late(context::Ptr{Cvoid}) = Int32(0 < unsafe_load(Ptr{Float64}(context)) <= time())
+_lateness() = @cfunction(_is_late, Int32, (Ptr{Cvoid},))
 
 # What the library is told to wait at most, for a limit in seconds.
 _wait_option(limit) =

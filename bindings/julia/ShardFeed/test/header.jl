@@ -88,6 +88,7 @@ end
     text = read(HEADER, String)
     number(name) = parse(Int, match(Regex("\\b$name = (-?\\d+)"), text).captures[1])
     @test number("SHF_END") == ShardFeed.END
+    @test number("SHF_E_CANCELLED") == ShardFeed.E_CANCELLED
     @test number("SHF_E_TIMEOUT") == ShardFeed.E_TIMEOUT
     @test number("SHF_E_USAGE") == ShardFeed.E_USAGE
     @test number("SHF_E_NOT_FOUND") == ShardFeed.E_NOT_FOUND

@@ -48,7 +48,7 @@ pub const SHF_E_IO: i32 = -13;
 pub const SHF_E_NOSPACE: i32 = -14;
 /// an allocation failed
 pub const SHF_E_NOMEM: i32 = -15;
-/// shf_stream_cancel was called
+/// shf_stream_cancel was called, or the interrupt function said so
 pub const SHF_E_CANCELLED: i32 = -16;
 /// the time of the option "timeout" is over; call again
 pub const SHF_E_TIMEOUT: i32 = -17;
@@ -158,6 +158,27 @@ extern "C" {
         ctx: *mut ::core::ffi::c_void,
     );
 }
+/// Says whether the call that asks is to end: 0 to go on.
+pub type shf_interrupt_fn =
+    ::core::option::Option<unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void) -> i32>;
+extern "C" {
+    /// Sets a function that a call which opens something asks about every 50 ms: no handle is there yet
+    /// by which it could be cancelled. shf_expand_urls, shf_stream_open, shf_plan_make,
+    /// shf_archive_open, shf_archive_open_memory, shf_dataset_open and shf_index_* return CANCELLED
+    /// within 100 ms when the result is not 0; a shell command that they have started is ended first, as
+    /// by shf_stream_close. A program returns a flag of its own there, which its signal handler sets.
+    ///
+    /// The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. With an interrupt
+    /// function it leaves shf_stream_open alone, so that a program which waits for samples in short
+    /// steps can open its stream. NULL: none. `ctx` must live as long as calls are made with these
+    /// options.
+    /// Threads: called on the thread that is inside the call. It may call this library. Since: 0.1
+    pub fn shf_options_set_interrupt(
+        options: *mut shf_options,
+        interrupt: shf_interrupt_fn,
+        ctx: *mut ::core::ffi::c_void,
+    );
+}
 /// Allocates `size` bytes aligned to `alignment` (a power of two, at most 4096), or returns NULL.
 pub type shf_alloc_fn = ::core::option::Option<
     unsafe extern "C" fn(
@@ -203,7 +224,8 @@ extern "C" {
     /// Expands URLs and passes each result to `each`, in list order, without building the list.
     /// options may be NULL.
     /// Errors: USAGE (braces, environment, refused pipe), IO (list file), LIMIT (too many shards),
-    /// CANCELLED when `each` stopped it. Since: 0.1
+    /// CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as shf_options_set_interrupt says, like all
+    /// calls that open something. Since: 0.1
     pub fn shf_expand_urls(
         urls: *const *const core::ffi::c_char,
         url_count: usize,

@@ -360,7 +360,15 @@ impl ArchiveBuilder {
         self.with("max_window", value.into())
     }
 
-    /// Longest silence of a child process; 0: no limit.
+    /// Longest wait of one call; longest time that opening an archive or a dataset takes; 0: no
+    /// limit.
+    ///
+    /// Range: `0..1000000s`. Default: `0`.
+    pub fn timeout(self, value: Duration) -> Self {
+        self.with("timeout", value)
+    }
+
+    /// Longest silence of a child process or a FIFO; 0: no limit.
     ///
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
@@ -497,6 +505,21 @@ impl DatasetBuilder {
         self.with("max_shards", value)
     }
 
+    /// Longest wait of one call; longest time that opening an archive or a dataset takes; 0: no
+    /// limit.
+    ///
+    /// Range: `0..1000000s`. Default: `0`.
+    pub fn timeout(self, value: Duration) -> Self {
+        self.with("timeout", value)
+    }
+
+    /// Longest silence of a child process or a FIFO; 0: no limit.
+    ///
+    /// Range: `0..1000000s`. Default: `600s`.
+    pub fn pipe_timeout(self, value: Duration) -> Self {
+        self.with("pipe_timeout", value)
+    }
+
     /// Expand braces, `::`, `${NAME}` and @FILE in URLs.
     ///
     /// Range: `true|false`. Default: `true`.
@@ -592,7 +615,8 @@ impl MixBuilder {
         self.with("max_skips", value)
     }
 
-    /// Longest wait of one call; 0: no limit.
+    /// Longest wait of one call; longest time that opening an archive or a dataset takes; 0: no
+    /// limit.
     ///
     /// Range: `0..1000000s`. Default: `0`.
     pub fn timeout(self, value: Duration) -> Self {
@@ -911,14 +935,15 @@ impl StreamBuilder {
         self.with("max_shards", value)
     }
 
-    /// Longest wait of one call; 0: no limit.
+    /// Longest wait of one call; longest time that opening an archive or a dataset takes; 0: no
+    /// limit.
     ///
     /// Range: `0..1000000s`. Default: `0`.
     pub fn timeout(self, value: Duration) -> Self {
         self.with("timeout", value)
     }
 
-    /// Longest silence of a child process; 0: no limit.
+    /// Longest silence of a child process or a FIFO; 0: no limit.
     ///
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {

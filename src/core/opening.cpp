@@ -1,0 +1,48 @@
+#include "core/opening.h"
+
+#include "core/error.h"
+#include "core/options.h"
+
+#include <string>
+
+namespace shf {
+
+namespace {
+
+// Between two questions. A cancel is to be seen within 100 ms.
+constexpr auto pause = std::chrono::milliseconds(50);
+
+}  // namespace
+
+thread_local constinit Opening* Opening::innermost = nullptr;
+
+Opening::Opening(const Options& options, Opens what) : outer_(innermost), options_(options) {
+    const auto now = Clock::now();
+    next_question_ = now + pause;
+    if (options.timeout != 0 && (what == Opens::other || options.interrupt == nullptr))
+        deadline_ = now + std::chrono::nanoseconds(options.timeout);
+    innermost = this;
+}
+
+Opening::~Opening() {
+    innermost = outer_;
+}
+
+void Opening::ask() {
+    const auto now = Clock::now();
+    if (now >= deadline_)
+        throw Error(SHF_E_TIMEOUT,
+                    "opening took longer than timeout=" +
+                        std::to_string(options_.timeout / 1'000'000) + "ms",
+                    "raise the option timeout, 0 for no limit, and open it again");
+    if (options_.interrupt == nullptr || now < next_question_) return;
+    // The function may call this library, and what it opens is not what it was asked about.
+    innermost = nullptr;
+    const int32_t answer = options_.interrupt(options_.interrupt_ctx);
+    innermost = this;
+    next_question_ = Clock::now() + pause;
+    if (answer != 0)
+        throw Error(SHF_E_CANCELLED, "the program's interrupt function ended the call");
+}
+
+}  // namespace shf
