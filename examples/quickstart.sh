@@ -24,8 +24,8 @@ echo "building the Python package"
 [ -x .venv/bin/python ] || python3 -m venv .venv
 # The package is built again only when a file of it changed.
 stamp=.venv/shardfeed.sum
-sum=$(git ls-files -z include src bindings/python meson.build meson_options.txt pyproject.toml 2>/dev/null |
-    xargs -0 cat | cksum)
+sum=$(find include src bindings/python meson.build meson_options.txt pyproject.toml -type f ! -name '*.pyc' -print0 |
+    sort -z | xargs -0 cat | cksum)
 if [ "$sum" != "$(cat "$stamp" 2>/dev/null || true)" ]; then
     .venv/bin/pip install --quiet --disable-pip-version-check .
     echo "$sum" >"$stamp"
