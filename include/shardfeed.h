@@ -240,7 +240,10 @@ void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_fre
  *   @FILE                a text file with one URL a line; empty lines and # comments are skipped
  * Every URL is split at "::", ${NAME} is replaced by the environment variable WDS_NAME, and braces
  * are expanded: {000..119} with zero padding and optional step, {a,b}, nested, rightmost fastest;
- * a backslash takes the next character literally. Option expand=false takes URLs as they are. */
+ * a backslash takes the next character literally. A path that begins with ~/ is in the folder HOME.
+ * In a path, *, ? and [...] match what is not a slash: the path stands for the files that match,
+ * sorted by their bytes, as they are now; names with a dot in front only match one. A file that has
+ * the pattern as its name is meant by it. Option expand=false takes URLs as they are. */
 
 /* Receives one URL (NUL-terminated, `size` bytes without the NUL, borrowed for the call). Anything
  * but 0 stops the expansion. */
@@ -248,9 +251,9 @@ typedef int32_t (*shf_url_fn)(void *ctx, const char *url, size_t size);
 
 /* Expands URLs and passes each result to `each`, in list order, without building the list.
  * options may be NULL.
- * Errors: USAGE (braces, environment, refused pipe), IO (list file), LIMIT (too many shards),
- * CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as shf_options_set_interrupt says, like all
- * calls that open something. Since: 0.1 */
+ * Errors: USAGE (braces, environment, refused pipe), IO (list file, no file matches a pattern),
+ * LIMIT (too many shards), CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as
+ * shf_options_set_interrupt says, like all calls that open something. Since: 0.1 */
 int32_t shf_expand_urls(const char *const *urls, size_t url_count, const shf_options *options,
                         shf_url_fn each, void *ctx, shf_error *error);
 
@@ -264,7 +267,7 @@ typedef struct shf_block shf_block;
  * thread. `options` may be NULL; they are copied.
  * Owns: *out is owned, release with shf_stream_close.
  * Errors: USAGE (option, URL, fewer shards than consumers, world_size or num_workers above 1 and no
- * rank or worker), IO (list file), LIMIT, NOMEM. Since: 0.1 */
+ * rank or worker), IO (list file, no match), LIMIT, NOMEM. Since: 0.1 */
 int32_t shf_stream_open(shf_stream **out, const char *const *urls, size_t url_count,
                         const shf_options *options, shf_error *error);
 
@@ -369,7 +372,7 @@ typedef struct shf_plan shf_plan;
  * index files is not seen. `options` may be NULL; they are copied.
  * Owns: *out is owned, release with shf_plan_free.
  * Errors: USAGE (option, URL; fewer shards than consumers are a warning),
- * IO (list file), LIMIT, NOMEM. Since: 0.1 */
+ * IO (list file, no match), LIMIT, NOMEM. Since: 0.1 */
 int32_t shf_plan_make(shf_plan **out, const char *const *urls, size_t url_count,
                       const shf_options *options, shf_error *error);
 

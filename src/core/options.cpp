@@ -128,7 +128,7 @@ constexpr Row rows[] = {
     {"pipe_timeout", Type::duration, "600s", "0..1000000s", "stream archive dataset",
      &O::pipe_timeout, "longest silence of a child process or a FIFO; 0: no limit"},
     {"expand", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
-     "expand braces, ::, ${NAME} and @FILE in URLs"},
+     "expand braces, ::, ${NAME}, @FILE, ~/ and shell patterns in URLs"},
     {"secure", Type::boolean, "false", "true|false", "stream archive dataset", &O::secure,
      "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
     {"write_index", Type::boolean, "false", "true|false", "stream", &O::write_index,

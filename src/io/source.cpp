@@ -39,6 +39,11 @@ size_t Source::read_unverified(uint64_t offset, std::span<const std::span<uint8_
     return done;
 }
 
+bool is_local_path(const std::string& url) {
+    return !url.empty() && url != "-" && !url.starts_with("pipe:") && !is_file_url(url) &&
+           scheme_of(url).empty();
+}
+
 std::unique_ptr<Source> open_source(const std::string& url, const Options& options,
                                     const Cancel& cancel) {
     constexpr std::string_view pipe = "pipe:";

@@ -68,6 +68,9 @@ class Source {
 std::unique_ptr<Source> open_source(const std::string& url, const Options& options,
                                     const Cancel& cancel);
 
+// Whether an expanded URL names a file of this machine by its path alone.
+bool is_local_path(const std::string& url);
+
 // A Source over bytes in memory, which must outlive it. `chunk` bounds the bytes a single
 // Sequential::read gives (0: no bound); `size_known` tells whether size() has a value. For tests,
 // fuzz targets and archives that are in memory already.

@@ -4,10 +4,12 @@
 #include "core/options.h"
 #include "io/braces.h"
 #include "io/file.h"
+#include "io/glob.h"
 #include "io/pipe.h"
 #include "io/source.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -95,9 +97,75 @@ std::string replace_environment(std::string url) {
                 "look at the values of the variables in the URL");
 }
 
+bool starts_at_home(std::string_view url) {
+    return url.starts_with("~/");
+}
+
 bool needs_expansion(std::string_view url) {
+    // One look at most of a million lines.
+    if (url.find_first_of("{}\\*?[~:$") == url.npos) return false;
     return url.find_first_of("{}\\") != url.npos || url.find("::") != url.npos ||
-           url.find("${") != url.npos;
+           url.find("${") != url.npos || starts_at_home(url) ||
+           (Glob::is_pattern(url) && is_local_path(std::string(url)));
+}
+
+// With the folder of the user instead of ~, in whose name `mark` stands before each of `marked`.
+std::string from_home(const std::string& url, std::string_view marked, char mark) {
+    const char* home = std::getenv("HOME");
+    if (home == nullptr || *home == '\0')
+        throw Error(SHF_E_USAGE, "HOME is not set, which ~/ stands for, URL " + shown(url),
+                    "set it, or write the whole path");
+    std::string path;
+    for (const char* c = home; *c != '\0'; ++c) {
+        if (marked.find(*c) != marked.npos) path += mark;
+        path += *c;
+    }
+    return path.append(url, 1);
+}
+
+// Puts Glob::literal for the backslash before what patterns and ~ are made of: braces take
+// backslashes away, and that a character stands for itself is known no more.
+std::string with_marks(const std::string& url) {
+    std::string out;
+    for (size_t i = 0; i < url.size(); ++i) {
+        const bool pair = url[i] == '\\' && i + 1 < url.size();
+        if (pair && std::strchr("*?[~", url[i + 1]) != nullptr)
+            out += Glob::literal;
+        else
+            out += url[i];
+        if (pair) out += url[++i];
+    }
+    return out;
+}
+
+// The first "{000000-000003}", which is taken for a range and is none; empty: there is none.
+std::string_view dashed_range(std::string_view url) {
+    constexpr std::string_view digits = "0123456789";
+    for (size_t i = 0; i < url.size(); ++i) {
+        if (url[i] == '\\') {
+            ++i;  // what is behind it stands for itself
+            continue;
+        }
+        if (url[i] != '{') continue;
+        const size_t dash = url.find_first_not_of(digits, i + 1);
+        if (dash == url.npos || dash == i + 1 || url[dash] != '-') continue;
+        const size_t end = url.find_first_not_of(digits, dash + 1);
+        if (end != url.npos && end != dash + 1 && url[end] == '}')
+            return url.substr(i, end + 1 - i);
+    }
+    return {};
+}
+
+void refuse_dashed_range(const std::string& url) {
+    const std::string_view braces = dashed_range(url);
+    if (braces.empty() || url.starts_with("pipe:")) return;
+    if (is_local_path(url) && Glob::exists(url)) return;
+    std::string range(braces);
+    range.replace(range.find('-'), 1, "..");
+    throw Error(SHF_E_USAGE, std::string(braces) + " is no range, URL " + shown(url),
+                "write " + range +
+                    "; when the name has these braces, put a backslash before "
+                    "each of them");
 }
 
 std::string_view trim(std::string_view text) {
@@ -123,7 +191,8 @@ struct ShardList::Builder {
     const Options& options;
     std::vector<Segment>& segments;
     bool secure = pipes_refused(options);
-    std::shared_ptr<Lines> plain = {};  // of the caller's URLs that need no expansion
+    std::shared_ptr<Lines> plain = {};  // URLs that are no pattern in braces
+    Glob glob = {};
 
     [[nodiscard]] uint64_t size() const {
         return segments.empty() ? 0 : segments.back().first + segments.back().count;
@@ -206,16 +275,43 @@ struct ShardList::Builder {
         }
     }
 
+    // A URL without braces, in which Glob::literal may stand: itself, or the files that match it.
+    void add_path(std::string marked, const Origin& origin) {
+        if (marked.find_first_of(std::string_view("*?[~\0", 5)) == marked.npos) {
+            check_plain(marked, origin);
+            return add_plain(marked);
+        }
+        if (starts_at_home(marked)) marked = from_home(marked, "*?[", Glob::literal);
+        const std::string url = Glob::literal_path(marked);
+        check_plain(url, origin);
+        if (!Glob::is_pattern(marked) || !is_local_path(url) || Glob::exists(url))
+            return add_plain(url);
+        const std::vector<std::string> paths = glob.matches(marked);
+        if (paths.empty()) {
+            Fault fault = Error(SHF_E_IO, "no file matches " + shown(url),
+                                "look at the path; expand=false takes * ? and [ as they are")
+                              .fault();
+            fault.os_error = ENOENT;
+            throw Error(std::move(fault));
+        }
+        // A file may have the name of something else: of a program, or of standard input.
+        for (const std::string& path : paths)
+            add_plain(is_local_path(path) && path[0] != '@' ? path : "./" + path);
+    }
+
     void add_part(std::string url, const Origin& origin) {
         url = replace_environment(std::move(url));
+        if (url.find('\0') != url.npos) throw Error(SHF_E_USAGE, "a NUL byte in a URL");
         const bool list = url.starts_with("@");
         if (list && !origin.caller()) refuse_nested();
-        if (url.find_first_of("{}\\") == url.npos) {
-            check_plain(url, origin);
-            if (list) return add_list(url.substr(1));
-            return add_plain(url);
+        std::string name = list ? url.substr(1) : url;
+        if (name.find_first_of("{}\\") == name.npos) {
+            if (!list) return add_path(std::move(name), origin);
+            return add_list(starts_at_home(name) ? from_home(name, {}, {}) : name);
         }
-        BracePattern pattern = parse(list ? url.substr(1) : url, url);
+        if (starts_at_home(name)) name = from_home(name, "{}\\*?[", '\\');
+        refuse_dashed_range(name);
+        BracePattern pattern = parse(name, url);
         if (list) {
             check_count(pattern.count());
             for (uint64_t i = 0; i < pattern.count(); ++i) add_list(pattern.at(i));
@@ -230,7 +326,13 @@ struct ShardList::Builder {
         if (url.find('\\') == url.npos && pattern.may_give("", BracePattern::Match::whole))
             throw Error(SHF_E_USAGE, "braces that give an empty URL, URL " + shown(url),
                         "write what the URLs have in common beside the braces");
-        add_pattern(std::move(pattern));
+        const std::string marked = with_marks(name);
+        const bool paths = Glob::is_pattern(marked) && is_local_path(name);
+        if (!paths && !pattern.may_give("~/", BracePattern::Match::prefix))
+            return add_pattern(std::move(pattern));
+        check_count(pattern.count());
+        if (marked != name) pattern = parse(marked, url);
+        for (uint64_t i = 0; i < pattern.count(); ++i) add_path(pattern.at(i), origin);
     }
 
     static BracePattern parse(const std::string& text, const std::string& url) {

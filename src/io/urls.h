@@ -14,9 +14,10 @@ struct Options;
 
 class ShardList {
   public:
-    // Expands `urls` by the rules of shardfeed.h ("URLs"): "::", ${NAME}, braces, @FILE. Reads list
-    // files, opens no shard; who waits for the writer of one asks Opening whether to go on. Throws
-    // Error: USAGE, IO, LIMIT (more than max_shards).
+    // Expands `urls` by the rules of shardfeed.h ("URLs"): "::", ${NAME}, braces, @FILE, ~/ and
+    // shell patterns. Reads list files and lists folders, opens no shard; who waits for the writer
+    // of a list asks Opening whether to go on. Throws Error: USAGE, IO (also when no file matches),
+    // LIMIT (more than max_shards).
     ShardList(std::span<const char* const> urls, const Options& options);
     ~ShardList();
     ShardList(ShardList&&) noexcept;

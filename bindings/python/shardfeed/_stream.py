@@ -85,7 +85,8 @@ class Stream(Recipe):
                 image, label = sample["jpg"], int(bytes(sample["cls"]))
 
     urls: one or many of: a path, file:///path, "-" (standard input), "pipe:COMMAND", "@FILE" (a
-    list). Braces are expanded: "train-{000000..000099}.tar".
+    list). Braces are expanded, "train-{000000..000099}.tar", and so are paths with * ? [...], which
+    stand for the files that match, sorted, and ~/. expand=False takes URLs as they are.
 
     timeout: the longest time that next() waits for a sample, in seconds or as text ("200ms");
     then it raises shardfeed.TimeoutError, and the next call goes on.

@@ -55,7 +55,8 @@ def python_url(ctx: _CData, url: _CData, size: int) -> int:
 
 
 def expand_urls(urls: URLs, **options: Unpack[StreamOptions]) -> list[str]:
-    """The shards that URLs name, in order: braces, "::", ${NAME} and @FILE lists expanded.
+    """The shards that URLs name, in order: braces, "::", ${NAME}, @FILE lists, ~/ and paths with
+    * ? [...] expanded.
 
     Takes the options of Stream; those that matter here are expand, secure and max_shards.
     """

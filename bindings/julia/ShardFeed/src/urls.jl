@@ -22,7 +22,7 @@ _url_receiver() = @cfunction(_add_url, Int32, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t))
 """
     ShardFeed.expand_urls(urls; options...) -> Vector{String}
 
-The shards that URLs stand for: braces, `::`, `\${NAME}` and `@FILE` expanded.
+The shards that URLs stand for: braces, `::`, `\${NAME}`, `@FILE`, `~/` and shell patterns expanded.
 
 ```jldoctest
 julia> ShardFeed.expand_urls("s-{08..10}.tar::last.tar")

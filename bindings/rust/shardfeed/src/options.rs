@@ -520,7 +520,7 @@ impl DatasetBuilder {
         self.with("pipe_timeout", value)
     }
 
-    /// Expand braces, `::`, `${NAME}` and @FILE in URLs.
+    /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
     ///
     /// Range: `true|false`. Default: `true`.
     pub fn expand(self, value: bool) -> Self {
@@ -950,7 +950,7 @@ impl StreamBuilder {
         self.with("pipe_timeout", value)
     }
 
-    /// Expand braces, `::`, `${NAME}` and @FILE in URLs.
+    /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
     ///
     /// Range: `true|false`. Default: `true`.
     pub fn expand(self, value: bool) -> Self {
