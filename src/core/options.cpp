@@ -1,6 +1,7 @@
 #include "core/options.h"
 
 #include "core/error.h"
+#include "core/option_names.h"
 
 #include <algorithm>
 #include <charconv>
@@ -258,31 +259,21 @@ int choice_number(std::string_view choices, std::string_view value) {
     return -1;
 }
 
-// Damerau-free edit distance (Levenshtein 1966), for the nearest name.
-size_t distance(std::string_view a, std::string_view b) {
-    std::vector<size_t> row(b.size() + 1);
-    for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (size_t i = 1; i <= a.size(); ++i) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b.size(); ++j) {
-            const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
-        }
-    }
-    return row[b.size()];
-}
-
 const Row& find_row(std::string_view name) {
     for (const Row& row : rows)
         if (name == row.name) return row;
-    const Row* nearest =
-        std::min_element(std::begin(rows), std::end(rows), [&](const Row& a, const Row& b) {
-            return distance(name.substr(0, 64), a.name) < distance(name.substr(0, 64), b.name);
-        });
+    std::string nearest(option_called(name));
+    if (nearest.empty()) {
+        const auto distance = [&](const Row& row) {
+            return name_distance(name.substr(0, 64), row.name);
+        };
+        nearest =
+            std::min_element(std::begin(rows), std::end(rows), [&](const Row& a, const Row& b) {
+                return distance(a) < distance(b);
+            })->name;
+    }
     throw Error(SHF_E_USAGE, "unknown option \"" + escape(name) + "\"",
-                std::string("did you mean \"") + nearest->name + "\"?");
+                "did you mean \"" + nearest + "\"?");
 }
 
 [[noreturn]] void refuse(const Row& row, std::string_view value) {

@@ -105,6 +105,35 @@ def test_unknown_keyword_is_a_type_error_with_the_nearest_name():
 
 
 @pytest.mark.parametrize(
+    ("opener", "name", "meant"),
+    [
+        (shardfeed.Stream, "shardshuffle", "shuffle_shards"),
+        (shardfeed.Stream, "handler", "on_error"),
+        (shardfeed.Stream, "repeat", "epochs"),
+        (shardfeed.Stream, "batch_size", "batch"),
+        (shardfeed.Stream, "nworkers", "threads"),
+        (shardfeed.Stream, "resampled", "resample"),
+        (shardfeed.Dataset, "columns", "fields"),
+        (shardfeed.Dataset, "num_threads", "threads"),
+        (shardfeed.Archive, "prefetch", "memory"),
+    ],
+)
+def test_names_of_other_loaders_lead_to_the_option(opener, name, meant):
+    sentence = f'unknown option "{name}"; help: did you mean "{meant}"'
+    with pytest.raises(TypeError, match=sentence):
+        opener("x.tar", **{name: 1})
+
+
+def test_what_is_meant_is_an_option_of_the_one_that_is_asked():
+    openers = {option["name"]: option["openers"].split() for option in shardfeed.options()}
+    for name in ("shardshuffle", "indx", "take", "batch_size"):
+        assert name not in openers
+        with pytest.raises(TypeError) as raised:
+            shardfeed.Archive("x.tar", **{name: 1})
+        assert "archive" in openers[str(raised.value).rpartition('did you mean "')[2][:-2]]
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {"shuffle": -1},

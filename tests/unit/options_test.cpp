@@ -1,6 +1,7 @@
 // The option table and its parser, value by value; the calls over it are tested in tests/api.
 #include "core/options.h"
 #include "core/error.h"
+#include "core/option_names.h"
 
 #include <gtest/gtest.h>
 
@@ -126,6 +127,25 @@ TEST(Options, choices) {
     EXPECT_EQ(options.duplicate_keys, shf::DuplicateKeys::accept);
     for (const char* text : {"", "skip", "raise|skip_sample", "Raise", "0"})
         EXPECT_FALSE(accepts("on_error", text)) << text;
+}
+
+// Names of other loaders lead to options that there are, and hide none.
+TEST(Options, names_of_other_loaders) {
+    Options options;
+    const auto help = [&](std::string_view name) -> std::string {
+        try {
+            options.set(name, "1");
+        } catch (const shf::Error& error) {
+            return error.fault().help;
+        }
+        return {};
+    };
+    for (const auto& [name, meant] : shf::names_elsewhere()) {
+        EXPECT_EQ(help(name), "did you mean \"" + std::string(meant) + "\"?");
+        EXPECT_EQ(help(meant).find("did you mean"), std::string::npos) << meant;
+    }
+    EXPECT_EQ(shf::option_called("no such name"), "");
+    EXPECT_EQ(help("shufle"), "did you mean \"shuffle\"?");
 }
 
 // What the rows say is what the struct holds; later changes of a default are seen here.

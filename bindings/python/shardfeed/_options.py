@@ -77,7 +77,8 @@ def _option_text(name: str, value: object) -> str:
 def native_options(texts: Mapping[str, str], opener: str = "stream") -> _CData:
     """A shf_options with these options of `opener` set.
 
-    TypeError for a name that it does not take, with the nearest one; UsageError for a bad value.
+    TypeError for a name that it does not take, with the one that is meant; UsageError for a bad
+    value.
     """
     native = lib.shf_options_new()
     if not native:
@@ -90,7 +91,7 @@ def native_options(texts: Mapping[str, str], opener: str = "stream") -> _CData:
         encoded = text.encode("utf-8", "surrogateescape")
         failed = lib.shf_options_set(native, name.encode("utf-8", "replace"), encoded, error)
         if name not in _names(opener):
-            raise TypeError(_unexpected(name, opener))
+            raise TypeError(_unexpected(name, opener, _text(error.message) if failed else ""))
         if failed:
             raise error_from(error)
     return native
@@ -101,11 +102,15 @@ def _names(opener: str) -> frozenset[str]:
     return frozenset(option["name"] for option in options() if opener in option["openers"].split())
 
 
-def _unexpected(name: str, opener: str) -> str:
+def _unexpected(name: str, opener: str, refusal: str) -> str:
+    """What is wrong with an option that `opener` does not take, and that the library refused so."""
     for option in options():
         if option["name"] == name:
             return f'unexpected keyword argument: "{name}" is an option of {option["openers"]} only'
-    from difflib import get_close_matches  # slow to import, and seldom needed
+    # The library knows what other loaders call its options, and not who asks.
+    nearest = refusal.rpartition('did you mean "')[2].partition('"')[0]
+    if nearest not in _names(opener):
+        from difflib import get_close_matches  # slow to import, and seldom needed
 
-    nearest = get_close_matches(name, sorted(_names(opener)), 1, 0)[0]
+        nearest = get_close_matches(name, sorted(_names(opener)), 1, 0)[0]
     return f'unexpected keyword argument: unknown option "{name}"; help: did you mean "{nearest}"?'
