@@ -57,7 +57,7 @@ static void test_plan_without_shards(void) {
  * errors. */
 static void test_fewer_shards_than_consumers(void) {
     const char* url = "{0..2}.tar";
-    shf_options* options = OPTIONS("num_workers", "4");
+    shf_options* options = OPTIONS("num_workers", "4", "worker", "0");
     shf_stream* stream = NULL;
     shf_error error;
     CHECK_CODE(shf_stream_open(&stream, &url, 1, options, &error), SHF_E_USAGE, &error);
@@ -133,7 +133,7 @@ static void test_even(void) {
     char url[700];
     snprintf(url, sizeof url, "%s", path_of("s{20..22}.tar"));
     const char* given = url;
-    shf_options* options = OPTIONS("num_workers", "2", "even", "drop");
+    shf_options* options = OPTIONS("num_workers", "2", "worker", "0", "even", "drop");
     shf_stream* stream = NULL;
     shf_error error;
     shf_bytes warning;
