@@ -5,7 +5,7 @@
  * are dropped.
  *
  *     shf_options *options = shf_options_new();
- *     shf_options_set(options, "shuffle", "1000", &error);
+ *     shf_options_set_all(options, "shuffle=1000,seed=1", &error);
  *
  *     const char *urls[] = {"train-{000000..000099}.tar"};
  *     shf_stream *stream;
@@ -17,7 +17,7 @@
  *     int32_t rc;
  *     while ((rc = shf_stream_next(stream, &sample, &error)) == SHF_OK) {
  *         shf_bytes jpg;
- *         if (shf_sample_find(sample, "jpg", 3, &jpg) == SHF_OK) use(jpg.data, jpg.size);
+ *         if (shf_sample_find(sample, "jpg", SHF_STRLEN, &jpg) == SHF_OK) use(jpg.data, jpg.size);
  *         shf_sample_unref(sample);
  *     }
  *     if (rc != SHF_END) fprintf(stderr, "%s\n", error.message);
@@ -147,6 +147,9 @@ typedef struct shf_bytes {
     size_t size;
 } shf_bytes;
 
+/* The size of a name or key that ends with a NUL. */
+#define SHF_STRLEN SIZE_MAX
+
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* Options are set by name with human values: "true", "1000", "256MiB", "30s". shf_option_describe
@@ -166,6 +169,12 @@ void shf_options_free(shf_options *options);
  * says what is accepted); the object is then unchanged. Since: 0.1 */
 int32_t shf_options_set(shf_options *options, const char *name, const char *value,
                         shf_error *error);
+
+/* Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". A value with a comma,
+ * with blanks at its ends or a quote in front stands in quotes, ' or ", in which two of them are
+ * one. Blanks around names and values mean nothing.
+ * Errors: USAGE, as shf_options_set; the object is then unchanged. Since: 0.1 */
+int32_t shf_options_set_all(shf_options *options, const char *text, shf_error *error);
 
 enum {
     SHF_OPTION_NAME = 0,    /* "shuffle"                                                         */
@@ -477,7 +486,7 @@ size_t shf_sample_count(const shf_sample *sample);
  * Errors: NOT_FOUND past the last field. Since: 0.1 */
 int32_t shf_sample_field(const shf_sample *sample, size_t index, shf_bytes *name, shf_bytes *data);
 
-/* The bytes of the field called `name` (`name_size` bytes, lower case).
+/* The bytes of the field called `name` (`name_size` bytes or SHF_STRLEN, lower case).
  * Owns: *out is borrowed from the sample. Errors: NOT_FOUND. Since: 0.1 */
 int32_t shf_sample_find(const shf_sample *sample, const char *name, size_t name_size,
                         shf_bytes *out);
@@ -659,7 +668,8 @@ size_t shf_batch_count(const shf_batch *batch);
  * Errors: NOT_FOUND past the last column. Since: 0.1 */
 int32_t shf_batch_column(const shf_batch *batch, size_t index, shf_bytes *name, shf_array *array);
 
-/* The number of the column called `name` (`name_size` bytes). Errors: NOT_FOUND. Since: 0.1 */
+/* The number of the column called `name` (`name_size` bytes or SHF_STRLEN). Errors: NOT_FOUND.
+ * Since: 0.1 */
 int32_t shf_batch_find(const shf_batch *batch, const char *name, size_t name_size, size_t *index);
 
 /* The key of a row. Owns: borrowed from the batch. Errors: NOT_FOUND. Since: 0.1 */
@@ -688,7 +698,7 @@ int32_t shf_batch_arrow(shf_batch *batch, void *array, void *schema, shf_error *
  *     shf_archive *archive;
  *     uint64_t position;
  *     if (shf_archive_open(&archive, "images.zip", NULL, &error) == SHF_OK &&
- *         shf_archive_find(archive, "img_000.png", 11, &position, &error) == SHF_OK) {
+ *         shf_archive_find(archive, "img_000.png", SHF_STRLEN, &position, &error) == SHF_OK) {
  *         uint64_t size = shf_archive_info(archive, position, SHF_MEMBER_SIZE);
  *         void *png = malloc(size);
  *         shf_archive_read(archive, position, png, size, &error);
@@ -719,7 +729,8 @@ void shf_archive_close(shf_archive *archive);
 /* The number of members; positions are below it. Since: 0.1 */
 uint64_t shf_archive_count(const shf_archive *archive);
 
-/* The position of the member called `name` (`name_size` bytes, compared byte for byte).
+/* The position of the member called `name` (`name_size` bytes or SHF_STRLEN, compared byte for
+ * byte).
  * Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where).
  * Since: 0.1 */
 int32_t shf_archive_find(const shf_archive *archive, const char *name, size_t name_size,
@@ -831,8 +842,8 @@ int32_t shf_dataset_get_many(const shf_dataset *dataset, const uint64_t *numbers
 int32_t shf_dataset_get_batch(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
                               shf_batch **out, shf_error *error);
 
-/* The number of the sample with this key (`key_size` bytes). The first call makes a table of all
- * keys: 8 to 22 bytes for each.
+/* The number of the sample with this key (`key_size` bytes or SHF_STRLEN). The first call makes a
+ * table of all keys: 8 to 22 bytes for each.
  * Errors: NOT_FOUND; AMBIGUOUS when several samples have the key (the message says where).
  * Since: 0.1 */
 int32_t shf_dataset_find(const shf_dataset *dataset, const char *key, size_t key_size,

@@ -4,7 +4,6 @@
 #include <shardfeed.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 int main(int argc, char **argv) { /* images.zip img_000.png */
     shf_error error = {0};
@@ -12,7 +11,7 @@ int main(int argc, char **argv) { /* images.zip img_000.png */
     uint64_t at, size = 0;
     void *bytes = NULL;
     if (argc == 3 && shf_archive_open(&archive, argv[1], NULL, &error) == SHF_OK &&
-        shf_archive_find(archive, argv[2], strlen(argv[2]), &at, &error) == SHF_OK &&
+        shf_archive_find(archive, argv[2], SHF_STRLEN, &at, &error) == SHF_OK &&
         (bytes = malloc(size = shf_archive_info(archive, at, SHF_MEMBER_SIZE))) != NULL &&
         shf_archive_read(archive, at, bytes, size, &error) == SHF_OK)
         fwrite(bytes, 1, size, stdout);

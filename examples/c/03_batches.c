@@ -8,8 +8,8 @@ int main(int argc, char **argv) {
     shf_error error;
     shf_options *options = shf_options_new();
     shf_stream *stream;
-    if (shf_options_set(options, "batch", "256", &error) != SHF_OK ||
-        shf_options_set(options, "decode", "jpg;png:image/rgb8/resize=64x64, cls:int", &error) != SHF_OK ||
+    const char *text = "batch=256,decode='jpg;png:image/rgb8/resize=64x64, cls:int'";
+    if (shf_options_set_all(options, text, &error) != SHF_OK ||
         shf_stream_open(&stream, (const char *const *)argv + 1, argc - 1, options, &error) != SHF_OK)
         return fprintf(stderr, "%s\n", error.message), 1;
     shf_batch *batch;

@@ -72,7 +72,7 @@ int32_t shf_archive_find(const shf_archive* archive, const char* name, size_t na
     return guard(error, [&] {
         if (!position || (!name && name_size > 0))
             throw Error(SHF_E_USAGE, "shf_archive_find: position or name is NULL");
-        *position = checked(archive).find({name, name_size});
+        *position = checked(archive).find(shf::name_of(name, name_size));
         return SHF_OK;
     });
 }

@@ -106,9 +106,10 @@ int32_t shf_batch_column(const shf_batch* batch, size_t index, shf_bytes* name, 
 int32_t shf_batch_find(const shf_batch* batch, const char* name, size_t name_size, size_t* index) {
     if (index) *index = 0;
     if (!batch || !name || !index) return SHF_E_NOT_FOUND;
+    const std::string_view wanted = shf::name_of(name, name_size);
     const auto& columns = batch_of(batch)->columns;
     for (size_t i = 0; i < columns.size(); ++i)
-        if (columns[i].name == std::string_view(name, name_size)) {
+        if (columns[i].name == wanted) {
             *index = i;
             return SHF_OK;
         }

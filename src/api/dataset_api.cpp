@@ -92,7 +92,7 @@ int32_t shf_dataset_find(const shf_dataset* dataset, const char* key, size_t key
     return guard(error, [&] {
         if (!number || (!key && key_size > 0))
             throw Error(SHF_E_USAGE, "shf_dataset_find: number or key is NULL");
-        *number = checked(dataset).find({key, key_size});
+        *number = checked(dataset).find(shf::name_of(key, key_size));
         return SHF_OK;
     });
 }

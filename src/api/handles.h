@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string_view>
 
 // Frozen for ever (shardfeed.h): bindings have these layouts compiled in.
 static_assert(sizeof(shf_error) == 1024 && offsetof(shf_error, code) == 0 &&
@@ -65,6 +66,11 @@ inline std::span<const char* const> checked_urls(const char* const* urls, size_t
     for (size_t i = 0; i < count; ++i)
         if (!urls[i]) throw Error(SHF_E_USAGE, "urls[" + std::to_string(i) + "] is NULL");
     return {urls, count};
+}
+
+// A name as callers give it, whose size may be SHF_STRLEN.
+inline std::string_view name_of(const char* name, size_t size) {
+    return size == SHF_STRLEN && name ? std::string_view(name) : std::string_view(name, size);
 }
 
 // A public sample or block is the internal one.

@@ -31,6 +31,14 @@ int32_t shf_options_set(shf_options* options, const char* name, const char* valu
     });
 }
 
+int32_t shf_options_set_all(shf_options* options, const char* text, shf_error* error) {
+    return guard(error, [&] {
+        if (!options || !text) throw Error(SHF_E_USAGE, "shf_options_set_all: a NULL argument");
+        options->values.set_all(text);
+        return SHF_OK;
+    });
+}
+
 const char* shf_option_describe(size_t index, int32_t what) {
     return shf::describe_option(index, what);
 }

@@ -53,7 +53,7 @@ int32_t shf_sample_find(const shf_sample* sample, const char* name, size_t name_
                         shf_bytes* out) {
     if (out) *out = {};
     if (!sample || (!name && name_size > 0)) return SHF_E_NOT_FOUND;
-    const std::string_view wanted(name, name_size);
+    const std::string_view wanted = shf::name_of(name, name_size);
     const auto& [block, i] = *sample_of(sample);
     const shf::Schema& schema = *block->schemas[block->schema[i]];
     for (size_t k = 0; k < schema.ends.size(); ++k) {

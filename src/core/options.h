@@ -94,6 +94,8 @@ struct Options {
     Options();  // every option at the default of its row
     // Parses and stores one value. Throws Error(USAGE).
     void set(std::string_view name, std::string_view value);
+    // Stores all of "name=value,name='a, b'", or none when it throws Error(USAGE).
+    void set_all(std::string_view text);
     // Throws Error(USAGE) when there are several ranks or workers and nothing says which this is:
     // the first one would read its part, and nobody the others.
     void require_consumer() const;

@@ -220,6 +220,10 @@ static void test_wrong_calls(void) {
         CHECK_TEXT(error.message, "none");
         CHECK_CODE(shf_archive_find(archive, "dir/member_0010", 15, &position, &error),
                    SHF_E_NOT_FOUND, &error);
+        CHECK_OK(shf_archive_find(archive, "dir/member_001", SHF_STRLEN, &position, &error),
+                 &error);
+        CHECK_CODE(shf_archive_find(archive, NULL, SHF_STRLEN, &position, &error), SHF_E_USAGE,
+                   &error);
         CHECK_CODE(shf_archive_find(archive, "dir/member_00", 13, &position, &error),
                    SHF_E_NOT_FOUND, &error);
         CHECK_CODE(shf_archive_find(archive, "", 0, &position, &error), SHF_E_NOT_FOUND, &error);

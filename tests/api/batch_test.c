@@ -87,7 +87,7 @@ static shf_array column(const shf_batch* batch, const char* name) {
 
 static size_t number_of(const shf_batch* batch, const char* name) {
     size_t index = 99;
-    CHECK(shf_batch_find(batch, name, strlen(name), &index) == SHF_OK);
+    CHECK(shf_batch_find(batch, name, SHF_STRLEN, &index) == SHF_OK);
     return index;
 }
 
@@ -275,6 +275,7 @@ static void test_wrong_calls(void) {
     CHECK(shf_batch_size(NULL) == 0 && shf_batch_count(NULL) == 0);
     CHECK(shf_batch_column(NULL, 0, &bytes, &array) == SHF_E_NOT_FOUND && bytes.size == 0);
     CHECK(shf_batch_find(NULL, "x", 1, &index) == SHF_E_NOT_FOUND);
+    CHECK(shf_batch_find(NULL, "x", SHF_STRLEN, &index) == SHF_E_NOT_FOUND);
     CHECK(shf_batch_key(NULL, 0, &bytes) == SHF_E_NOT_FOUND);
     CHECK_CODE(shf_batch_dlpack(NULL, 0, 0, &out, &error), SHF_E_USAGE, &error);
     CHECK_CODE(shf_batch_arrow(NULL, &array, &array, &error), SHF_E_USAGE, &error);

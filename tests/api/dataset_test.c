@@ -176,6 +176,10 @@ static void test_wrong_calls(void) {
     CHECK(samples[0] == NULL);
     CHECK_CODE(shf_dataset_get_many(dataset, numbers, 1, NULL, &error), SHF_E_USAGE, &error);
     number = 1;
+    CHECK_OK(shf_dataset_find(dataset, "s0/000000", SHF_STRLEN, &number, &error), &error);
+    CHECK_CODE(shf_dataset_find(dataset, "none", SHF_STRLEN, &number, &error), SHF_E_NOT_FOUND,
+               &error);
+    CHECK_CODE(shf_dataset_find(dataset, NULL, SHF_STRLEN, &number, &error), SHF_E_USAGE, &error);
     CHECK_CODE(shf_dataset_find(dataset, "none", 4, &number, &error), SHF_E_NOT_FOUND, &error);
     CHECK(number == 0);
     CHECK_CODE(shf_dataset_find(dataset, "s0/0000000", 10, &number, &error), SHF_E_NOT_FOUND,

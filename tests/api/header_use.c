@@ -14,5 +14,5 @@ int main(void) {
     shf_free_fn release = 0;
     shf_url_fn each = 0;
     return error.code != SHF_OK || bytes.size != 0 || options || stream || sample || block || log ||
-           alloc || release || each;
+           alloc || release || each || SHF_STRLEN != (size_t)-1;
 }

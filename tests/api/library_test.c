@@ -173,7 +173,16 @@ static void test_nearest_option(void) {
                                            {"seeds", "\"seed\""},
                                            {"max-skips", "\"max_skips\""},
                                            {"timout", "\"timeout\""},
-                                           {"wordl_size", "\"world_size\""}};
+                                           {"wordl_size", "\"world_size\""},
+                                           /* names of other loaders */
+                                           {"shardshuffle", "\"shuffle_shards\""},
+                                           {"handler", "\"on_error\""},
+                                           {"repeat", "\"epochs\""},
+                                           {"batch_size", "\"batch\""},
+                                           {"nworkers", "\"threads\""},
+                                           {"resampled", "\"resample\""},
+                                           {"nodesplitter", "\"world_size\""},
+                                           {"buffer_size", "\"shuffle\""}};
     shf_options* options = shf_options_new();
     shf_error error;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; ++i) {
@@ -193,7 +202,7 @@ static void test_nearest_option(void) {
 /* What options hold is seen through what a stream does: 4 consumers need 4 shards, 3 do not. */
 static void test_failed_set_changes_nothing(void) {
     const char* url = "{0..2}.tar";
-    shf_options* options = OPTIONS("world_size", "3");
+    shf_options* options = OPTIONS("world_size", "3", "rank", "0");
     shf_stream* stream = NULL;
     shf_error error;
     CHECK_CODE(shf_options_set(options, "world_size", "0", &error), SHF_E_USAGE, &error);
@@ -205,6 +214,69 @@ static void test_failed_set_changes_nothing(void) {
     CHECK(stream == NULL);
     CHECK_TEXT(error.message, "3 shards for 4 consumers");
     CHECK_TEXT(error.message, "help: ");
+    shf_options_free(options);
+}
+
+/* How many URLs options let through tells what max_shards they hold. */
+static int32_t count_url(void* ctx, const char* url, size_t size) {
+    (void)url, (void)size;
+    ++*(int*)ctx;
+    return 0;
+}
+
+static int urls_of(const shf_options* options, const char* url) {
+    int count = 0;
+    return shf_expand_urls(&url, 1, options, count_url, &count, NULL) == SHF_OK ? count : -1;
+}
+
+static void test_set_all(void) {
+    shf_options* options = shf_options_new();
+    shf_error error;
+    static const char* const good[] = {
+        "max_shards=3",
+        " max_shards = 3 ",
+        "max_shards=1,max_shards=3",
+        "max_shards='3'",
+        "\tmax_shards=\"3\" , decode='jpg:image/rgb8, cls:int', seed=1\n",
+        "decode=jpg:image/resize=8x8,max_shards=3",
+        "index_dir='it''s, a \"folder\"',max_shards=3,index_dir=",
+        "fields=\"a,b\",max_shards=3"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; ++i) {
+        CHECK_OK(shf_options_set(options, "max_shards", "9", &error), &error);
+        CHECK_OK(shf_options_set_all(options, good[i], &error), &error);
+        if (urls_of(options, "{1..3}") != 3 || urls_of(options, "{1..4}") != -1)
+            fail_check(__FILE__, __LINE__, good[i], "max_shards is not 3");
+    }
+    /* All or nothing: what stands before the mistake is not set either. */
+    static const char* const bad[][2] = {
+        {"max_shards=9,shufle=1", "did you mean \"shuffle\""},
+        {"max_shards=9,seed=many", "option seed: bad value \"many\""},
+        {"max_shards=9,seed", "character 18: no \"=\" after \"seed\""},
+        {"max_shards=9,", "character 14: the name of an option is missing"},
+        {"max_shards=9,,seed=1", "character 14: "},
+        {",max_shards=9", "character 1: "},
+        {"max_shards=9,=1", "character 14: "},
+        {"max_shards=9,decode='jpg, cls", "character 21: the quote is not closed"},
+        {"max_shards=9,decode='jpg'cls", "character 26: no comma after a quoted value"},
+        {"max_shards=9,decode=jpg, cls:int", "no \"=\" after \"cls:int\""}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        CHECK_CODE(shf_options_set_all(options, bad[i][0], &error), SHF_E_USAGE, &error);
+        CHECK_TEXT(error.message, bad[i][1]);
+        CHECK_TEXT(error.message, "help: ");
+        if (urls_of(options, "{1..4}") != -1)
+            fail_check(__FILE__, __LINE__, bad[i][0], "set in spite of the mistake");
+    }
+    CHECK_OK(shf_options_set_all(options, "", &error), &error);
+    CHECK_OK(shf_options_set_all(options, " \n", &error), &error);
+    CHECK_CODE(shf_options_set_all(options, NULL, &error), SHF_E_USAGE, &error);
+    CHECK_CODE(shf_options_set_all(NULL, "seed=1", &error), SHF_E_USAGE, &error);
+    /* What is in quotes comes out as it is: the message of what refuses it has it. */
+    CHECK_OK(shf_options_set_all(options, "slice=':::it''s \"'", &error), &error);
+    shf_stream* stream = NULL;
+    const char* url = "a.tar";
+    CHECK_CODE(shf_stream_open(&stream, &url, 1, options, &error), SHF_E_USAGE, &error);
+    CHECK_TEXT(error.message, "it");
+    CHECK_TEXT(error.message, "s ");
     shf_options_free(options);
 }
 
@@ -289,6 +361,7 @@ int main(void) {
     RUN(test_features);
     RUN(test_described_options);
     RUN(test_option_values);
+    RUN(test_set_all);
     RUN(test_nearest_option);
     RUN(test_failed_set_changes_nothing);
     RUN(test_expand_urls);

@@ -45,6 +45,9 @@ static void test_next(void) {
         CHECK(shf_sample_find(sample, "txt", 2, &data) == SHF_E_NOT_FOUND);
         CHECK(data.data == NULL && data.size == 0);
         CHECK(shf_sample_find(sample, "TXT", 3, &data) == SHF_E_NOT_FOUND);
+        CHECK(shf_sample_find(sample, "txt", SHF_STRLEN, &data) == SHF_OK);
+        CHECK(shf_sample_find(sample, "tx", SHF_STRLEN, &data) == SHF_E_NOT_FOUND);
+        CHECK(shf_sample_find(sample, NULL, SHF_STRLEN, &data) == SHF_E_NOT_FOUND);
         CHECK(shf_sample_find(sample, "", 0, &data) == SHF_E_NOT_FOUND);
         CHECK(shf_sample_find(sample, "txt", 3, NULL) == SHF_OK);
         shf_sample_unref(sample);

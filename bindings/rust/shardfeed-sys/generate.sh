@@ -2,7 +2,7 @@
 # Prints the declarations of src/bindings.rs, made from the header by bindgen 0.60 (Debian's).
 #   ./generate.sh > src/bindings.rs       writes them anew
 #   ./generate.sh | diff src/bindings.rs -    tells whether they are those of the header
-# Constants become i32, the type of the arguments and results that take them.
+# Constants become i32, the type of the arguments and results that take them; SHF_STRLEN usize.
 set -euo pipefail
 cd "$(dirname "$0")"
 bindgen vendor/include/shardfeed.h \
@@ -13,6 +13,7 @@ bindgen vendor/include/shardfeed.h \
     -- -fparse-all-comments -std=c99 |
     rustfmt --edition 2021 |
     sed -E -e 's/: _bindgen_ty_[0-9]+ = /: i32 = /' \
+        -e 's/^(pub const SHF_STRLEN): i32 = -1;/\1: usize = usize::MAX;/' \
         -e 's/^( *)#\[doc = "(.*)"\]$/\1\/\/\/\2/' -e '/^ *\/\/\/ ?/s/\\"/"/g' \
         -e 's/::std::os::raw::/core::ffi::/g' \
         -e '/^\/\/\/ ---- .* -+$/d' \

@@ -4,6 +4,7 @@ const HEADER = get(ENV, "SHARDFEED_HEADER", joinpath(@__DIR__, "../../../../incl
 
 # What is not bound, and why.
 const NOT_BOUND = Dict(
+    "shf_options_set_all" => "options are keywords",
     "shf_options_set_allocator" => "release would run Julia code inside finalizers",
     "shf_stream_next" => "shf_stream_next_block delivers the same samples, many in a call",
     "shf_block_ref" => "each block has one owner",

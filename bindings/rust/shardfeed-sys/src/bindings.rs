@@ -1,5 +1,6 @@
 // Made from the header by generate.sh and rust-bindgen 0.60.1. Do not edit.
 
+pub const SHF_STRLEN: usize = usize::MAX;
 pub const SHF_VERSION_MAJOR: i32 = 0;
 pub const SHF_VERSION_MINOR: i32 = 1;
 pub const SHF_VERSION_PATCH: i32 = 0;
@@ -109,6 +110,15 @@ extern "C" {
         options: *mut shf_options,
         name: *const core::ffi::c_char,
         value: *const core::ffi::c_char,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". A value with a comma,
+    /// with blanks at its ends or a quote in front stands in quotes, ' or ", in which two of them are
+    /// one. Blanks around names and values mean nothing.
+    /// Errors: USAGE, as shf_options_set; the object is then unchanged. Since: 0.1
+    pub fn shf_options_set_all(
+        options: *mut shf_options,
+        text: *const core::ffi::c_char,
         error: *mut shf_error,
     ) -> i32;
 }
@@ -223,9 +233,9 @@ pub type shf_url_fn = ::core::option::Option<
 extern "C" {
     /// Expands URLs and passes each result to `each`, in list order, without building the list.
     /// options may be NULL.
-    /// Errors: USAGE (braces, environment, refused pipe), IO (list file), LIMIT (too many shards),
-    /// CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as shf_options_set_interrupt says, like all
-    /// calls that open something. Since: 0.1
+    /// Errors: USAGE (braces, environment, refused pipe), IO (list file, no file matches a pattern),
+    /// LIMIT (too many shards), CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as
+    /// shf_options_set_interrupt says, like all calls that open something. Since: 0.1
     pub fn shf_expand_urls(
         urls: *const *const core::ffi::c_char,
         url_count: usize,
@@ -255,7 +265,7 @@ extern "C" {
     /// thread. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_stream_close.
     /// Errors: USAGE (option, URL, fewer shards than consumers, world_size or num_workers above 1 and no
-    /// rank or worker), IO (list file), LIMIT, NOMEM. Since: 0.1
+    /// rank or worker), IO (list file, no match), LIMIT, NOMEM. Since: 0.1
     pub fn shf_stream_open(
         out: *mut *mut shf_stream,
         urls: *const *const core::ffi::c_char,
@@ -396,7 +406,7 @@ extern "C" {
     /// index files is not seen. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_plan_free.
     /// Errors: USAGE (option, URL; fewer shards than consumers are a warning),
-    /// IO (list file), LIMIT, NOMEM. Since: 0.1
+    /// IO (list file, no match), LIMIT, NOMEM. Since: 0.1
     pub fn shf_plan_make(
         out: *mut *mut shf_plan,
         urls: *const *const core::ffi::c_char,
@@ -513,7 +523,7 @@ extern "C" {
         name: *mut shf_bytes,
         data: *mut shf_bytes,
     ) -> i32;
-    /// The bytes of the field called `name` (`name_size` bytes, lower case).
+    /// The bytes of the field called `name` (`name_size` bytes or SHF_STRLEN, lower case).
     /// Owns: *out is borrowed from the sample. Errors: NOT_FOUND. Since: 0.1
     pub fn shf_sample_find(
         sample: *const shf_sample,
@@ -684,7 +694,8 @@ extern "C" {
         name: *mut shf_bytes,
         array: *mut shf_array,
     ) -> i32;
-    /// The number of the column called `name` (`name_size` bytes). Errors: NOT_FOUND. Since: 0.1
+    /// The number of the column called `name` (`name_size` bytes or SHF_STRLEN). Errors: NOT_FOUND.
+    /// Since: 0.1
     pub fn shf_batch_find(
         batch: *const shf_batch,
         name: *const core::ffi::c_char,
@@ -746,7 +757,8 @@ extern "C" {
     pub fn shf_archive_close(archive: *mut shf_archive);
     /// The number of members; positions are below it. Since: 0.1
     pub fn shf_archive_count(archive: *const shf_archive) -> u64;
-    /// The position of the member called `name` (`name_size` bytes, compared byte for byte).
+    /// The position of the member called `name` (`name_size` bytes or SHF_STRLEN, compared byte for
+    /// byte).
     /// Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where).
     /// Since: 0.1
     pub fn shf_archive_find(
@@ -880,8 +892,8 @@ extern "C" {
         out: *mut *mut shf_batch,
         error: *mut shf_error,
     ) -> i32;
-    /// The number of the sample with this key (`key_size` bytes). The first call makes a table of all
-    /// keys: 8 to 22 bytes for each.
+    /// The number of the sample with this key (`key_size` bytes or SHF_STRLEN). The first call makes a
+    /// table of all keys: 8 to 22 bytes for each.
     /// Errors: NOT_FOUND; AMBIGUOUS when several samples have the key (the message says where).
     /// Since: 0.1
     pub fn shf_dataset_find(
