@@ -67,13 +67,30 @@ def test_valid_is_true_without_padding(urls: list[str]) -> None:
         assert len(batch.valid) == len(batch)
 
 
-def test_len_of_a_stream_that_is_not_counted(urls: list[str]) -> None:
-    stream = shardfeed.Stream(urls)
-    assert stream
-    with pytest.raises(TypeError, match="epoch_samples"):
-        len(stream)
-    assert len(list(stream)) == sum(COUNTS)
-    assert len(shardfeed.Stream(urls, epoch_samples=31, rank=1, world_size=2)) == 15
+def test_len_of_a_stream_that_is_not_even(urls: list[str], tmp_path: Path) -> None:
+    for options in ({}, {"epochs": 2}, {"limit": 50}, {"lanes": 4}, {"resample": True}):
+        for rank in range(2):
+            shared = {"rank": rank, "world_size": 2, "worker": 0, "num_workers": 2}
+            stream = shardfeed.Stream(urls, shuffle_shards=True, seed=1, **options, **shared)
+            for _ in range(2):
+                promised = len(stream)
+                iterator = iter(stream)
+                next(iterator)
+                assert len(stream) == promised
+                assert 1 + sum(1 for _ in iterator) == promised, options
+    assert len(shardfeed.Stream(urls)) == sum(COUNTS)
+    uncounted = [
+        shardfeed.Stream(urls, epochs=0),
+        shardfeed.Stream(urls, select_keys="0-*"),
+        shardfeed.Stream([*urls, f"pipe:cat {urls[0]}"]),
+        shardfeed.Stream([*urls, str(tmp_path / "missing.tar")], on_error="skip_shard"),
+        shardfeed.mix([shardfeed.Stream(urls)]),
+    ]
+    for stream in uncounted:
+        assert stream
+        with pytest.raises(TypeError, match="the length of"):
+            len(stream)
+    assert len(list(uncounted[3])) == sum(COUNTS)  # list() asks for the length, too
 
 
 def test_says_how_to_make_the_index(tmp_path: Path) -> None:

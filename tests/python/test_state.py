@@ -127,6 +127,33 @@ def test_an_epoch_of_so_many_samples_goes_on_after_the_last(urls: list[str]) -> 
         assert keys == epochs[0] + epochs[1] + epochs[2]
 
 
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_number_of_the_epoch(urls: list[str], options: dict[str, Any]) -> None:
+    step = options.get("epochs", 1)
+    stream = shardfeed.Stream(urls, **options, epoch=2)
+    assert stream.epoch == stream.state_dict()["epoch"] == 2
+    keys: list[list[str]] = []
+    while stream.epoch < 2 + 2 * step:
+        keys.append([])
+        for sample in stream:
+            assert stream.epoch == 2 + step * (len(keys) - 1)
+            keys[-1].append(sample.key)
+            if len(keys[-1]) == 7:
+                state = json.loads(json.dumps(stream.state_dict()))
+                assert state["epoch"] == stream.epoch
+    assert len(keys) == 2
+    resumed = shardfeed.Stream(urls, **options, epoch=2)
+    resumed.load_state_dict(state)
+    assert resumed.epoch == resumed.state_dict()["epoch"] == 2 + step
+    assert [sample.key for sample in resumed] == keys[1][7:]
+    assert resumed.epoch == 2 + 2 * step
+    # States of versions without "opened".
+    if "epoch_samples" not in options:
+        del state["opened"]
+        resumed.load_state_dict(state)
+        assert [sample.key for sample in resumed] == keys[1][7:]
+
+
 def test_a_stream_that_waits_to_go_on_can_be_pickled(urls: list[str]) -> None:
     stream = shardfeed.Stream(urls, shuffle=20)
     iterator = iter(stream)

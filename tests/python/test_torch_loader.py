@@ -113,6 +113,56 @@ def test_epochs_and_length(datasets, url):
     assert len(known) == len(list(known)) == 4
 
 
+def test_what_frameworks_look_for(torch, datasets, url):
+    data = torch.utils.data
+    batches = datasets.loader(url, batch=8)
+    assert batches.batch_size == 8
+    assert isinstance(batches.sampler, data.SequentialSampler)
+    assert isinstance(batches.dataset, data.IterableDataset)
+    assert [sample["cls"] for sample in batches.dataset] == [
+        b"%d" % n for count in (10, 11, 12, 13) for n in range(count)
+    ]
+    for length in (batches, batches.dataset):
+        with pytest.raises(TypeError, match="length"):
+            len(length)
+    known = datasets.loader(url, batch=8, epoch_samples=30)
+    assert (len(known), len(known.dataset)) == (4, 30)
+    shardfeed.Dataset(url).close()  # makes the index files
+    for last, count in (("keep", 6), ("drop", 5)):
+        indexed = datasets.loader(url, batch=8, last=last, shuffle_shards=True)
+        assert (len(indexed), len(indexed.dataset)) == (count, 46)
+        assert [len(list(indexed)) for _ in range(2)] == [count] * 2
+    shares = [datasets.loader(url, batch=8, rank=rank, world_size=2) for rank in range(2)]
+    assert [len(share) for share in shares] == [len(list(share)) for share in shares] == [3, 3]
+    for more in ({}, {"batch_size": None}, {"shuffle": True}):
+        with pytest.raises(shardfeed.UsageError, match=r"used as it is, and not in a DataLoader"):
+            list(data.DataLoader(known, **more))
+
+
+def test_counters_and_number_of_the_epoch(datasets, url):
+    batches = datasets.loader(url, batch=8, decode="cls:int")
+    assert (batches.epoch, batches.stats()["samples"]) == (0, 0)
+    passes = 0
+    while batches.epoch < 3:
+        for _ in batches:
+            assert batches.epoch == passes
+        passes += 1
+        assert batches.stats()["samples"] == 46
+    assert passes == 3
+    # Saved behind the last batch of an epoch, whose end nobody asked for.
+    for stop, left in ((6, 2), (5, 2)):
+        batches = datasets.loader(url, batch=8, decode="cls:int")
+        iterator = iter(batches)
+        for _ in range(stop):
+            next(iterator)
+        resumed = datasets.loader(url, batch=8, decode="cls:int")
+        resumed.load_state_dict(batches.state_dict())
+        count = 0
+        while resumed.epoch < 3:
+            count += len(list(resumed))
+        assert stop + count == 18, left
+
+
 def test_misuse(torch, datasets, url):
     with pytest.raises(shardfeed.UsageError, match="batch=256"):
         datasets.loader(url)

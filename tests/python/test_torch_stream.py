@@ -35,6 +35,10 @@ def number(sample: shardfeed.Sample) -> int:
     return int(bytes(sample["txt"]).rstrip(b"."))
 
 
+def classes(sample: shardfeed.Sample) -> int:
+    return int(bytes(sample["cls"]))
+
+
 def rows(batch: shardfeed.Batch) -> list[int]:
     return batch["cls"].tolist()
 
@@ -146,6 +150,30 @@ def test_lengths(datasets, shards, monkeypatch):
     assert len(datasets.Stream(url, epoch_samples=80, epochs=2)) == 40
 
 
+def test_lengths_of_indexed_shards(torch, datasets, tmp_path):
+    paths = [ramps(tmp_path / f"{n}.tar", 5 + 4 * n) for n in range(6)]
+    shardfeed.Dataset(paths).close()  # makes the index files
+    for options in ({}, {"epochs": 2}, {"limit": 30, "num_workers": 1}):
+        stream = datasets.Stream(paths, shuffle_shards=True, seed=3, **options)
+        for _ in range(2):
+            promised = len(stream)
+            iterator = iter(stream)
+            next(iterator)
+            assert len(stream) == promised == 1 + len(list(iterator))
+    stream = datasets.Stream(paths, batch=4, num_workers=2, rank=1, world_size=2)
+    loader = loader_of(torch, stream, 2, "fork")
+    assert len(loader) == len(list(loader)) > 0
+    plain = datasets.Stream(paths, rank=1, world_size=2, worker=0, num_workers=1)
+    assert len(plain) == len(list(plain))
+    # Nothing says how many workers there will be, and the number of items depends on that.
+    for options in ({"batch": 4}, {"rank": 0, "world_size": 2}, {"limit": 30}):
+        with pytest.raises(TypeError, match="help: give num_workers"):
+            len(datasets.Stream(paths, **options))
+    samples = datasets.Stream(paths, transform=classes)
+    loader = torch.utils.data.DataLoader(samples, batch_size=None, num_workers=2)
+    assert len(loader) == len(list(loader)) == 90
+
+
 # ---- Workers ------------------------------------------------------------------------------------
 
 
@@ -216,6 +244,68 @@ def test_epoch_samples_go_on_in_workers(torch, datasets, shards, persistent):
     assert sorted(itertools.chain(*seen)) == sorted(list(range(40)) * 3)
 
 
+def test_number_of_the_epoch(torch, datasets, shards):
+    url = shards(2, 10)
+    for options in ({}, {"epoch_samples": 8}, {"epochs": 2}):
+        step = options.get("epochs", 1)
+        stream = datasets.Stream(url, transform=number, **options, epoch=3)
+        numbers = []
+        while stream.epoch < 3 + 3 * step:
+            for _ in stream:
+                numbers.append(stream.epoch)
+                assert stream.state_dict()["epoch"] == stream.epoch
+            assert stream.state_dict()["epoch"] == stream.epoch == numbers[-1] + step
+        assert sorted(set(numbers)) == [3, 3 + step, 3 + 2 * step]
+        for stop in (0, 1, 5):
+            stream = datasets.Stream(url, transform=number, **options, epoch=3)
+            list(stream)
+            iterator = iter(stream)
+            taken = [next(iterator) for _ in range(stop)]
+            resumed = datasets.Stream(url, transform=number, **options, epoch=3)
+            resumed.load_state_dict(json.loads(json.dumps(stream.state_dict())))
+            assert resumed.epoch == 3 + step
+            rest = []
+            while resumed.epoch < 3 + 2 * step:
+                rest += resumed
+            assert taken + rest == taken + list(iterator)
+    stream = datasets.Stream(url, transform=number)
+    loader = loader_of(torch, stream, 2, "fork")
+    passes = 0
+    while stream.epoch < 3:
+        passes += 1
+        assert len(list(loader)) == 20
+    assert passes == 3
+
+
+def odd(sample: shardfeed.Sample) -> int | None:
+    return number(sample) if number(sample) % 2 else None
+
+
+def test_a_transform_drops_samples(torch, datasets, shards):
+    url = shards(4, 10)
+    options = {"transform": odd, "shuffle": 6, "seed": 1}
+    stream = datasets.Stream(url, **options)
+    assert stream.stats()["dropped_samples"] == stream.stats()["samples"] == 0
+    whole = list(stream)
+    assert sorted(whole) == list(range(1, 40, 2))
+    for _ in range(2):
+        assert (stream.stats()["dropped_samples"], stream.stats()["samples"]) == (20, 40)
+        stream.close()
+    for stop in (1, 7, 20):
+        stream = datasets.Stream(url, **options)
+        iterator = iter(stream)
+        taken = [next(iterator) for _ in range(stop)]
+        resumed = datasets.Stream(url, **options)
+        resumed.load_state_dict(stream.state_dict())
+        assert taken + list(resumed) == whole
+    assert sorted(loader_of(torch, stream, 2, "fork")) == sorted(whole)
+    with pytest.raises(shardfeed.UsageError, match="only they know its counters"):
+        stream.stats()
+    some = datasets.Stream(url, batch=6, transform=lambda b: None if b["cls"][0] == 0 else len(b))
+    assert list(some) == [6, 6, 6, 6, 4]
+    assert some.stats()["dropped_samples"] == 12
+
+
 def test_worker_after_the_main_process(torch, datasets, shards):
     stream = datasets.Stream(shards(2, 10), transform=number, epoch_samples=8)
     assert list(stream) == list(range(8))
@@ -247,6 +337,25 @@ def test_batches_and_collation_in_workers(torch, datasets, shards, tmp_path):
     assert sorted(torch.cat(list(loader)).tolist()) == list(range(40))
     copied = next(iter(loader_of(torch, datasets.Stream(shards(2, 20)), 1, "fork")))
     assert copied["txt"] == b"0........."
+
+
+def test_batches_of_batches_are_refused(torch, datasets, shards):
+    url = shards(2, 20)
+    for options in ({}, {"transform": itself}):
+        stream = datasets.Stream(url, batch=8, **options)
+        for workers in (0, 1):
+            loader = torch.utils.data.DataLoader(stream, batch_size=8, num_workers=workers)
+            with pytest.raises(shardfeed.UsageError, match=r"batches already.*batch_size=None"):
+                next(iter(loader))
+    loader = torch.utils.data.DataLoader(datasets.Stream(url, batch=8), batch_size=None)
+    assert [type(batch["cls"]) for batch in loader] == [torch.Tensor] * 5
+
+
+def test_a_stream_that_is_no_data_set_of_pytorch(torch, shards):
+    for options in ({}, {"epoch_samples": 10}):
+        for more in ({}, {"batch_size": None}, {"shuffle": True}):
+            with pytest.raises(shardfeed.UsageError, match=r"give it shardfeed.torch.Stream\("):
+                list(torch.utils.data.DataLoader(shardfeed.Stream(shards(2, 5), **options), **more))
 
 
 def test_given_workers_are_not_those_of_the_loader(torch, datasets, shards):

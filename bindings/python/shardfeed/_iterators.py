@@ -98,7 +98,7 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
         unused = self._unused() + unread
         blob = source.save(unused)
         left = None if self._left == ENDLESS else self._left + unused
-        return SavedState(source.epoch, blob, left, False, own_kind)
+        return SavedState(source.epoch, blob, left, False, own_kind, source.epoch)
 
     def refuse(self, refusal: Error) -> None:
         """Makes next() raise this from now on, unless the iterator is at its end."""

@@ -112,6 +112,9 @@ class Mix(Stream):
         made._parts = [part._with(share) for part in self._parts]
         return made
 
+    def _indexed_samples(self, epoch: int) -> int | None:
+        return None
+
     def _source_of(self, epoch: int) -> Source:
         return MixedStreams([part._as_part(epoch) for part in self._parts], self._weights)
 
@@ -123,6 +126,9 @@ class Mix(Stream):
 
     def _never_ends(self) -> bool:
         return self._goes_on
+
+    def _has_lanes(self) -> bool:
+        return all(part._has_lanes() for part in self._parts)
 
     def _is_secure(self) -> bool:
         return any(part._is_secure() for part in self._parts)

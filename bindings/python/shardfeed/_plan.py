@@ -11,6 +11,8 @@ from ._signals import Signals
 from ._urls import native_urls, url_list
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
     from ._native import StreamOptions, _CData
@@ -73,6 +75,25 @@ def _decoded(text: _CData) -> str:
     return bytes(ffi.buffer(text.data, text.size)).decode("utf-8", "backslashreplace")
 
 
+def samples_of_consumer(urls: list[str], texts: Mapping[str, str], consumer: int) -> int | None:
+    """What one of rank x num_workers + worker consumers reads in the first epoch; None: unknown."""
+    number = lib.shf_plan_info(_made(urls, texts), consumer, lib.SHF_PLAN_SAMPLES)
+    return None if number == _UNKNOWN else number
+
+
+def _made(urls: list[str], options: Mapping[str, str]) -> _CData:
+    array, texts = native_urls(urls)
+    made = ffi.new("shf_plan **")
+    error = ffi.new("shf_error *")
+    native = native_options(options)
+    signals = Signals(native)
+    failed = lib.shf_plan_make(made, array, len(texts), native, error)
+    signals.raise_exception()
+    if failed:
+        raise error_from(error)
+    return ffi.gc(made[0], lib.shf_plan_free)
+
+
 def plan(urls: URLs, **options: Unpack[StreamOptions]) -> Plan:
     """What each rank and worker will read of these shards, and warnings, before the run.
 
@@ -82,13 +103,4 @@ def plan(urls: URLs, **options: Unpack[StreamOptions]) -> Plan:
     bytes are known when all shards have index files, as shardfeed.Dataset(urls) or a run with
     write_index=True makes them, and no filter leaves samples out.
     """
-    array, texts = native_urls(url_list(urls))
-    made = ffi.new("shf_plan **")
-    error = ffi.new("shf_error *")
-    native = native_options(option_texts(options))
-    signals = Signals(native)
-    failed = lib.shf_plan_make(made, array, len(texts), native, error)
-    signals.raise_exception()
-    if failed:
-        raise error_from(error)
-    return Plan(ffi.gc(made[0], lib.shf_plan_free))
+    return Plan(_made(url_list(urls), option_texts(options)))

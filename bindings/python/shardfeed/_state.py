@@ -20,11 +20,12 @@ _VERSION = 1
 class SavedState(NamedTuple):
     """Where a stream stood."""
 
-    epoch: int  # with which it was opened
+    epoch: int  # the number of the one that runs, or of the next one
     blob: bytes | None  # of the library; None: at the start of that epoch
     left: int | None  # samples or batches until the end of the epoch in progress, where counted
     merged: bool  # from those of all consumers: `left` is of all
     samples_or_batches: str  # what `left` counts
+    opened: int  # the epoch with which the library's stream was opened
 
 
 def to_dict(state: SavedState) -> dict[str, object]:
@@ -36,6 +37,7 @@ def to_dict(state: SavedState) -> dict[str, object]:
         "left": -1 if state.left is None else state.left,
         "merged": state.merged,
         "of": state.samples_or_batches,
+        "opened": state.opened,
     }
 
 
@@ -51,16 +53,17 @@ def from_dict(given: Mapping[str, object]) -> SavedState:
     try:
         epoch, text, left = given["epoch"], given["state"], given["left"]
         merged, of = given["merged"], given["of"]
+        opened = given.get("opened", epoch)  # 0.1 before it had "opened"
         if not (isinstance(epoch, int) and isinstance(text, str) and isinstance(left, int)):
             raise TypeError("a value has another type")
-        if not (isinstance(merged, bool) and isinstance(of, str)):
+        if not (isinstance(merged, bool) and isinstance(of, str) and isinstance(opened, int)):
             raise TypeError("a value has another type")
         blob = b64decode(text, validate=True) or None
     except (KeyError, TypeError, Base64Error) as error:
         raise FormatError(
             f"the saved state is damaged ({error}); help: give what state_dict() gave"
         ) from None
-    return SavedState(epoch, blob, None if left < 0 else left, merged, of)
+    return SavedState(epoch, blob, None if left < 0 else left, merged, of, opened)
 
 
 def saved_bytes(state: _CData) -> bytes:
@@ -88,6 +91,7 @@ def merge_states(states: Iterable[Mapping[str, object]]) -> dict[str, object]:
     for part in parts:
         for name, mine, other in (
             ("epoch", first.epoch, part.epoch),
+            ("the epoch they began with", first.opened, part.opened),
             ("what is taken", first.samples_or_batches, part.samples_or_batches),
             ("counting", first.left is None, part.left is None),
             ("place", first.blob is None, part.blob is None),
@@ -113,4 +117,4 @@ def merge_states(states: Iterable[Mapping[str, object]]) -> dict[str, object]:
         finally:
             lib.shf_state_free(merged[0])
     left = None if first.left is None else sum(part.left or 0 for part in parts)
-    return to_dict(SavedState(first.epoch, blob, left, True, first.samples_or_batches))
+    return to_dict(first._replace(blob=blob, left=left, merged=True))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 import os
 import re
+import sys
 from typing import TYPE_CHECKING, TypeVar
 
-from ._errors import UsageError
+from ._errors import Error, UsageError
 from ._hooks import checked_hooks
 from ._iterators import ENDLESS, BatchIterator, SampleIterator
 from ._log import log_to_logging
 from ._open_stream import BatchStream, BlockStream, Part, stat_names
 from ._options import native_options, option_default, option_texts
+from ._plan import samples_of_consumer
 from ._recipe import Recipe
 from ._state import SavedState, from_dict, to_dict
 from ._urls import redacted, url_list
@@ -152,7 +154,7 @@ class Stream(Recipe):
         return {**self._options, "batch": "0"}
 
     def _open(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
-        epoch = self._next_epoch
+        epoch = self._next_epoch if self._resume is None else self._resume.opened
         return kind(
             self._source_of(epoch), self._native_texts(texts), epoch, self._timeout, self._log
         )
@@ -189,7 +191,7 @@ class Stream(Recipe):
     _opener = "stream"  # whose options it takes
     _unknown_length = (
         "the length of this stream is not known; help: give epoch_samples, which says how many "
-        "samples are an epoch, or even with the index of every shard"
+        "samples are an epoch, or make the index of every shard: shardfeed.Dataset(urls)"
     )
 
     def _find_epochs(self) -> None:
@@ -218,6 +220,10 @@ class Stream(Recipe):
     def _never_ends(self) -> bool:
         """Whether it has no end as a part of a mix."""
         return self._epochs == 0
+
+    def _has_lanes(self) -> bool:
+        """Whether the option lanes was given, so that a state is good for other consumers, too."""
+        return "lanes" in self._options
 
     def _is_secure(self) -> bool:
         return self._options.get("secure") in ("true", "1", "yes", "on")
@@ -289,9 +295,16 @@ class Stream(Recipe):
     def __len__(self) -> int:
         """The samples that this rank and worker has in an epoch: in the one that runs, or the next.
 
-        It is known with epoch_samples, and with even and the index of every shard; else TypeError.
+        It is known with epoch_samples, and where every shard has its index; else TypeError. Samples
+        that on_error skips are counted.
         """
-        if not self._epochs or (self._number("epoch_samples") == 0 and not self._is_even()):
+        if asked_by_data_loader():
+            raise UsageError(
+                "torch.utils.data.DataLoader takes samples by number of what is no data set of "
+                "PyTorch; help: give it shardfeed.torch.Stream(urls, ...), or use shardfeed.torch."
+                "loader(urls, batch=) without one"
+            )
+        if not self._epochs:
             raise TypeError(self._unknown_length)
         self._leave_parent()
         running = None if self._iterator is None else self._iterator.epoch
@@ -307,6 +320,13 @@ class Stream(Recipe):
         return self._options.get("even", "none") != "none"
 
     def _samples_of(self, epoch: int) -> int:
+        if not self._is_even() and self._number("epoch_samples") == 0:
+            if epoch not in self._counted:
+                counted = self._indexed_samples(epoch)
+                if counted is None:
+                    raise TypeError(self._unknown_length)
+                self._counted[epoch] = counted
+            return self._counted[epoch]
         if self._source is not None and self._source.epoch == epoch:
             return self._source.epoch_samples
         if epoch not in self._counted:
@@ -314,6 +334,15 @@ class Stream(Recipe):
             self._counted = {epoch: source.epoch_samples}
             source.close()
         return self._counted[epoch]
+
+    def _indexed_samples(self, epoch: int) -> int | None:
+        """How many samples the indexes of all shards say that this consumer has in one epoch."""
+        texts = {**self._sample_texts(), "epoch": str(epoch), "epochs": "1"}
+        number = self._number("rank") * self._number("num_workers") + self._number("worker")
+        try:
+            return samples_of_consumer(self._urls, texts, number)
+        except Error:
+            return None  # which reading will say, unless it skips that shard
 
     def _begin_epoch(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
         """The open stream that the next epoch comes from."""
@@ -361,6 +390,18 @@ class Stream(Recipe):
         first = total - resume.left
         return len(range(number, total, consumers)) - len(range(number, first, consumers))
 
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that runs; between two of them that of the next one.
+
+            while stream.epoch < 90:    # also after load_state_dict()
+                for sample in stream: ...
+
+        It is "epoch" of state_dict(), too. An epoch has ended when its iterator has said so.
+        """
+        runs = self._iterator is not None and self._iterator.epoch is not None
+        return self._next_epoch - (max(self._epochs, 1) if runs else 0)
+
     def state_dict(self) -> dict[str, object]:
         """Where the stream stands, as a small dict that JSON can hold.
 
@@ -386,12 +427,13 @@ class Stream(Recipe):
         if self._iterator is not None:
             saved = self._iterator.save(unit, unread)
             if saved is not None:
-                return to_dict(saved)
+                return to_dict(saved._replace(epoch=self.epoch))
             source = self._source
             if self._goes_on and source is not None and not source.over:
                 # The next epoch goes on where the last one stopped, a whole one.
-                return to_dict(SavedState(source.epoch, source.save(0), None, False, unit))
-        return to_dict(SavedState(self._next_epoch, None, None, False, unit))
+                blob, following = source.save(0), self._next_epoch
+                return to_dict(SavedState(following, blob, None, False, unit, source.epoch))
+        return to_dict(SavedState(self._next_epoch, None, None, False, unit, self._next_epoch))
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Makes the next iterator go on where state_dict() was called.
@@ -447,6 +489,12 @@ class Stream(Recipe):
 
     def __repr__(self) -> str:
         return f"<shardfeed.Stream {self._described()}>"
+
+
+def asked_by_data_loader() -> bool:
+    """Whether who calls the function that calls this is PyTorch's DataLoader or its samplers."""
+    asks = sys._getframe(2).f_globals.get("__name__")
+    return isinstance(asks, str) and asks.startswith("torch.utils.data.")
 
 
 def recipe_of(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import get_worker_info
+from torch.utils.data import SequentialSampler, get_worker_info
 
 from .._column import KEYS, Ragged
 from .._errors import UsageError
+from .._stream import asked_by_data_loader
 from ._lightning import training_fetcher
 from ._stream import Stream, tensors_of
 
@@ -61,6 +62,12 @@ def loader(
     return Loader(stream, device=device, pin_memory=pin_memory, keys=keys)
 
 
+_NO_DATA_SET = (
+    "a loader is used as it is, and not in a DataLoader; help: give shardfeed.torch.Stream(urls, "
+    "batch=...) to DataLoader(..., batch_size=None)"
+)
+
+
 class Loader:
     """Batches of tensors of a stream, on a device. Made by shardfeed.torch.loader().
 
@@ -81,6 +88,9 @@ class Loader:
                 "and call it with what the loader gives"
             )
         self._stream = stream
+        self._dataset = stream._with(None, {"batch": 0})
+        self._dataset._epochs = stream._epochs
+        self._dataset._without_workers = True
         self._keys = keys
         self._device = None if device is None else torch.device(device)
         if pin_memory is None:
@@ -95,12 +105,35 @@ class Loader:
         """The stream that batches are taken from."""
         return self._stream
 
+    # Where frameworks look, as at a DataLoader.
+
+    @property
+    def batch_size(self) -> int:
+        """How many samples are a batch."""
+        return self._stream._number("batch")
+
+    @property
+    def dataset(self) -> Stream:
+        """The samples that batches are made of. len() of it is how many those are, where known."""
+        return self._dataset
+
+    @property
+    def sampler(self) -> SequentialSampler:
+        """One that changes nothing: the order is that of the stream."""
+        return SequentialSampler(self._dataset)
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that runs; between two of them that of the next one."""
+        return self._stream.epoch
+
+    def stats(self) -> dict[str, int]:
+        """Counters of the epoch that runs or ran last, by name: "samples", "skipped_shards", ..."""
+        return self._stream.stats()
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if get_worker_info() is not None:
-            raise UsageError(
-                "a loader is used as it is, and not in a DataLoader; help: give shardfeed.torch."
-                "Stream(urls, batch=...) to DataLoader(..., batch_size=None)"
-            )
+            raise UsageError(_NO_DATA_SET)
         resumed, self._resumed = self._resumed, False
         self._latest = _Tensors(self, resumed)
         return self._latest
@@ -124,8 +157,12 @@ class Loader:
         return value
 
     def __len__(self) -> int:
-        """The batches of an epoch: known with epoch_samples, else TypeError."""
-        return len(self._stream)
+        """The batches of an epoch: known with epoch_samples, or with the index of every shard; else
+        TypeError.
+        """
+        if asked_by_data_loader():
+            raise UsageError(_NO_DATA_SET)
+        return self._stream._length(has_workers=True)
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next epoch this one. The one that runs goes on."""

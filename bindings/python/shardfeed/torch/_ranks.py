@@ -52,7 +52,7 @@ def ranks_of(options: Mapping[str, str]) -> Ranks:
     """
     if "rank" in options or "world_size" in options:
         return _given(options)
-    if _has_group():
+    if has_group():
         return _of_group()
     chosen = _launched()
     if chosen is None:
@@ -83,11 +83,12 @@ def _given(options: Mapping[str, str]) -> Ranks:
     rank = options.get("rank", "0" if size == "1" else None)
     if rank is None:
         raise UsageError(f"which rank of world_size={size}? help: give rank= too")
-    processes = torch.distributed.get_world_size() if _has_group() else int(size)
+    processes = torch.distributed.get_world_size() if has_group() else int(size)
     return Ranks(int(rank), int(size), "rank= and world_size=", processes)
 
 
-def _has_group() -> bool:
+def has_group() -> bool:
+    """Whether processes were made known to one another."""
     return bool(torch.distributed.is_available() and torch.distributed.is_initialized())
 
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch.distributed
 from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data._utils.collate import default_collate_fn_map
 
+from .._batch import Batch
 from .._column import KEYS, VALID
 from .._errors import UsageError
 from .._log import log_to_logging
+from .._open_stream import stat_names
 from .._options import native_options, option_default, option_texts
 from .._state import SavedState, to_dict
 from .._stream import Stream as _Samples
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from .._batch import Batch
     from .._hooks import Hook
     from .._log import Log
     from .._native import StreamOptions
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from .._stream import Duration
     from .._urls import URLs
 
+
+_WARNING = 30  # as the module logging has it, which is slow to import
+_warned_of_lanes = False
 
 # What a state has beside that of shardfeed.Stream.
 _OWN = {"at", "ended"}
@@ -51,7 +56,8 @@ class Stream(IterableDataset[Any]):
     An item is what `transform` makes of a shardfeed.Sample, whose fields are read-only views; or,
     without one, a dict with a copy of each field, and the key as "__key__". With the option batch,
     what it makes of a shardfeed.Batch, or a dict of tensors as loader() gives it: give DataLoader
-    batch_size=None then. options, hooks, timeout and log are those of shardfeed.Stream and its
+    batch_size=None then. A sample or batch for which `transform` gives None is left out, and
+    counted in stats(). options, hooks, timeout and log are those of shardfeed.Stream and its
     batches().
 
     urls: also a shardfeed.Stream, or a mix of several, as a recipe; options are given beside, or
@@ -100,6 +106,8 @@ class Stream(IterableDataset[Any]):
         self._loaded: dict[str, Any] | None = None  # for the next epoch,
         self._loaded_at: int | None = None  # which is this beginning, if the main process loaded
         self._epoch: _Epoch | None = None  # what iter() gave last
+        self._without_workers = False  # what a Loader reads
+        self._last_stats = {"dropped_samples": 0}  # when it was closed
         self._fetcher: TrainingFetcher | None = None  # of Lightning, which asked for it
 
     def _number(self, option: str) -> int:
@@ -119,14 +127,43 @@ class Stream(IterableDataset[Any]):
         """The shardfeed.Stream underneath, in the process that takes items, once it took one."""
         return self._samples
 
+    def stats(self) -> dict[str, int]:
+        """The counters of shardfeed.Stream.stats(), in the process that takes items, and
+        "dropped_samples": those for which the transform gave None, in the same epoch.
+        """
+        self._refuse_for_workers("its counters")
+        samples = self._samples
+        if samples is None or self._epoch is None:
+            return {**{name: 0 for _, name in stat_names()}, **self._last_stats}
+        return {**samples.stats(), "dropped_samples": self._epoch.dropped}
+
+    def _refuse_for_workers(self, what: str) -> None:
+        if get_worker_info() is None and self._epochs.by_loader:
+            raise UsageError(
+                f"workers of a DataLoader read this stream, and only they know {what}; help: use "
+                "torchdata's StatefulDataLoader, or shardfeed.torch.loader()"
+            )
+
     # ---- Epochs ----
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that runs; between two of them, and where workers of a DataLoader
+        read, that of the next one.
+        """
+        if self._loaded is not None:
+            return self._epoch_after(self._loaded)
+        running = None if self._epoch is None else self._epoch.number
+        if running is None or (get_worker_info() is None and self._epochs.by_loader):
+            return self._epochs.following
+        return running
 
     def __iter__(self) -> Iterator[Any]:
         # Workers hand items to the main process, and only that one knows what was used of them.
         self._fetcher = training_fetcher() if get_worker_info() is None else None
         transform = self.transform
         if transform is None:
-            transform = tensors_of if self._number("batch") else _copied
+            transform = _Tensors.of if self._number("batch") else _copied
         return self._iterate(transform)
 
     def _iterate(self, transform: Callable[[Any], Any]) -> Iterator[Any]:
@@ -155,32 +192,26 @@ class Stream(IterableDataset[Any]):
         self._epochs.set(epoch)
 
     def __len__(self) -> int:
-        """The items of an epoch, of one process: known with epoch_samples, or with even and the
-        index of every shard; else TypeError.
+        """The items of an epoch, of one process: known with epoch_samples, or with the index of
+        every shard; else TypeError. Samples that are skipped or dropped are counted.
 
         For a DataLoader with workers, give num_workers here too. Without, it is the same number if
-        epoch_samples can be divided by all consumers (and batch).
+        epoch_samples can be divided by all consumers (and batch). With indexes alone TypeError
+        where the number of workers makes a difference and is not known.
         """
-        total = self._number("epoch_samples")
-        epochs, workers = self._number("epochs"), self._number("num_workers")
-        even = self._options.get("even", "none") != "none"
-        if (total == 0 and not even) or epochs == 0:
+        return self._length(has_workers=self._without_workers or "num_workers" in self._options)
+
+    def _length(self, has_workers: bool) -> int:
+        """has_workers: whether it is known how many there are."""
+        total, epochs = self._number("epoch_samples"), self._number("epochs")
+        if epochs == 0:
             self._warn_of_items_taken_ahead()
             raise TypeError(self._recipe._unknown_length)
         ranks = self._find_ranks()
+        workers = self._number("num_workers")
         consumers = ranks.world_size * workers
-        if even:
-            # The same number for every rank and worker.
-            running = self._epoch.number if self._epoch is not None else None
-            epoch = self._epochs.following if running is None else running
-            own = {"rank": str(ranks.rank), "world_size": str(ranks.world_size)}
-            own["worker"] = self._options.get("worker", "0")
-            count = len(self._recipe._share_from(own, epoch))
-            if not self._number("batch"):
-                return workers * count
-            # Batches go on through the epochs of one pass.
-            size, whole = self._number("batch"), self._options.get("last") == "drop"
-            return workers * (count // size if whole else -(-count // size))
+        if total == 0:
+            return self._counted_length(ranks, workers, has_workers)
         if self._number("batch"):
             return workers * batches_of_epoch(total, consumers, self._options)
         first = ranks.rank * workers
@@ -189,11 +220,43 @@ class Stream(IterableDataset[Any]):
             for consumer in range(first, first + workers)
         )
 
+    def _counted_length(self, ranks: Ranks, workers: int, has_workers: bool) -> int:
+        """What the indexes of all shards say."""
+        even = self._options.get("even", "none") != "none"
+        own = {"rank": str(ranks.rank), "world_size": str(ranks.world_size)}
+        own["num_workers"] = str(workers)
+        size, whole = self._number("batch"), self._options.get("last") == "drop"
+        running = self._epoch.number if self._epoch is not None else None
+        epoch = self._epochs.following if running is None else running
+
+        def items(worker: int) -> int:
+            count = len(self._recipe._share_from({**own, "worker": str(worker)}, epoch))
+            if not size:
+                return count
+            # Batches go on through the epochs of one pass.
+            return count // size if whole else -(-count // size)
+
+        try:
+            if even:  # the same number for every rank and worker
+                return workers * items(0)
+            if "worker" in self._options:
+                return items(self._number("worker"))
+            length = sum(map(items, range(workers)))
+        except TypeError:
+            self._warn_of_items_taken_ahead()
+            raise
+        if not has_workers and (ranks.world_size > 1 or size or self._number("limit")):
+            raise TypeError(
+                "the length depends on the number of workers of the DataLoader; help: give "
+                "num_workers here too (1 for none), or epoch_samples"
+            )
+        return length
+
     def _warn_of_items_taken_ahead(self) -> None:
         log = self._recipe._log
         if log is not None and saves_items_taken_ahead():
             log(
-                30,  # logging.WARNING
+                _WARNING,
                 "Lightning takes a batch ahead where it gets no length, and StatefulDataLoader "
                 "counts it as used: a run that is resumed in the middle of an epoch leaves it out; "
                 "help: give epoch_samples (and num_workers), or use shardfeed.torch.loader(urls, "
@@ -265,8 +328,9 @@ class Stream(IterableDataset[Any]):
     def state_dict(self) -> dict[str, Any]:
         """Where this stream stands: a small dict, which JSON can hold, without secrets of URLs.
 
-        It is that of shardfeed.Stream.state_dict(), valid for the items handed out so far, with
-        "at": the number of the epoch, and "ended": whether that is at its end.
+        It is that of shardfeed.Stream.state_dict(), valid for the items handed out so far: "epoch"
+        is the number of the epoch that runs, or of the next one. "at" is that of the last one that
+        began, and "ended" whether that is at its end.
         """
         fetcher = self._fetcher
         if fetcher is not None and fetcher.takes_ahead and not self._at_end():
@@ -282,11 +346,7 @@ class Stream(IterableDataset[Any]):
 
     def _state(self, unread: int) -> dict[str, Any]:
         """Where the stream stands, of whose items the last `unread` were handed out in vain."""
-        if get_worker_info() is None and self._epochs.by_loader:
-            raise UsageError(
-                "workers of a DataLoader read this stream, and only they know where it stands; "
-                "help: use torchdata's StatefulDataLoader, or shardfeed.torch.loader()"
-            )
+        self._refuse_for_workers("where it stands")
         if self._loaded is not None:
             return dict(self._loaded)
         if self._epoch is None or not (self._epoch.begun or (self._goes_on and self._samples)):
@@ -296,7 +356,23 @@ class Stream(IterableDataset[Any]):
         if is_over and not self._goes_on:
             return {**_before(self._epochs.following), "at": epoch, "ended": True}
         assert self._samples is not None
+        self._warn_of_lanes()
         return {**self._samples._state(unread), "at": epoch, "ended": is_over}
+
+    def _warn_of_lanes(self) -> None:
+        """Says once, in one process, that another number of ranks cannot go on from a state."""
+        global _warned_of_lanes
+        log, ranks = self._recipe._log, self._ranks
+        if _warned_of_lanes or log is None or ranks is None or self._recipe._has_lanes():
+            return
+        if ranks.world_size > 1 and ranks.rank == 0:
+            _warned_of_lanes = True
+            log(
+                _WARNING,
+                f"this state is good for {ranks.world_size} ranks, and for no other number: without"
+                " the option lanes there are as many as ranks and workers; help: give lanes, a "
+                "multiple of all numbers of ranks that may go on (64, say)",
+            )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next iter() go on where `state` was taken.
@@ -321,6 +397,11 @@ class Stream(IterableDataset[Any]):
     def close(self) -> None:
         """Stops reading and frees what was read ahead. iter() opens the shards again."""
         if self._samples is not None:
+            if self._epoch is not None:
+                self._last_stats = {
+                    **self._samples.stats(),
+                    "dropped_samples": self._epoch.dropped,
+                }
             self._samples.close()
         self._samples = self._stands = self._epoch = None
 
@@ -348,6 +429,7 @@ class _Epoch:
         # Nothing says that there are other processes, but they may come to know one another.
         self._is_alone = not ranks.source and torch.distributed.is_available()
         self._transform = transform
+        self.dropped = 0  # samples for which it gave None
         self._number: int | None = None
         self._items: Iterator[Any] | None = None  # None when the epoch is over
 
@@ -376,18 +458,22 @@ class _Epoch:
             self.begin()
         if self._items is None:
             raise StopIteration
-        try:
-            item = next(self._items)
-        except StopIteration:
-            self._items = None
-            self._stream._end()
-            raise
-        return self._transform(item)
+        while True:
+            try:
+                item = next(self._items)
+            except StopIteration:
+                self._items = None
+                self._stream._end()
+                raise
+            made = self._transform(item)
+            if made is not None:
+                return made
+            self.dropped += len(item) if isinstance(item, Batch) else 1
 
 
 def _before(epoch: int) -> dict[str, Any]:
     """The state of a stream before an epoch that begins a pass."""
-    return to_dict(SavedState(epoch, None, None, False, "samples"))
+    return to_dict(SavedState(epoch, None, None, False, "samples", epoch))
 
 
 def tensors_of(batch: Batch) -> dict[str, Any]:
@@ -396,6 +482,25 @@ def tensors_of(batch: Batch) -> dict[str, Any]:
     if batch.is_padded:
         tensors[VALID] = batch.column(VALID).torch()
     return tensors
+
+
+class _Tensors(dict[str, Any]):
+    """A batch that default_collate() refuses to put into another batch."""
+
+    @classmethod
+    def of(cls, batch: Batch) -> _Tensors:
+        return cls(tensors_of(batch))
+
+
+def _refuse_collation(batch: list[Any], *, collate_fn_map: object = None) -> Any:
+    raise UsageError(
+        "the items of this stream are batches already, of as many samples as its option batch "
+        "says; help: give DataLoader batch_size=None"
+    )
+
+
+# Which default_collate() asks first, by class.
+default_collate_fn_map.update({_Tensors: _refuse_collation, Batch: _refuse_collation})
 
 
 def _copied(sample: Sample) -> dict[str, Any]:
