@@ -530,6 +530,59 @@ CASES = {
             except shardfeed.UsageError as error:
                 result.append(str(error))
     """,
+    "gather": """
+        from pathlib import Path
+
+        join(rank, folder)
+        said = []
+
+        def loader(**options):
+            return shardfeed.torch.loader(
+                url, batch=3, decode="cls:int, txt:bytes", shuffle=7, seed=2, keys=True,
+                log=lambda level, text: said.append(text), **options
+            )
+
+        def keys(batches):
+            return [batch["__key__"] for batch in batches]
+
+        result = []
+        cases = {"lanes": {"lanes": 4}, "none": {}, "known": {"epoch_samples": 36}}
+        for name, options in cases.items():
+            saved = Path(folder, name)
+            batches = loader(**options)
+            iterator = iter(batches)
+            taken = keys(next(iterator) for _ in range(3))
+            state = shardfeed.torch.gather_state(batches)
+            if rank == 0:
+                saved.write_text(json.dumps(state))
+            dist.barrier()
+            resumed = loader(**options)
+            resumed.load_state_dict(json.loads(saved.read_text()))
+            result.append([taken, keys(resumed), keys(iterator)])
+        whole = loader(lanes=4)
+        list(whole)
+        ended = shardfeed.torch.gather_state(whole)
+        warned = [text for text in said if "this state is good for" in text]
+        result.append([len(warned), ended["epoch"], ended["ended"]])
+
+        every = loader(rank=0, world_size=1)
+        next(iter(every))
+        assert shardfeed.torch.gather_state(every) == every.state_dict()
+        odd = loader(lanes=4)
+        if rank == 0:
+            next(iter(odd))
+        else:
+            list(odd)
+        read_by_workers = shardfeed.torch.Stream(url)
+        if rank == 1:
+            next(iter(DataLoader(read_by_workers, batch_size=None, num_workers=1)))
+        wrong = [odd, loader(rank=0, world_size=2), read_by_workers]
+        for source in wrong:
+            try:
+                shardfeed.torch.gather_state(source)
+            except shardfeed.UsageError as error:
+                result.append(str(error))
+    """,
     "contradiction": """
         import os
         join(rank, folder)
@@ -591,6 +644,49 @@ def test_uneven_ranks_end_together(gloo, tmp_path):
     first, second = together(tmp_path, "train", "::".join(paths))
     assert first[:2] == second[:2] == [8, [4] * 24]
     assert first[2] == second[2]
+
+
+def test_state_of_all_ranks(gloo, datasets, shards, tmp_path):
+    url = shards(4, 10)
+    first, second = together(tmp_path, "gather", url)
+    everything = [f"{n:06d}" for n in range(40)]
+    for one, other in zip(first[:2], second[:2]):
+        for taken, resumed, went_on in (one, other):
+            assert len(taken) == 3
+            assert resumed == went_on
+        seen = [key for part in (one, other) for batch in part[0] + part[1] for key in batch]
+        assert sorted(seen) == everything
+    for taken, resumed, went_on in (first[2], second[2]):
+        assert resumed == went_on
+        assert len(taken + resumed) == 6
+    # Only one process warns, once, and not where lanes were given.
+    assert (first[3], second[3]) == ([1, 1, True], [0, 1, True])
+    # One process goes on where two stopped, and so do four.
+    state = json.loads((tmp_path / "lanes").read_text())
+    for size in (1, 4):
+        seen = [key for part in (first, second) for batch in part[0][0] for key in batch]
+        for rank in range(size):
+            options = {"lanes": 4, "rank": rank, "world_size": size, "shuffle": 7, "seed": 2}
+            alone = datasets.loader(url, batch=3, decode="cls:int", keys=True, **options)
+            alone.load_state_dict(state)
+            assert alone.epoch == state["epoch"] == 0
+            seen += [key for batch in alone for key in batch["__key__"]]
+        assert sorted(seen) == everything
+    for messages in (first[4:], second[4:]):
+        assert len(messages) == 3
+        assert "different epochs: 0, 0 at its end; help" in messages[0]
+        assert "as the ranks [0, 0] of 2" in messages[1]
+        assert "rank 1 has no state to gather: workers of a DataLoader" in messages[2]
+    assert first[4:] == second[4:]
+
+
+def test_state_of_all_ranks_without_a_group(datasets, shards, monkeypatch):
+    batches = datasets.loader(shards(2, 5), batch=2)
+    next(iter(batches))
+    assert datasets.gather_state(batches) == batches.state_dict()
+    given = datasets.loader(shards(2, 5), batch=2, rank=1, world_size=2)
+    with pytest.raises(shardfeed.UsageError, match=r"rank 1 of 2, but .*init_process_group"):
+        datasets.gather_state(given)
 
 
 def test_process_group_that_comes_late_is_refused(gloo, shards, tmp_path):

@@ -9,6 +9,7 @@
     for batch in batches:
         loss = model(batch["jpg"], batch["cls"])
     torch.save(batches.state_dict(), "data.pt")    # and load_state_dict() goes on from there
+    shardfeed.torch.gather_state(batches)    # the same of all ranks, on each of them
 
     data = shardfeed.torch.Stream(urls, transform=to_tensors)    # in workers of a DataLoader
     data = shardfeed.torch.Dataset(urls, transform=to_tensors)    # samples by number
@@ -29,6 +30,7 @@ except ModuleNotFoundError as missing:
     ) from None
 
 from ._dataset import Dataset
+from ._gather import gather_state
 from ._loader import Loader, loader
 from ._node import node
 from ._stream import Stream
@@ -38,4 +40,4 @@ from ._zip import ZipDataset, _Labels
 for _public in (Dataset, Loader, Stream, ZipDataset, _Labels):
     _public.__module__ = __name__
 
-__all__ = ["Dataset", "Loader", "Stream", "ZipDataset", "loader", "node"]
+__all__ = ["Dataset", "Loader", "Stream", "ZipDataset", "gather_state", "loader", "node"]
