@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,42 @@ def test_the_example_of_the_python_page(
         for number in range(20)
     )
     assert batches == ["(32,) int64", "(28,) int64"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_examples_of_the_pytorch_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from batches import ramps
+
+    for shard in range(4):
+        ramps(tmp_path / f"train-{shard:03}.tar", 20)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+
+    def run(number: int) -> None:
+        exec(compile(examples[number], f"docs/pytorch.md, example {number}", "exec"), names)
+
+    examples = blocks("docs/pytorch.md", "python")
+    run(0)
+    assert names["batches"].epoch == 3
+    state = json.loads((tmp_path / "data.json").read_text())
+    run(0)  # a run that had come to its end
+    assert names["batches"].epoch == 3
+    assert json.loads((tmp_path / "data.json").read_text()) == state
+    run(1)
+    assert sum(len(batch["cls"]) for batch in names["batches"]) == 80 - 3 * 8
+    run(2)
+    assert sorted(names["numbers"]) == sorted(4 * list(range(1, 20, 2)))
+    assert [len(batch) for batch in names["tensors"]] == [8] * 10
+    pytest.importorskip("accelerate")
+    run(3)
+    run(4)
+    assert len(names["batch"]["cls"]) == 8
+    pytest.importorskip("transformers")
+    run(5)
+    assert len(names["FedTrainer"].get_train_dataloader(None)) == 10
+    assert len(examples) == 6
 
 
 @pytest.mark.parametrize("language", ["rust", "julia"])

@@ -149,18 +149,25 @@ def test_counters_and_number_of_the_epoch(datasets, url):
         passes += 1
         assert batches.stats()["samples"] == 46
     assert passes == 3
-    # Saved behind the last batch of an epoch, whose end nobody asked for.
-    for stop, left in ((6, 2), (5, 2)):
-        batches = datasets.loader(url, batch=8, decode="cls:int")
-        iterator = iter(batches)
-        for _ in range(stop):
-            next(iterator)
-        resumed = datasets.loader(url, batch=8, decode="cls:int")
-        resumed.load_state_dict(batches.state_dict())
-        count = 0
-        while resumed.epoch < 3:
-            count += len(list(resumed))
-        assert stop + count == 18, left
+
+
+@pytest.mark.parametrize("more", [{}, {"epoch_samples": 48}], ids=str)
+def test_a_loop_that_was_saved_anywhere(datasets, url, more):
+    whole = datasets.loader(url, **OPTIONS, **more)
+    wanted = [classes(whole) for _ in range(3)]
+    count = len(wanted[0])
+    assert count == 10
+    for stop in (0, 1, count - 1, count):  # the last one: nobody asked for the end of the epoch
+        for epoch in range(3):
+            batches = datasets.loader(url, **OPTIONS, **more)
+            taken = [batch for _ in range(epoch) for batch in classes(batches)]
+            iterator = iter(batches)
+            taken += classes(next(iterator) for _ in range(stop))
+            resumed = datasets.loader(url, **OPTIONS, **more)
+            resumed.load_state_dict(json.loads(json.dumps(batches.state_dict())))
+            while resumed.epoch < 3:
+                taken += classes(resumed)
+            assert taken == [batch for batches in wanted for batch in batches], (stop, epoch)
 
 
 def test_misuse(torch, datasets, url):
@@ -216,7 +223,8 @@ def test_state_at_any_batch(datasets, url, more):
         resumed.load_state_dict(state)
         assert resumed.state_dict() == state
         assert [first, taken] == [epochs[0], epochs[1][:stop]]
-        if stop < count:  # else nothing is left of that epoch
+        # Where it is known that nothing is left of that epoch, the next one comes at once.
+        if stop < count or "epoch_samples" not in more:
             assert classes(resumed) == epochs[1][stop:]
         assert classes(resumed) == epochs[2]
         assert classes(iterator) == epochs[1][stop:]  # saving changed nothing

@@ -8,10 +8,10 @@ import torch.distributed
 
 from .._errors import Error, UsageError
 from .._state import merge_states
+from ._loader import Loader
 from ._ranks import has_group
 
 if TYPE_CHECKING:
-    from ._loader import Loader
     from ._stream import Stream
 
 
@@ -31,7 +31,7 @@ def gather_state(source: Stream | Loader, group: Any = None) -> dict[str, Any]:
 
     group: the process group, torch.distributed's default one if None.
     """
-    stream: Stream = getattr(source, "stream", source)
+    stream = source.stream if isinstance(source, Loader) else source
     if not has_group():
         ranks = stream._find_ranks()
         if ranks.world_size > 1:

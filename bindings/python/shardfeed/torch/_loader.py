@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .._native import StreamOptions
     from .._stream import Stream as _Samples
     from .._urls import URLs
+    from ._lightning import TrainingFetcher
 
 
 def loader(
@@ -96,7 +97,8 @@ class Loader:
         if pin_memory is None:
             pin_memory = self._device is not None and self._device.type == "cuda"
         self._pins = pin_memory
-        self._resumed = False  # whether the next iter() goes on in an epoch that has begun
+        self._resumed = False  # whether the next iter() goes on in an epoch that has begun,
+        self._loaded_end = False  # and no batch is left of that
         # What iter() gave last. Not "_iterator", which Lightning sets to None in all that have it.
         self._latest: _Tensors | None = None
 
@@ -125,7 +127,7 @@ class Loader:
     @property
     def epoch(self) -> int:
         """The number of the epoch that runs; between two of them that of the next one."""
-        return self._stream.epoch
+        return self._stream.epoch + (self._stream._step if self._loaded_end else 0)
 
     def stats(self) -> dict[str, int]:
         """Counters of the epoch that runs or ran last, by name: "samples", "skipped_shards", ..."""
@@ -134,8 +136,12 @@ class Loader:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if get_worker_info() is not None:
             raise UsageError(_NO_DATA_SET)
-        resumed, self._resumed = self._resumed, False
-        self._latest = _Tensors(self, resumed)
+        moves_on = self._loaded_end
+        fetcher = training_fetcher()
+        # Lightning, too, counts an epoch as done with the last batch of a length that it knows.
+        moves_on |= self._resumed and fetcher is not None
+        self._resumed = self._loaded_end = False
+        self._latest = _Tensors(self, fetcher, moves_on)
         return self._latest
 
     def _tensors(self, batch: Batch) -> dict[str, Any]:
@@ -167,6 +173,8 @@ class Loader:
     def set_epoch(self, epoch: int) -> None:
         """Makes the next epoch this one. The one that runs goes on."""
         self._stream.set_epoch(epoch)
+        if self._stream._loaded is None:
+            self._resumed = self._loaded_end = False
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands after the batches handed out so far: see Stream.state_dict()."""
@@ -176,11 +184,12 @@ class Loader:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next iter() go on with the batch after those handed out before `state`.
 
-        After the last batch of an epoch that is the first one of the next epoch: who knows the
-        length, as Lightning does, takes no more than that, and so does not ask for the end.
+        After the last batch of an epoch that is the first one of the next epoch, where the state
+        knows that it was the last (epoch_samples), and in Lightning. Else that iter() has no batch.
         """
         self._stream.load_state_dict(state)
         self._resumed = True
+        self._loaded_end = state.get("left") == 0
         self._latest = None
 
     def close(self) -> None:
@@ -205,11 +214,11 @@ class Loader:
 class _Tensors:
     """The tensors of one epoch. An exception does not end it, as with iterators of streams."""
 
-    def __init__(self, loader: Loader, resumed: bool) -> None:
+    def __init__(self, loader: Loader, fetcher: TrainingFetcher | None, moves_on: bool) -> None:
         self._loader = loader
-        self._resumed = resumed  # and nothing was taken yet
+        self._moves_on = moves_on  # to the next epoch, if nothing is left of this one
         self._handed_out = 0
-        self._fetcher = training_fetcher()
+        self._fetcher = fetcher
         self._batches = self._next_epoch()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -217,13 +226,13 @@ class _Tensors:
 
     def __next__(self) -> dict[str, Any]:
         batch = next(self._batches, None)
-        if batch is None and self._resumed:
-            self._resumed = False
+        if batch is None and self._moves_on:
+            self._moves_on = False
             self._batches = self._next_epoch()
             batch = next(self._batches, None)
         if batch is None:
             raise StopIteration
-        self._resumed = False
+        self._moves_on = False
         self._handed_out += 1
         return batch
 
