@@ -44,9 +44,18 @@ def test_is_a_mapping(sample):
     assert all(type(value) is bytes for value in sample.to_dict().values())
 
 
-def test_missing_field_is_a_key_error(sample):
-    with pytest.raises(KeyError, match="png"):
-        sample["png"]
+def test_missing_field_is_a_key_error_that_lists_the_fields(sample, tmp_path):
+    other = write_tar(
+        tmp_path / "d.tar", [("a/1.jpg", b""), ("a/1.seg.png", b""), ("a/1.cls", b"")]
+    )
+    for one in (sample, pickle.loads(pickle.dumps(sample)), shardfeed.Dataset(other)[0]):
+        for use in (one.__getitem__, one.array):
+            with pytest.raises(KeyError) as raised:
+                use("jpeg")
+            assert isinstance(raised.value, shardfeed.Error)
+            assert str(raised.value) == (
+                "the sample has no field 'jpeg'; help: its fields are 'jpg', 'seg.png', 'cls'"
+            )
 
 
 def test_key_shard_and_repr(sample, tmp_path):

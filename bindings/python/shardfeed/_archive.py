@@ -94,10 +94,12 @@ class Member:
 
     @property
     def is_file(self) -> bool:
+        """Whether it is a regular file."""
         return self._info(lib.SHF_MEMBER_KIND) == lib.SHF_KIND_FILE
 
     @property
     def is_dir(self) -> bool:
+        """Whether it is a directory."""
         return self._info(lib.SHF_MEMBER_KIND) == lib.SHF_KIND_DIRECTORY
 
     @property

@@ -171,6 +171,7 @@ class Batch:
         return [name for name in self._columns.numbers if name not in NO_FIELDS]
 
     def values(self) -> list[Any]:
+        """The values of each column."""
         return [self[name] for name in self]
 
     def items(self) -> list[tuple[str, Any]]:
@@ -178,6 +179,7 @@ class Batch:
         return [(name, self[name]) for name in self]
 
     def get(self, name: str, default: Any = None) -> Any:
+        """The values of a column, or `default` when it is not there."""
         return self[name] if name in self._columns.numbers else default
 
     # ---- Other packages ----
@@ -259,6 +261,11 @@ class Batch:
         for name in self._hooks:
             self[name]
         return _copied_batch, (len(self), self._columns.all(), self._empty_is_none, self._hooked)
+
+    def _repr_html_(self) -> str:
+        from ._notebook import batch_html
+
+        return batch_html(self)
 
     def __repr__(self) -> str:
         shown = ", ".join(

@@ -179,7 +179,7 @@ class UsageError(Error, ValueError):
 
 
 class NoMemberError(Error, KeyError):
-    """An archive has no member of that name."""
+    """There is no member, sample, field or column of that name."""
 
     code = lib.SHF_E_NOT_FOUND
 

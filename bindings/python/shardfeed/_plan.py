@@ -67,6 +67,11 @@ class Plan:
     def __str__(self) -> str:
         return self._text
 
+    def _repr_html_(self) -> str:
+        from ._notebook import text_html
+
+        return text_html(self._text)
+
     def __repr__(self) -> str:
         return f"<shardfeed.Plan: {self._text.splitlines()[0]}; {len(self.warnings)} warnings>"
 

@@ -25,10 +25,12 @@ class Recipe(ABC):
     _closed: bool
 
     @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Lets go of what is open."""
 
     @property
     def closed(self) -> bool:
+        """Whether close() was called."""
         return self._closed
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from ._batch import Batch, new_holder
 from ._column import checked_array
-from ._errors import UsageError, error_from
+from ._errors import NoMemberError, UsageError, error_from
 from ._native import ffi, lib
 from ._options import native_options, option_texts
 
@@ -93,7 +93,7 @@ class Sample(Mapping[str, memoryview]):
         sample.array("embedding", "npy"), as the option decode has it.
         """
         if name not in self._schema:
-            raise KeyError(name)
+            raise self._absent(name)
         batch = self._batch({"decode": name if kind is None else f"{name}:{kind}"})
         array: NDArray[Any] = checked_array(batch.column(name)).numpy()[0, ...]
         return array
@@ -119,9 +119,16 @@ class Sample(Mapping[str, memoryview]):
         return Batch.received(holder, texts)
 
     def __getitem__(self, name: str) -> memoryview:
-        at = self._field + self._schema[name]
+        try:
+            at = self._field + self._schema[name]
+        except KeyError:
+            raise self._absent(name) from None
         block = self._block
         return block.views[block.buffers[at]][block.starts[at] : block.stops[at]]
+
+    def _absent(self, name: str) -> NoMemberError:
+        fields = ", ".join(map(repr, self._schema)) or "none"
+        return NoMemberError(f"the sample has no field {name!r}; help: its fields are {fields}")
 
     def __contains__(self, name: object) -> bool:
         return name in self._schema
@@ -133,12 +140,14 @@ class Sample(Mapping[str, memoryview]):
         return len(self._schema)
 
     def keys(self) -> KeysView[str]:
+        """The names of the fields, in the order of the shard."""
         return self._schema.keys()
 
     # The inner loops of most programs, and therefore written out twice: a plain loop is faster than
     # any comprehension, zip or map, and each call saved is a tenth of the time (measured).
 
     def values(self) -> ValuesView[memoryview]:
+        """The bytes of each field."""
         block = self._block
         views, buffers, starts, stops = block.views, block.buffers, block.starts, block.stops
         at = self._field
@@ -149,6 +158,7 @@ class Sample(Mapping[str, memoryview]):
         return fields.values()
 
     def items(self) -> ItemsView[str, memoryview]:
+        """Name and bytes of each field."""
         block = self._block
         views, buffers, starts, stops = block.views, block.buffers, block.starts, block.stops
         at = self._field
@@ -163,6 +173,7 @@ class Sample(Mapping[str, memoryview]):
     @overload
     def get(self, name: str, default: memoryview | _T) -> memoryview | _T: ...
     def get(self, name: str, default: object = None) -> object:
+        """The bytes of a field, or `default` when it is not there."""
         return self[name] if name in self._schema else default
 
     def __repr__(self) -> str:
@@ -170,6 +181,11 @@ class Sample(Mapping[str, memoryview]):
             return f"<shardfeed.Sample rebuilt {dict(self.items())!r}>"
         sizes = ", ".join(f"{name}: {len(view)} bytes" for name, view in self.items())
         return f"<shardfeed.Sample {self.key!r} {sizes}>"
+
+    def _repr_html_(self) -> str:
+        from ._notebook import sample_html
+
+        return sample_html(self)
 
     def __copy__(self) -> Sample:
         return self
