@@ -25,7 +25,7 @@ const shf::Archive& checked(const shf_archive* archive, uint64_t position) {
     const shf::Archive& checked_archive = checked(archive);
     if (const uint64_t count = checked_archive.members().count(); position >= count)
         throw Error(SHF_E_USAGE, "position " + std::to_string(position) + " of an archive with " +
-                                     std::to_string(count) + " members");
+                                     shf::plural(count, "member"));
     return checked_archive;
 }
 
@@ -107,9 +107,8 @@ int32_t shf_archive_read(const shf_archive* archive, uint64_t position, void* bu
         const shf::Archive& source = checked(archive, position);
         const uint64_t size = source.members().info(static_cast<size_t>(position)).size;
         if (size > capacity || (!buffer && size > 0))
-            throw Error(SHF_E_USAGE, "the buffer of " + std::to_string(capacity) +
-                                         " bytes is too small for the member of " +
-                                         std::to_string(size));
+            throw Error(SHF_E_USAGE, "the buffer of " + shf::plural(capacity, "byte") +
+                                         " is too small for the member of " + std::to_string(size));
         source.read(static_cast<size_t>(position),
                     {static_cast<uint8_t*>(buffer), static_cast<size_t>(size)});
         return SHF_OK;

@@ -23,7 +23,7 @@ const shf::Dataset& checked(const shf_dataset* dataset, uint64_t number) {
     const shf::Dataset& samples = checked(dataset);
     if (number >= samples.count())
         throw Error(SHF_E_USAGE, "number " + std::to_string(number) + " of a dataset with " +
-                                     std::to_string(samples.count()) + " samples");
+                                     shf::plural(samples.count(), "sample"));
     return samples;
 }
 

@@ -50,6 +50,10 @@ bool is_utf8(std::string_view bytes) noexcept {
     return true;
 }
 
+std::string plural(uint64_t count, std::string_view noun) {
+    return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string escape(std::string_view bytes) {
     constexpr size_t longest = 200;
     static constexpr char hex[] = "0123456789abcdef";

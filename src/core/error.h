@@ -72,6 +72,9 @@ void write_error(shf_error* out, const Fault& fault) noexcept;
 // Whether all of `bytes` is valid UTF-8 (RFC 3629).
 bool is_utf8(std::string_view bytes) noexcept;
 
+// A count for messages: "1 shard", "4 shards".
+std::string plural(uint64_t count, std::string_view noun);
+
 // A name for messages: control bytes, backslash, quotes and invalid UTF-8 become \xNN, so that no
 // terminal sequence passes; at most 200 bytes of it.
 std::string escape(std::string_view bytes);

@@ -99,8 +99,8 @@ class TarMembers final : public Members {
             refuse(SHF_E_UNSUPPORTED, "a member of unknown type", "");
         if (row.size > max_member_)
             refuse(SHF_E_LIMIT,
-                   "a member of " + std::to_string(row.size) +
-                       " bytes is larger than max_member=" + std::to_string(max_member_),
+                   "a member of " + plural(row.size, "byte") +
+                       " is larger than max_member=" + std::to_string(max_member_),
                    "raise max_member");
         return row;
     }

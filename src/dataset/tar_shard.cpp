@@ -208,8 +208,8 @@ void TarShard::check_limits(size_t sample, uint64_t size) const {
     const auto limit = [&](const char* option, uint64_t bound, uint64_t size, const char* what) {
         if (size > bound)
             throw Error(SHF_E_LIMIT,
-                        std::string(what) + " of " + std::to_string(size) +
-                            " bytes is larger than " + option + "=" + std::to_string(bound),
+                        std::string(what) + " of " + plural(size, "byte") + " is larger than " +
+                            option + "=" + std::to_string(bound),
                         std::string("raise ") + option, index_->header(sample));
     };
     limit("max_sample", options.max_sample, size, "a sample");

@@ -104,8 +104,8 @@ class ZipShard final : public DatasetShard {
         const auto limit = [&](const char* option, uint64_t bound) {
             if (size > bound)
                 throw Error(SHF_E_LIMIT,
-                            "a sample of " + std::to_string(size) + " bytes is larger than " +
-                                option + "=" + std::to_string(bound),
+                            "a sample of " + plural(size, "byte") + " is larger than " + option +
+                                "=" + std::to_string(bound),
                             std::string("raise ") + option, offset(sample));
         };
         limit("max_sample", context_.options.max_sample);

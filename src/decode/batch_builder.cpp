@@ -56,7 +56,7 @@ StorageRef BatchBuilder::allocate(uint64_t bytes) {
     const uint64_t memory = plan_.options().memory;
     if (bytes > memory || bytes_ > memory - bytes)
         throw BatchTooLarge(SHF_E_LIMIT,
-                            "a batch of " + std::to_string(capacity_) + " rows takes more than " +
+                            "a batch of " + plural(capacity_, "row") + " takes more than " +
                                 "memory=" + std::to_string(memory),
                             "raise memory, or lower batch");
     StorageRef storage = allocate_(std::max<uint64_t>(bytes, 1));
@@ -138,8 +138,8 @@ void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan:
                 check_type(c);
             } else if (field.size > plan_.options().max_decoded) {
                 throw Error(SHF_E_LIMIT,
-                            "a field of " + std::to_string(field.size) +
-                                " bytes is larger than max_decoded=" +
+                            "a field of " + plural(field.size, "byte") +
+                                " is larger than max_decoded=" +
                                 std::to_string(plan_.options().max_decoded),
                             "raise max_decoded");
             } else if (plan.spec.kind == ColumnSpec::Kind::text &&

@@ -93,8 +93,8 @@ class ImageDecoder final : public Decoder {
         const auto check = [this](uint64_t bytes, const std::string& what) {
             if (bytes > max_decoded_)
                 throw Error(SHF_E_LIMIT,
-                            what + " takes " + std::to_string(bytes) +
-                                " bytes, more than max_decoded=" + std::to_string(max_decoded_),
+                            what + " takes " + plural(bytes, "byte") +
+                                ", more than max_decoded=" + std::to_string(max_decoded_),
                             "raise max_decoded if you trust the source");
         };
         const auto size = [](uint32_t width, uint32_t height) {

@@ -123,7 +123,7 @@ ImageHeader read_jpeg_header(std::span<const uint8_t> file, bool orient) {
             bad("marker " + std::to_string(marker) + " before the image");
         if (file.size() - at < 2) bad("the file ends inside its header");
         const size_t length = static_cast<size_t>(file[at] << 8 | file[at + 1]);
-        if (length < 2) bad("a segment of " + std::to_string(length) + " bytes");
+        if (length < 2) bad("a segment of " + plural(length, "byte"));
         if (file.size() - at < length) bad("the file ends inside its header");
         const auto segment = file.subspan(at + 2, length - 2);
         at += length;

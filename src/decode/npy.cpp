@@ -265,11 +265,11 @@ Measured measure_npy(std::span<const uint8_t> start, uint64_t size, uint64_t max
     const uint64_t bytes = header.type.bytes();
     if (bytes > max_decoded)
         throw Error(SHF_E_LIMIT,
-                    "an array of " + std::to_string(bytes) +
-                        " bytes is larger than max_decoded=" + std::to_string(max_decoded),
+                    "an array of " + plural(bytes, "byte") +
+                        " is larger than max_decoded=" + std::to_string(max_decoded),
                     "raise max_decoded");
     if (bytes != size - header.data)
-        refuse("its header promises " + std::to_string(bytes) + " bytes of " + header.type.text() +
+        refuse("its header promises " + plural(bytes, "byte") + " of " + header.type.text() +
                ", and there are " + std::to_string(size - header.data));
     return {.type = header.type, .cheap = header.is_as_in_memory() || bytes <= few_bytes};
 }

@@ -81,8 +81,8 @@ class NpzDecoder final : public Decoder {
         const uint64_t size = directory.entry(found).size;
         if (size > max_decoded_ + 65536)
             throw Error(SHF_E_LIMIT,
-                        "an array of " + std::to_string(size) +
-                            " bytes is larger than max_decoded=" + std::to_string(max_decoded_),
+                        "an array of " + plural(size, "byte") +
+                            " is larger than max_decoded=" + std::to_string(max_decoded_),
                         "raise max_decoded");
         return found;
     }

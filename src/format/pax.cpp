@@ -37,7 +37,7 @@ void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& 
         if (error != std::errc() || digits == 0 || digits == body.size() || *end != ' ')
             broken(offset, "a record without a decimal length and a blank");
         if (length > body.size() || length < digits + 3)
-            broken(offset, "a record of " + std::to_string(length) + " bytes where " +
+            broken(offset, "a record of " + plural(length, "byte") + " where " +
                                std::to_string(body.size()) + " are left");
         const std::string_view record = body.substr(0, static_cast<size_t>(length));
         if (record.back() != '\n') broken(offset, "a record that does not end in a newline");

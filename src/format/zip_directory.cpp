@@ -111,8 +111,8 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
     const ZipEnd end = find_zip_end(source, size, options);
     if (end.directory_size > options.memory)
         throw Error(SHF_E_LIMIT,
-                    "the directory of " + std::to_string(end.directory_size) +
-                        " bytes is larger than memory=" + std::to_string(options.memory),
+                    "the directory of " + plural(end.directory_size, "byte") +
+                        " is larger than memory=" + std::to_string(options.memory),
                     "raise memory", end.directory);
     const auto miscounted = [&](uint64_t at) {
         return Error(SHF_E_FORMAT,
@@ -179,8 +179,8 @@ size_t ZipDirectory::parse_entry(std::span<const uint8_t> bytes, uint64_t at, ui
         fault = read_zip_extra(bytes.subspan(central_size + name_size, extra_size), name, sizes);
     if (name_size > options.max_name)
         throw Error(SHF_E_LIMIT,
-                    "a member name of " + std::to_string(name_size) +
-                        " bytes is longer than max_name=" + std::to_string(options.max_name),
+                    "a member name of " + plural(name_size, "byte") +
+                        " is longer than max_name=" + std::to_string(options.max_name),
                     "raise max_name", at);
     ZipEntry entry{.offset = sizes.offset,
                    .limit = 0,
@@ -252,8 +252,7 @@ void ZipDirectory::find_limits(uint64_t directory, uint64_t file_size, const Opt
                     "a ZIP file without entries after " + std::to_string(first) + " other bytes",
                     "copy the file again", 0);
     if (first > 0 && options.zip_prefix != Leniency::allow)
-        throw Error(SHF_E_FORMAT,
-                    std::to_string(first) + " bytes before the first entry of the ZIP file",
+        throw Error(SHF_E_FORMAT, plural(first, "byte") + " before the first entry of the ZIP file",
                     "zip_prefix=allow accepts them, as in self-extracting files", 0);
 }
 
@@ -295,20 +294,19 @@ Error ZipDirectory::fault_of(size_t index) const {
         case ZipFault::too_large: return error(SHF_E_FORMAT, "a size or offset above 2^63", again);
         case ZipFault::sizes_differ:
             return error(SHF_E_FORMAT,
-                         "a stored entry of " + std::to_string(entry.size) + " bytes that takes " +
+                         "a stored entry of " + plural(entry.size, "byte") + " that takes " +
                              std::to_string(entry.stored_size),
                          again);
         case ZipFault::directory_data:
             return error(SHF_E_FORMAT,
-                         "a directory with " + std::to_string(entry.size) + " bytes of data",
-                         again);
+                         "a directory with " + plural(entry.size, "byte") + " of data", again);
         case ZipFault::unicode_name:
             return error(SHF_E_AMBIGUOUS, "the extra field 0x7075 gives the entry another name",
                          again);
         case ZipFault::ratio:
             if (entry.method != deflated)
                 return error(SHF_E_LIMIT,
-                             std::to_string(entry.stored_size) + " bytes that would become " +
+                             plural(entry.stored_size, "byte") + " that would become " +
                                  std::to_string(entry.size),
                              "raise max_ratio");
             return error(SHF_E_FORMAT,

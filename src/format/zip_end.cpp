@@ -45,7 +45,7 @@ class Candidate {
         uint64_t stated_end = 0;
         if (__builtin_add_overflow(offset_, directory_size_, &stated_end) ||
             directory_size_ > directory_end || stated_end > directory_end)
-            throw bad("the directory of " + std::to_string(directory_size_) + " bytes at byte " +
+            throw bad("the directory of " + plural(directory_size_, "byte") + " at byte " +
                       std::to_string(offset_) + " would reach over the end record at byte " +
                       std::to_string(directory_end));
         ZipEnd end{.directory = directory_end - directory_size_,
@@ -73,7 +73,7 @@ class Candidate {
         if (comment_end > size_)
             throw bad("the comment of the end record reaches over the end of the file");
         if (comment_end < size_ && options_.trailing != Trailing::ignore)
-            throw bad(std::to_string(size_ - comment_end) + " bytes after the end of the ZIP file",
+            throw bad(plural(size_ - comment_end, "byte") + " after the end of the ZIP file",
                       "trailing=ignore accepts them");
     }
 
@@ -159,10 +159,10 @@ class Candidate {
     void check_base(const ZipEnd& end) const {
         const bool shifted = end.entries == 0 ? end.directory_size == 0 : is_central(end.directory);
         if (!shifted)
-            throw bad("the directory of " + std::to_string(directory_size_) + " bytes at byte " +
+            throw bad("the directory of " + plural(directory_size_, "byte") + " at byte " +
                       std::to_string(offset_) + " does not end at the end record");
         if (options_.zip_prefix != Leniency::allow)
-            throw bad(std::to_string(end.base) + " bytes before the start of the ZIP file",
+            throw bad(plural(end.base, "byte") + " before the start of the ZIP file",
                       "zip_prefix=allow accepts them, as in self-extracting files");
     }
 
@@ -184,7 +184,7 @@ class Candidate {
     if (size == 0 || (have == head.size() && has_zip_magic(head)))
         throw Error(
             SHF_E_TRUNCATED,
-            "the ZIP file ends without its directory; " + std::to_string(size) + " bytes are there",
+            "the ZIP file ends without its directory; " + plural(size, "byte") + " are there",
             "copy it again", size);
     throw Error(SHF_E_FORMAT, "this is not a ZIP file: it has no end record", "check the URL", 0);
 }

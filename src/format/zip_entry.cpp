@@ -172,8 +172,8 @@ void ZipReader::check_readable(size_t index) const {
     const auto limit = [&](const char* option, uint64_t bound, uint64_t size) {
         if (size > bound)
             throw Error(SHF_E_LIMIT,
-                        "an entry of " + std::to_string(size) + " bytes is larger than " + option +
-                            "=" + std::to_string(bound),
+                        "an entry of " + plural(size, "byte") + " is larger than " + option + "=" +
+                            std::to_string(bound),
                         std::string("raise ") + option);
     };
     limit("max_member", options_.max_member, entry.size);

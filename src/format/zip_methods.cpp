@@ -25,16 +25,15 @@ constexpr const char* damage_help = "copy the file again";
 }
 
 Error too_short(size_t have, size_t size) {
-    return damaged("the data ends after " + std::to_string(have) + " of " + std::to_string(size) +
-                   " bytes");
+    return damaged("the data ends after " + std::to_string(have) + " of " + plural(size, "byte"));
 }
 
 Error too_long(size_t size) {
-    return damaged("the data goes on after its " + std::to_string(size) + " bytes");
+    return damaged("the data goes on after its " + plural(size, "byte"));
 }
 
 Error left_over(size_t bytes) {
-    return damaged(std::to_string(bytes) + " bytes after the compressed data");
+    return damaged(plural(bytes, "byte") + " after the compressed data");
 }
 
 void inflate(std::span<const uint8_t> in, std::span<uint8_t> out, ZipScratch& scratch) {
@@ -117,8 +116,8 @@ void decode_lzma(const ZipEntry& entry, std::span<const uint8_t> in, std::span<u
     const uint32_t window = le32(&in[head_size + 1]);
     if (window > options.max_window)
         throw Error(SHF_E_LIMIT,
-                    "the data needs a window of " + std::to_string(window) +
-                        " bytes, max_window is " + std::to_string(options.max_window),
+                    "the data needs a window of " + plural(window, "byte") + ", max_window is " +
+                        std::to_string(options.max_window),
                     "raise max_window");
     const bool has_mark = (entry.flags & (1 << 1)) != 0;
     std::array<uint8_t, properties_size + size_size> header;

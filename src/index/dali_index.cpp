@@ -59,11 +59,11 @@ struct Text {
             if (samples.size() < *claimed)
                 samples.push_back(line);
             else if (line.find_first_not_of(blanks) != line.npos)
-                throw malformed("line 1 says " + std::to_string(*claimed) +
-                                " samples, and more lines follow");
+                throw malformed("line 1 says " + plural(*claimed, "sample") +
+                                ", and more lines follow");
         }
         if (samples.size() < *claimed)
-            throw malformed("line 1 says " + std::to_string(*claimed) + " samples, and " +
+            throw malformed("line 1 says " + plural(*claimed, "sample") + ", and " +
                             std::to_string(samples.size()) + " lines follow");
     }
 
@@ -152,8 +152,8 @@ std::optional<Difference> compare(const Text& text, const View& view, Columns co
     if (text.samples.size() == view.groups.size()) return std::nullopt;
     return Difference{both, 0,
                       Error(SHF_E_CHANGED,
-                            "the index has " + std::to_string(text.samples.size()) +
-                                " samples, the shard " + std::to_string(view.groups.size()),
+                            "the index has " + plural(text.samples.size(), "sample") +
+                                ", the shard " + std::to_string(view.groups.size()),
                             make_it_anew)};
 }
 

@@ -39,8 +39,8 @@ std::optional<Difference> compare(std::string_view bytes, const TarFiles& files,
     if (samples != groups.size())
         return Difference{std::min(samples, groups.size()),
                           Error(SHF_E_CHANGED,
-                                "the index has " + std::to_string(samples) +
-                                    " samples, the shard " + std::to_string(groups.size()),
+                                "the index has " + plural(samples, "sample") + ", the shard " +
+                                    std::to_string(groups.size()),
                                 make_it_anew)};
     if (const uint64_t end = number_at(bytes, samples); end != files.end())
         return Difference{samples, Error(SHF_E_CHANGED,
@@ -71,8 +71,8 @@ std::string energon_index(const TarFiles& files) {
 void check_energon_index(std::string_view bytes, const TarFiles& files) {
     if (bytes.size() < 2 * width || bytes.size() % width != 0)
         throw Error(SHF_E_FORMAT,
-                    "an index of " + std::to_string(bytes.size()) +
-                        " bytes, which is not a number of 8 bytes for each sample and the end",
+                    "an index of " + plural(bytes.size(), "byte") +
+                        ", which is not a number of 8 bytes for each sample and the end",
                     make_it_anew);
     const auto theirs = compare(bytes, files, FileGroups(files, split_energon_name));
     if (!theirs) return;

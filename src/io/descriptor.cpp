@@ -19,7 +19,7 @@ Error system_error(std::string_view doing, int number) {
         // count. Listing /proc/self/fd would need a descriptor.
         rlimit limit = {};
         if (::getrlimit(RLIMIT_NOFILE, &limit) == 0)
-            fault.cause += " (" + std::to_string(limit.rlim_cur) + " descriptors are open)";
+            fault.cause += " (" + plural(limit.rlim_cur, "descriptor") + " are open)";
         fault.help = "raise the limit (ulimit -n), or read fewer shards at once: lanes, threads";
     } else if (number == ENOENT || number == ENOTDIR) {
         fault.help =

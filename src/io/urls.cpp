@@ -200,10 +200,9 @@ struct ShardList::Builder {
 
     void check_count(uint64_t more) const {
         if (more > options.max_shards || size() > options.max_shards - more)
-            throw Error(
-                SHF_E_LIMIT,
-                "the URLs stand for more than " + std::to_string(options.max_shards) + " shards",
-                "raise the option max_shards, or look for a mistake in the braces");
+            throw Error(SHF_E_LIMIT,
+                        "the URLs stand for more than " + plural(options.max_shards, "shard"),
+                        "raise the option max_shards, or look for a mistake in the braces");
     }
 
     void add_lines(const std::shared_ptr<const Lines>& lines, size_t line) {

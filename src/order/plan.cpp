@@ -28,8 +28,7 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
     below("worker", options.worker, "num_workers", options.num_workers);
     const uint64_t consumers = options.world_size * options.num_workers;  // bounded: no overflow
     if (consumers > UINT32_MAX)  // lanes are numbered with 32 bits
-        throw Error(SHF_E_USAGE,
-                    std::to_string(consumers) + " consumers (world_size x num_workers)",
+        throw Error(SHF_E_USAGE, plural(consumers, "consumer") + " (world_size x num_workers)",
                     "at most 4294967295 can share the shards");
     consumer_ = options.rank * options.num_workers + options.worker;
     sharing_ = {.lanes = options.lanes == 0 ? consumers : options.lanes, .consumers = consumers};
@@ -38,18 +37,18 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
     if (shares_lanes() && even_ != Even::none)
         throw Error(SHF_E_USAGE,
                     "even with lanes=" + std::to_string(lanes()) +
-                        ", which cannot be dealt out to " + std::to_string(consumers) +
-                        " consumers (world_size x num_workers)",
+                        ", which cannot be dealt out to " + plural(consumers, "consumer") +
+                        " (world_size x num_workers)",
                     "make lanes a multiple of them, or leave out even");
     if (epoch_samples_ != 0 && epoch_samples_ < consumers)
         throw Error(SHF_E_USAGE,
                     "epoch_samples=" + std::to_string(epoch_samples_) + " for " +
-                        std::to_string(consumers) + " consumers (world_size x num_workers)",
+                        plural(consumers, "consumer") + " (world_size x num_workers)",
                     "give every consumer at least one sample");
     if (limit_ != 0 && limit_ < consumers)
         throw Error(SHF_E_USAGE,
-                    "limit=" + std::to_string(limit_) + " for " + std::to_string(consumers) +
-                        " consumers (world_size x num_workers)",
+                    "limit=" + std::to_string(limit_) + " for " + plural(consumers, "consumer") +
+                        " (world_size x num_workers)",
                     "give every consumer at least one sample");
     if (limit_ != 0 && (even_ != Even::none || epoch_samples_ != 0))
         throw Error(SHF_E_USAGE, "limit with even or epoch_samples",
@@ -68,8 +67,8 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
 std::optional<Error> Plan::idle_consumers() const {
     if (shards_ >= sharing_.groups() || resample_) return std::nullopt;
     return Error(SHF_E_USAGE,
-                 std::to_string(shards_) + " shards for " + std::to_string(consumers()) +
-                     " consumers (world_size x num_workers)",
+                 plural(shards_, "shard") + " for " + plural(consumers(), "consumer") +
+                     " (world_size x num_workers)",
                  "write more and smaller shards, use fewer workers, or set resample=true");
 }
 

@@ -305,12 +305,12 @@ void check_same_run(const StreamState& saved, const StreamState& now) {
                     same);
     }
     if (saved.lanes_in_all != now.lanes_in_all)
-        changed("the state was saved with " + std::to_string(saved.lanes_in_all) +
-                    " lanes, and these are " + std::to_string(now.lanes_in_all),
+        changed("the state was saved with " + plural(saved.lanes_in_all, "lane") +
+                    ", and these are " + std::to_string(now.lanes_in_all),
                 "set the option lanes to " + std::to_string(saved.lanes_in_all));
     if (saved.shards != now.shards)
-        changed("the state was saved with " + std::to_string(saved.shards) +
-                    " shards, and these are " + std::to_string(now.shards),
+        changed("the state was saved with " + plural(saved.shards, "shard") + ", and these are " +
+                    std::to_string(now.shards),
                 same);
     if (saved.shards_hash != now.shards_hash)
         changed("the state was saved with shards of other names", same);
@@ -353,7 +353,7 @@ std::vector<uint32_t> merge_consumers(const StreamState& a, const StreamState& b
     if (a.consumers != b.consumers)
         throw Error(SHF_E_USAGE,
                     "the states are of " + std::to_string(a.consumers) + " and of " +
-                        std::to_string(b.consumers) + " consumers",
+                        plural(b.consumers, "consumer"),
                     "merge the states of all ranks and workers of one run");
     std::vector<uint32_t> of;
     std::merge(a.of.begin(), a.of.end(), b.of.begin(), b.of.end(), std::back_inserter(of));
@@ -392,7 +392,7 @@ StreamState merge(std::span<const StreamState> states) {
         if (!all.is_of_all())
             throw Error(SHF_E_USAGE,
                         "the states are of " + std::to_string(all.of.size()) + " of " +
-                            std::to_string(all.consumers) + " consumers, which share lanes",
+                            plural(all.consumers, "consumer") + ", which share lanes",
                         "give the states of all of them at once");
         all.position.passed = 0;  // those that go on count from here
         all.position.skips_own = false;

@@ -53,8 +53,8 @@ void Grouper::take_member(const Member& member) {
 
     const auto limit = [&](const char* option, uint64_t bound, uint64_t seen, const char* what) {
         spoil(member.name, member.header_offset, SHF_E_LIMIT,
-              std::string(what) + " of " + std::to_string(seen) + " bytes is larger than " +
-                  option + "=" + std::to_string(bound),
+              std::string(what) + " of " + plural(seen, "byte") + " is larger than " + option +
+                  "=" + std::to_string(bound),
               std::string("raise ") + option);
     };
     uint64_t total = 0;

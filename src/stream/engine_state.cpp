@@ -175,7 +175,7 @@ void Engine::check_even(const StreamState& state) const {
         return;
     throw Error(SHF_E_USAGE,
                 "the state was saved in the middle of an epoch by " +
-                    std::to_string(state.consumers) + " consumers, and these are " +
+                    plural(state.consumers, "consumer") + ", and these are " +
                     std::to_string(shared_.plan.consumers()) +
                     ": with the option even the rest "
                     "of that epoch cannot be dealt out anew",
@@ -190,7 +190,7 @@ void Engine::check_whole(const StreamState& state) const {
         return;
     throw Error(SHF_E_USAGE,
                 "the state is that of " + std::to_string(state.of.size()) + " of " +
-                    std::to_string(state.consumers) + " consumers",
+                    plural(state.consumers, "consumer"),
                 "merge the states of all ranks and workers, and restore the result");
 }
 
@@ -222,10 +222,9 @@ Engine::Restored Engine::prepare(const StreamState& state) {
         if (place == all.end() || place->lane != number)
             throw Error(SHF_E_USAGE,
                         "the state has nothing of lane " + std::to_string(number) +
-                            (state.is_of_all()
-                                 ? ""
-                                 : ", as that of " + std::to_string(state.of.size()) + " of " +
-                                       std::to_string(state.consumers) + " consumers"),
+                            (state.is_of_all() ? ""
+                                               : ", as that of " + std::to_string(state.of.size()) +
+                                                     " of " + plural(state.consumers, "consumer")),
                         "merge the states of all ranks and workers, and restore the result");
         LaneClient& client = *this;
         restored.lanes.push_back(std::make_unique<Lane>(shared_, client, *place));
