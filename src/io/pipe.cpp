@@ -141,7 +141,7 @@ class PipeReader : public Sequential {
   public:
     PipeReader(const std::string& command, const char* shell, uint64_t timeout,
                const Cancel& cancel)
-        : cancel_(cancel), timeout_(timeout) {
+        : cancel_(cancel), timeout_(timeout), hides_status_(command.find("||") != command.npos) {
         Channel out, err;
         ::fcntl(out.read_end.get(), F_SETPIPE_SZ, static_cast<int>(pipe_size));
         child_ = spawn(command, shell, out.write_end.get(), err.write_end.get());
@@ -165,6 +165,7 @@ class PipeReader : public Sequential {
             cancel_.check();
             const ssize_t size = ::read(out_.get(), out.data(), out.size());
             if (size > 0) {
+                any_data_ = true;
                 waiting_since_.reset();
                 return static_cast<size_t>(size);
             }
@@ -179,6 +180,7 @@ class PipeReader : public Sequential {
         }
         // The end of the data is the end of the shard only when the command says that it went well.
         wait_for_child();
+        if (!any_data_) fail(nothing());
         ended_ = true;
         return 0;
     }
@@ -210,6 +212,16 @@ class PipeReader : public Sequential {
                      "the command gave no data for " + std::to_string(timeout_ / 1'000'000) +
                          " ms" + excerpt(),
                      "raise the option pipe_timeout, 0 for no limit");
+    }
+
+    // No archive is empty. As a rule a program failed, and the command did not.
+    [[nodiscard]] Error nothing() const {
+        return Error(
+            SHF_E_TRUNCATED, "the command gave no data and ended with status 0" + excerpt(),
+            hides_status_
+                ? "leave out the || of the command, as in \"|| true\": it hides the status "
+                  "of what fails before it"
+                : in_a_shell);
     }
 
     // Takes what is in stderr now, and keeps the end of it.
@@ -355,6 +367,8 @@ class PipeReader : public Sequential {
     pid_t child_ = -1;  // -1 once it has been waited for
     Descriptor out_, err_;
     std::string tail_;
+    const bool hides_status_;  // the command says what to do when a program fails
+    bool any_data_ = false;
     std::optional<Clock::time_point> waiting_since_;
     std::optional<Fault> failure_;
     bool ended_ = false;

@@ -13,6 +13,21 @@ namespace shf {
 
 namespace {
 
+// What fetches the shards of a scheme, for pipe:.
+const char* fetcher_of(std::string_view scheme) {
+    if (scheme == "s3") return "pipe:aws s3 cp URL -";
+    if (scheme == "gs" || scheme == "gcs") return "pipe:gcloud storage cat URL, or gsutil cat";
+    if (scheme == "az" || scheme == "abfs" || scheme == "abfss")
+        return "pipe:azcopy cp HTTPS-URL --from-to BlobPipe";
+    if (scheme == "hdfs") return "pipe:hdfs dfs -cat URL";
+    if (scheme == "hf")
+        return "pipe:cat $(hf download --quiet --repo-type dataset REPOSITORY FILE), where older "
+               "versions have huggingface-cli for hf";
+    if (scheme == "http" || scheme == "https" || scheme == "ftp" || scheme == "ftps")
+        return "pipe:curl -fsSL URL";
+    return "pipe:COMMAND";
+}
+
 // The scheme of "scheme://...", in lower case, or nothing (RFC 3986, 3.1).
 std::string scheme_of(const std::string& url) {
     const size_t mark = url.find("://");
@@ -58,8 +73,8 @@ std::unique_ptr<Source> open_source(const std::string& url, const Options& optio
     if (is_file_url(url)) return file_source(path_of_file_url(url), cancel, options.pipe_timeout);
     if (const std::string scheme = scheme_of(url); !scheme.empty())
         throw Error(SHF_E_UNSUPPORTED, "this version reads no " + scheme + ":// URLs",
-                    "let a program fetch the shard, as in pipe:curl -fsSL URL, or copy it to a "
-                    "local disk");
+                    std::string("let a program fetch the shard, as in ") + fetcher_of(scheme) +
+                        ", or copy it to a local disk");
     return file_source(url, cancel, options.pipe_timeout);
 }
 

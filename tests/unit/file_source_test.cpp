@@ -157,10 +157,17 @@ TEST_F(Files, AreNamedByPathsAndFileUrls) {
           "file://" + directory + "/%2", "file://" + directory + "/%00", std::string("file://"),
           std::string(), std::string("a\0b", 3)})
         EXPECT_EQ(fault_of([&] { open(url); }).code, SHF_E_USAGE) << url;
-    for (const char* url : {"s3://bucket/a.tar", "https://h/a.tar", "x-y+z://a"}) {
-        const shf::Fault fault = fault_of([&] { open(url); });
+    // What is advised is a program that can fetch it.
+    for (const auto& [url, program] :
+         {std::pair{"s3://bucket/a.tar", "aws s3 cp"}, std::pair{"https://h/a.tar", "curl -fsSL"},
+          std::pair{"HTTP://h/a.tar", "curl -fsSL"}, std::pair{"gs://b/a.tar", "gcloud storage"},
+          std::pair{"hf://datasets/x/a.tar", "hf download"}, std::pair{"x-y+z://a", "pipe:"}}) {
+        const shf::Fault fault = fault_of([&, url = url] { open(url); });
         EXPECT_EQ(fault.code, SHF_E_UNSUPPORTED);
-        EXPECT_FALSE(fault.help.empty());
+        EXPECT_NE(fault.help.find(program), std::string::npos) << fault.text();
+        EXPECT_EQ(fault.help.find("curl") != std::string::npos,
+                  std::string(program) == "curl -fsSL")
+            << fault.text();
     }
 }
 

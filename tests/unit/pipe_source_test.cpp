@@ -94,9 +94,8 @@ class Pipes : public testing::Test {
 
 TEST_F(Pipes, GiveTheOutputOfACommand) {
     EXPECT_EQ(run("printf 'a\\0b' | tail -c 2"), std::string("\0b", 2));
-    EXPECT_EQ(run("true"), "");
     EXPECT_EQ(run("head -c 5000000 /dev/zero"), std::string(5000000, '\0'));
-    EXPECT_EQ(run("cat"), "");  // its stdin is empty and not ours
+    EXPECT_EQ(run("cat; echo x"), "x\n");  // its stdin is empty and not ours
     EXPECT_EQ(run("sleep 0.05; echo x; sleep 0.05; echo y"), "x\ny\n");
 }
 
@@ -130,6 +129,21 @@ TEST_F(Pipes, EveryStatusButZeroIsAnError) {
         EXPECT_NE(end.cause.find("status " + std::to_string(status)), std::string::npos)
             << end.text();
     }
+}
+
+// No archive is empty: what failed is in stderr, whatever the status says.
+TEST_F(Pipes, NoDataIsAnErrorThatShowsWhy) {
+    for (const char* command : {"true", "cat", "exit 0"}) {
+        const shf::Fault nothing = fault(command);
+        EXPECT_EQ(nothing.code, SHF_E_TRUNCATED) << command;
+        EXPECT_NE(nothing.cause.find("gave no data"), std::string::npos) << nothing.text();
+        EXPECT_EQ(nothing.help.find("|| true"), std::string::npos) << nothing.text();
+    }
+    const shf::Fault hidden = fault("no-such-program s3 cp s3://bucket/a.tar - || true");
+    EXPECT_EQ(hidden.code, SHF_E_TRUNCATED);
+    EXPECT_NE(hidden.cause.find("no-such-program"), std::string::npos) << hidden.text();
+    EXPECT_NE(hidden.cause.find("not found"), std::string::npos) << hidden.text();
+    EXPECT_NE(hidden.help.find("|| true"), std::string::npos) << hidden.text();
 }
 
 TEST_F(Pipes, DeathBySignalIsAnError) {
@@ -172,7 +186,8 @@ TEST_F(Pipes, AFailureRepeats) {
     std::vector<uint8_t> buffer(10);
     for (int i = 0; i < 3; ++i)
         EXPECT_EQ(fault_of([&] { reader->read(buffer); }).code, SHF_E_CHILD);
-    const auto good = open("true");
+    const auto good = open("echo x");
+    EXPECT_EQ(good->read(buffer), 2U);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(good->read(buffer), 0U);
 }
 
@@ -370,7 +385,7 @@ TEST_F(Pipes, AForkedProcessLeavesTheChildAlone) {
 }
 
 TEST_F(Pipes, LeaveNothingBehind) {
-    run("true");
+    run("echo x");
     (void)cancel.fd();  // stays open as long as the stream
     const size_t before = descriptors();
     std::vector<uint8_t> buffer(10);
