@@ -17,6 +17,10 @@ namespace shf {
 namespace {
 
 constexpr size_t block_size = 512;
+// Of zeros behind the end marker: writers fill a record, of 10,240 bytes as a rule.
+constexpr uint64_t longest_tail = 64 * 1024;
+constexpr const char* tail_help =
+    "copy it again; trailing=ignore accepts it if the file it is a copy of ends like this";
 constexpr uint64_t largest_size = uint64_t{1} << 60;  // leaves room for rounding without overflow
 
 // Field positions in a header block (POSIX.1-2017, ustar Interchange Format).
@@ -85,13 +89,13 @@ std::string first_bytes(std::string_view bytes) {
 // The offset is that of the member's header, so that it does not depend on how early a transport
 // tells the length of the shard.
 Error cut_short(const Member& member) {
-    return Error(Fault{
-        .code = SHF_E_TRUNCATED,
-        .offset = member.header_offset,
-        .shard = {},
-        .member = escape(member.name),
-        .cause = "the shard ends inside this member of " + std::to_string(member.size) + " bytes",
-        .help = copy_again});
+    return Error(
+        Fault{.code = SHF_E_TRUNCATED,
+              .offset = member.header_offset,
+              .shard = {},
+              .member = escape(member.name),
+              .cause = "the shard ends inside this member of " + plural(member.size, "byte"),
+              .help = copy_again});
 }
 
 uint64_t padding(uint64_t size) {
@@ -213,7 +217,7 @@ bool TarWalker::next(Member& member) {
                             write_again, pending.first_header);
             if (options_.end_marker == EndMarker::optional) {
                 stats_.add(SHF_STAT_MISSING_END_MARKERS);
-                return false;
+                return finish();
             }
             throw Error(
                 SHF_E_TRUNCATED, "the shard ends without the two zero blocks of a complete tar",
@@ -224,7 +228,7 @@ bool TarWalker::next(Member& member) {
             if (pending.any())
                 throw Error(SHF_E_FORMAT, "a long-name or pax header with no member after it",
                             write_again, pending.first_header);
-            if (!read_end()) return false;
+            if (!read_end()) return finish();
             continue;
         }
         bool ready = false;
@@ -320,8 +324,8 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
     }
     if (name.size() > options_.max_name)
         throw Error(SHF_E_LIMIT,
-                    "a member name of " + std::to_string(name.size()) +
-                        " bytes is longer than max_name=" + std::to_string(options_.max_name),
+                    "a member name of " + plural(name.size(), "byte") +
+                        " is longer than max_name=" + std::to_string(options_.max_name),
                     "raise max_name", at);
 
     const auto without_data = [&](MemberKind kind, const char* what) {
@@ -398,7 +402,7 @@ void TarWalker::read_meta(char type, uint64_t size, uint64_t at, Pending& pendin
     if (size > options_.max_meta - std::min(pending.meta_bytes, options_.max_meta))
         throw Error(SHF_E_LIMIT,
                     "long-name and pax headers of more than max_meta=" +
-                        std::to_string(options_.max_meta) + " bytes before one member",
+                        plural(options_.max_meta, "byte") + " before one member",
                     "raise max_meta if the shard is sound", at);
     pending.meta_bytes += size;
     const auto bytes = static_cast<size_t>(size);
@@ -411,11 +415,10 @@ void TarWalker::read_meta(char type, uint64_t size, uint64_t at, Pending& pendin
             pending.long_name_seen = true;
             pending.long_name = until_nul(body);
             if (pending.long_name.size() > options_.max_name)
-                throw Error(
-                    SHF_E_LIMIT,
-                    "a member name of " + std::to_string(pending.long_name.size()) +
-                        " bytes is longer than max_name=" + std::to_string(options_.max_name),
-                    "raise max_name", at);
+                throw Error(SHF_E_LIMIT,
+                            "a member name of " + plural(pending.long_name.size(), "byte") +
+                                " is longer than max_name=" + std::to_string(options_.max_name),
+                            "raise max_name", at);
             break;
         case 'K': pending.long_link_seen = true; break;
         case 'g': {
@@ -446,7 +449,13 @@ bool TarWalker::read_end() {
         throw Error(SHF_E_FORMAT, "one zero block alone, where a tar ends with two",
                     "the shard is damaged here; copy it again, or use on_error=skip_shard", at);
     window_.advance(2 * block_size);
-    // After the marker only zeros may come: tar pads its records.
+    return skip_zeros(at);
+}
+
+// Behind the end marker at `marker`: tar pads its records with zeros. True when another archive
+// follows.
+bool TarWalker::skip_zeros(uint64_t marker) {
+    const uint64_t start = window_.position();
     for (;;) {
         const bool whole = window_.need(block_size);
         const auto seen = window_.seen();
@@ -454,6 +463,15 @@ bool TarWalker::read_end() {
         if (count == 0) return false;
         const auto* junk =
             std::find_if(seen.data(), seen.data() + count, [](uint8_t b) { return b != 0; });
+        if (window_.position() + static_cast<uint64_t>(junk - seen.data()) - start > longest_tail) {
+            if (options_.trailing == Trailing::refuse)
+                throw Error(SHF_E_TRUNCATED,
+                            "more than " + std::to_string(longest_tail) +
+                                " zeros behind the end marker of the tar, as in a file that was "
+                                "preallocated and never filled",
+                            tail_help, marker);
+            saw_trailing_ = true;
+        }
         if (junk == seen.data() + count) {
             window_.advance(count);
             continue;
@@ -465,6 +483,22 @@ bool TarWalker::read_end() {
         finish_trailing(junk_at);
         return false;
     }
+}
+
+// At the end of the input. A download that stopped in a preallocated file leaves a hole, which
+// reads as an end marker, or as the missing half of the last member.
+bool TarWalker::finish() {
+    if (!source_ || !source_->ends_in_hole()) return false;
+    if (options_.trailing == Trailing::refuse)
+        throw Error(SHF_E_TRUNCATED, "the file ends in a hole: its last bytes were never written",
+                    tail_help, window_.position());
+    saw_trailing_ = true;
+    return false;
+}
+
+void TarWalker::set_source(const Source& source, uint64_t start) {
+    source_ = &source;
+    if (const auto size = source.size()) input_size_ = *size - std::min(*size, start);
 }
 
 void TarWalker::finish_trailing(uint64_t at) {

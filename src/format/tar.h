@@ -70,16 +70,19 @@ class TarWalker {
     void pass_padding(const Member& member);
     // Moves past the data without keeping it. Throws Error(TRUNCATED).
     void skip_data(const Member& member);
-    // Junk after the end was accepted (trailing=ignore).
+    // Junk, a long tail of zeros, or a hole after the end was accepted (trailing=ignore).
     [[nodiscard]] bool saw_trailing() const { return saw_trailing_; }
-    // Length of the input where it is known before reading.
-    void set_input_size(std::optional<uint64_t> size) { input_size_ = size; }
+    // The input is that of `source` from byte `start` on, as it is: its length may be known before
+    // reading, and how it ends. `source` must outlive the walker.
+    void set_source(const Source& source, uint64_t start = 0);
 
   private:
     struct Pending;  // headers that describe the next member
     void parse_header(const uint8_t* block, Pending& pending, Member& member, bool& ready);
     void read_meta(char type, uint64_t size, uint64_t at, Pending& pending);
     bool read_end();
+    bool skip_zeros(uint64_t marker);
+    bool finish();
     void finish_trailing(uint64_t at);
     [[nodiscard]] bool in_input(uint64_t size) const;
     bool need_declared(uint64_t size);
@@ -88,6 +91,7 @@ class TarWalker {
     Window& window_;
     const Options& options_;
     Stats& stats_;
+    const Source* source_ = nullptr;  // NULL: its bytes are not the input's
     std::optional<uint64_t> input_size_;
     const std::unique_ptr<Pending> pending_;
     std::string name_;                  // joined or long name of the current member

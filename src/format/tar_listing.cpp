@@ -2,8 +2,6 @@
 
 #include "core/options.h"
 
-#include <algorithm>
-
 namespace shf {
 
 TarListing::TarListing(Source& source, const Options& options, const Cancel& cancel, Stats& stats,
@@ -12,7 +10,7 @@ TarListing::TarListing(Source& source, const Options& options, const Cancel& can
       input_(source.open_sequential(offset)),
       window_(*input_, *pool_, cancel, client()),
       walker_(window_, options, stats) {
-    if (const auto size = source.size()) walker_.set_input_size(*size - std::min(*size, offset));
+    walker_.set_source(source, offset);
 }
 
 }  // namespace shf

@@ -89,7 +89,7 @@ class File {
         if (now.st_size < at_open_.st_size) truncated(static_cast<uint64_t>(now.st_size));
         if (now.st_size != at_open_.st_size)
             changed("it has grown from " + std::to_string(at_open_.st_size) + " to " +
-                    std::to_string(now.st_size) + " bytes");
+                    plural(static_cast<uint64_t>(now.st_size), "byte"));
         if (now.st_mtim.tv_sec != at_open_.st_mtim.tv_sec ||
             now.st_mtim.tv_nsec != at_open_.st_mtim.tv_nsec)
             changed("its modification time is another one");
@@ -104,6 +104,13 @@ class File {
         if (::stat(path_.c_str(), &named) == 0 &&
             (named.st_ino != at_open_.st_ino || named.st_dev != at_open_.st_dev))
             changed("another file has taken its name");
+    }
+
+    // A file has a hole behind its last byte by definition, so only one before it counts.
+    [[nodiscard]] bool ends_in_hole() const {
+        if (at_open_.st_size == 0) return false;
+        const off_t last = at_open_.st_size - 1;
+        return ::lseek(descriptor_.get(), last, SEEK_HOLE) == last;
     }
 
     // Tells the kernel that the file will be read from front to back.
@@ -130,7 +137,7 @@ class File {
     [[noreturn]] void truncated(uint64_t length) const {
         throw Error(SHF_E_TRUNCATED,
                     "the file was cut to " + std::to_string(length) + " of " +
-                        std::to_string(at_open_.st_size) + " bytes while it was read",
+                        plural(size(), "byte") + " while it was read",
                     "let no program write to shards that are in use");
     }
 
@@ -197,6 +204,7 @@ class FileSource : public Source {
     [[nodiscard]] std::optional<uint64_t> size() const override { return file_->size(); }
     [[nodiscard]] Version version() const override { return file_->version(); }
     [[nodiscard]] int64_t modified() const override { return file_->modified(); }
+    [[nodiscard]] bool ends_in_hole() const override { return file_->ends_in_hole(); }
     [[nodiscard]] bool seekable() const override { return true; }
 
     size_t read(uint64_t offset, std::span<uint8_t> out) override {
@@ -326,8 +334,7 @@ std::string read_whole_file(const std::string& path, uint64_t limit, const Cance
         text.resize(size + got);
         if (got == 0) return text;
         if (text.size() > limit)
-            throw Error(SHF_E_LIMIT, "the file has more than " + std::to_string(limit) + " bytes",
-                        "split it");
+            throw Error(SHF_E_LIMIT, "the file has more than " + plural(limit, "byte"), "split it");
     }
 }
 

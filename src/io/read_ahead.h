@@ -21,6 +21,7 @@ class ReadAhead final : public Source {
     [[nodiscard]] std::optional<uint64_t> size() const override { return source_.size(); }
     [[nodiscard]] Version version() const override { return source_.version(); }
     [[nodiscard]] int64_t modified() const override { return source_.modified(); }
+    [[nodiscard]] bool ends_in_hole() const override { return source_.ends_in_hole(); }
     [[nodiscard]] bool seekable() const override { return true; }
     size_t read(uint64_t offset, std::span<uint8_t> out) override {
         return source_.read(offset, out);

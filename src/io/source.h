@@ -46,6 +46,9 @@ class Source {
     [[nodiscard]] virtual Version version() const { return {}; }
     // When it was last changed, in nanoseconds since 1970; 0 when nothing is known.
     [[nodiscard]] virtual int64_t modified() const { return 0; }
+    // Whether the file ends in a hole: bytes that read as zeros because nobody has written any.
+    // False where the file system cannot tell.
+    [[nodiscard]] virtual bool ends_in_hole() const { return false; }
     // True when read() and open_sequential(offset > 0) work.
     [[nodiscard]] virtual bool seekable() const = 0;
     // Reads up to out.size() bytes at `offset` and returns the count: fewer only at the end.

@@ -72,6 +72,8 @@ class Carrier : public MemberFeed {
     // Bytes of the decompressed shard whose checks hold, or that have none (rule D5); NULL when the
     // shard is not compressed as a whole. Changes while members are read.
     [[nodiscard]] virtual const uint64_t* verified() const { return nullptr; }
+    // Whether it found a member, or the directory of all of them.
+    [[nodiscard]] virtual bool any() const = 0;
     // Where the end marker starts, once next() returned false.
     [[nodiscard]] virtual uint64_t end() const { return 0; }
     // Appends where the data lies that was kept since release(), in order.

@@ -23,7 +23,7 @@ class TarCarrier final : public Carrier, private WindowClient {
           window_(*input_, pool, cancel, *this),
           walker_(window_, options, stats) {
         window_.need(1);  // the filter is known from the first bytes on
-        if (!report_.codec) walker_.set_input_size(source.size());
+        if (!report_.codec) walker_.set_source(source);
         if (report_.codec && is_slow_codec(report_.codec)) client.is_slow();
         const char* suffix = codec_of_suffix(url);
         if (url.starts_with("pipe:")) {  // its words tell nothing about its output
@@ -72,6 +72,7 @@ class TarCarrier final : public Carrier, private WindowClient {
         for (const Row& row : rows_) out.push_back({row.offset, row.size + row.deferred});
         return true;
     }
+    [[nodiscard]] bool any() const override { return end_ > 0; }
     [[nodiscard]] uint64_t end() const override { return end_; }
     [[nodiscard]] const uint64_t* verified() const override {
         return report_.codec ? &report_.verified : nullptr;

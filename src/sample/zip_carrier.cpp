@@ -37,6 +37,8 @@ class ZipCarrier final : public Carrier {
         return next_ < order_.size() && directory_.entry(order_[next_]).offset == offset;
     }
 
+    [[nodiscard]] bool any() const override { return true; }
+
     bool next(Member& member) override {
         cancel_.check();
         if (next_ == order_.size()) return false;
@@ -119,8 +121,8 @@ class ZipCarrier final : public Carrier {
         if (counted > options_.memory - std::min<uint64_t>(options_.memory, size))
             throw Error(SHF_E_LIMIT,
                         "a compressed entry takes " + std::to_string(stored) + " + " +
-                            std::to_string(size) +
-                            " bytes, more than memory=" + std::to_string(options_.memory),
+                            plural(size, "byte") +
+                            ", more than memory=" + std::to_string(options_.memory),
                         "raise memory");
         if (slabs_.empty() || slabs_.back()->capacity - used_ < size) {
             const size_t capacity = std::max(size, client_.next_slab_size());

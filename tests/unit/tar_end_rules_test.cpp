@@ -133,7 +133,7 @@ TEST(T19Duplicate, SameKeyInAnotherDirectory) {
 // ---- T20: what follows the end marker ---------------------------------------------------------
 
 TEST(T20AfterTheEnd, OnlyZeros) {
-    for (const size_t more : {0U, 1U, 511U, 512U, 513U, 9216U, 100000U})
+    for (const size_t more : {0U, 1U, 511U, 512U, 513U, 9216U, 65536U})
         EXPECT_EQ(listing(expect_read(a + b + end_marker() + zeros(more))), both) << more;
     for (const size_t gap : {0U, 1U, 511U, 512U, 700U, 9216U}) {
         const std::string shard = a + b + end_marker() + zeros(gap) + "x" + zeros(600);
