@@ -235,13 +235,16 @@ std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options
 }  // namespace
 
 bool has_index(const std::string& url, const Options& options) {
-    if (!uses_index_files(options)) return false;
+    return indexed_samples(url, options).has_value();
+}
+
+std::optional<uint64_t> indexed_samples(const std::string& url, const Options& options) {
+    if (!uses_index_files(options)) return std::nullopt;
     try {
-        (void)indexed_size(url, options);
-        return true;
+        return indexed_size(url, options).first;
     } catch (const Error& error) {
         if (ends_call(error.code())) throw;
-        return false;
+        return std::nullopt;
     }
 }
 
@@ -251,8 +254,7 @@ IndexedSizes indexed_sizes(const ShardList& shards, const Options& options) {
     if (!uses_index_files(options)) {
         sizes.unknown = "the option index says to leave index files alone";
     } else if (shards.size() > most_shards) {
-        sizes.unknown =
-            "index files are looked at for up to " + std::to_string(most_shards) + " shards";
+        sizes.unknown = "index files are looked at for up to " + plural(most_shards, "shard");
     }
     for (uint64_t i = 0; i < shards.size() && sizes.unknown.empty(); ++i) {
         const std::string url = shards.at(i);

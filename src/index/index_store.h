@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ std::shared_ptr<const ShardIndex> find_index(const std::string& url, Source& sou
 
 // Whether there is one, as far as size and modification time tell. Opens no shard.
 bool has_index(const std::string& url, const Options& options);
+
+// The samples of the shard, as far as size and modification time tell that an index is there; it is
+// not read whole. Opens no shard.
+std::optional<uint64_t> indexed_samples(const std::string& url, const Options& options);
 
 // How many samples and bytes each shard of a list has, by number, as the index files say that are
 // there; or, when not all are known, why.

@@ -71,6 +71,10 @@ class Plan {
 
     // For even=drop and even=pad: the samples of every shard of the list.
     void set_counts(std::vector<uint32_t> counts) { counts_ = std::move(counts); }
+    // Those of one; nothing when they were not needed.
+    [[nodiscard]] std::optional<uint64_t> count_of(uint64_t shard) const {
+        return counts_.empty() ? std::nullopt : std::optional<uint64_t>(counts_[shard]);
+    }
     // What one of this consumer's lanes gives in an epoch. Any thread. Throws Error(USAGE) when a
     // consumer has none.
     LaneShare share(uint64_t epoch, uint32_t lane);

@@ -58,6 +58,8 @@ class Grouper {
     bool run();
     // Samples so far, whole or bad, wanted or not.
     [[nodiscard]] uint64_t samples() const { return samples_; }
+    // Those of them that the filter left over, as Resume counts.
+    [[nodiscard]] uint64_t wanted() const { return told_; }
 
   private:
     void take_member(const Member& member);

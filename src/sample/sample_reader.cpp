@@ -36,9 +36,9 @@ SampleReader::SampleReader(Source& source, std::shared_ptr<const Origin> origin,
 
 void SampleReader::read(const Resume* resume) {
     uint64_t samples = 0;
+    std::unique_ptr<Carrier> carrier;
     try {
-        const auto carrier =
-            open_carrier(source_, origin_->url, options_, pool_, cancel_, stats_, *this);
+        carrier = open_carrier(source_, origin_->url, options_, pool_, cancel_, stats_, *this);
         carrier_ = carrier.get();
         verified_ = carrier->verified();
         if (resume && resume->offset > 0 && !carrier->start_at(resume->offset))
@@ -46,12 +46,18 @@ void SampleReader::read(const Resume* resume) {
                         "give the shard that the state was saved with, or start the epoch again");
         Grouper grouper(*carrier, options_, stats_, *this, filter_, resume);
         grouper.defer(deferred_);
-        if (!grouper.run()) return builder_.flush();
+        if (!grouper.run()) {
+            opened_ = true;
+            return builder_.flush();
+        }
         samples = grouper.samples();
         end_ = carrier->end();
         builder_.flush();
         carrier->finish();
+        found_ = grouper.wanted();
+        opened_ = true;
     } catch (const Error& error) {
+        opened_ = carrier && carrier->any();
         builder_.flush();  // whole samples that came before the fault
         if (unverified_ == 0 || !skippable(error.code())) throw;
         Fault fault = error.fault();

@@ -4,6 +4,7 @@
 #include "sample/grouper.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace shf {
@@ -50,6 +51,11 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     // cannot be trusted or reached; the whole samples before that were delivered, a partial one was
     // dropped.
     void read(const Resume* resume = nullptr);
+    // After read(): the samples of the whole shard that the filter left over, whole or bad; nothing
+    // when reading stopped before its end.
+    [[nodiscard]] std::optional<uint64_t> found() const { return found_; }
+    // After read(): whether it came as far as the first member of the shard, or its proven end.
+    [[nodiscard]] bool opened() const { return opened_; }
     // Where the end marker of the shard starts, after read().
     [[nodiscard]] uint64_t end() const { return end_; }
 
@@ -77,6 +83,8 @@ class SampleReader final : private CarrierClient, private GrouperClient {
     std::vector<LooseField> loose_;
     const bool wants_places_;
     std::vector<MemberPlace> places_;
+    bool opened_ = false;
+    std::optional<uint64_t> found_;
     uint64_t end_ = 0;
     const uint64_t* verified_ = nullptr;  // as Carrier has it, during read()
     uint64_t last_verified_ = 0;          // its value at the last sample

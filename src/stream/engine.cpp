@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace shf {
 
@@ -55,7 +56,7 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
     if (shared_.plan.shares_lanes()) {
         const uint64_t readers = shared_.plan.sharing().readers();
         warn("lanes=" + std::to_string(shared_.plan.lanes()) + " is not a multiple of the " +
-             std::to_string(shared_.plan.consumers()) + " consumers: every lane is read by " +
+             plural(shared_.plan.consumers(), "consumer") + ": every lane is read by " +
              std::to_string(readers) + " of them, which keep their own samples of it");
     }
     shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, options.even == Even::none
@@ -248,10 +249,10 @@ void Engine::fault(Fault fault, bool whole_shard) {
     const uint64_t samples = stats.get(SHF_STAT_SKIPPED_SAMPLES);
     const uint64_t shards = stats.get(SHF_STAT_SKIPPED_SHARDS);
     if (samples + shards > shared_.options.max_skips) {
-        fault.cause = std::to_string(samples) + " samples and " + std::to_string(shards) +
-                      " shards were skipped, more than max_skips=" +
-                      std::to_string(shared_.options.max_skips) +
-                      "; the last one: " + shf_error_name(fault.code) + ": " + fault.cause;
+        fault.cause =
+            plural(samples, "sample") + " and " + plural(shards, "shard") +
+            " were skipped, more than max_skips=" + std::to_string(shared_.options.max_skips) +
+            "; the last one: " + shf_error_name(fault.code) + ": " + fault.cause;
         fault.help = "mend the shards, or raise max_skips";
         fault.code = SHF_E_LIMIT;
         throw Error(std::move(fault));
@@ -285,9 +286,23 @@ bool Engine::is_over(uint64_t epoch) const {
     return !endless() && epoch - shared_.options.epoch >= shared_.options.epochs;
 }
 
+// The lane has left its epoch; when the others have as well, a shard must have been opened there: a
+// mistyped path is no empty epoch, whatever on_error says.
+void Engine::end_pass(const Lane& lane, uint64_t next) {
+    opened_ = opened_ || lane.opened();
+    if (!unopened_) unopened_ = lane.unopened();
+    if (!turns_.empty() && turns_.front().epoch < next) return;
+    const bool opened = std::exchange(opened_, false);
+    std::optional<Fault> fault = std::exchange(unopened_, std::nullopt);
+    if (opened || !fault) return;
+    fault->cause += "; no shard of this pass could be opened";
+    throw Error(std::move(*fault));
+}
+
 // A lane is at the end of its epoch: it goes on to the next one, or that was the last.
 void Engine::end_epoch(size_t lane) {
     const uint64_t next = turns_.take(lane).epoch + 1;
+    end_pass(*lanes_[lane], next);
     if (is_over(next)) return over_.push_back({next, 0, lane});
     lanes_[lane]->begin_epoch(next);
     turns_.add({next, 0, lane});

@@ -73,6 +73,7 @@ class Engine final : private LaneClient, private BatchClient {
     Pull pull(Delivery& out);
     Pull pull_block(BlockRef& out, uint64_t most);
     void end_epoch(size_t lane);
+    void end_pass(const Lane& lane, uint64_t next);
     [[nodiscard]] bool endless() const;
     [[nodiscard]] bool is_over(uint64_t epoch) const;
     // One lane without shuffle buffer: the blocks of its readers are the sequence.
@@ -137,8 +138,11 @@ class Engine final : private LaneClient, private BatchClient {
     Turns turns_;
     std::vector<Turns::Turn> over_;    // of lanes past the last epoch
     uint64_t remaining_ = UINT64_MAX;  // samples until the end, under epoch_samples
-    uint64_t fruitful_epoch_ = 0;      // the last one in which a lane gave a sample
-    std::optional<Fault> failure_;     // of the stream; repeats
+    // Of the lanes that ended the epoch in which others still are, as Lane has them.
+    bool opened_ = false;
+    std::optional<Fault> unopened_;
+    uint64_t fruitful_epoch_ = 0;   // the last one in which a lane gave a sample
+    std::optional<Fault> failure_;  // of the stream; repeats
     // Of the thread that pulls, and of the call that the user is in.
     Waiting waiting_;
     std::optional<Clock::time_point> deadline_;

@@ -27,6 +27,7 @@ Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
     const LaneShare share = shared.plan.share(state.epoch, state.lane);
     if (state.turn > share.turns || state.epoch < shared.options.epoch || state.taken > share.takes)
         throw Error(SHF_E_FORMAT, "the state has a lane where no lane can stand", state_help);
+    opened_ = state.turn > 0;
     put_ = state.put;
     turn_ = given_turn_ = state.turn;
     if (takes_ != LaneShare::all) takes_ -= state.taken;
@@ -233,6 +234,8 @@ void Lane::begin_epoch(uint64_t epoch) {
     epoch_ = epoch;
     takes_ = share.takes;
     epoch_over_ = share.turns == 0;
+    opened_ = false;
+    unopened_.reset();
     buffer_.begin(shared_.options.seed, epoch, number_);
     trail_.begin_epoch();
     turn_ = put_ = 0;
@@ -273,6 +276,7 @@ void Lane::end_run() {
 void Lane::take_event(ShardRun::Event event) {
     if (!event.warning.empty()) client_.warn(event.warning);
     if (event.block) {
+        opened_ = true;
         block_ = std::move(event.block);
         next_ = 0;
         if (shuffles()) return;
@@ -283,12 +287,15 @@ void Lane::take_event(ShardRun::Event event) {
         // What is not as it was when the state was saved is never skipped.
         if (in_resumed_ && (refilling() || event.fault->code == SHF_E_CHANGED))
             throw Error(*event.fault);
+        if (event.end && !event.opened && !unopened_) unopened_ = *event.fault;
         client_.fault(std::move(*event.fault), event.end);
         if (!event.end && event.counted) trail_.bad(arrived_++);
     } else if (event.end && !(in_resumed_ && resumed_run()->resume->next == Resume::never)) {
         shared_.stats.add_alone(SHF_STAT_SHARDS, 1);
     }
-    if (event.end) end_run();
+    if (!event.end) return;
+    opened_ = opened_ || event.opened;
+    end_run();
 }
 
 // Makes block_ the block with the next sample.

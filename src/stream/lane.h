@@ -64,6 +64,10 @@ class Lane {
     Pull pull_block(BlockRef& out, uint64_t most);
     void begin_epoch(uint64_t epoch);
     [[nodiscard]] uint32_t number() const { return number_; }
+    // Why the first of its shards could not be opened when in this epoch, so far, none could.
+    [[nodiscard]] const std::optional<Fault>& unopened() const { return unopened_; }
+    // Whether in this epoch, so far, one of its shards could be.
+    [[nodiscard]] bool opened() const { return opened_; }
     [[nodiscard]] bool shuffles() const { return shared_.single_samples; }
     // Where it stands, but for what the engine knows: `epoch`, `taken`, `skip`.
     [[nodiscard]] LaneState state() const;
@@ -134,6 +138,8 @@ class Lane {
     uint64_t epoch_ = 0;
     // Samples of this epoch that it still gives, if it shuffles or has a limit.
     uint64_t takes_ = LaneShare::all;
+    bool opened_ = false;  // see opened() and unopened()
+    std::optional<Fault> unopened_;
     std::optional<Fault> fault_;  // waits until the shuffle buffer is empty
     ShuffleBuffer<Held> buffer_;
     std::shared_ptr<Recall> recall_;  // changes with shared.mutex held

@@ -123,8 +123,34 @@ void ShardRun::read_shard() {
                         shared_.filter.all() ? nullptr : &shared_.filter);
     if (shared_.deferred && origin_->version != 0)
         if (auto again = open_again(url)) reader.defer(shared_.deferred, std::move(again));
-    reader.read(resume_.get());
+    try {
+        reader.read(resume_.get());
+    } catch (...) {
+        opened_ = reader.opened();
+        throw;
+    }
+    opened_ = true;
+    if (const auto found = reader.found()) check_count(url, *source, *found);
     if (indexed_ && rows_) save_index(url, *source, reader.end());
+}
+
+// What was planned, and what len() says, comes from indexes: samples that are missing from the
+// shard would be missing without a word.
+void ShardRun::check_count(const std::string& url, Source& source, uint64_t found) const {
+    std::optional<uint64_t> counted = shared_.plan.count_of(origin_->shard);
+    if (!counted && shared_.filter.all()) {
+        // Only an index that is sound and of this very shard is believed, which costs more to know.
+        counted = indexed_samples(url, shared_.options);
+        if (counted && *counted > found) {
+            const auto index = find_index(url, source, shared_.options);
+            counted = index ? std::optional<uint64_t>(index->samples()) : std::nullopt;
+        }
+    }
+    if (!counted || *counted <= found) return;
+    throw Error(SHF_E_FORMAT,
+                "the index counts " + plural(*counted, "sample") + ", the shard has " +
+                    std::to_string(found),
+                "copy the shard again; if it is right, delete its index");
 }
 
 // For what is read when the reader may be gone. Nothing when it is another file meanwhile.
@@ -277,8 +303,11 @@ void ShardRun::take_events(std::deque<Event>& out) {
     queued_bytes_ = 0;
     if (!ended_) return;
     if (end_fault_) end_fault_->shard = origin_->url;
-    out.push_back(
-        {.block = {}, .fault = std::move(end_fault_), .end = true, .warning = std::move(warning_)});
+    out.push_back({.block = {},
+                   .fault = std::move(end_fault_),
+                   .end = true,
+                   .opened = opened_,
+                   .warning = std::move(warning_)});
 }
 
 }  // namespace shf

@@ -108,6 +108,7 @@ class ShardRun final : public SampleSink {
         BlockRef block;              // some samples, or
         std::optional<Fault> fault;  // a bad sample, or why the shard ended early
         bool end = false;            // the shard is over; the last event
+        bool opened = true;          // with it: as SampleReader has it
         bool counted = true;         // the bad sample has a number, as Resume counts
         std::string warning;         // for the log
     };
@@ -150,6 +151,7 @@ class ShardRun final : public SampleSink {
     void bad_sample(Fault fault, bool wanted) override;
     [[nodiscard]] bool wants_places() const override { return indexed_; }
     void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
+    void check_count(const std::string& url, Source& source, uint64_t found) const;
     void save_index(const std::string& url, Source& source, uint64_t end);
     void read_shard();
     [[nodiscard]] std::shared_ptr<Source> open_again(const std::string& url) const;
@@ -171,6 +173,7 @@ class ShardRun final : public SampleSink {
     std::deque<Event> events_;
     bool first_ = false;  // its turn has come, or is next in its lane
     bool deep_ = false;   // slow to decompress and not first
+    bool opened_ = false;
     bool ended_ = false;
     std::optional<Fault> end_fault_;
     uint64_t queued_bytes_ = 0;

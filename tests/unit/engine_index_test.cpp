@@ -1,4 +1,5 @@
-// The index that a complete pass of a stream leaves behind (write_index).
+// The index that a complete pass of a stream leaves behind (write_index), and one that counts more
+// samples than a pass finds.
 #include "temp_shards.h"
 
 #include <gtest/gtest.h>
@@ -108,6 +109,63 @@ TEST_F(EngineIndex, that_cannot_be_saved_is_logged) {
     EXPECT_EQ(client.code, SHF_END) << client.message();
     ASSERT_EQ(log.size(), 1U);
     EXPECT_NE(log[0].find("no index is left behind"), std::string::npos) << log[0];
+}
+
+// The shard was written again in its middle, where no index looks, with one sample less: two of
+// them have become one. Its size, its time and both of its ends are what they were.
+TEST_F(EngineIndex, that_counts_more_samples_is_an_error) {
+    const std::string path = write_shards(directory, {40}, 9000)[0];
+    shf_error error = {};
+    ASSERT_EQ(shf_index_build(path.c_str(), nullptr, &error), SHF_OK) << error.message;
+    const auto time = std::filesystem::last_write_time(path);
+    std::string bytes = read_file(path);
+    const std::string whole = bytes, before = sample_key(0, 19), merged = sample_key(0, 20);
+    const size_t at = bytes.find(merged + ".txt");
+    std::string block = header({.name = before + ".two", .size = 9000});
+    bytes.replace(at, block.size(), block);
+    ASSERT_EQ(bytes.size(), whole.size());
+    const auto put = [&](const std::string& text) {
+        directory.write("000.tar", text);
+        std::filesystem::last_write_time(path, time);
+    };
+    const Settings ways[] = {
+        {},
+        {{"even", "drop"}},
+        {{"even", "pad"}},
+        {{"limit", "1000"}},
+        {{"shuffle", "7"}},
+        {{"threads", "3"}, {"lanes", "1"}},
+        {{"even", "drop"}, {"select_keys", "s000-0001*,s000-0002*"}},
+    };
+    for (const Settings& way : ways)
+        for (const bool blocks : {false, true}) {
+            put(whole);
+            Client sound(path, way);
+            const size_t samples = (blocks ? sound.block_keys() : sound.keys()).size();
+            EXPECT_EQ(samples, way.size() == 2 && way[1].first == "select_keys" ? 20U : 40U);
+            EXPECT_EQ(sound.code, SHF_END) << sound.message();
+            put(bytes);
+            Client client(path, way);
+            (void)(blocks ? client.block_keys() : client.keys());
+            EXPECT_EQ(client.code, SHF_E_FORMAT) << client.message();
+            EXPECT_NE(client.message().find("the index counts"), std::string::npos)
+                << client.message();
+        }
+    // No index is asked, or it is of another version, or damaged: nothing to compare with.
+    Client without(path, {{"index", "memory"}});
+    EXPECT_EQ(without.keys().size(), 39U);
+    EXPECT_EQ(without.code, SHF_END) << without.message();
+    directory.write("000.tar", bytes);
+    Client later(path, {});
+    EXPECT_EQ(later.keys().size(), 39U);
+    EXPECT_EQ(later.code, SHF_END) << later.message();
+    put(bytes);
+    std::string index = left_behind("000.tar");
+    index[index.size() / 2] ^= 1;
+    directory.write("000.tar.sfidx", index);
+    Client damaged(path, {});
+    EXPECT_EQ(damaged.keys().size(), 39U);
+    EXPECT_EQ(damaged.code, SHF_END) << damaged.message();
 }
 
 }  // namespace
