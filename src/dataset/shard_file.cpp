@@ -1,10 +1,14 @@
 #include "dataset/shard_file.h"
 
 #include "core/error.h"
+#include "core/process_count.h"
+#include "io/descriptor.h"
 
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace shf {
@@ -12,6 +16,7 @@ namespace shf {
 namespace {
 
 std::atomic<int64_t> kept_open{0};  // by all datasets
+ProcessCount leased;                // files that are open for the time of a read
 
 }  // namespace
 
@@ -38,6 +43,7 @@ ShardFile::ShardFile(std::string url, std::unique_ptr<Source> source, const Opti
                      const Cancel& cancel, FileBudget& budget)
     : url_(std::move(url)),
       version_(source->version()),
+      seen_(source->seen()),
       options_(options),
       cancel_(cancel),
       budget_(budget) {
@@ -48,11 +54,24 @@ ShardFile::~ShardFile() {
     delete kept_.load(std::memory_order_relaxed);
 }
 
+// Other threads that have no descriptor for long will close the one they have.
+std::unique_ptr<Source> ShardFile::open_source_patiently() const {
+    for (;;) {
+        try {
+            return open_source(url_, options_, cancel_);
+        } catch (const Error& error) {
+            if (!lacks_descriptor(error) || leased.get() <= 0) throw;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
 std::unique_ptr<Source> ShardFile::open() const {
-    auto source = open_source(url_, options_, cancel_);
+    auto source = open_source_patiently();
     if (source->version() != version_)
         throw Error(SHF_E_CHANGED, "the file is not the one that the dataset was opened with",
                     "let no program write to shards that are in use; open the dataset again");
+    source->take_over(seen_);
     return source;
 }
 
@@ -61,6 +80,13 @@ ShardFile::Lease::Lease(const ShardFile& file)
     if (source_) return;
     own_ = file.open();
     source_ = own_.get();
+    leased.add(1);
+}
+
+ShardFile::Lease::~Lease() {
+    if (!own_) return;
+    own_.reset();
+    leased.add(-1);
 }
 
 }  // namespace shf

@@ -41,6 +41,9 @@ class ShardFile {
     class Lease {
       public:
         explicit Lease(const ShardFile& file);
+        ~Lease();
+        Lease(const Lease&) = delete;
+        Lease& operator=(const Lease&) = delete;
         Source& operator*() const { return *source_; }
         Source* operator->() const { return source_; }
 
@@ -51,8 +54,10 @@ class ShardFile {
 
   private:
     std::unique_ptr<Source> open() const;
+    std::unique_ptr<Source> open_source_patiently() const;
 
     const std::string url_, version_;
+    const std::shared_ptr<SeenBytes> seen_;
     const Options& options_;
     const Cancel& cancel_;
     FileBudget& budget_;

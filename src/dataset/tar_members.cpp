@@ -14,7 +14,11 @@ class TarMembers final : public Members {
   public:
     TarMembers(Source& source, std::span<const uint8_t> memory, const Options& options,
                const Cancel& cancel)
-        : source_(source), memory_(memory), max_member_(options.max_member) {
+        : source_(source),
+          memory_(memory),
+          options_(options),
+          cancel_(cancel),
+          max_member_(options.max_member) {
         Stats stats;
         TarListing walk(source, options, cancel, stats);
         Member member;
@@ -49,6 +53,7 @@ class TarMembers final : public Members {
         try {
             if (source_.read(row.data_offset, out) < out.size())
                 throw Error(SHF_E_TRUNCATED, "the file ends inside this member", "copy it again");
+            if (source_.touched()) check_header(position);
         } catch (const Error& error) {
             Fault fault = error.fault();
             throw named(position, fault);
@@ -68,6 +73,23 @@ class TarMembers final : public Members {
     }
 
   private:
+    // The member is still where the listing found it: its headers say the same.
+    void check_header(size_t position) const {
+        const Row& row = rows_[position];
+        Stats stats;
+        TarListing walk(source_, options_, cancel_, stats, row.offset);
+        Member member;
+        bool same = false;
+        try {
+            same = walk.next(member) && row.offset + member.data_offset == row.data_offset &&
+                   member.size == row.size && member.name == name(position);
+        } catch (const Error&) {  // no header at all
+        }
+        if (!same)
+            throw Error(SHF_E_CHANGED, "the file changed: this member is no longer where it was",
+                        "let no program write to archives that are in use; open it again");
+    }
+
     struct Row {
         uint64_t offset, data_offset, size;
         uint64_t name_at;  // in names_
@@ -107,6 +129,8 @@ class TarMembers final : public Members {
 
     Source& source_;
     const std::span<const uint8_t> memory_;
+    const Options& options_;
+    const Cancel& cancel_;
     const uint64_t max_member_;
     std::vector<Row> rows_;
     std::string names_;

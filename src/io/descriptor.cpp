@@ -31,6 +31,11 @@ Error system_error(std::string_view doing, int number) {
     return Error(std::move(fault));
 }
 
+bool lacks_descriptor(const Error& error) {
+    const int number = error.fault().os_error;
+    return number == EMFILE || number == ENFILE;
+}
+
 Descriptor::Descriptor(int fd) : fd_(fd) {
     if (fd < 0 || fd > STDERR_FILENO) return;
     fd_ = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -19,6 +19,9 @@ using Clock = std::chrono::steady_clock;  // monotonic: a clock that is set back
 // An error of a system call, with the number of descriptors when they have run out.
 Error system_error(std::string_view doing, int number);
 
+// Whether the process, or the machine, had no descriptor left.
+bool lacks_descriptor(const Error& error);
+
 // Owns one descriptor.
 class Descriptor {
   public:

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "io/descriptor.h"
+#include "io/seen_bytes.h"
 
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -14,23 +15,30 @@
 #include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
+#include <vector>
 
 namespace shf {
 
 namespace {
+
+int64_t nanoseconds(const timespec& time) {
+    return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
 
 // One open file. Its size and version are those of the moment it was opened, and each read proves
 // that they still hold, so that bytes of two versions never end up in one shard.
 class File {
   public:
     File(Descriptor descriptor, const struct stat& at_open, std::string path)
-        : descriptor_(std::move(descriptor)), at_open_(at_open), path_(std::move(path)) {}
+        : descriptor_(std::move(descriptor)),
+          at_open_(at_open),
+          path_(std::move(path)),
+          seen_(std::make_shared<SeenBytes>(nanoseconds(at_open.st_ctim))) {}
 
     [[nodiscard]] uint64_t size() const { return static_cast<uint64_t>(at_open_.st_size); }
 
-    [[nodiscard]] int64_t modified() const {
-        return int64_t{at_open_.st_mtim.tv_sec} * 1000000000 + at_open_.st_mtim.tv_nsec;
-    }
+    [[nodiscard]] int64_t modified() const { return nanoseconds(at_open_.st_mtim); }
 
     [[nodiscard]] Version version() const {
         const auto& time = at_open_.st_mtim;
@@ -53,7 +61,7 @@ class File {
         // first byte, so bytes that were read under an unchanged time are the old ones.
         check_unchanged();
         if (got == 0) truncated(offset);
-        return static_cast<size_t>(got);
+        return noted(offset, wanted, got);
     }
 
     // Fills the parts in one system call, without the look at the version; fewer bytes than asked
@@ -81,7 +89,7 @@ class File {
             ::preadv2(descriptor_.get(), &part, 1, static_cast<off_t>(offset), RWF_NOWAIT);
         if (got <= 0) return 0;
         check_unchanged();
-        return static_cast<size_t>(got);
+        return noted(offset, wanted, got);
     }
 
     void check_unchanged() const {
@@ -93,7 +101,29 @@ class File {
         if (now.st_mtim.tv_sec != at_open_.st_mtim.tv_sec ||
             now.st_mtim.tv_nsec != at_open_.st_mtim.tv_nsec)
             changed("its modification time is another one");
+        if (const int64_t time = nanoseconds(now.st_ctim); time != seen_->changed())
+            check_same(time);
     }
+
+    // What was done to the file may have been a chmod, or a write after which somebody has put the
+    // old modification time back: throws Error(CHANGED) when the bytes are not what was seen.
+    void check_same(int64_t changed_at) const {
+        timespec now = {};
+        ::clock_gettime(CLOCK_REALTIME, &now);
+        if (!seen_->same(
+                changed_at, nanoseconds(now),
+                [this](uint64_t offset, std::span<uint8_t> out) { return filled(offset, out); }))
+            other_bytes();
+    }
+    // Whether the bytes at `offset` are these.
+    void check_same(uint64_t offset, std::span<const uint8_t> bytes) const {
+        std::vector<uint8_t> again(bytes.size());
+        if (!filled(offset, again) || !std::equal(again.begin(), again.end(), bytes.begin()))
+            other_bytes();
+    }
+    [[nodiscard]] const std::shared_ptr<SeenBytes>& seen() const { return seen_; }
+    // Before the first read.
+    void take_over(std::shared_ptr<SeenBytes> seen) { seen_ = std::move(seen); }
 
     // True when another file has taken the name, as a rename does. A file that is merely removed
     // is still the one that was opened. The path is looked up only when the file has lost a name,
@@ -128,6 +158,29 @@ class File {
         return out.first(static_cast<size_t>(std::min<uint64_t>(out.size(), size() - offset)));
     }
 
+    [[nodiscard]] size_t noted(uint64_t offset, std::span<const uint8_t> bytes, ssize_t got) const {
+        const auto count = static_cast<size_t>(got);
+        seen_->note(offset, bytes.first(count), size());
+        return count;
+    }
+
+    [[nodiscard]] bool filled(uint64_t offset, std::span<uint8_t> out) const {
+        while (!out.empty()) {
+            const ssize_t got =
+                ::pread(descriptor_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+            if (got < 0 && errno == EINTR) continue;
+            if (got < 0) throw system_error("read at byte " + std::to_string(offset), errno);
+            if (got == 0) return false;
+            out = out.subspan(static_cast<size_t>(got));
+            offset += static_cast<uint64_t>(got);
+        }
+        return true;
+    }
+
+    [[noreturn]] static void other_bytes() {
+        changed("its bytes are others, under the old modification time");
+    }
+
     [[nodiscard]] struct stat state() const {
         struct stat now = {};
         if (::fstat(descriptor_.get(), &now) != 0) throw system_error("fstat", errno);
@@ -149,6 +202,7 @@ class File {
     Descriptor descriptor_;
     struct stat at_open_;
     std::string path_;
+    std::shared_ptr<SeenBytes> seen_;
 };
 
 class FileReader : public Sequential {
@@ -172,13 +226,18 @@ class FileReader : public Sequential {
             }
             size = file_->read_some(offset_, out);
         }
+        if (file_->seen()->touched() && last_size_ > 0)
+            file_->check_same(offset_ - last_size_, std::span(last_).first(last_size_));
         offset_ += size;
+        last_size_ = std::min(size, last_.size());
+        std::copy_n(out.data() + size - last_size_, last_size_, last_.data());
         return size;
     }
 
     bool skip(uint64_t size) override {
         if (size > file_->size() - std::min(offset_, file_->size())) return false;
         offset_ += size;
+        last_size_ = 0;
         return true;
     }
 
@@ -193,12 +252,15 @@ class FileReader : public Sequential {
     std::shared_ptr<const File> file_;
     uint64_t offset_;
     uint64_t expected_;  // the kernel was told about the bytes up to here
+    // The last bytes before offset_: those after them must be of the same version.
+    std::array<uint8_t, 512> last_{};
+    size_t last_size_ = 0;
     const Cancel& cancel_;
 };
 
 class FileSource : public Source {
   public:
-    FileSource(std::shared_ptr<const File> file, const Cancel& cancel)
+    FileSource(std::shared_ptr<File> file, const Cancel& cancel)
         : file_(std::move(file)), cancel_(cancel) {}
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return file_->size(); }
@@ -244,6 +306,11 @@ class FileSource : public Source {
     }
 
     void verify() override { file_->check_unchanged(); }
+    [[nodiscard]] bool touched() const override { return file_->seen()->touched(); }
+    [[nodiscard]] std::shared_ptr<SeenBytes> seen() const override { return file_->seen(); }
+    void take_over(std::shared_ptr<SeenBytes> seen) override {
+        if (seen) file_->take_over(std::move(seen));
+    }
 
     std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {
         return std::make_unique<FileReader>(file_, offset, cancel_);
@@ -253,7 +320,7 @@ class FileSource : public Source {
     // Read by one call to the system, between two looks whether somebody cancels.
     static constexpr size_t at_once = 16 << 20;
 
-    std::shared_ptr<const File> file_;
+    std::shared_ptr<File> file_;
     const Cancel& cancel_;
 };
 
@@ -298,8 +365,8 @@ std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cance
     Descriptor descriptor = open_for_reading(path, cancel);
     const struct stat state = state_of(descriptor);
     if (!S_ISREG(state.st_mode)) return descriptor_source(std::move(descriptor), cancel, silence);
-    return std::make_unique<FileSource>(
-        std::make_shared<const File>(std::move(descriptor), state, path), cancel);
+    return std::make_unique<FileSource>(std::make_shared<File>(std::move(descriptor), state, path),
+                                        cancel);
 }
 
 std::string read_whole_file(const std::string& path, uint64_t limit, const Cancel& cancel,

@@ -29,6 +29,7 @@ class ReadAhead final : public Source {
     // Only this one reads ahead.
     size_t read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts) override;
     void verify() override { source_.verify(); }
+    [[nodiscard]] bool touched() const override { return source_.touched(); }
     std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {
         return source_.open_sequential(offset);
     }

@@ -14,6 +14,7 @@
 namespace shf {
 
 struct Options;
+class SeenBytes;
 
 // Reads one shard from front to back. One thread at a time.
 class Sequential {
@@ -61,6 +62,14 @@ class Source {
     virtual size_t read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts);
     // Throws Error(CHANGED or TRUNCATED) when this is no longer the version that was opened.
     virtual void verify() {}
+    // Whether something was done to the file after it was opened, as chmod does or a write after
+    // which the old modification time was put back. Its first and last bytes are what they were;
+    // what else is known of its bytes should be compared.
+    [[nodiscard]] virtual bool touched() const { return false; }
+    // What is remembered of the bytes, for another opening of the same file: there they are
+    // compared when the file was touched meanwhile. NULL when there is nothing.
+    [[nodiscard]] virtual std::shared_ptr<SeenBytes> seen() const { return nullptr; }
+    virtual void take_over(std::shared_ptr<SeenBytes> /*seen*/) {}
     // A reader that starts at `offset`. A source that cannot seek gives one reader, from 0.
     // The result keeps what it needs of the source alive.
     virtual std::unique_ptr<Sequential> open_sequential(uint64_t offset) = 0;

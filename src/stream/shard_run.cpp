@@ -4,7 +4,9 @@
 #include "decode/batch_plan.h"
 #include "index/index_store.h"
 #include "index/tar_indexer.h"
+#include "io/descriptor.h"
 #include "io/source.h"
+#include "stream/open_shards.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -103,10 +105,19 @@ ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn,
 
 void ShardRun::read() noexcept {
     std::optional<Fault> fault;
-    try {
-        read_shard();
-    } catch (...) {
-        fault = describe_exception();
+    for (bool again = true; again;) {
+        again = false;
+        try {
+            try {
+                read_shard();
+            } catch (const Error& error) {
+                if (!lacks_descriptor(error) || pushed_) throw;
+                wait_for_descriptor(error);
+                again = true;
+            }
+        } catch (...) {
+            fault = describe_exception();
+        }
     }
     const std::lock_guard lock(shared_.mutex);
     ended_ = true;
@@ -114,15 +125,40 @@ void ShardRun::read() noexcept {
     wake_consumer();
 }
 
+// Other readers have descriptors, and will close theirs: returns when it is time to try again.
+// Throws `error` when there are none, or when they all wait for consumers that may be waiting for
+// this shard.
+void ShardRun::wait_for_descriptor(const Error& error) {
+    using std::chrono::milliseconds;
+    constexpr auto pause = milliseconds(5), patience = milliseconds(5000);
+    const auto start = Clock::now();
+    if (OpenShards::count() == 0) throw Error(error);
+    std::unique_lock lock(shared_.mutex);
+    const uint64_t changes = OpenShards::changes();
+    // Nobody waits for this shard yet, or somebody is at work.
+    if (shared_.wanted != this || !OpenShards::all_wait() || changes != changes_ ||
+        stuck_since_ == Clock::time_point())
+        stuck_since_ = start;
+    changes_ = changes;
+    // Its own consumer waits for it, and so does not wake the others of its stream.
+    const bool own = OpenShards::count() == static_cast<int64_t>(shared_.waiting.size());
+    if (start - stuck_since_ > (own ? 4 * pause : patience)) throw Error(error);
+    reader_.wait_for(lock, pause, [&] { return cancel_.requested(); });
+    shared_.stats.add(SHF_STAT_READER_WAIT_NS, nanoseconds_since(start));
+    cancel_.check();
+}
+
 void ShardRun::read_shard() {
     std::string url;
+    OpenShards::Count counted;  // until the source is closed
     const auto source = open_shard(shared_, turn_, resume_.get(), cancel_, *origin_, url);
+    counted = OpenShards::opened();
     if (resume_ && resume_->offset > 0 && !source->seekable()) warn_of_rereading();
     SampleReader reader(*source, origin_, shared_.options, shared_.single_samples, *shared_.pool,
                         cancel_, shared_.stats, *this,
                         shared_.filter.all() ? nullptr : &shared_.filter);
     if (shared_.deferred && origin_->version != 0)
-        if (auto again = open_again(url)) reader.defer(shared_.deferred, std::move(again));
+        if (auto again = open_again(url, *source)) reader.defer(shared_.deferred, std::move(again));
     try {
         reader.read(resume_.get());
     } catch (...) {
@@ -154,9 +190,15 @@ void ShardRun::check_count(const std::string& url, Source& source, uint64_t foun
 }
 
 // For what is read when the reader may be gone. Nothing when it is another file meanwhile.
-std::shared_ptr<Source> ShardRun::open_again(const std::string& url) const {
-    auto source = open_source(url, shared_.options, shared_.cancel);
-    return version_hash(*source) == origin_->version ? std::move(source) : nullptr;
+std::shared_ptr<Source> ShardRun::open_again(const std::string& url, const Source& opened) const {
+    try {
+        auto source = open_source(url, shared_.options, shared_.cancel);
+        source->take_over(opened.seen());
+        return version_hash(*source) == origin_->version ? std::move(source) : nullptr;
+    } catch (const Error& error) {
+        if (!lacks_descriptor(error)) throw;
+        return nullptr;  // the reader has one and reads all of it
+    }
 }
 
 void ShardRun::warn_of_rereading() {
@@ -189,6 +231,7 @@ void ShardRun::admit(size_t bytes) {
     if (admitted()) return;
     wake_consumer();  // it may have been left asleep until more had come
     asleep_ = true;
+    const auto counted = OpenShards::waiting();
     shared_.waiting.push_back(this);
     shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_seq_cst);
     // Memory that was handed out before the count was seen to change woke nobody: so look once
@@ -243,6 +286,7 @@ void ShardRun::want() {
 }
 
 void ShardRun::push(Event event) {
+    pushed_ = true;
     const std::lock_guard lock(shared_.mutex);
     if (cancel_.requested()) return;
     if (event.block) {

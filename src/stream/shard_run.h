@@ -13,6 +13,7 @@
 #include "order/plan.h"
 #include "sample/sample_reader.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -154,7 +155,9 @@ class ShardRun final : public SampleSink {
     void check_count(const std::string& url, Source& source, uint64_t found) const;
     void save_index(const std::string& url, Source& source, uint64_t end);
     void read_shard();
-    [[nodiscard]] std::shared_ptr<Source> open_again(const std::string& url) const;
+    void wait_for_descriptor(const Error& error);
+    [[nodiscard]] std::shared_ptr<Source> open_again(const std::string& url,
+                                                     const Source& source) const;
     void warn_of_rereading();
     [[nodiscard]] bool admitted() const;
     void push(Event event);
@@ -174,11 +177,14 @@ class ShardRun final : public SampleSink {
     bool first_ = false;  // its turn has come, or is next in its lane
     bool deep_ = false;   // slow to decompress and not first
     bool opened_ = false;
+    bool pushed_ = false;  // anything; the reader's
     bool ended_ = false;
     std::optional<Fault> end_fault_;
     uint64_t queued_bytes_ = 0;
-    bool asleep_ = false;     // the reader waits in admit() ...
-    size_t asked_ = 0;        // ... for this many bytes
+    std::chrono::steady_clock::time_point stuck_since_{};  // without a descriptor; none: it is not
+    uint64_t changes_ = 0;                                 // of OpenShards, then
+    bool asleep_ = false;                                  // the reader waits in admit() ...
+    size_t asked_ = 0;                                     // ... for this many bytes
     bool any_event_ = false;  // the consumer was woken for the first one
     std::condition_variable reader_;
 };
