@@ -23,7 +23,8 @@ struct Fault {
     int32_t code = SHF_E_INTERNAL;
     int os_error = 0;
     uint64_t offset = no_offset;
-    uint64_t unverified = 0;  // samples of the shard that were delivered before a check of it failed
+    uint64_t unverified =
+        0;               // samples of the shard that were delivered before a check of it failed
     std::string shard;   // redacted URL, empty when no shard is concerned
     std::string member;  // escaped name, empty when no member is concerned
     std::string cause;   // "header checksum is 12, expected 4711"

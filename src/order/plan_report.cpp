@@ -192,7 +192,8 @@ void PlanReport::warn_of_even(const KnownShards& shards) {
     if (shards.needs_index)
         warn(
             "even needs the index of every shard, and the stream would not open: " + shards.unknown,
-            "make it with shf_index_build, or shardfeed.Dataset(urls) in Python");
+            "read the shards once with the option write_index=true, or open them as a dataset, "
+            "which makes it");
     const auto none = std::find(samples_.begin(), samples_.end(), uint64_t{0});
     if (none != samples_.end() && !plan_.idle_consumers())
         warn("consumer " + std::to_string(none - samples_.begin()) + " has no sample in epoch " +

@@ -51,8 +51,8 @@ uint64_t count_in(const std::string& url, const Options& options, const SampleFi
     } catch (const Error& error) {
         Fault fault = error.fault();
         fault.help =
-            "make the index with shf_index_build or shardfeed.Dataset(urls), or leave out "
-            "even and set epoch_samples";
+            "read the shards once with the option write_index=true, or open them as a dataset, "
+            "which makes it; or leave out even and set epoch_samples";
         throw Error(std::move(fault));
     }
 }

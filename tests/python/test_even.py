@@ -95,5 +95,5 @@ def test_len_of_a_stream_that_is_not_even(urls: list[str], tmp_path: Path) -> No
 
 def test_says_how_to_make_the_index(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.txt", b"x")])
-    with pytest.raises(shardfeed.Error, match=r"a\.tar.*shardfeed\.Dataset"):
+    with pytest.raises(shardfeed.Error, match=r"a\.tar.*write_index=true, or open .* dataset"):
         shardfeed.Stream(str(path), even="drop")

@@ -217,7 +217,7 @@ TEST(PlanReport, warns_of_each_fault_and_of_nothing_else) {
           .unknown = "0.tar: no index",
           .needs_index = true},
          {{"num_workers", "2"}, {"even", "drop"}},
-         {"would not open: 0.tar: no index; help: ", "shf_index_build", "shardfeed.Dataset(urls)"}},
+         {"would not open: 0.tar: no index; help: ", "write_index=true", "dataset"}},
         {unindexed(7), {{"num_workers", "2"}, {"even", "pad"}}, {}},
         {indexed({50, 100}), {{"num_workers", "2"}, {"even", "pad"}}, {}},
         {indexed({50, 0}),
