@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import shardfeed
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,3 +83,22 @@ def test_the_readme_shows_the_example_of_the_page(language: str) -> None:
     # Those of the pages are run by the tests of these languages, the README's of C by tests/c.
     (shown,) = blocks("README.md", language)
     assert shown == blocks(f"docs/{language}.md", language)[0]
+
+
+def public_names(one: type) -> set[str]:
+    """What a class of the package defines, and not what it has from abstract classes of Python."""
+    own = [base for base in one.__mro__ if base.__module__.startswith("shardfeed")]
+    return {name for base in own for name in vars(base) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", ["Stream", "Mix", "Sample", "Batch", "Dataset", "Archive"])
+def test_help_and_the_page_have_every_method(name: str) -> None:
+    described = getattr(shardfeed, name)
+    assert len(described.__doc__.splitlines()) > 3
+    page = (ROOT / "docs/python.md").read_text()
+    head = {"Mix": "Stream"}.get(name, name)
+    (table,) = re.findall(rf"^\| `{head}[`(].*\n(?:\|.*\n)+", page, re.MULTILINE)
+    words = set(re.findall(r"\w+", table))
+    for method in sorted(public_names(described) - {"received", "use_hooks"}):
+        assert getattr(described, method).__doc__, f"{name}.{method} has no docstring"
+        assert method in words, f"docs/python.md does not list {name}.{method}"
