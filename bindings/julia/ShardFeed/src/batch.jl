@@ -81,7 +81,7 @@ Base.isopen(batch::Batch) = isopen(batch.handle)
 
 function Base.getindex(batch::Batch, name::AbstractString)
     i = findfirst(isequal(name), batch.names)
-    i === nothing && throw(KeyError(name))
+    i === nothing && _throw_absent(name, batch.names)
     return get!(batch.columns, String(name)) do
         using_handle(batch.handle) do pointer
             native = Ref(NativeArray())
@@ -108,7 +108,7 @@ of dimensions. Empty for other columns.
 """
 function rowsizes(batch::Batch, name::AbstractString)
     i = findfirst(isequal(name), batch.names)
-    i === nothing && throw(KeyError(name))
+    i === nothing && _throw_absent(name, batch.names)
     return using_handle(batch.handle) do pointer
         native = Ref(NativeArray())
         shf_batch_column(pointer, i - 1, C_NULL, native)

@@ -102,3 +102,20 @@ function _checked(text::String, what)
     0x00 in codeunits(text) && throw(_usage("$what $(repr(text)) has a NUL character"))
     return text
 end
+
+# A name that is not there, as the key of a KeyError: the same text, shown with the names that are.
+struct AbsentName <: AbstractString
+    name::String
+    present::Vector{String}
+end
+
+Base.ncodeunits(absent::AbsentName) = ncodeunits(absent.name)
+Base.codeunit(::AbsentName) = UInt8
+Base.codeunit(absent::AbsentName, i::Integer) = codeunit(absent.name, i)
+Base.isvalid(absent::AbsentName, i::Integer) = isvalid(absent.name, i)
+Base.iterate(absent::AbsentName, i::Integer=1) = iterate(absent.name, i)
+Base.show(io::IO, absent::AbsentName) =
+    print(io, repr(absent.name), " (there are: ", join(map(repr, absent.present), ", "), ")")
+
+@noinline _throw_absent(name, present) =
+    throw(KeyError(AbsentName(String(name), collect(String, present))))

@@ -107,7 +107,7 @@ end
 
 @inline function Base.getindex(sample::Sample, name::AbstractString)
     found, bytes = _find(sample, String(name))
-    found || throw(KeyError(name))
+    found || _throw_absent(name, keys(sample))
     return Bytes(bytes, getfield(sample, :payload), getfield(sample, :number))
 end
 
@@ -135,7 +135,7 @@ end
 Base.getindex(sample::SampleCopy, name::AbstractString) = sample.contents[_index(sample, name)]
 function _index(sample::SampleCopy, name)
     i = findfirst(isequal(name), sample.names)
-    i === nothing && throw(KeyError(name))
+    i === nothing && _throw_absent(name, sample.names)
     return i
 end
 function Base.get(sample::SampleCopy, name::AbstractString, default)

@@ -55,6 +55,7 @@ end
             @test batch["bin"] == [[1], [2, 2], [3, 3, 3]] && batch["bin"][3] isa AbstractVector{UInt8}
             @test batch["__key__"] == ["k1", "k2", "k3"]
             @test_throws KeyError batch["jpg"]
+            @test occursin("there are: \"png\", \"cls\"", refusal(() -> batch["jpg"]))
             @test get(batch, "jpg", 1) == 1 && get(() -> 2, batch, "jpg") == 2
             @test occursin("Batch of 3: png (3x1x1x3 UInt8), cls (3 Int64), txt (TextColumn)", repr(batch))
             @test_throws BoundsError batch["txt"][4]

@@ -92,3 +92,13 @@ shf_error(f) =
     end
 
 stream_keys(stream) = [sample.key for sample in stream]
+
+# What a call that fails says.
+function refusal(call)
+    try
+        call()
+    catch error
+        return sprint(showerror, error)
+    end
+    return ""
+end

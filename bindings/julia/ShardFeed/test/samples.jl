@@ -16,6 +16,8 @@
                 @test get(() -> 5, sample, "jpg") == 5
                 @test get(() -> 5, sample, "cls") == codeunits("$samples")
                 @test_throws KeyError sample["jpg"]
+                @test_throws KeyError("jpg") sample["jpg"]
+                @test occursin("\"jpg\" (there are: \"cls\", \"txt\") not found", refusal(() -> sample["jpg"]))
                 @test length(sample) == length(pairs(sample)) == length(values(sample)) == 2
                 @test [String(bytes) for bytes in values(sample)][1] == "$samples"
                 @test Dict(name => String(bytes) for (name, bytes) in sample)["cls"] == "$samples"
@@ -97,6 +99,7 @@ end
         @test all(Dict(k) == Dict(c) for (k, c) in zip(kept, copied))
         @test copied[2]["txt"] == codeunits("two") && copied[2]["txt"] isa Vector{UInt8}
         @test_throws KeyError copied[1]["jpg"]
+        @test occursin("there are: \"cls\", \"txt\"", refusal(() -> copied[1]["jpg"]))
         @test get(copied[1], "jpg", 1) == 1 && !haskey(copied[1], "jpg") && copy(copied[1]) === copied[1]
         bytes = kept[1]["txt"]
         again = keep(kept[1])
