@@ -147,7 +147,7 @@ typedef struct shf_bytes {
     size_t size;
 } shf_bytes;
 
-/* The size of a name or key that ends with a NUL. */
+/* SHF_STRLEN is the size of a name or key that ends with a NUL. */
 #define SHF_STRLEN SIZE_MAX
 
 /* ---- Options --------------------------------------------------------------------------------- */

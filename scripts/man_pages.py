@@ -101,14 +101,15 @@ def items_of(section: str) -> list[Item]:
     items: list[Item] = []
     comment: list[str] = []
     declaration = ""
-    # Comments at the start of a line, empty lines, and the lines of declarations.
+    # Comments at the start of a line, empty lines, those of the preprocessor, whose comments say
+    # their names, and the lines of declarations.
     for token in re.findall(r"^/\*(?:[^*]|\*(?!/))*\*/\n|^[^\n]*\n", section, flags=re.MULTILINE):
         for part in (
             [token] if token.startswith("/*") and not declaration else token.splitlines(True)
         ):
             if not declaration and part.startswith("/*"):
                 comment = comment_lines(part.strip())
-            elif not declaration and not part.strip():
+            elif not declaration and (not part.strip() or part.startswith("#")):
                 if comment:
                     items.append(Item(comment, ""))
                 comment = []
