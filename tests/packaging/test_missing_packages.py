@@ -10,8 +10,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 MESON = shutil.which("meson")
-# What the line in README.md has beside what the sources ask for: the tools that start a build.
-TOOLS = {"apt-get": {"meson", "ninja-build", "python3-venv"}, "dnf": {"meson", "ninja-build"}}
+# What the line in README.md has beside what the sources ask for: the tools that start a build. By dpkg-dev Meson knows
+# the folder of libraries; without it they go to lib64, where Debian looks for none.
+TOOLS = {
+    "apt-get": {"dpkg-dev", "meson", "ninja-build", "python3-venv"},
+    "dnf": {"meson", "ninja-build"},
+}
 
 
 def setup(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -85,8 +89,8 @@ def test_the_debian_package_is_built_with_the_same_libraries() -> None:
     (group,) = re.findall(r"^Build-Depends: (.*?)^\S", control, re.MULTILINE | re.DOTALL)
     depends = {re.split(r"[ (\[]", entry.strip())[0] for entry in group.split(",")}
     readme = set(packages((ROOT / "README.md").read_text(), "apt-get"))
-    # Every Debian machine that builds packages has a compiler; meson brings ninja.
-    assert readme - depends == {"g++", "ninja-build", "python3-venv"}
+    # Every Debian machine that builds packages has a compiler and dpkg-dev; meson brings ninja.
+    assert readme - depends == {"dpkg-dev", "g++", "ninja-build", "python3-venv"}
 
 
 def test_libraries_that_pkg_config_does_not_find_are_all_named(tmp_path: Path) -> None:
