@@ -232,6 +232,20 @@ std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options
     throw Error(SHF_E_NOT_FOUND, "the shard has no index");
 }
 
+// Whether there is a file where the index of a shard may lie: asked for every shard of a stream, so
+// without what it costs to find out why there is none.
+bool may_be_indexed(const std::string& url, const Options& options) {
+    if (url == "-" || url.starts_with("pipe:")) return false;
+    const auto is_there = [](const fs::path& path) { return ::access(path.c_str(), F_OK) == 0; };
+    if (options.index_dir.empty()) {
+        if (is_there((is_file_url(url) ? path_of_file_url(url) : url) + std::string(suffix)))
+            return true;
+        if (const fs::path cache = cache_folder(); cache.empty() || !is_there(cache)) return false;
+    }
+    const auto places = places_for(url, options);
+    return std::any_of(places.begin(), places.end(), is_there);
+}
+
 }  // namespace
 
 bool has_index(const std::string& url, const Options& options) {
@@ -241,6 +255,7 @@ bool has_index(const std::string& url, const Options& options) {
 std::optional<uint64_t> indexed_samples(const std::string& url, const Options& options) {
     if (!uses_index_files(options)) return std::nullopt;
     try {
+        if (!may_be_indexed(url, options)) return std::nullopt;
         return indexed_size(url, options).first;
     } catch (const Error& error) {
         if (ends_call(error.code())) throw;
