@@ -765,7 +765,9 @@ enum {
 uint64_t shf_archive_info(const shf_archive *archive, uint64_t position, int32_t what);
 
 /* Reads a member into `buffer`, which has room for `capacity` bytes; it gets SHF_MEMBER_SIZE of
- * them. When the call fails its contents are undefined.
+ * them. When the call fails its contents are undefined. What is known of the member is looked at
+ * before `capacity`: a call with a capacity of 0 fails with USAGE when the member may be read, and
+ * else says why not, before memory is taken for a size that an archive only claims.
  * Errors: USAGE (no such position, buffer too small); FORMAT, INTEGRITY, AMBIGUOUS, UNSUPPORTED,
  * LIMIT (this member); TRUNCATED, CHANGED (the file is not the one that was opened); IO, NOMEM.
  * Since: 0.1 */

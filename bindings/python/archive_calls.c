@@ -4,6 +4,9 @@
 
 enum { shared_size = 65536, kept_buffers = 64, in_front = 64 };
 
+/* Above it a size is not believed before the entry is looked at, which takes a microsecond. */
+static const int64_t believed = 1 << 20;
+
 static int64_t member_size(const shf_archive *archive, uint64_t position) {
     const uint64_t size = shf_archive_info(archive, position, SHF_MEMBER_SIZE);
     if (size == UINT64_MAX && position >= shf_archive_count(archive))
@@ -13,7 +16,12 @@ static int64_t member_size(const shf_archive *archive, uint64_t position) {
 
 int64_t python_read(shf_archive **holder, uint64_t position, python_slot *slot) {
     const int64_t size = member_size(*holder, position);
-    if (size < 0 || size > (int64_t)sizeof slot->bytes) return size;
+    if (size < 0) return size;
+    if (size > (int64_t)sizeof slot->bytes) {
+        if (size <= believed) return size;
+        const int32_t why = shf_archive_read(*holder, position, NULL, 0, &slot->error);
+        return why == SHF_E_USAGE ? size : why;
+    }
     const int32_t failed =
         shf_archive_read(*holder, position, slot->bytes, sizeof slot->bytes, &slot->error);
     return failed ? failed : size;
@@ -37,8 +45,12 @@ int64_t python_plan(shf_archive **holder, const uint64_t *positions, size_t coun
     uint64_t *buffer = plan, *start = buffer + count, *stop = start + count, *sizes = stop + count;
     int64_t buffers = 0, shared = -1;
     for (size_t i = 0; i < count; ++i) {
-        const int64_t size = member_size(*holder, positions[i]);
+        int64_t size = member_size(*holder, positions[i]);
         if (size < 0) return size;
+        /* One that is refused gets no memory; reading it says why. */
+        if (size > believed &&
+            shf_archive_read(*holder, positions[i], NULL, 0, NULL) != SHF_E_USAGE)
+            size = 0;
         int64_t mine = shared;
         if (size > shared_size) {
             mine = buffers++;

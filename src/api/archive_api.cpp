@@ -106,6 +106,8 @@ int32_t shf_archive_read(const shf_archive* archive, uint64_t position, void* bu
     return guard(error, [&] {
         const shf::Archive& source = checked(archive, position);
         const uint64_t size = source.members().info(static_cast<size_t>(position)).size;
+        // A size is a claim: whoever asks how much memory it takes learns first that it is refused.
+        if (size > capacity) source.check(static_cast<size_t>(position));
         if (size > capacity || (!buffer && size > 0))
             throw Error(SHF_E_USAGE, "the buffer of " + shf::plural(capacity, "byte") +
                                          " is too small for the member of " + std::to_string(size));

@@ -16,8 +16,7 @@ void WholeFile::Free::operator()(uint8_t* bytes) const {
     std::free(bytes);
 }
 
-Archive::Archive(const std::string& url, const Options& options)
-    : options_(options), url_(redact(url)) {
+Archive::Archive(const std::string& url, const Options& options) : options_(options), url_(url) {
     in_shard(url_, [&] {
         source_ = open_source(url, options_, cancel_);
         if (!source_->seekable() || !source_->size()) {
@@ -90,6 +89,10 @@ void Archive::take_into_memory(Sequential& input, const char* help) {
 
 size_t Archive::find(std::string_view name) const {
     return in_shard(url_, [&] { return names_->find(name); });
+}
+
+void Archive::check(size_t position) const {
+    in_shard(url_, [&] { members_->check(position); });
 }
 
 void Archive::read(size_t position, std::span<uint8_t> out) const {

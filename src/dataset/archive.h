@@ -36,6 +36,8 @@ class Archive {
     [[nodiscard]] const Members& members() const { return *members_; }
     // Throws Error: NOT_FOUND, AMBIGUOUS.
     [[nodiscard]] size_t find(std::string_view name) const;
+    // Throws Error unless what is known of the member allows to read it.
+    void check(size_t position) const;
     // Each fills its output, which has the member's size, and throws Error.
     void read(size_t position, std::span<uint8_t> out) const;
     // outputs[i] has the size of member positions[i]. All are tried; throws what was wrong with the
@@ -48,9 +50,9 @@ class Archive {
     void take_into_memory(Sequential& input, const char* help);
 
     const Options options_;
-    const std::string url_;  // without secrets
-    Cancel cancel_;          // nobody requests it
-    WholeFile whole_;        // when the file cannot be read in place
+    const std::string url_;
+    Cancel cancel_;    // nobody requests it
+    WholeFile whole_;  // when the file cannot be read in place
     std::unique_ptr<Source> source_;
     std::unique_ptr<Members> members_;
     std::optional<NameTable> names_;

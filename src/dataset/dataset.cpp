@@ -32,7 +32,19 @@ Dataset::Dataset(std::span<const char* const> urls, const Options& options)
         const std::string url = urls_.at(i);
         shards_.push_back(in_shard(url, [&] { return open_dataset_shard(url, i, context_); }));
         first_.push_back(first_.back() + shards_.back()->samples());
+        in_shard(url, [&] { add_names(*shards_.back()); });
     }
+}
+
+// All of them are in memory as long as the dataset is open.
+void Dataset::add_names(const DatasetShard& shard) {
+    names_size_ += shard.names_size();
+    if (names_size_ > options_.memory)
+        throw Error(SHF_E_LIMIT,
+                    "the names of " + plural(first_.back(), "sample") + " take " +
+                        plural(names_size_, "byte") +
+                        ", more than memory=" + std::to_string(options_.memory),
+                    "raise memory, or open fewer shards at once");
 }
 
 Dataset::~Dataset() {
@@ -162,6 +174,11 @@ BatchRef Dataset::get_batch(std::span<const uint64_t> numbers) const {
 const NameTable& Dataset::keys() const {
     if (const NameTable* table = keys_.load(std::memory_order_acquire)) return *table;
     const Names& names = *this;
+    if (const uint64_t size = NameTable::size_for(count()); size > options_.memory)
+        throw Error(SHF_E_LIMIT,
+                    "the table of " + plural(count(), "key") + " takes " + plural(size, "byte") +
+                        ", more than memory=" + std::to_string(options_.memory),
+                    "raise memory, or ask for samples by number");
     auto fresh = std::make_unique<const NameTable>(names, sample_words);
     const NameTable* other = nullptr;
     if (keys_.compare_exchange_strong(other, fresh.get(), std::memory_order_acq_rel))

@@ -47,6 +47,7 @@ class Dataset final : private Names {
 
   private:
     struct Run;
+    void add_names(const DatasetShard& shard);
     void get_run(Run& run, std::span<Sample*> samples) const;
     [[nodiscard]] std::string_view name(size_t number) const override;
     [[nodiscard]] const NameTable& keys() const;
@@ -63,6 +64,7 @@ class Dataset final : private Names {
     const DatasetContext context_;
     ShardList urls_;
     std::vector<std::unique_ptr<DatasetShard>> shards_;
+    uint64_t names_size_ = 0;    // of all shards
     std::vector<size_t> first_;  // of each shard, and the count of all samples
     // Made by the first who looks for a key.
     mutable std::atomic<const NameTable*> keys_{nullptr};

@@ -30,6 +30,9 @@ struct MemberInfo {
 class Members : public Names {
   public:
     [[nodiscard]] virtual MemberInfo info(size_t position) const = 0;
+    // Throws Error, with member and offset, unless what is known of the member allows to read it:
+    // its kind, and its size under the limits. Reads nothing.
+    virtual void check(size_t position) const = 0;
     // Fills `out`, which has the member's size. Throws Error with member and offset.
     virtual void read(size_t position, std::span<uint8_t> out, ZipScratch& scratch) const = 0;
     // The bytes themselves when the file is in memory. Throws Error; UNSUPPORTED when they are not.

@@ -29,7 +29,7 @@ NameTable::NameTable(const Names& names, const NameWords& words)
     if (count >= free)
         throw Error(SHF_E_LIMIT, std::to_string(count) + " names are more than this version reads",
                     "split it");
-    slots_.assign(std::bit_ceil(std::max<size_t>(count + count / 3, 8)), Slot{0, 0, free});
+    slots_.assign(static_cast<size_t>(size_for(count) / sizeof(Slot)), Slot{0, 0, free});
     // The table is larger than the cache: the places of the next names are fetched while names are
     // hashed.
     constexpr size_t ahead = 16;
@@ -41,6 +41,10 @@ NameTable::NameTable(const Names& names, const NameWords& words)
         hashes[i % ahead] = hash(names.name(i));
         __builtin_prefetch(&slots_[hashes[i % ahead] & (slots_.size() - 1)], 1);
     }
+}
+
+uint64_t NameTable::size_for(uint64_t count) {
+    return std::bit_ceil(std::max<uint64_t>(count + count / 3, 8)) * sizeof(Slot);
 }
 
 uint64_t NameTable::hash(std::string_view name) const {

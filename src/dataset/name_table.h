@@ -39,6 +39,9 @@ class NameTable {
     // to 8/3. Throws Error(LIMIT).
     NameTable(const Names& names, const NameWords& words);
 
+    // What a table of so many names takes, in bytes.
+    static uint64_t size_for(uint64_t count);
+
     // The position of the one thing of that name. Throws Error: NOT_FOUND, AMBIGUOUS.
     [[nodiscard]] size_t find(std::string_view name) const;
     [[nodiscard]] bool contains(std::string_view name) const { return slot_of(name) != nullptr; }

@@ -23,6 +23,7 @@ class ZipMembers final : public Members {
                 .offset = entry.offset,
                 .kind = entry.kind};
     }
+    void check(size_t position) const override { reader_.check(position); }
     void read(size_t position, std::span<uint8_t> out, ZipScratch& scratch) const override {
         reader_.read(position, out, scratch);
     }

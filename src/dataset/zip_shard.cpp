@@ -42,6 +42,7 @@ class ZipShard final : public DatasetShard {
     [[nodiscard]] std::string_view key(size_t sample) const override {
         return split_name(directory_.name(first(sample))).key;
     }
+    [[nodiscard]] uint64_t names_size() const override { return directory_.names_size(); }
     [[nodiscard]] uint64_t offset(size_t sample) const override {
         return directory_.entry(first(sample)).offset;
     }

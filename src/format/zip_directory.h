@@ -69,6 +69,8 @@ class ZipDirectory {
     ZipDirectory(Source& source, const Options& options);
 
     [[nodiscard]] size_t size() const { return entries_.size(); }
+    // Bytes of all names together.
+    [[nodiscard]] uint64_t names_size() const { return names_.size(); }
     // In the order of the directory.
     [[nodiscard]] const ZipEntry& entry(size_t index) const { return entries_[index]; }
     [[nodiscard]] std::string_view name(size_t index) const {

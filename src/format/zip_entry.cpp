@@ -194,6 +194,16 @@ auto ZipReader::named(size_t index, Read read) const {
     }
 }
 
+void ZipReader::check(size_t index) const {
+    named(index, [&] {
+        check_readable(index);
+        const ZipEntry& entry = directory_.entry(index);
+        const uint64_t room = entry.limit > entry.offset ? entry.limit - entry.offset : 0;
+        const uint64_t header = local_size + directory_.name(index).size();
+        if (room < header || room - header < entry.stored_size) throw outside();
+    });
+}
+
 void ZipReader::check_place(size_t index) const {
     switch (directory_.entry(index).fault) {
         case ZipFault::none: return check_header(index);

@@ -44,6 +44,8 @@ class ZipReader {
     ZipReader(Source& source, const ZipDirectory& directory, const Options& options)
         : source_(source), directory_(directory), options_(options) {}
 
+    // Throws Error unless what the directory says of the entry allows to read it. Reads nothing.
+    void check(size_t index) const;
     // Fills `out`, which has the entry's size, and checks what can be checked: local header against
     // directory (Z1), bounds (Z2), descriptor (Z5), length and CRC (Z4, Z11). Throws Error with
     // member and offset; `out` is then undefined.

@@ -71,6 +71,8 @@ class ShardIndex {
     [[nodiscard]] const ShardIdentity& identity() const { return identity_; }
     [[nodiscard]] size_t samples() const { return key_ends_.size(); }
     [[nodiscard]] size_t members() const { return offsets_.size(); }
+    // Bytes of all keys together.
+    [[nodiscard]] uint64_t keys_size() const { return keys_.size(); }
     // Where the end marker of the tar starts.
     [[nodiscard]] uint64_t end() const { return end_; }
     // The switches under which the walk accepted the shard, see leniency_of(): under stricter ones

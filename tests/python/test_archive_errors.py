@@ -125,10 +125,28 @@ def test_size_that_no_memory_holds(tmp_path):
     for header, at in ((0, 22), (central, 24)):
         data[header + at : header + at + 4] = struct.pack("<I", 0xFFFFFFF0)
     path.write_bytes(data)
-    archive = shardfeed.Archive(path)
+    expect_refused(shardfeed.Archive(path), shardfeed.FormatError)
+
+
+@pytest.mark.parametrize("size", [1 << 40, (1 << 63) - 1])
+def test_stored_size_that_no_memory_holds(tmp_path, size):
+    """The same in ZIP64 and stored: it is looked at before memory is taken."""
+    name, data = b"a.txt", b"some bytes"
+    shared = struct.pack("<HHHIIIIHH", 45, 0, 0, 0x21, 7, 0xFFFFFFFF, 0xFFFFFFFF, len(name), 20)
+    extra = struct.pack("<HHQQ", 1, 16, size, size)
+    local = b"PK\3\4" + shared + name + extra + data
+    central = b"PK\1\2" + struct.pack("<H", 45) + shared + bytes(14) + name + extra
+    end = struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0)
+    path = tmp_path / "t.zip"
+    path.write_bytes(local + central + b"PK\5\6" + end)
+    expect_refused(shardfeed.Archive(path), shardfeed.FormatError)
+
+
+def expect_refused(archive, error):
     for call in (archive.read, archive.open, lambda position: archive.read_many([position])):
-        with pytest.raises((shardfeed.Error, MemoryError)):
+        with pytest.raises(error) as caught:
             call(0)
+        assert not isinstance(caught.value, MemoryError)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

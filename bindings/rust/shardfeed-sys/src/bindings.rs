@@ -801,7 +801,9 @@ extern "C" {
     /// member. Since: 0.1
     pub fn shf_archive_info(archive: *const shf_archive, position: u64, what: i32) -> u64;
     /// Reads a member into `buffer`, which has room for `capacity` bytes; it gets SHF_MEMBER_SIZE of
-    /// them. When the call fails its contents are undefined.
+    /// them. When the call fails its contents are undefined. What is known of the member is looked at
+    /// before `capacity`: a call with a capacity of 0 fails with USAGE when the member may be read, and
+    /// else says why not, before memory is taken for a size that an archive only claims.
     /// Errors: USAGE (no such position, buffer too small); FORMAT, INTEGRITY, AMBIGUOUS, UNSUPPORTED,
     /// LIMIT (this member); TRUNCATED, CHANGED (the file is not the one that was opened); IO, NOMEM.
     /// Since: 0.1
