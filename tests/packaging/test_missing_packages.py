@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MESON = shutil.which("meson")
 # What the line in README.md has beside what the sources ask for: the tools that start a build. By
-# dpkg-dev Meson knows the folder of libraries; without it that is lib64, where Debian looks for none.
+# dpkg-dev Meson knows the folder of libraries: without it, lib64, where Debian looks for none.
 TOOLS = {
     "apt-get": {"dpkg-dev", "meson", "ninja-build", "python3-venv"},
     "dnf": {"meson", "ninja-build"},
