@@ -644,7 +644,8 @@ typedef struct shf_array {
 int32_t shf_stream_next_batch(shf_stream *stream, shf_batch **out, shf_error *error);
 
 /* Makes a batch of `count` samples, at least one, as the options "decode", "ragged" and "missing"
- * say; with missing=skip it may have fewer rows. `options` may be NULL.
+ * say; with missing=skip it may have fewer rows. Random choices are keyed by the option "seed" and,
+ * for samples of a dataset, "epoch". `options` may be NULL.
  * Owns: *out is owned, release with shf_batch_unref.
  * Errors: as shf_stream_next_batch; that of the first bad sample. Since: 0.1 */
 int32_t shf_batch_make(shf_batch **out, shf_sample *const *samples, size_t count,
@@ -837,12 +838,13 @@ int32_t shf_dataset_get(const shf_dataset *dataset, uint64_t number, shf_sample 
 int32_t shf_dataset_get_many(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
                              shf_sample **out, shf_error *error);
 
-/* Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make with the
- * options of the dataset.
+/* Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make does with
+ * these `options`, or (NULL) with those of the dataset. Samples by number have no epoch: random
+ * choices are those of the option "epoch", so that passes with other numbers have other ones.
  * Owns: *out is owned, release with shf_batch_unref. Errors: as shf_dataset_get and
  * shf_batch_make. Since: 0.1 */
 int32_t shf_dataset_get_batch(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
-                              shf_batch **out, shf_error *error);
+                              const shf_options *options, shf_batch **out, shf_error *error);
 
 /* The number of the sample with this key (`key_size` bytes or SHF_STRLEN). The first call makes a
  * table of all keys: 8 to 22 bytes for each.

@@ -75,13 +75,15 @@ int32_t shf_dataset_get_many(const shf_dataset* dataset, const uint64_t* numbers
 }
 
 int32_t shf_dataset_get_batch(const shf_dataset* dataset, const uint64_t* numbers, size_t count,
-                              shf_batch** out, shf_error* error) {
+                              const shf_options* options, shf_batch** out, shf_error* error) {
     if (out) *out = nullptr;
     return guard(error, [&] {
         if (!out || !numbers || count == 0)
             throw Error(SHF_E_USAGE, "shf_dataset_get_batch: no numbers, or out is NULL");
         for (size_t i = 0; i < count; ++i) (void)checked(dataset, numbers[i]);
-        *out = shf::handle_of(checked(dataset).get_batch({numbers, count}).release());
+        const shf::Options values = shf::values_of(options);
+        *out = shf::handle_of(
+            checked(dataset).get_batch({numbers, count}, options ? &values : nullptr).release());
         return SHF_OK;
     });
 }

@@ -160,13 +160,13 @@ void Dataset::get_run(Run& run, std::span<Sample*> samples) const {
     }
 }
 
-BatchRef Dataset::get_batch(std::span<const uint64_t> numbers) const {
+BatchRef Dataset::get_batch(std::span<const uint64_t> numbers, const Options* options) const {
     std::vector<Sample*> samples(numbers.size());
     std::vector<BlockRef> kept;  // each sample has a reference of its own
     kept.reserve(numbers.size());
     get_many(numbers, samples);
     for (const Sample* sample : samples) kept.emplace_back(sample->block);
-    return make_batch(samples, options_, [this](uint64_t bytes) {
+    return make_batch(samples, options ? *options : options_, [this](uint64_t bytes) {
         return memory_->acquire(static_cast<size_t>(bytes));
     });
 }

@@ -40,8 +40,9 @@ class Dataset final : private Names {
     // The same for many; samples[i] is number numbers[i]. Throws what was wrong with the first bad
     // one in the list; then there are none.
     void get_many(std::span<const uint64_t> numbers, std::span<Sample*> samples) const;
-    // A batch of them. Throws Error.
-    [[nodiscard]] BatchRef get_batch(std::span<const uint64_t> numbers) const;
+    // A batch of them, made with these options, or (NULL) with those of the data set. Throws Error.
+    [[nodiscard]] BatchRef get_batch(std::span<const uint64_t> numbers,
+                                     const Options* options) const;
     // The number of the one sample with this key. Throws Error: NOT_FOUND, AMBIGUOUS.
     [[nodiscard]] size_t find(std::string_view key) const;
 

@@ -33,7 +33,7 @@ class TarShard final : public DatasetShard {
              std::shared_ptr<const ShardIndex> index, const DatasetContext& context)
         : context_(context),
           origin_(std::make_shared<Origin>(
-              Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0})),
+              Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0, .by_number = true})),
           index_(std::move(index)),
           wanted_(context.fields, index_->schemas()),
           file_(url, std::move(source), context.options, context.cancel, context.budget) {}

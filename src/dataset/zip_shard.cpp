@@ -23,7 +23,7 @@ class ZipShard final : public DatasetShard {
              const DatasetContext& context)
         : context_(context),
           origin_(std::make_shared<Origin>(
-              Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0})),
+              Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0, .by_number = true})),
           directory_(*source, context.options),
           groups_(directory_, context.options),
           wanted_(context.fields, groups_.schemas()),

@@ -217,7 +217,8 @@ uint64_t BatchPlan::random_of(const Block& block, uint32_t sample) const {
     const Origin& origin = *block.origins[block.origin[sample]];
     const std::string_view key = block.key_of(sample);
     return Random(Random::sample_augmentation,
-                  {options_.seed, origin.epoch, origin.shard, XXH3_64bits(key.data(), key.size())})
+                  {options_.seed, origin.by_number ? options_.epoch : origin.epoch, origin.shard,
+                   XXH3_64bits(key.data(), key.size())})
         .next();
 }
 

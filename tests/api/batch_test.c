@@ -149,13 +149,21 @@ static void test_of_samples_and_of_a_dataset(void) {
     CHECK_OK(shf_dataset_open(&dataset, urls, 1, options, &error), &error);
     const uint64_t numbers[] = {77, 3, 3, 0, 89};
     shf_batch* batch;
-    CHECK_OK(shf_dataset_get_batch(dataset, numbers, 5, &batch, &error), &error);
+    CHECK_OK(shf_dataset_get_batch(dataset, numbers, 5, NULL, &batch, &error), &error);
     check_rows(batch, 5, numbers, 0);
     shf_batch_unref(batch);
+    /* Options of its own: those of the dataset would take arrays of unequal shape. */
+    CHECK_CODE(shf_dataset_get_batch(dataset, numbers, 5, NULL, NULL, &error), SHF_E_USAGE, &error);
+    shf_options* own = shf_options_new();
+    CHECK_OK(shf_options_set(own, "decode", "cls:text", &error), &error);
+    CHECK_OK(shf_dataset_get_batch(dataset, numbers, 5, own, &batch, &error), &error);
+    CHECK(shf_batch_count(batch) == 3);
+    shf_batch_unref(batch);
+    shf_options_free(own);
     const uint64_t bad[] = {0, SAMPLES};
-    CHECK_CODE(shf_dataset_get_batch(dataset, bad, 2, &batch, &error), SHF_E_USAGE, &error);
+    CHECK_CODE(shf_dataset_get_batch(dataset, bad, 2, NULL, &batch, &error), SHF_E_USAGE, &error);
     CHECK(batch == NULL);
-    CHECK_CODE(shf_dataset_get_batch(dataset, bad, 0, &batch, &error), SHF_E_USAGE, &error);
+    CHECK_CODE(shf_dataset_get_batch(dataset, bad, 0, NULL, &batch, &error), SHF_E_USAGE, &error);
 
     shf_sample* samples[5];
     CHECK_OK(shf_dataset_get_many(dataset, numbers, 5, samples, &error), &error);

@@ -172,5 +172,5 @@ def test_a_crop_larger_than_the_image_names_the_size_of_the_image(tmp_path):
 )
 def test_a_step_that_would_be_lost_is_refused(tmp_path, words):
     path = rows_tar(tmp_path / "t.tar", [{"png": png(noise(30, 20, 3))}])
-    with pytest.raises(shardfeed.UsageError, match="second|before"):
+    with pytest.raises(shardfeed.UsageError, match=r"second|before"):
         resized(path, words)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 
 import pytest
 import shardfeed
+from batches import rows_tar
 
 pytestmark = [
     pytest.mark.slow,
@@ -72,3 +74,46 @@ def test_in_a_dataloader(torch, datasets, shards, method, used, workers):
 def test_pickles(datasets, shards):
     data = pickle.loads(pickle.dumps(datasets.Dataset(shards(1, 5), numbers)))
     assert data[4] == (4, 4)
+
+
+def crops(sample: shardfeed.Sample) -> bytes:
+    return sample.decode("png:image/l8/crop=random:5x5")["png"].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("method", "persistent"),
+    [(None, False), ("fork", False), ("fork", True), ("spawn", True), ("forkserver", False)],
+)
+def test_set_epoch_reaches_workers(torch, datasets, tmp_path, method, persistent):
+    image = pytest.importorskip("PIL.Image")
+    np = pytest.importorskip("numpy")
+    file = io.BytesIO()
+    image.fromarray(np.arange(60 * 40, dtype="u2").astype("u1").reshape(40, 60)).save(file, "png")
+    path = rows_tar(tmp_path / "t.tar", [{"png": file.getvalue()} for _ in range(16)])
+    data = datasets.Dataset(path, crops)
+    wanted = {}
+    for epoch in (0, 1, 2):
+        data.set_epoch(epoch)
+        assert data.epoch == epoch
+        wanted[epoch] = [data[n] for n in range(16)]
+    assert len({tuple(crop) for crop in wanted.values()}) == 3
+    loader = torch.utils.data.DataLoader(
+        data,
+        batch_size=4,
+        num_workers=0 if method is None else 2,
+        persistent_workers=persistent,
+        multiprocessing_context=method,
+        collate_fn=list,
+    )
+    for epoch in (1, 0, 2):
+        data.set_epoch(epoch)
+        assert [crop for batch in loader for crop in batch] == wanted[epoch]
+
+
+def test_a_copy_has_an_epoch_of_its_own(datasets, shards):
+    data = datasets.Dataset(shards(1, 3), numbers, epoch=3)
+    copy = pickle.loads(pickle.dumps(data))
+    assert (data.epoch, copy.epoch) == (3, 3)
+    copy.set_epoch(7)
+    assert (data.epoch, copy.epoch) == (3, 7)
+    assert copy[2] == (2, 2)

@@ -199,7 +199,7 @@ TEST_P(BatchNomem, of_a_dataset) {
                     for (int i = 0; i < 2 && code == SHF_OK; ++i) {
                         shf_batch* batch = nullptr;
                         code = shf_dataset_get_batch(dataset, numbers.data(), numbers.size(),
-                                                     &batch, &error);
+                                                     nullptr, &batch, &error);
                         outcome.count += shf_batch_size(batch);
                         for (size_t row = 0; row < shf_batch_size(batch); ++row) {
                             const faults::Exempt own;

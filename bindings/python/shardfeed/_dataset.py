@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, overload
 
 from ._batch import Batch, new_holder
@@ -14,7 +15,7 @@ from ._log import LogTarget, log_to_logging
 from ._native import ffi, lib
 from ._options import native_options, option_texts
 from ._recipe import OpenedRecipe
-from ._sample import Sample
+from ._sample import Sample, has_random_choices
 from ._signals import Signals
 from ._urls import native_urls, redacted, url_list
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from ._hooks import Hook
     from ._log import Log
-    from ._native import DatasetOptions, _CData
+    from ._native import DatasetOptions, NumberedBatchOptions, _CData
     from ._urls import URLs
 
 # Names of fields, each followed by "/" -> field name -> position. Samples have few different ones.
@@ -52,10 +53,11 @@ class _Table:
 class _OwnSample:
     """The block of one sample of a dataset: what shardfeed.Sample reads from."""
 
-    __slots__ = ("_holder", "buffers", "starts", "stops", "views")
+    __slots__ = ("_epoch", "_holder", "buffers", "starts", "stops", "views")
 
-    def __init__(self, holder: _CData, table: _Table) -> None:
+    def __init__(self, holder: _CData, table: _Table, epoch: int | None) -> None:
         self._holder = holder
+        self._epoch = epoch  # of the dataset when it was read
         out = table.out
         count = out.count
         if out.span:
@@ -79,13 +81,52 @@ class _OwnSample:
         pointer: _CData = self._holder[0]
         return pointer
 
+    def decode_texts(self, texts: dict[str, str]) -> dict[str, str]:
+        if self._epoch is None:
+            warn_of_epoch(texts)
+            return texts
+        return {"epoch": str(self._epoch), **texts}
+
     def _text(self, function: Callable[[_CData, _CData], object]) -> str:
         out = ffi.new("shf_bytes *")
         function(self._holder[0], out)
         return str(ffi.buffer(out.data, out.size)[:], "utf-8", "surrogateescape")
 
 
-def _samples(holders: list[_CData]) -> list[Sample]:
+# What batch() takes.
+_BATCH_OPTIONS = frozenset(
+    ("decode", "ragged", "missing", "decode_threads", "max_decoded", "memory", "seed", "epoch")
+)
+
+
+@lru_cache(maxsize=16)
+def _batch_options(texts: tuple[tuple[str, str], ...]) -> _CData:
+    return native_options(dict(texts), "dataset")
+
+
+_warned = False  # in this process, or by another one
+
+
+def leave_warnings_to_others() -> None:
+    """For a process of many that do the same."""
+    global _warned
+    _warned = True
+
+
+def warn_of_epoch(texts: Mapping[str, str]) -> None:
+    """Warns, once, when random crops and flips would be the same in every epoch."""
+    global _warned
+    if _warned or "epoch" in texts or not has_random_choices(texts.get("decode", "")):
+        return
+    _warned = True
+    warnings.warn(
+        "a dataset decodes at random, and no epoch was set: every epoch has the same crops and "
+        "flips; help: call set_epoch(epoch) before each epoch, or give epoch= to batch()",
+        stacklevel=4,
+    )
+
+
+def _samples(holders: list[_CData], epoch: int | None) -> list[Sample]:
     try:
         table = _tables.pop()
     except IndexError:
@@ -98,7 +139,7 @@ def _samples(holders: list[_CData]) -> list[Sample]:
         schema = _schemas.get(names)
         if schema is None:
             schema = _schema(names)
-        samples.append(Sample(_OwnSample(holder, table), 0, schema, 0))
+        samples.append(Sample(_OwnSample(holder, table, epoch), 0, schema, 0))
     if table.bytes <= 4096:
         _tables.append(table)
     return samples
@@ -130,6 +171,9 @@ class Dataset(OpenedRecipe, Sequence[Sample]):
     Any number of threads may use a dataset at once, and so may forked processes, without opening it
     again: the numbers are in memory of the library, which no worker changes. Pickled, it is a
     recipe: the shards are opened again when the copy is first used.
+
+    Random crops and flips depend on the options seed and epoch, the shard and the key. Call
+    set_epoch() before each epoch, or every epoch has the same ones.
     """
 
     _noun = "dataset"
@@ -141,6 +185,7 @@ class Dataset(OpenedRecipe, Sequence[Sample]):
         super().__init__(option_texts(options))
         self._urls = url_list(urls)
         self._log = log
+        self._epoch: int | None = None if "epoch" not in options else int(self._options["epoch"])
         self._opened()
 
     # ---- Samples ----
@@ -163,7 +208,7 @@ class Dataset(OpenedRecipe, Sequence[Sample]):
         error = ffi.new("shf_error *")
         if lib.shf_dataset_get(dataset[0], checked, sample, error):
             raise self._failure(error)
-        return _samples([sample])[0]
+        return _samples([sample], self._epoch)[0]
 
     def get_many(self, numbers: Iterable[SupportsIndex]) -> list[Sample]:
         """Many samples, in the order asked for; read in the order of the files."""
@@ -180,22 +225,28 @@ class Dataset(OpenedRecipe, Sequence[Sample]):
             if error.code == lib.SHF_E_USAGE and not self._closed:
                 list(map(self._checked, listed))  # for the IndexError
             raise self._failure(error)
-        return _samples(holders)
+        return _samples(holders, self._epoch)
 
     def batch(
         self,
         numbers: Iterable[SupportsIndex],
         *,
         hooks: Mapping[str, Hook | str] | None = None,
+        **options: Unpack[NumberedBatchOptions],
     ) -> Batch:
         """A batch of these samples, decoded as the options decode, ragged and missing say.
 
             data = shardfeed.Dataset("train-{000..099}.tar", decode="jpg:image/rgb8, cls:int")
             data.batch([3, 7, 9])["jpg"]
+            data.batch([3, 7, 9], decode="jpg:image/rgb8/crop=random:224x224", epoch=5)
+
+        options: decode, ragged, missing, decode_threads, max_decoded, memory, seed and epoch; those
+        that are not given are those of the dataset, and the epoch of set_epoch().
 
         hooks: as for Stream.batches().
         """
         checked = checked_hooks(hooks, self._options)
+        texts, native = self._decoding(options)
         listed = list(map(self._checked, numbers))
         if not listed:
             raise UsageError("a batch of no samples")
@@ -203,11 +254,42 @@ class Dataset(OpenedRecipe, Sequence[Sample]):
         dataset = self._opened()
         holder = new_holder()
         error = ffi.new("shf_error *")
-        if lib.shf_dataset_get_batch(dataset[0], array, len(listed), holder, error):
+        if lib.shf_dataset_get_batch(dataset[0], array, len(listed), native, holder, error):
             raise self._failure(error)
-        batch = Batch.received(holder, self._options)
+        batch = Batch.received(holder, texts)
         batch.use_hooks(checked)
         return batch
+
+    def _decoding(self, options: NumberedBatchOptions) -> tuple[dict[str, str], _CData]:
+        """The options that a batch is made with, as texts and for the library."""
+        unexpected = sorted(set(options) - _BATCH_OPTIONS)
+        if unexpected:
+            raise TypeError(
+                f'unexpected keyword argument: "{unexpected[0]}" is no option of batch(); help: '
+                f"it takes {', '.join(sorted(_BATCH_OPTIONS))}"
+            )
+        texts = {**self._options, **option_texts(options)}
+        if "epoch" not in options and self._epoch is not None:
+            texts["epoch"] = str(self._epoch)
+        warn_of_epoch(texts)
+        if texts == self._options:
+            return texts, ffi.NULL  # the dataset has them
+        return texts, _batch_options(tuple(texts.items()))
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes random crops and flips those of this epoch, in samples and batches from now on.
+
+        The dataset in another process has an epoch of its own; shardfeed.torch.Dataset sets that of
+        all workers of a DataLoader.
+        """
+        number = operator.index(epoch)
+        native_options({"epoch": str(number)}, "dataset")  # refuses numbers that are none
+        self._epoch = number
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that random crops and flips are of."""
+        return self._epoch or 0
 
     def find(self, key: str) -> int:
         """The number of the sample with this key. KeyError (NoMemberError), AmbiguousError."""

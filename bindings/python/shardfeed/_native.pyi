@@ -248,7 +248,13 @@ class _Lib:
     def shf_dataset_count(self, dataset: _CData) -> int: ...
     def shf_dataset_get(self, dataset: _CData, number: int, out: _CData, error: _CData) -> int: ...
     def shf_dataset_get_batch(
-        self, dataset: _CData, numbers: _CData, count: int, out: _CData, error: _CData
+        self,
+        dataset: _CData,
+        numbers: _CData,
+        count: int,
+        options: _CData,
+        out: _CData,
+        error: _CData,
     ) -> int: ...
     def shf_dataset_find(
         self, dataset: _CData, key: bytes, size: int, number: _CData, error: _CData
@@ -345,6 +351,18 @@ class DecodeOptions(TypedDict, total=False):
     max_decoded: int | str
     seed: int | str
 
+# And what Dataset.batch() takes.
+@type_check_only
+class NumberedBatchOptions(TypedDict, total=False):
+    memory: int | str
+    seed: int | str
+    epoch: int | str
+    decode: str
+    ragged: Literal["error", "offsets", "pad"]
+    missing: Literal["error", "skip", "empty"]
+    decode_threads: int | str
+    max_decoded: int | str
+
 @type_check_only
 class ArchiveOptions(TypedDict, total=False):
     threads: int | str
@@ -367,6 +385,8 @@ class ArchiveOptions(TypedDict, total=False):
 class DatasetOptions(TypedDict, total=False):
     threads: int | str
     memory: int | str
+    seed: int | str
+    epoch: int | str
     fields: str
     end_marker: Literal["required", "optional"]
     concat: bool | str

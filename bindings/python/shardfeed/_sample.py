@@ -39,8 +39,14 @@ class SampleBlock(Protocol):
     @property
     def stops(self) -> _Column: ...  # and where it stops
     def native(self, index: int) -> _CData: ...  # borrowed from the block
+    def decode_texts(self, texts: dict[str, str]) -> dict[str, str]: ...  # options, completed
     def key(self, index: int) -> str: ...
     def shard(self, index: int) -> str: ...
+
+
+def has_random_choices(decode: str) -> bool:
+    """Whether the option decode has crops or flips at random."""
+    return "=random" in decode
 
 
 class Sample(Mapping[str, memoryview]):
@@ -104,13 +110,15 @@ class Sample(Mapping[str, memoryview]):
             sample.decode()                          # every field, as its suffix says
             sample.decode("jpg:image/rgb8, cls")     # as the option decode has it
 
-        options: missing, max_decoded, and seed, the key of random crops and flips.
+        options: missing, max_decoded, and seed, the key of random crops and flips; that of a
+        sample of a Dataset is also the epoch of its set_epoch().
         """
         batch = self._batch({"decode": decode, **option_texts(options)})
         return {name: values[0] for name, values in batch.items()}
 
     def _batch(self, texts: dict[str, str]) -> Batch:
         """A batch of this sample alone."""
+        texts = self._block.decode_texts(texts)
         samples = ffi.new("shf_sample *[]", [self._block.native(self._index)])
         holder = new_holder()
         error = ffi.new("shf_error *")
@@ -218,6 +226,9 @@ class _CopiedBlock:
         raise UsageError(
             "a sample that was pickled cannot be decoded; help: decode it before, and pickle that"
         )
+
+    def decode_texts(self, texts: dict[str, str]) -> dict[str, str]:
+        return texts
 
     def key(self, index: int) -> str:
         return self._key

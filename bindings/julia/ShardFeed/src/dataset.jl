@@ -146,10 +146,12 @@ function get_many(dataset::Dataset, which::AbstractVector)
 end
 
 """
-    get_batch(dataset, numbers_or_keys) -> Batch
+    get_batch(dataset, numbers_or_keys; options...) -> Batch
 
 Reads samples and decodes them into a [`Batch`](@ref), as the options `decode`, `ragged` and `missing`
-of the data set say.
+say: those given here, and for the others those of the data set. Crops and flips at random depend on
+`seed` and `epoch`: give each epoch its number, `get_batch(dataset, numbers; epoch=3)`, or all of them
+have the same ones.
 
 ```jldoctest
 julia> Dataset("train-{000..001}.tar"; decode="cls:int") do dataset
@@ -160,14 +162,16 @@ julia> Dataset("train-{000..001}.tar"; decode="cls:int") do dataset
  1
 ```
 """
-function get_batch(dataset::Dataset, which::AbstractVector)
+function get_batch(dataset::Dataset, which::AbstractVector; options...)
     numbers = _sample_numbers(dataset, which)
     out = PointerOut(C_NULL)
     error = new_error()
     collect_garbage()
-    code = using_handle(dataset.handle) do pointer
-        shf_dataset_get_batch(pointer, numbers, length(numbers), out, error)
+    get(native) = using_handle(dataset.handle) do pointer
+        shf_dataset_get_batch(pointer, numbers, length(numbers), native, out, error)
     end
+    code = isempty(options) ? get(C_NULL) :
+        with_options(get, "dataset", pairs(merge(values(dataset.options), values(options))))
     _check(code, error, _error_shards(dataset))
     return Batch(out[])
 end

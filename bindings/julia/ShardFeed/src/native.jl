@@ -147,7 +147,7 @@ const E_NOT_FOUND = Int32(-21)
 @native shf_dataset_count(dataset::Pointer)::UInt64
 @native blocking shf_dataset_get(dataset::Pointer, number::UInt64, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
 @native blocking shf_dataset_get_many(dataset::Pointer, numbers::Ptr{UInt64}, count::Csize_t, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
-@native blocking shf_dataset_get_batch(dataset::Pointer, numbers::Ptr{UInt64}, count::Csize_t, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
+@native blocking shf_dataset_get_batch(dataset::Pointer, numbers::Ptr{UInt64}, count::Csize_t, options::Pointer, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
 @native blocking shf_dataset_find(dataset::Pointer, key::Ptr{UInt8}, size::Csize_t, number::Ptr{UInt64}, error::Ptr{UInt8})::Int32
 @native shf_dataset_shard(dataset::Pointer, number::UInt64, shard::Ptr{UInt64}, first::Ptr{UInt64})::Int32
 

@@ -83,6 +83,9 @@ end
             @test [sample.key for sample in dataset] == [sample.key for sample in get_many(dataset, 1:7)]
             @test get_batch(dataset, [7, 1])["cls"] == [7, 1]
             @test get_batch(dataset, ["b/0004"])["txt"] == ["four"]
+            @test get_batch(dataset, [7, 1]; decode="cls:float", epoch=3)["cls"] == [7.0, 1.0]
+            @test shf_error(() -> get_batch(dataset, [1]; shuffle=3)).class === :USAGE
+            @test shf_error(() -> get_batch(dataset, [1]; epoch=-1)).class === :USAGE
             @test ShardFeed.shard(dataset, 5) == (2, 4) && ShardFeed.shard(dataset, "c/1") == (3, 7)
             @test dataset[6].shard == "train-001.tar" && dataset[6].shard_number == 1
             @test sprint(show, dataset) == "Dataset over train-{000..001}.tar, z.zip: 7 samples"

@@ -666,7 +666,8 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
     /// Makes a batch of `count` samples, at least one, as the options "decode", "ragged" and "missing"
-    /// say; with missing=skip it may have fewer rows. `options` may be NULL.
+    /// say; with missing=skip it may have fewer rows. Random choices are keyed by the option "seed" and,
+    /// for samples of a dataset, "epoch". `options` may be NULL.
     /// Owns: *out is owned, release with shf_batch_unref.
     /// Errors: as shf_stream_next_batch; that of the first bad sample. Since: 0.1
     pub fn shf_batch_make(
@@ -883,14 +884,16 @@ extern "C" {
         out: *mut *mut shf_sample,
         error: *mut shf_error,
     ) -> i32;
-    /// Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make with the
-    /// options of the dataset.
+    /// Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make does with
+    /// these `options`, or (NULL) with those of the dataset. Samples by number have no epoch: random
+    /// choices are those of the option "epoch", so that passes with other numbers have other ones.
     /// Owns: *out is owned, release with shf_batch_unref. Errors: as shf_dataset_get and
     /// shf_batch_make. Since: 0.1
     pub fn shf_dataset_get_batch(
         dataset: *const shf_dataset,
         numbers: *const u64,
         count: usize,
+        options: *const shf_options,
         out: *mut *mut shf_batch,
         error: *mut shf_error,
     ) -> i32;

@@ -208,7 +208,31 @@ impl Dataset {
     ///
     /// As [`get`](Self::get) and [`Stream::next_batch`](crate::Stream::next_batch).
     pub fn batch(&self, numbers: &[usize]) -> Result<Batch> {
-        self.0.get_batch(&wide(numbers)).map(Batch)
+        self.0.get_batch(&wide(numbers), None).map(Batch)
+    }
+
+    /// The same, made with the options of a builder instead of those of the dataset: `decode`,
+    /// `ragged`, `missing`, `seed` and `epoch` among them. Samples by number have no epoch: with
+    /// another one for each pass, images are cropped and flipped in another way.
+    ///
+    /// ```
+    /// # std::env::set_current_dir("tests/data").unwrap();
+    /// # let folder = std::env::temp_dir();
+    /// let options = shardfeed::Dataset::builder().index_dir(folder).decode("cls:int");
+    /// let data = options.clone().open(["train-{000..002}.tar"])?;
+    /// for epoch in 0..2 {
+    ///     let batch = data.batch_with(&[7, 5, 8], &options.clone().epoch(epoch))?;
+    ///     assert_eq!(batch.len(), 3);
+    /// }
+    /// # Ok::<(), shardfeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`batch`](Self::batch); `Usage` for bad options.
+    pub fn batch_with(&self, numbers: &[usize], options: &DatasetBuilder) -> Result<Batch> {
+        let options = native::Options::new(&options.settings, "dataset")?;
+        self.0.get_batch(&wide(numbers), Some(&options)).map(Batch)
     }
 
     /// The number of the sample with this key. The first call makes a table of all keys.

@@ -399,6 +399,20 @@ impl DatasetBuilder {
         self.with("memory", value.into())
     }
 
+    /// Key of every random choice.
+    ///
+    /// Range: `0..18446744073709551615`. Default: `0`.
+    pub fn seed(self, value: u64) -> Self {
+        self.with("seed", value)
+    }
+
+    /// Number of the first epoch; of a dataset the one that random choices of decode are of.
+    ///
+    /// Range: `0..4294967295`. Default: `0`.
+    pub fn epoch(self, value: u64) -> Self {
+        self.with("epoch", value)
+    }
+
     /// Keep these fields; members of others are not looked at, even where they are damaged or there
     /// twice; a stream leaves out samples that have none of them; empty: all.
     ///
@@ -719,7 +733,7 @@ impl StreamBuilder {
         self.with("seed", value)
     }
 
-    /// Number of the first epoch.
+    /// Number of the first epoch; of a dataset the one that random choices of decode are of.
     ///
     /// Range: `0..4294967295`. Default: `0`.
     pub fn epoch(self, value: u64) -> Self {

@@ -43,9 +43,13 @@ fn what_there_is_not() {
 #[test]
 fn batches_by_number() {
     let builder = Dataset::builder().decode("cls:int");
-    let data = builder.open(shards::shards(&folder("batch"), 2)).unwrap();
+    let data = builder.clone().open(shards::shards(&folder("batch"), 2)).unwrap();
     let batch = data.batch(&[13, 2, 2]).unwrap();
     assert_eq!(batch.column("cls").unwrap().values::<i64>(), Some(&[13, 2, 2][..]));
+    let batch = data.batch_with(&[13, 2], &builder.decode("cls:float").epoch(7)).unwrap();
+    assert_eq!(batch.column("cls").unwrap().values::<f64>(), Some(&[13.0, 2.0][..]));
+    let error = data.batch_with(&[1], &Dataset::builder().set("epoch", "no")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 #[test]

@@ -65,12 +65,14 @@ impl Dataset {
         Ok(samples.collect())
     }
 
-    pub(crate) fn get_batch(&self, numbers: &[u64]) -> Result<Batch> {
+    /// Made with `options`, or with those of the dataset.
+    pub(crate) fn get_batch(&self, numbers: &[u64], options: Option<&Options>) -> Result<Batch> {
         let mut out = ptr::null_mut();
-        // SAFETY: an open dataset; the numbers have their count.
+        // SAFETY: an open dataset; the numbers have their count; options, or NULL.
         checked(|error| unsafe {
             let (dataset, count) = (self.pointer.as_ptr(), numbers.len());
-            sys::shf_dataset_get_batch(dataset, numbers.as_ptr(), count, &mut out, error)
+            let options = options.map_or(ptr::null(), Options::pointer);
+            sys::shf_dataset_get_batch(dataset, numbers.as_ptr(), count, options, &mut out, error)
         })?;
         let batch = NonNull::new(out).expect("a batch on success");
         // SAFETY: the reference is the caller's.
