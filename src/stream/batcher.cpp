@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/options.h"
-#include "stream/block_signals.h"
+#include "stream/threads.h"
 
 #include <algorithm>
 #include <tuple>
@@ -44,13 +44,13 @@ void Batcher::wake() {
 
 void Batcher::start() {
     next_start_ = {.before = std::make_shared<const Position>(client_.position()), .lanes = {}};
-    for (uint64_t i = 0; i < threads_wanted_; ++i) threads_.emplace_back([this] { run(); });
+    for (uint64_t i = 0; i < threads_wanted_; ++i)
+        start_thread(threads_, "decode threads", threads_wanted_, [this] { run(); });
 }
 
 // ---- Threads ------------------------------------------------------------------------------------
 
 void Batcher::run() noexcept {
-    block_signals();
     DecodeScratch scratch;
     std::unique_lock lock(mutex_);
     while (!shared_.cancel.requested()) {

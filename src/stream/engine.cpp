@@ -2,10 +2,11 @@
 
 #include "core/log.h"
 #include "core/options.h"
-#include "stream/block_signals.h"
 #include "stream/shard_counts.h"
+#include "stream/threads.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <utility>
 
@@ -53,12 +54,7 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
     if (options.epoch_samples != 0 && options.epochs != 0 &&
         __builtin_mul_overflow(share, options.epochs, &remaining_))
         remaining_ = UINT64_MAX;
-    if (shared_.plan.shares_lanes()) {
-        const uint64_t readers = shared_.plan.sharing().readers();
-        warn("lanes=" + std::to_string(shared_.plan.lanes()) + " is not a multiple of the " +
-             plural(shared_.plan.consumers(), "consumer") + ": every lane is read by " +
-             std::to_string(readers) + " of them, which keep their own samples of it");
-    }
+    warns_of_sharing_ = shared_.plan.shares_lanes();
     shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, options.even == Even::none
                                                   ? share
                                                   : shared_.plan.even_samples(options.epoch));
@@ -143,7 +139,8 @@ void Engine::start_readers() {
         shared_.first = &first;
     for (const auto& lane : lanes_)
         for (uint64_t i = 0; i < per_lane; ++i)
-            readers_.emplace_back([this, &lane = *lane] { run_reader(shared_, lane); });
+            start_thread(readers_, "readers", per_lane * lanes_.size(),
+                         [this, &lane = *lane] { run_reader(shared_, lane); });
     start_recall();
 }
 
@@ -152,8 +149,8 @@ void Engine::start_recall() {
     for (const auto& lane : lanes_)
         if (lane->recall()) recalls.push_back(lane->recall());
     if (recalls.empty()) return;
-    readers_.emplace_back([this, recalls = std::move(recalls)] {
-        block_signals();
+    const size_t all = readers_.size() + 1;
+    start_thread(readers_, "readers", all, [this, recalls = std::move(recalls)] {
         {
             std::unique_lock lock(shared_.mutex);
             shared_.begin.wait(lock, [&] { return !shared_.first || shared_.cancel.requested(); });
@@ -169,7 +166,6 @@ void Engine::begin_all() {
 }
 
 void Engine::run_reader(Shared& shared, Lane& lane) noexcept {
-    block_signals();
     std::unique_lock lock(shared.mutex);
     shared.begin.wait(
         lock, [&] { return !shared.first || shared.first == &lane || shared.cancel.requested(); });
@@ -272,8 +268,22 @@ void Engine::pass_on_notes() {
         const std::lock_guard lock(notes_mutex_);
         notes.swap(notes_);
     }
+    if (std::exchange(warns_of_sharing_, false)) warn_of_sharing();
     for (const std::string& note : notes) log(shared_.options, SHF_LOG_WARNING, note);
     for (const auto& part : parts_) part->pass_on_notes();
+}
+
+// Once for the program, which opens a stream for every epoch or rank.
+void Engine::warn_of_sharing() const {
+    static std::atomic<bool> said{false};
+    if (!shared_.options.log || shared_.options.log_level < SHF_LOG_WARNING || said.exchange(true))
+        return;
+    const Plan& plan = shared_.plan;
+    log(shared_.options, SHF_LOG_WARNING,
+        "lanes=" + std::to_string(plan.lanes()) + " is not a multiple of the " +
+            plural(plan.consumers(), "consumer") + ": every lane is read by " +
+            std::to_string(plan.sharing().readers()) +
+            " of them, which keep their own samples of it");
 }
 
 // epoch_samples goes on through as many passes as it takes.

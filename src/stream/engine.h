@@ -97,6 +97,7 @@ class Engine final : private LaneClient, private BatchClient {
     void count(uint64_t samples, uint64_t bytes);
     void check_mode(bool batches) const;
     void pass_on_notes();
+    void warn_of_sharing() const;
     [[nodiscard]] bool at_end() const {
         return mixture_ ? mix_at_end() : turns_.empty() || remaining_ == 0;
     }
@@ -177,6 +178,7 @@ class Engine final : private LaneClient, private BatchClient {
     BlockRef gathered_;
     std::unique_ptr<Batcher> batcher_;
 
+    bool warns_of_sharing_ = false;  // it was not said yet
     std::mutex notes_mutex_;
     std::vector<std::string> notes_;  // for the log, which is called on the consumer's thread
 };

@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -308,7 +309,28 @@ void ShardRun::wake_consumer() {
 }
 
 void ShardRun::deliver(BlockRef block) {
-    push({.block = std::move(block), .fault = {}, .warning = {}});
+    std::string warning;
+    if (const Schema* schema = block->schemas.back().get(); schema != schema_) {
+        schema_ = schema;
+        warning = many_fields(*block);
+    }
+    push({.block = std::move(block), .fault = {}, .warning = std::move(warning)});
+}
+
+// What to say of samples with very many fields, once for the program; as a rule nothing.
+std::string ShardRun::many_fields(const Block& block) const {
+    constexpr size_t many = 64;
+    static std::atomic<bool> said{false};
+    for (uint32_t i = 0; i < block.count; ++i) {
+        const Schema& schema = *block.schemas[block.schema[i]];
+        if (schema.ends.size() <= many || said.exchange(true)) continue;
+        return origin_->url + ": the sample \"" + escape(block.key_of(i)) + "\" has " +
+               std::to_string(schema.ends.size()) + " fields, \"" + escape(schema.name(0)) +
+               "\" among them: a key ends at the first dot of a member's name, so 0001.v1.0.jpg "
+               "is the field v1.0.jpg of 0001; help: if these are several samples, write their "
+               "names without dots in the key";
+    }
+    return {};
 }
 
 void ShardRun::about_to_wait() {

@@ -153,6 +153,7 @@ class ShardRun final : public SampleSink {
     [[nodiscard]] bool wants_places() const override { return indexed_; }
     void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
     void check_count(const std::string& url, Source& source, uint64_t found) const;
+    [[nodiscard]] std::string many_fields(const Block& block) const;
     void save_index(const std::string& url, Source& source, uint64_t end);
     void read_shard();
     void wait_for_descriptor(const Error& error);
@@ -173,6 +174,7 @@ class ShardRun final : public SampleSink {
     bool indexed_;   // every sample so far is in rows_
     std::unique_ptr<IndexRows> rows_;
     std::string warning_;
+    const Schema* schema_ = nullptr;  // of the latest sample
     std::deque<Event> events_;
     bool first_ = false;  // its turn has come, or is next in its lane
     bool deep_ = false;   // slow to decompress and not first

@@ -307,19 +307,28 @@ TEST_F(EngineSharing, what_is_refused) {
     }
 }
 
-TEST_F(EngineSharing, it_is_told) {
+TEST_F(EngineSharing, it_is_told_once) {
     write({12, 30, 17, 29, 11, 25});
     std::string told;
     const auto hear = [](void* ctx, int32_t level, const char* message) {
         if (level == SHF_LOG_WARNING) *static_cast<std::string*>(ctx) += message;
     };
-    Client client(urls, among({{"lanes", "4"}}, 6, 1), [&](shf_options* options) {
+    const auto listen = [&](shf_options* options) {
         shf_options_set_log(options, SHF_LOG_WARNING, hear, &told);
-    });
+    };
+    // Those that nobody hears do not count.
+    EXPECT_EQ(Client(urls, among({{"lanes", "4"}}, 6, 1)).keys(1).size(), 1U);
+    Client client(urls, among({{"lanes", "4"}}, 6, 1), listen);
     EXPECT_EQ(client.keys(1).size(), 1U);
     EXPECT_NE(told.find("lanes=4 is not a multiple of the 6 consumers: every lane is read by 3"),
               std::string::npos)
         << told;
+    told.clear();
+    for (const uint64_t consumer : {1U, 2U}) {
+        Client next(urls, among({{"lanes", "4"}}, 6, consumer), listen);
+        EXPECT_EQ(next.keys(1).size(), 1U);
+    }
+    EXPECT_EQ(told, "");
 }
 
 }  // namespace
