@@ -44,6 +44,17 @@ Error placed(const Error& error, const Block& block, uint32_t sample, std::strin
     return Error(std::move(fault));
 }
 
+// The names of fields for a message: those of a sample are few.
+std::string field_names(const Schema& schema) {
+    constexpr size_t most = 12;
+    std::string names;
+    for (size_t i = 0; i < std::min(schema.ends.size(), most); ++i)
+        names += (i == 0 ? "" : ", ") + escape(schema.name(i));
+    if (schema.ends.size() > most)
+        names += " and " + std::to_string(schema.ends.size() - most) + " more";
+    return names.empty() ? "none at all" : names;
+}
+
 }  // namespace
 
 BatchBuilder::BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate)
@@ -226,7 +237,8 @@ bool BatchBuilder::add(const Block& block, uint32_t sample) {
             const auto lacking = std::find(fields.number.begin(), fields.number.end(), -1);
             if (lacking != fields.number.end()) {
                 field = plans[static_cast<size_t>(lacking - fields.number.begin())].spec.name();
-                cause = "the sample has no field of this name";
+                cause = "the sample has no field of this name, but " +
+                        field_names(*block.schemas[block.schema[sample]]);
             }
             throw placed(Error(SHF_E_FORMAT, cause,
                                "name the columns in decode, or set missing=skip or missing=empty"),

@@ -156,3 +156,20 @@ def test_unpickling_is_refused_in_secure_mode(pickles, monkeypatch, secure):
     with pytest.raises(shardfeed.UsageError, match="refused in secure mode"):
         data.batch([0], hooks={"pyd": "pickle"})
     assert data.batch([0], hooks={"pyd": len})["pyd"] == [len(pickle.dumps({"n": 0}))]
+
+
+def test_what_msgpack_says_nothing_of_has_a_cause(tmp_path):
+    path = rows_tar(tmp_path / "t.tar", [{"mp": b"\xc1"}, {"mp": b"\x91" * 2000}])
+    (batch,) = shardfeed.Stream(path).batches(2)
+    for row, cause in ((0, "a byte that begins no value"), (1, "nested too deep")):
+        with pytest.raises(shardfeed.FormatError, match=f"not msgpack: {cause}; help"):
+            batch["mp"][row]
+
+
+def test_a_missing_field_lists_those_that_are_there(tmp_path):
+    path = rows_tar(tmp_path / "t.tar", [{"jpeg": b"1", "cls": b"2"}])
+    with pytest.raises(shardfeed.FormatError, match=r"no field of this name, but jpeg, cls; help"):
+        list(shardfeed.Stream(path).batches(2, decode="jpg:bytes, cls"))
+    many = rows_tar(tmp_path / "m.tar", [{f"f{n}": b"" for n in range(20)}])
+    with pytest.raises(shardfeed.FormatError, match=r"but f0, .*, f11 and 8 more; help"):
+        list(shardfeed.Stream(many).batches(2, decode="jpg:bytes"))

@@ -98,6 +98,26 @@ def test_numbers_as_text(tmp_path):
     assert_same(batch["id"], np.array([5.0] * 3))
 
 
+def test_floats_are_those_of_python(tmp_path):
+    texts = [
+        "1e-400", "1e400", "-1e-400", "-1e400", "0." + "0" * 400 + "1", "1" + "0" * 400, "4.9e-324",
+        "1" + "0" * 400 + "e-395", "0." + "0" * 400 + "1e401", "1e-99999999999999999999", "0e999",
+        "1e99999999999999999999", "inf", "-inf", "1.7976931348623157e308", "+2.5", ".5", "5.",
+        "1.8e308", "2e-324", "3e-324",
+    ]  # fmt: skip
+    path = rows_tar(tmp_path / "t.tar", ({"x": text.encode()} for text in texts))
+    found = only_batch(path, decode="x:float")["x"]
+    for text, number in zip(texts, found):
+        assert (number, np.signbit(number)) == (float(text), np.signbit(float(text))), text
+    for text in ("1e", "1e400x", "x1e400", "1e400.0", "", "1_0"):
+        wrong = rows_tar(tmp_path / "w.tar", [{"x": text.encode()}])
+        with pytest.raises(shardfeed.FormatError, match="is not a number of float64"):
+            only_batch(wrong, decode="x:float")
+    large = rows_tar(tmp_path / "l.tar", [{"x": b"9223372036854775808"}])
+    with pytest.raises(shardfeed.FormatError, match="does not fit"):
+        only_batch(large, decode="x:int")
+
+
 @pytest.mark.parametrize("what", [np.array([object()]), np.array(["text"]), np.zeros(2, "i4,f4")])
 def test_what_has_no_numbers_is_unsupported(tmp_path, what):
     import io

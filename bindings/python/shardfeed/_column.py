@@ -357,6 +357,15 @@ def _msgpack(view: memoryview) -> Any:
     return msgpack.unpackb(view)
 
 
+# Of exceptions of msgpack that have a name and no words.
+_CAUSES = {"StackError": "nested too deep", "FormatError": "a byte that begins no value"}
+
+
+def _cause(error: Exception) -> str:
+    name = type(error).__name__
+    return str(error) or _CAUSES.get(name, name)
+
+
 _ITEMS: dict[str, Callable[[memoryview], Any]] = {
     "bytes": bytes,
     "text": _text,
@@ -437,8 +446,8 @@ class BytesColumn(Sequence[Any]):
         except (ValueError, TypeError) as error:
             key, url = (texts_of(self._columns.find(name))[row] for name in (KEYS, URLS))
             raise FormatError(
-                f"{url}: {key}.{self._column.name}: not {self.kind}: {error}; help: take .raw, the "
-                "bytes"
+                f"{url}: {key}.{self._column.name}: not {self.kind}: {_cause(error)}; help: take "
+                ".raw, the bytes"
             ) from error
 
     def __repr__(self) -> str:
