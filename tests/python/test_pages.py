@@ -78,6 +78,39 @@ def test_the_examples_of_the_pytorch_page(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(examples) == 6
 
 
+def test_the_example_of_the_page_about_decode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = pytest.importorskip("PIL.Image")
+    file = io.BytesIO()
+    image.new("RGB", (20, 16), (1, 2, 3)).save(file, "png")
+    with tarfile.open(tmp_path / "pictures.tar", "w") as tar:
+        for number in range(3):
+            for field, data in (("cls", b"%d" % number), ("png", file.getvalue())):
+                info = tarfile.TarInfo(f"{number}.{field}")
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks("docs/decode.md", "python")[0], "docs/decode.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == [
+        "(3, 8, 8) [2, 0, 1]",
+        "(3, 8, 8) [2, 0, 1]",
+        "(1, 3, 16, 20)",
+    ]
+
+
+def test_help_and_the_page_name_every_word_of_decode() -> None:
+    import shardfeed
+
+    help_of_batches = shardfeed.Stream.batches.__doc__ or ""
+    page = (ROOT / "docs/decode.md").read_text()
+    words = "bytes text json msgpack int float npy npz/NAME image rgb8 l8 rgba8 rgb16 l16 rgb l hwc"
+    words += " chw exif resize=N resize=WxH resize=fit:WxH crop=WxH crop=random:WxH flip=random"
+    for word in (*words.split(), "flip=always"):
+        assert re.search(rf"(?<![\w=]){word}(?!\w)", help_of_batches), word
+        assert f"`{word}`" in page, word
+
+
 @pytest.mark.parametrize("language", ["rust", "julia"])
 def test_the_readme_shows_the_example_of_the_page(language: str) -> None:
     # Those of the pages are run by the tests of these languages, the README's of C by tests/c.

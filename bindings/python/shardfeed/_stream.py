@@ -266,6 +266,28 @@ class Stream(Recipe):
 
         With epoch_samples, an epoch has as many whole batches as hold those samples (with
         last="drop": as go into them), the same number for every rank and worker.
+
+        decode: "FIELD:KIND, FIELD;OTHER:KIND/...": columns, separated by commas, each named after
+        its field; the field after a semicolon is taken where the first one is missing. Without
+        ":KIND", and with "auto" for all fields of the first sample, the suffix says the kind:
+
+            bytes, json, msgpack   the bytes; batch[name] makes objects of the last two
+            text                   checked to be UTF-8
+            int, float             a number as text: int64, float64
+            npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
+            image                  JPEG, PNG or WebP. Then, after slashes, what is read:
+              rgb8, l8, rgba8      uint8: colour (the default), grey, with alpha
+              rgb16, l16           uint16; rgb, l: float32 in 0..1
+              hwc, chw             colours last (the default), or first
+              exif                 turned as the EXIF orientation says
+            and the steps, each once, done in their order:
+              resize=N             the shorter side; resize=WxH; resize=fit:WxH keeps the shape
+              crop=WxH             the middle; crop=random:WxH
+              flip=random          left and right; flip=always
+
+        Random choices are keyed by seed, epoch, shard and key. 16 bits become 8 as value / 257,
+        alpha that is not wanted is dropped, and CMYK is an error (UnsupportedError). docs/decode.md
+        says all of it.
         """
         texts = {**self._options, **option_texts(options)}
         if batch is not None:
