@@ -1,190 +1,221 @@
-// Every allocation of a run fails once, in turn: the run then ends with NOMEM or, where the library
-// can do without, as if nothing had been; it neither crashes nor hangs nor leaks (the last is seen
-// by the sanitizer build), and never delivers fewer samples as if they were all.
-#include "temp_shards.h"
+// Every allocation of a run fails, by itself and with all after it: the run then ends with NOMEM
+// or, where the library can do without, as if nothing had been; it neither crashes nor hangs nor
+// leaks, and never delivers fewer samples as if they were all. Batches: batch_nomem_test.cpp.
+#include "failing_allocations.h"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <new>
-#include <string>
-
-namespace {
-
-// Counts down to the allocation that fails; negative: none does.
-std::atomic<int64_t> until_failure{-1};
-// Allocations of this thread are the test's own.
-thread_local bool exempt = false;
-
-bool fails_now() {
-    if (until_failure.load(std::memory_order_relaxed) < 0 || exempt) return false;
-    return until_failure.fetch_sub(1, std::memory_order_relaxed) == 0;
-}
-
-void* allocate(size_t size) {
-    void* memory = fails_now() ? nullptr : std::malloc(size > 0 ? size : 1);
-    if (!memory) throw std::bad_alloc();
-    return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t size) {
-    return allocate(size);
-}
-void* operator new[](size_t size) {
-    return allocate(size);
-}
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-    return fails_now() ? nullptr : std::malloc(size > 0 ? size : 1);
-}
-void* operator new[](size_t size, const std::nothrow_t&) noexcept {
-    return fails_now() ? nullptr : std::malloc(size > 0 ? size : 1);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory, size_t) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, const std::nothrow_t&) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory, const std::nothrow_t&) noexcept {
-    std::free(memory);
-}
+#include <array>
 
 namespace {
 
 using namespace shf::test;
 
-struct Outcome {
-    int32_t code = SHF_OK;
-    size_t samples = 0;
-    bool whole = true, repeats = true;
-    std::string message;
-};
-
-// One run, with the calls that a user makes; allocation number `n` fails.
-Outcome run(const char* url, const Settings& settings, bool blocks, int64_t n) {
-    shf_error error = {};
-    Outcome outcome;
-    shf_stream* stream = nullptr;
-    shf_options* options = shf_options_new();
-    for (const auto& [name, value] : settings)
-        shf_options_set(options, name.c_str(), value.c_str(), nullptr);
-    until_failure = n;
-    outcome.code = shf_stream_open(&stream, &url, 1, options, &error);
-    if (outcome.code != SHF_OK && stream) outcome.whole = false;
-    const auto step = [&]() -> int32_t {
-        shf_sample* sample = nullptr;
-        shf_block* block = nullptr;
-        const int32_t code = blocks ? shf_stream_next_block(stream, 0, &block, &error)
-                                    : shf_stream_next(stream, &sample, &error);
-        const size_t count = blocks ? shf_block_count(block) : (sample ? 1 : 0);
-        exempt = true;
-        for (size_t i = 0; i < count; ++i)
-            outcome.whole = outcome.whole && is_whole(blocks ? shf_block_sample(block, i) : sample);
-        exempt = false;
-        outcome.samples += count;
-        shf_sample_unref(sample);
-        shf_block_unref(block);
-        return code;
+// One run, with the calls that a user makes.
+Scenario run(const std::string& url, const Settings& settings, bool blocks) {
+    return [=](Outcome& outcome) {
+        shf_error error = {};
+        shf_stream* stream = nullptr;
+        shf_options* options = shf_options_new();
+        outcome.code = options ? SHF_OK : SHF_E_NOMEM;
+        for (const auto& [name, value] : settings)
+            if (outcome.code == SHF_OK)
+                outcome.code = shf_options_set(options, name.c_str(), value.c_str(), &error);
+        const char* const given = url.c_str();
+        if (outcome.code == SHF_OK)
+            outcome.code = shf_stream_open(&stream, &given, 1, options, &error);
+        if (outcome.code != SHF_OK && stream) outcome.sound = false;
+        const auto step = [&]() -> int32_t {
+            shf_sample* sample = nullptr;
+            shf_block* block = nullptr;
+            const int32_t code = blocks ? shf_stream_next_block(stream, 0, &block, &error)
+                                        : shf_stream_next(stream, &sample, &error);
+            const size_t count = blocks ? shf_block_count(block) : (sample ? 1 : 0);
+            {
+                const faults::Exempt own;
+                for (size_t i = 0; i < count; ++i)
+                    outcome.sound =
+                        outcome.sound && is_whole(blocks ? shf_block_sample(block, i) : sample);
+            }
+            outcome.count += count;
+            shf_sample_unref(sample);
+            shf_block_unref(block);
+            return code;
+        };
+        if (outcome.code == SHF_OK) {
+            while ((outcome.code = step()) == SHF_OK) {
+            }
+            for (int i = 0; i < 2; ++i) outcome.sound = outcome.sound && step() == outcome.code;
+        }
+        std::copy(std::begin(error.message), std::end(error.message), outcome.message);
+        shf_stream_close(stream);
+        shf_options_free(options);
     };
-    if (outcome.code == SHF_OK) {
-        while ((outcome.code = step()) == SHF_OK) {
-        }
-        until_failure = -1;
-        outcome.message = error.message;
-        for (int i = 0; i < 2; ++i) outcome.repeats = outcome.repeats && step() == outcome.code;
-    }
-    until_failure = -1;
-    shf_stream_close(stream);
-    shf_options_free(options);
-    return outcome;
 }
 
-void fail_each_allocation(const std::string& url, const Settings& settings, bool blocks,
-                          size_t samples, int64_t step) {
-    ASSERT_EQ(run(url.c_str(), settings, blocks, -1).code, SHF_END);
-    int64_t n = 0, failures = 0, untouched = 0;
-    // Until some runs in a row were never touched; threads make the count of allocations vary a
-    // bit.
-    for (; untouched < 5 && n < 20000; n += step) {
-        const Outcome outcome = run(url.c_str(), settings, blocks, n);
-        EXPECT_TRUE(outcome.whole) << n;
-        EXPECT_TRUE(outcome.repeats) << n;
-        if (outcome.code == SHF_END) {
-            EXPECT_EQ(outcome.samples, samples) << "allocation " << n;
-            ++untouched;
-        } else {
-            EXPECT_EQ(outcome.code, SHF_E_NOMEM) << "allocation " << n << ": " << outcome.message;
-            EXPECT_LE(outcome.samples, samples);
-            ++failures;
-            untouched = 0;
-        }
-        if (testing::Test::HasFailure()) break;
-    }
-    EXPECT_GT(failures, 30);
-    EXPECT_LT(n, 20000);
+// pthread_create says EAGAIN also where the memory for a thread is missing.
+bool no_thread(const Outcome& outcome) {
+    return outcome.code == SHF_E_LIMIT &&
+           std::string_view(outcome.message).find("could not be started") != std::string_view::npos;
 }
 
-class EngineNomem : public testing::Test {
+// The stride is 1 in the slow suite.
+class EngineNomem : public testing::TestWithParam<int64_t> {
   protected:
     EngineNomem() { write_shards(directory, {30, 30, 30, 30}, 3000); }
     [[nodiscard]] std::string url() const { return directory / "{000..003}.tar"; }
+    void fail_each(const Scenario& scenario) {
+        const Counts counts = fail_each_allocation(scenario, Faults::heap, GetParam(), no_thread);
+        EXPECT_GT(counts.nomem, GetParam() == 1 ? 30U : 3U);
+        RecordProperty("points", std::to_string(counts.points));
+    }
 
-    const Watchdog watchdog{600};
     const TempDirectory directory;
 };
 
-TEST_F(EngineNomem, samples) {
-    fail_each_allocation(url(), {{"threads", "1"}}, false, 120, 1);
+TEST_P(EngineNomem, samples) {
+    fail_each(run(url(), {{"threads", "1"}}, false));
 }
-TEST_F(EngineNomem, blocks) {
-    fail_each_allocation(url(), {{"threads", "2"}}, true, 120, 1);
+TEST_P(EngineNomem, blocks) {
+    fail_each(run(url(), {{"threads", "2"}}, true));
 }
-TEST_F(EngineNomem, lanes_and_shuffle) {
-    fail_each_allocation(
-        url(), {{"threads", "2"}, {"lanes", "2"}, {"shuffle", "10"}, {"shuffle_shards", "true"}},
-        true, 120, 3);
-}
-TEST_F(EngineNomem, pipe) {
-    fail_each_allocation("pipe:cat " + (directory / "000.tar"), {{"threads", "1"}}, false, 30, 3);
+TEST_P(EngineNomem, lanes_and_shuffle) {
+    fail_each(run(url(),
+                  {{"threads", "2"}, {"lanes", "2"}, {"shuffle", "10"}, {"shuffle_shards", "true"}},
+                  true));
 }
 // Damage does not become NOMEM, and NOMEM is not skipped as damage.
-TEST_F(EngineNomem, skipped_shards) {
+TEST_P(EngineNomem, skipped_shards) {
     directory.write("001.tar", shard_bytes(1, 30, 3000).substr(0, 50000));
-    const Settings settings = {{"threads", "1"}, {"on_error", "skip_sample"}};
-    const size_t samples = run(url().c_str(), settings, false, -1).samples;
-    fail_each_allocation(url(), settings, false, samples, 1);
+    fail_each(run(url(), {{"threads", "1"}, {"on_error", "skip_sample"}}, false));
 }
 
-TEST_F(EngineNomem, options_and_urls) {
-    const auto each = [](void*, const char*, size_t) -> int32_t { return 0; };
-    const std::string given = url();
-    const char* text = given.c_str();
-    int refused = 0;
-    for (int64_t n = 0; n < 40; ++n) {
+// What is done with states: msgpack has its own memory.
+TEST_P(EngineNomem, states) {
+    const std::string list = url();
+    fail_each([&](Outcome& outcome) {
+        const char* const given = list.c_str();
         shf_error error = {};
-        until_failure = n;
+        shf_stream *stream = nullptr, *other = nullptr;
+        shf_state *state = nullptr, *merged = nullptr;
+        shf_sample* sample = nullptr;
+        shf_bytes bytes{};
+        int32_t code = shf_stream_open(&stream, &given, 1, nullptr, &error);
+        for (int i = 0; i < 7 && code == SHF_OK; ++i) {
+            code = shf_stream_next(stream, &sample, &error);
+            shf_sample_unref(sample);
+            sample = nullptr;
+        }
+        if (code == SHF_OK) code = shf_stream_save(stream, 0, &state, &error);
+        if (code == SHF_OK) {
+            shf_state_bytes(state, &bytes);
+            code = shf_state_merge(&bytes, 1, &merged, &error);
+        }
+        if (code == SHF_OK) code = shf_stream_open(&other, &given, 1, nullptr, &error);
+        if (code == SHF_OK) {
+            shf_state_bytes(merged, &bytes);
+            code = shf_stream_restore(other, bytes.data, bytes.size, &error);
+        }
+        if (code == SHF_OK) code = shf_stream_next(other, &sample, &error);
+        if (sample) {
+            const faults::Exempt own;
+            outcome.sound = is_whole(sample) && key_of(sample) == sample_key(0, 7);
+        }
+        shf_sample_unref(sample);
+        outcome.code = code;
+        std::copy(std::begin(error.message), std::end(error.message), outcome.message);
+        shf_stream_close(stream);
+        shf_stream_close(other);
+        shf_state_free(state);
+        shf_state_free(merged);
+    });
+}
+
+// Indexes are msgpack too: one that cannot be read for lack of memory is not called damaged.
+TEST_P(EngineNomem, indexes_and_data_sets) {
+    const std::string list = url(), one = directory / "000.tar";
+    fail_each([&](Outcome& outcome) {
+        const char* const given = list.c_str();
+        shf_error error = {};
         shf_options* options = shf_options_new();
-        const int32_t set = options ? shf_options_set(options, "shufle", "1", &error) : SHF_E_NOMEM;
-        const int32_t expanded = shf_expand_urls(&text, 1, options, each, nullptr, &error);
-        until_failure = -1;
-        EXPECT_TRUE(set == SHF_E_USAGE || set == SHF_E_NOMEM) << n;
-        EXPECT_TRUE(expanded == SHF_OK || expanded == SHF_E_NOMEM) << n;
-        refused += set == SHF_E_NOMEM || expanded == SHF_E_NOMEM;
+        shf_dataset* dataset = nullptr;
+        shf_sample* sample = nullptr;
+        uint64_t number = 0;
+        int32_t code =
+            options ? shf_options_set(options, "index", "require", &error) : int32_t{SHF_E_NOMEM};
+        if (code == SHF_OK)
+            for (int shard = 0; shard < 4 && code == SHF_OK; ++shard) {
+                std::array<char, 4096> path{};
+                std::copy(one.begin(), one.end(), path.begin());
+                path[one.size() - 5] = static_cast<char>('0' + shard);
+                code = shf_index_build(path.data(), nullptr, &error);
+            }
+        if (code == SHF_OK) code = shf_dataset_open(&dataset, &given, 1, options, &error);
+        if (code == SHF_OK) code = shf_dataset_find(dataset, "s002-00003", 10, &number, &error);
+        if (code == SHF_OK) code = shf_dataset_get(dataset, number, &sample, &error);
+        if (sample) {
+            const faults::Exempt own;
+            outcome.sound = is_whole(sample) && key_of(sample) == sample_key(2, 3);
+        }
+        shf_sample_unref(sample);
+        const std::array<uint64_t, 5> numbers = {3, 77, 4, 3, 119};
+        std::array<shf_sample*, 5> many{};
+        if (code == SHF_OK) {
+            code = shf_dataset_get_many(dataset, numbers.data(), 5, many.data(), &error);
+            for (shf_sample* each : many) {
+                outcome.sound = outcome.sound && (code == SHF_OK) == (each != nullptr);
+                shf_sample_unref(each);
+            }
+        }
+        outcome.code = code;
+        std::copy(std::begin(error.message), std::end(error.message), outcome.message);
+        shf_dataset_close(dataset);
         shf_options_free(options);
-    }
-    EXPECT_GT(refused, 3);
+    });
+}
+
+TEST_P(EngineNomem, archives) {
+    const std::string path = directory / "000.tar";
+    fail_each([&](Outcome& outcome) {
+        shf_error error = {};
+        shf_archive* archive = nullptr;
+        uint64_t position = 0;
+        std::array<char, 3000> bytes{};
+        int32_t code = shf_archive_open(&archive, path.c_str(), nullptr, &error);
+        if (code == SHF_OK)
+            code = shf_archive_find(archive, "s000-00003.txt", 14, &position, &error);
+        if (code == SHF_OK)
+            code = shf_archive_read(archive, position, bytes.data(), bytes.size(), &error);
+        outcome.code = code;
+        std::copy(std::begin(error.message), std::end(error.message), outcome.message);
+        shf_archive_close(archive);
+    });
+}
+
+TEST_P(EngineNomem, options_and_urls) {
+    const std::string list = url();
+    fail_each([&](Outcome& outcome) {
+        const auto each = [](void*, const char*, size_t) -> int32_t { return 0; };
+        const char* const given = list.c_str();
+        shf_error error = {};
+        shf_options* options = shf_options_new();
+        int32_t code =
+            options ? shf_options_set(options, "shufle", "1", &error) : int32_t{SHF_E_NOMEM};
+        if (code == SHF_E_USAGE) code = shf_expand_urls(&given, 1, options, each, nullptr, &error);
+        outcome.code = code;
+        shf_options_free(options);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(sample, EngineNomem, testing::Values(17));
+INSTANTIATE_TEST_SUITE_P(every, EngineNomem, testing::Values(1));
+
+// A pipe has a process, and few allocations that matter beside those of the others.
+TEST(EngineNomemPipe, of_a_command) {
+    const TempDirectory directory;
+    write_shards(directory, {30}, 3000);
+    const Counts counts =
+        fail_each_allocation(run("pipe:cat " + (directory / "000.tar"), {{"threads", "1"}}, false),
+                             Faults::heap, 3, no_thread);
+    EXPECT_GT(counts.nomem, 3U);
 }
 
 }  // namespace
