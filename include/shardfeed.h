@@ -245,7 +245,8 @@ void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_fre
  *   path, file:///path   a local file; a FIFO is read like a pipe
  *   -                    standard input, once
  *   pipe:COMMAND         the output of a shell command; refused with secure=true, when the
- *                        environment has SHARDFEED_SECURE=1, and inside lists
+ *                        environment has SHARDFEED_SECURE=1, and inside lists. It ends with this
+ *                        process, even one that is killed: /bin/sh watches, a child of ours
  *   @FILE                a text file with one URL a line; empty lines and # comments are skipped
  * Every URL is split at "::", ${NAME} is replaced by the environment variable WDS_NAME, and braces
  * are expanded: {000..119} with zero padding and optional step, {a,b}, nested, rightmost fastest;

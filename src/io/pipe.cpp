@@ -3,9 +3,10 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "io/descriptor.h"
+#include "io/pipe_watch.h"
 #include "io/redact.h"
+#include "io/spawn.h"
 
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 extern "C" char** environ;
 
@@ -32,10 +34,6 @@ constexpr auto kill_grace = std::chrono::seconds(5);  // a process in a dead mou
 constexpr size_t pipe_size = 1 << 20;                 // the most that Linux allows without rights
 constexpr size_t tail_size = 4096;                    // kept of stderr
 constexpr size_t excerpt_size = 500;                  // shown of it; a message has 1,007 bytes
-
-void check(int number, const char* doing) {
-    if (number != 0) throw system_error(doing, number);
-}
 
 struct Channel {
     Descriptor read_end;
@@ -57,73 +55,18 @@ struct Channel {
     }
 };
 
-class FileActions {
-  public:
-    FileActions() { check(::posix_spawn_file_actions_init(&actions_), "spawn"); }
-    ~FileActions() { ::posix_spawn_file_actions_destroy(&actions_); }
-    FileActions(const FileActions&) = delete;
-    FileActions& operator=(const FileActions&) = delete;
-    posix_spawn_file_actions_t* get() { return &actions_; }
-
-  private:
-    posix_spawn_file_actions_t actions_ = {};
-};
-
-class Attributes {
-  public:
-    Attributes() { check(::posix_spawnattr_init(&attributes_), "spawn"); }
-    ~Attributes() { ::posix_spawnattr_destroy(&attributes_); }
-    Attributes(const Attributes&) = delete;
-    Attributes& operator=(const Attributes&) = delete;
-    posix_spawnattr_t* get() { return &attributes_; }
-
-  private:
-    posix_spawnattr_t attributes_ = {};
-};
-
 // Starts `shell -c command`. Returns its process id, which is that of its process group too.
-pid_t spawn(const std::string& command, const char* shell, int out, int err) {
-    FileActions actions;
-    check(::posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0),
-          "spawn");
-    check(::posix_spawn_file_actions_adddup2(actions.get(), out, STDOUT_FILENO), "spawn");
-    check(::posix_spawn_file_actions_adddup2(actions.get(), err, STDERR_FILENO), "spawn");
-#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 34)
-    // Ours are close-on-exec; this is about those of the program around us.
-    check(::posix_spawn_file_actions_addclosefrom_np(actions.get(), STDERR_FILENO + 1), "spawn");
-#endif
-#endif
-    Attributes attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    sigdelset(&all, SIGKILL);  // their dispositions cannot be set (POSIX.1-2017, XSH sigaction())
-    sigdelset(&all, SIGSTOP);
-    // Ignored signals and the mask are inherited through exec (XSH 2.4.3 and exec). Python and Rust
-    // ignore SIGPIPE, and "yes | head" never ends under that.
-    check(::posix_spawnattr_setsigdefault(attributes.get(), &all), "spawn");
-    check(::posix_spawnattr_setsigmask(attributes.get(), &none), "spawn");
-    check(::posix_spawnattr_setpgroup(attributes.get(), 0), "spawn");
-    check(::posix_spawnattr_setflags(attributes.get(), POSIX_SPAWN_SETSIGDEF |
-                                                           POSIX_SPAWN_SETSIGMASK |
-                                                           POSIX_SPAWN_SETPGROUP),
-          "spawn");
-
+pid_t start(const std::string& command, const char* shell, int out, int err) {
     // Without pipefail the status of "curl ... | zstd -d" says nothing about curl. Only bash surely
     // has it; another shell is asked in a subshell, because an unknown option ends a shell at once
     // (XCU 2.8.1).
     const bool bash = std::string_view(shell).ends_with("/bash");
     std::string script =
         bash ? command : "(set -o pipefail) 2>/dev/null && set -o pipefail\n" + command;
-    std::string words[] = {shell, "-o", "pipefail", "-c", std::move(script)};
-    std::array<char*, 6> argv = {words[0].data(), words[1].data(), words[2].data(),
-                                 words[3].data(), words[4].data(), nullptr};
-    if (!bash) argv = {words[0].data(), words[3].data(), words[4].data(), nullptr};
-    pid_t child = -1;
-    check(::posix_spawn(&child, shell, actions.get(), attributes.get(), argv.data(), environ),
-          "start the shell");
-    return child;
+    std::vector<std::string> words = {shell, "-c", std::move(script)};
+    if (bash) words.insert(words.begin() + 1, {"-o", "pipefail"});
+    return spawn(
+        {.program = shell, .words = words, .out = out, .err = err, .environment = environ});
 }
 
 // "9 (SIGKILL)". strsignal() may be neither called by two threads nor understood by programs.
@@ -144,7 +87,9 @@ class PipeReader : public Sequential {
         : cancel_(cancel), timeout_(timeout), hides_status_(command.find("||") != command.npos) {
         Channel out, err;
         ::fcntl(out.read_end.get(), F_SETPIPE_SZ, static_cast<int>(pipe_size));
-        child_ = spawn(command, shell, out.write_end.get(), err.write_end.get());
+        watch_.emplace(out.read_end.get());
+        child_ = start(command, shell, out.write_end.get(), err.write_end.get());
+        watch_->started(child_);
         out_ = std::move(out.read_end);
         err_ = std::move(err.read_end);
     }
@@ -293,6 +238,7 @@ class PipeReader : public Sequential {
         }
         const bool good = info->si_code == CLD_EXITED && info->si_status == 0 && info->si_pid > 0;
         if (!good && info->si_pid > 0) ::kill(-child_, SIGTERM);  // what is left of the pipeline
+        watch_->end();
         if (info->si_pid > 0) (void)look(0);
         child_ = -1;
         drain();
@@ -342,6 +288,7 @@ class PipeReader : public Sequential {
             rest(pause);
         }
         ::kill(-child_, SIGKILL);
+        watch_->end();
         deadline = Clock::now() + kill_grace;
         while (!look(0) && Clock::now() < deadline) rest(milliseconds(1));
         child_ = -1;
@@ -365,6 +312,7 @@ class PipeReader : public Sequential {
     uint64_t timeout_;
     pid_t owner_ = ::getpid();
     pid_t child_ = -1;  // -1 once it has been waited for
+    std::optional<PipeWatch> watch_;
     Descriptor out_, err_;
     std::string tail_;
     const bool hides_status_;  // the command says what to do when a program fails

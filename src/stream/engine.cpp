@@ -417,6 +417,7 @@ auto Engine::guarded(Take take) {
     try {
         begin_call();
         auto taken = take();
+        if (!taken) leave_pipes();
         pass_on_notes();
         return taken;
     } catch (...) {
@@ -433,6 +434,12 @@ void Engine::check_mode(bool batches) const {
     if (!batches && batcher_)
         throw Error(SHF_E_USAGE, "this stream delivers batches",
                     "leave out the option batch, or take batches");
+}
+
+// At the end, so that no process is left then.
+void Engine::leave_pipes() noexcept {
+    shared_.watch.reset();
+    for (const auto& part : parts_) part->leave_pipes();
 }
 
 Sample* Engine::next() {

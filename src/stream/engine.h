@@ -70,6 +70,7 @@ class Engine final : private LaneClient, private BatchClient {
     void begin_call();
     template <typename Take>
     auto guarded(Take take);
+    void leave_pipes() noexcept;
     Pull pull(Delivery& out);
     Pull pull_block(BlockRef& out, uint64_t most);
     void end_epoch(size_t lane);

@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "core/stats.h"
 #include "index/shard_index.h"
+#include "io/pipe_watch.h"
 #include "io/urls.h"
 #include "order/lane_state.h"
 #include "order/plan.h"
@@ -19,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace shf {
@@ -43,6 +45,8 @@ struct Shared {
     ShardList shards;
     Plan plan;
     Cancel cancel;
+    // Until the end of the stream one process watches for all its pipes.
+    std::optional<PipeWatch::Stay> watch{std::in_place};
     Stats stats;
     Pool* const pool;
     const bool single_samples;   // blocks of one sample, for the shuffle buffers

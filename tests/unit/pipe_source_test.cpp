@@ -389,7 +389,7 @@ TEST_F(Pipes, LeaveNothingBehind) {
     (void)cancel.fd();  // stays open as long as the stream
     const size_t before = descriptors();
     std::vector<uint8_t> buffer(10);
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 334; ++i) {
         run("echo x");
         fault("echo x >&2; exit 1");
         open("yes")->read(buffer);
