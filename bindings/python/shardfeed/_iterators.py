@@ -6,7 +6,7 @@ import os
 from _thread import get_ident
 from abc import ABC, abstractmethod
 from operator import length_hint
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 from weakref import WeakSet
 
 from ._batch import Batch
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", Sample, Batch)
 _Opened = TypeVar("_Opened", BlockStream, BatchStream)
+
+
+def refuse_async() -> NoReturn:
+    """The TypeError of `async for`."""
+    raise TypeError(
+        "a stream has no asynchronous iterator: next() waits for bytes, and would hold the event "
+        "loop; help: use a plain for loop in a thread, or "
+        "await loop.run_in_executor(None, next, iterator, None)"
+    )
+
 
 ENDLESS = -1  # how much there is of an epoch that is not counted
 
@@ -52,6 +62,16 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
     @abstractmethod
     def __next__(self) -> _T: ...
 
+    def __aiter__(self) -> NoReturn:
+        refuse_async()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied: it has threads and open files; "
+            "help: pickle the Stream, which is a recipe, and its state_dict(), and load that into "
+            "the copy"
+        )
+
     @abstractmethod
     def _take(self) -> None:
         """Fetches what comes next; at the end, makes this iterator one at its end."""
@@ -68,7 +88,13 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
                 raise type(self._refusal)(self._refusal.message)
             raise StopIteration
         if source.lock.locked():
-            raise UsageError("this iterator is in use: another thread is inside next()")
+            raise UsageError(
+                "another thread is closing this stream"
+                if source.closing
+                else "this iterator is in use: another thread is inside next(); help: give every "
+                "thread a stream of its own, with rank and world_size, or let one thread read and "
+                "hand samples out through a queue"
+            )
         caller = get_ident()
         try:
             with source.lock:

@@ -75,6 +75,7 @@ class OpenStream(ABC, Generic[_T]):
         self.lock = Lock()  # held for fetch() and close_now(),
         self.caller = 0  # by this thread
         self.closing = False
+        self._reason: str | None = None  # why it was closed, if not by the user
         self.fetched: _T | None = None
         self._timeout = timeout
         wait = min(_WAIT, timeout or _WAIT)
@@ -152,7 +153,7 @@ class OpenStream(ABC, Generic[_T]):
         received = self._received
         while not received[0]:
             if self._stream is None:
-                raise UsageError("the stream is closed")
+                raise UsageError(self._reason or "the stream is closed")
             result = self._next(self._stream[0], most, received)
             for target, _ in self._logs:
                 target.raise_exception()
@@ -167,6 +168,8 @@ class OpenStream(ABC, Generic[_T]):
                 return False
             elif result != lib.SHF_OK:
                 self.over = True
+                if self._reason is not None:
+                    raise UsageError(self._reason)
                 raise error_from(self._error)
         self.fetched = self._taken(received)
         self._received = None
@@ -221,10 +224,13 @@ class OpenStream(ABC, Generic[_T]):
         lib.shf_stream_stat(stream, number, value)
         return int(value[0])
 
-    def close(self) -> None:
+    def close(self, reason: str | None = None) -> None:
         """Closes the stream. A fetch() of another thread is ended first; if this thread is inside
         fetch() (its log function or a signal handler closes), it is told to close after that.
+
+        reason: what a fetch() of another thread then says.
         """
+        self._reason = reason
         self.closing = True
         self.cancel()
         if self.caller != get_ident():

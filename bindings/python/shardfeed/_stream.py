@@ -6,11 +6,11 @@ import copy
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from ._errors import Error, UsageError
 from ._hooks import checked_hooks
-from ._iterators import ENDLESS, BatchIterator, SampleIterator
+from ._iterators import ENDLESS, BatchIterator, SampleIterator, refuse_async
 from ._log import log_to_logging
 from ._open_stream import BatchStream, BlockStream, Part, stat_names
 from ._options import native_options, option_default, option_texts
@@ -233,6 +233,9 @@ class Stream(Recipe):
         if self._source is not None and self._source.pid != os.getpid():
             self._source = self._iterator = None
 
+    def __aiter__(self) -> NoReturn:
+        refuse_async()
+
     def __iter__(self) -> SampleIterator:
         previous = self._iterator
         source = self._begin_epoch(BlockStream, self._sample_texts())
@@ -382,7 +385,10 @@ class Stream(Recipe):
                     return source
                 cancelled = source.over and not used  # which is meant for this epoch
             self._source = None
-            source.close()
+            source.close(
+                "the stream was iterated anew, by another thread than this one, which ended this "
+                "iterator; help: a stream has one iterator at a time: open one for each thread"
+            )
         opened = self._source = self._open(kind, texts)
         if self._resume is not None and self._resume.blob is not None:
             opened.restore(self._resume.blob)
