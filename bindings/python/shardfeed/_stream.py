@@ -362,6 +362,9 @@ class Stream(Recipe):
 
     def _indexed_samples(self, epoch: int) -> int | None:
         """How many samples the indexes of all shards say that this consumer has in one epoch."""
+        lists = [url[1:] for url in self._urls if url.startswith("@")]
+        if any(os.path.exists(path) and not os.path.isfile(path) for path in lists):
+            return None  # a list that can be read only once, a FIFO, is for the stream itself
         texts = {**self._sample_texts(), "epoch": str(epoch), "epochs": "1"}
         number = self._number("rank") * self._number("num_workers") + self._number("worker")
         try:
