@@ -199,10 +199,11 @@ void Lane::cancel() {
 std::shared_ptr<ShardRun> Lane::next_run() {
     if (all_given() || runs_.size() >= most_runs_) return nullptr;
     if (given_resumed_ < resumed_.size()) {
-        const Resumed& resumed = resumed_[given_resumed_++];
-        const bool last = given_resumed_ == resumed_.size() && given_epoch_ > resumed_epoch_;
+        const Resumed& resumed = resumed_[given_resumed_];
+        const bool last = given_resumed_ + 1 == resumed_.size() && given_epoch_ > resumed_epoch_;
         runs_.push_back(std::make_shared<ShardRun>(shared_, resumed_epoch_, number_,
                                                    resumed.state.turn, last, resumed.resume));
+        ++given_resumed_;  // when it is there: another reader would go on behind it
     } else {
         // An epoch in which this lane gives nothing has no run.
         while (!given_share_ || given_share_->turns == 0) {
