@@ -30,18 +30,18 @@ class Bzip2 final : public Codec {
     }
 
     Step decode(Bytes in, std::span<uint8_t> out) override {
-        if (!has_block_) {
-            Step step = call(in, {});
-            // It stopped for a block that waits to be put out, or for more input: the next call
-            // will show which.
-            has_block_ = step.state == Step::more;
-            return step;
-        }
-        Step step = call({}, out);
-        if (step.state == Step::more && step.produced < out.size()) {
+        if (has_block_) {
+            Step step = call({}, out);
+            if (step.state != Step::more || step.produced == out.size()) return step;
             has_block_ = false;
             step.verified = true;
+            if (step.produced > 0 || in.empty()) return step;
         }
+        // It stops for a block that waits to be put out, or for more input: the next call shows
+        // which.
+        Step step = call(in, {});
+        has_block_ = step.state == Step::more;
+        step.verified = true;
         return step;
     }
 
