@@ -139,7 +139,7 @@ class BatchNomem : public testing::TestWithParam<int64_t> {
              const std::function<bool(const Outcome&)>& allowed = {}) {
         SCOPED_TRACE(name);
         const Counts counts = fail_each_allocation(scenario, where, stride, allowed);
-        EXPECT_GT(counts.nomem, 3U);
+        EXPECT_GT(counts.nomem, 0U);
         points += counts.points;
     }
     void run_streams(Where where, const char* threads, int64_t stride) {
@@ -254,7 +254,7 @@ TEST_P(BatchNomem, of_samples) {
                 shf_batch_unref(batch);
                 shf_options_free(options);
             },
-            Where::heap, GetParam(), no_thread);
+            Where::heap, std::min<int64_t>(GetParam(), 7), no_thread);
     RecordProperty("points", std::to_string(points));
 }
 
