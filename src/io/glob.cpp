@@ -23,7 +23,7 @@ bool is_absent(int number) {
 
 Error failure(const char* what, const std::string& path, int number) {
     Fault fault = Error::system(what, number).fault();
-    fault.cause = "\"" + escape(path) + "\": " + fault.cause;
+    fault.cause = std::string("\"").append(escape(path)).append("\": ").append(fault.cause);
     return Error(std::move(fault));
 }
 

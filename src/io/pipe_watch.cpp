@@ -91,9 +91,11 @@ struct Entry {
 
 // "+ KEY GROUP", "+ KEY =INODE", "- KEY ..."
 std::string line_of(char what, const Entry& entry) {
-    const std::string who =
-        entry.group != 0 ? std::to_string(entry.group) : "=" + std::to_string(entry.pipe);
-    return std::string(1, what) + " " + std::to_string(entry.key) + " " + who + "\n";
+    std::string line(1, what);
+    line.append(" ").append(std::to_string(entry.key)).append(" ");
+    if (entry.group == 0) line.append("=").append(std::to_string(entry.pipe));
+    if (entry.group != 0) line.append(std::to_string(entry.group));
+    return line.append("\n");
 }
 
 class Watcher {

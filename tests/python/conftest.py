@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import signal
 import tarfile
+import threading
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -83,3 +87,32 @@ def even(tmp_path: Path) -> shardfeed.Batch:
     ]
     (batch,) = shardfeed.Stream(rows_tar(tmp_path / "t.tar", rows)).batches(9)
     return batch
+
+
+@pytest.fixture
+def silent_fifo(tmp_path: Path):
+    """A FIFO that has a writer and never gets a byte."""
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    descriptor = os.open(path, os.O_RDWR)
+    yield path
+    os.close(descriptor)
+
+
+@contextlib.contextmanager
+def threads_run():
+    """Another thread must get its turn during the body, which takes at least 0.2 s."""
+    counted = []
+
+    def count():
+        end = time.monotonic() + 0.2
+        number = 0
+        while time.monotonic() < end:
+            number += 1
+        counted.append(number)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    yield
+    thread.join()
+    assert counted[0] > 1000

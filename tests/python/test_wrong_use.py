@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import os
 import pickle
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import shardfeed
-
-
-@pytest.fixture
-def silent_fifo(tmp_path: Path):
-    """A FIFO that has a writer and never gets a byte."""
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    descriptor = os.open(path, os.O_RDWR)
-    yield path
-    os.close(descriptor)
 
 
 def in_thread(call) -> tuple[threading.Thread, list[BaseException]]:
