@@ -114,7 +114,7 @@ configure() { # FOLDER MESON-OPTION...
 }
 compile() { ninja -C "$1" "${@:2}"; }
 
-# test_programs FOLDER SUITE: the programs of all tests but those of SUITE and of suite slow.
+# test_programs FOLDER SUITE: the programs of all tests but those of SUITE and of the slow suites.
 test_programs() {
     python3 - "$1" "$2" <<'PY'
 import json
@@ -127,7 +127,7 @@ with open(f"{folder}/meson-info/intro-tests.json") as file:
 paths = {
     os.path.relpath(test["cmd"][0], folder)
     for test in tests
-    if not {suite.rpartition(":")[2] for suite in test["suite"]} & {left_out, "slow"}
+    if not {suite.rpartition(":")[2] for suite in test["suite"]} & {left_out, "slow", "campaign"}
 }
 print(*sorted(path for path in paths if not path.startswith("..")))
 PY

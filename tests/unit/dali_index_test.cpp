@@ -234,7 +234,7 @@ TEST(DaliIndex, that_lies_is_refused) {
         {"v1.1 2\njpg 512 5 Cls 1536 1 x 1 1\nseg.png 2560 0\n",
          SHF_E_FORMAT,
          {"more members than the 2"}},
-        {"v1.1 1\njpg 512 5 Cls 1536 1\n", SHF_E_CHANGED, {"1 samples", "2"}},
+        {"v1.1 1\njpg 512 5 Cls 1536 1\n", SHF_E_CHANGED, {"1 sample,", "2"}},
         {"v1.1 3\njpg 512 5 Cls 1536 1\nseg.png 2560 0\njpg 4096 1\n",
          SHF_E_CHANGED,
          {"3 samples", "2"}},
