@@ -128,10 +128,13 @@ class ZeroTail : public testing::Test {
             for (const size_t more : {size_t{0}, size_t{1}, size_t{157}, size_t{511}}) {
                 const size_t cut = block + more;
                 const size_t next_page = (cut + page - 1) / page * page;
-                for (const auto& [size, fill] :
+                for (const auto& ending :
                      {std::pair{tar.size(), Fill::hole}, std::pair{next_page + page, Fill::hole},
                       std::pair{std::max(next_page, tar.size()) + 16 * page, Fill::hole},
                       std::pair{tar.size() + 1024 + longest_tail + 1, Fill::zeros}}) {
+                    // Clang 14 does not let lambdas capture structured bindings.
+                    const size_t size = ending.first;
+                    const Fill fill = ending.second;
                     if (size < cut) continue;
                     write_cut(cut, size, fill);
                     // What can be known: the rest is a hole, or more than a writer leaves.
