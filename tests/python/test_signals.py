@@ -161,4 +161,5 @@ def test_import_time():
         float(subprocess.run([sys.executable, "-c", program], capture_output=True).stdout)
         for _ in range(5)
     ]
-    assert min(times) < 0.1
+    print(f"import: {min(times) * 1e3:.1f} ms")
+    assert min(times) < 1  # as long as that takes only what imports PyTorch or NumPy
