@@ -170,9 +170,9 @@ void shf_options_free(shf_options *options);
 int32_t shf_options_set(shf_options *options, const char *name, const char *value,
                         shf_error *error);
 
-/* Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". A value with a comma,
- * with blanks at its ends or a quote in front stands in quotes, ' or ", in which two of them are
- * one. Blanks around names and values mean nothing.
+/* Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". Blanks around names
+ * and values are ignored. A value needs quotes (' or ") when it contains a comma, starts or ends
+ * with a blank, or starts with a quote; inside quotes a doubled quote stands for one.
  * Errors: USAGE, as shf_options_set; the object is then unchanged. Since: 0.1 */
 int32_t shf_options_set_all(shf_options *options, const char *text, shf_error *error);
 
@@ -206,7 +206,7 @@ typedef void (*shf_log_fn)(void *ctx, int32_t level, const char *message);
  * Since: 0.1 */
 void shf_options_set_log(shf_options *options, int32_t level, shf_log_fn log, void *ctx);
 
-/* Says whether the call that asks is to end: 0 to go on. */
+/* Returns 0 to continue the call, any other value to cancel it. */
 typedef int32_t (*shf_interrupt_fn)(void *ctx);
 
 /* Sets a function that a call which opens something asks about every 50 ms: no handle is there yet

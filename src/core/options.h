@@ -77,7 +77,7 @@ struct Options {
     IndexUse index;
     std::string index_dir;  // empty: beside the shard
 
-    // Whether rank and worker were set, to whatever value.
+    // Whether rank and worker were set, to any value.
     bool rank_given = false;
     bool worker_given = false;
 

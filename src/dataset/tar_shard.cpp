@@ -32,8 +32,8 @@ class TarShard final : public DatasetShard {
     TarShard(const std::string& url, uint64_t shard, std::unique_ptr<Source> source,
              std::shared_ptr<const ShardIndex> index, const DatasetContext& context)
         : context_(context),
-          origin_(std::make_shared<Origin>(
-              Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0, .by_number = true})),
+          origin_(std::make_shared<Origin>(Origin{
+              .url = redact(url), .shard = shard, .epoch = 0, .lane = 0, .by_number = true})),
           index_(std::move(index)),
           wanted_(context.fields, index_->schemas()),
           file_(url, std::move(source), context.options, context.cancel, context.budget) {}

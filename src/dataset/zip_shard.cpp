@@ -22,8 +22,8 @@ class ZipShard final : public DatasetShard {
     ZipShard(const std::string& url, uint64_t shard, std::unique_ptr<Source> source,
              const DatasetContext& context)
         : context_(context),
-          origin_(std::make_shared<Origin>(
-              Origin{.url = redact(url), .shard = shard, .epoch = 0, .lane = 0, .by_number = true})),
+          origin_(std::make_shared<Origin>(Origin{
+              .url = redact(url), .shard = shard, .epoch = 0, .lane = 0, .by_number = true})),
           directory_(*source, context.options),
           groups_(directory_, context.options),
           wanted_(context.fields, groups_.schemas()),

@@ -24,7 +24,7 @@ struct FrameHeader {
     size_t trailer;
     uint64_t dictionary;
     uint64_t window;
-    uint64_t content;  // 0: not told
+    uint64_t content;  // 0: unknown
 
     // `head` starts with the magic; with fewer bytes than `size` the three values are 0.
     explicit FrameHeader(Bytes head) {

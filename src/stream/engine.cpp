@@ -297,7 +297,7 @@ bool Engine::is_over(uint64_t epoch) const {
 }
 
 // The lane has left its epoch; when the others have as well, a shard must have been opened there: a
-// mistyped path is no empty epoch, whatever on_error says.
+// mistyped path is no empty epoch, regardless of on_error.
 void Engine::end_pass(const Lane& lane, uint64_t next) {
     opened_ = opened_ || lane.opened();
     if (!unopened_) unopened_ = lane.unopened();

@@ -203,7 +203,7 @@ std::shared_ptr<ShardRun> Lane::next_run() {
         const bool last = given_resumed_ + 1 == resumed_.size() && given_epoch_ > resumed_epoch_;
         runs_.push_back(std::make_shared<ShardRun>(shared_, resumed_epoch_, number_,
                                                    resumed.state.turn, last, resumed.resume));
-        ++given_resumed_;  // when it is there: another reader would go on behind it
+        ++given_resumed_;  // after the run exists: else another reader would start the next shard
     } else {
         // An epoch in which this lane gives nothing has no run.
         while (!given_share_ || given_share_->turns == 0) {

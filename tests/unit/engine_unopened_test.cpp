@@ -1,4 +1,4 @@
-// A pass in which no shard could be opened is an error, whatever on_error says: a mistyped path is
+// A pass in which no shard could be opened is an error regardless of on_error: a mistyped path is
 // no empty data set.
 #include "mix_client.h"
 

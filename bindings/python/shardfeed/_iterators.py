@@ -117,7 +117,7 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
         return None if self._source is None else self._source.epoch
 
     def save(self, own_kind: str, unread: int) -> SavedState | None:
-        """Where the user stands, who has not used the last `unread`; None at an epoch's end."""
+        """The position without the last `unread` items; None at the end of an epoch."""
         source = self._source
         if source is None:
             return None

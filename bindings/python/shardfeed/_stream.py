@@ -389,7 +389,7 @@ class Stream(Recipe):
                 cancelled = source.over and not used  # which is meant for this epoch
             self._source = None
             source.close(
-                "the stream was iterated anew, by another thread than this one, which ended this "
+                "another thread has started an iteration of this stream, which ended this "
                 "iterator; help: a stream has one iterator at a time: open one for each thread"
             )
         opened = self._source = self._open(kind, texts)
@@ -448,7 +448,7 @@ class Stream(Recipe):
         return self._state(0)
 
     def _state(self, unread: int) -> dict[str, object]:
-        """Where the stream stands, whose user has not used the last `unread` batches (0 or 1)."""
+        """The state without the last `unread` batches (0 or 1)."""
         if self._closed:
             raise UsageError("the stream is closed; help: save it before")
         self._leave_parent()

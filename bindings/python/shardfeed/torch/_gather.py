@@ -46,7 +46,7 @@ def gather_state(source: Stream | Loader, group: Any = None) -> dict[str, Any]:
         ranks = stream._find_ranks()
         mine = ranks.rank, ranks.world_size, dict(source.state_dict())
     except Error as error:
-        mine = -1, 0, str(error)  # which the others must hear of, or they would wait for ever
+        mine = -1, 0, str(error)  # the other ranks wait for it, and must fail too
     gathered: list[Any] = [None] * torch.distributed.get_world_size(group)
     torch.distributed.all_gather_object(gathered, mine, group=group)
     for place, (_, _, state) in enumerate(gathered):

@@ -47,7 +47,7 @@ def loader(
 
     An item is a dict: field -> tensor, where the field has numbers; else what Batch.torch() has.
     keys=True adds "__key__", the list of keys. With even="pad" there is "__valid__", a tensor of
-    bool: False for the rows that only fill up an epoch, which metrics must leave out.
+    bool: False for rows that repeat a sample to fill the epoch. Metrics must ignore them.
 
     urls: also a stream or mix, whose options are taken, and those given here beside them.
 
@@ -97,7 +97,7 @@ class Loader:
         if pin_memory is None:
             pin_memory = self._device is not None and self._device.type == "cuda"
         self._pins = pin_memory
-        self._resumed = False  # whether the next iter() goes on in an epoch that has begun,
+        self._resumed = False  # whether the next iter() resumes an epoch that has begun,
         self._loaded_end = False  # and no batch is left of that
         # What iter() gave last. Not "_iterator", which Lightning sets to None in all that have it.
         self._latest: _Tensors | None = None

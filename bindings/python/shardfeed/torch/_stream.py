@@ -233,7 +233,7 @@ class Stream(IterableDataset[Any]):
             count = len(self._recipe._share_from({**own, "worker": str(worker)}, epoch))
             if not size:
                 return count
-            # Batches go on through the epochs of one pass.
+            # A pass may contain several epochs: batches continue across them.
             return count // size if whole else -(-count // size)
 
         try:
@@ -345,7 +345,7 @@ class Stream(IterableDataset[Any]):
         return self._epoch is None or (self._epoch.begun and self._epoch.number is None)
 
     def _state(self, unread: int) -> dict[str, Any]:
-        """Where the stream stands, of whose items the last `unread` were handed out in vain."""
+        """The state without the last `unread` items."""
         self._refuse_for_workers("where it stands")
         if self._loaded is not None:
             return dict(self._loaded)
@@ -360,7 +360,7 @@ class Stream(IterableDataset[Any]):
         return {**self._samples._state(unread), "at": epoch, "ended": is_over}
 
     def _warn_of_lanes(self) -> None:
-        """Says once, in one process, that another number of ranks cannot go on from a state."""
+        """Warns once, in one process, that a state fits this number of ranks only."""
         global _warned_of_lanes
         log, ranks = self._recipe._log, self._ranks
         if _warned_of_lanes or log is None or ranks is None or self._recipe._has_lanes():
@@ -371,7 +371,7 @@ class Stream(IterableDataset[Any]):
                 _WARNING,
                 f"this state is good for {ranks.world_size} ranks, and for no other number: without"
                 " the option lanes there are as many as ranks and workers; help: give lanes, a "
-                "multiple of all numbers of ranks that may go on (64, say)",
+                "multiple of every number of ranks that may resume (for example 64)",
             )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

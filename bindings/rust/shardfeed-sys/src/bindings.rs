@@ -112,9 +112,9 @@ extern "C" {
         value: *const core::ffi::c_char,
         error: *mut shf_error,
     ) -> i32;
-    /// Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". A value with a comma,
-    /// with blanks at its ends or a quote in front stands in quotes, ' or ", in which two of them are
-    /// one. Blanks around names and values mean nothing.
+    /// Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". Blanks around names
+    /// and values are ignored. A value needs quotes (' or ") when it contains a comma, starts or ends
+    /// with a blank, or starts with a quote; inside quotes a doubled quote stands for one.
     /// Errors: USAGE, as shf_options_set; the object is then unchanged. Since: 0.1
     pub fn shf_options_set_all(
         options: *mut shf_options,
@@ -168,7 +168,7 @@ extern "C" {
         ctx: *mut ::core::ffi::c_void,
     );
 }
-/// Says whether the call that asks is to end: 0 to go on.
+/// Returns 0 to continue the call, any other value to cancel it.
 pub type shf_interrupt_fn =
     ::core::option::Option<unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void) -> i32>;
 extern "C" {
