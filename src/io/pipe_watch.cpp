@@ -45,7 +45,6 @@ namespace {
 // this process (fork) may be as large as this process. It ends with the last stream and pipe, so
 // that programs which wait for all their children do not wait for ever.
 constexpr const char* script = R"sh(cd /
-trap '' HUP INT QUIT TERM PIPE TSTP
 all=
 while read -r what key group; do
     kept=
@@ -82,6 +81,10 @@ for group in $groups; do
     kill -s KILL -- "-$group" 2>/dev/null
 done
 )sh";
+
+// Blocked from the start of the watcher: a trap of its own would come too late for a signal that is
+// sent while it starts.
+constexpr int survived[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP};
 
 struct Entry {
     uint64_t key;
@@ -192,8 +195,11 @@ class Watcher {
         std::string variable = std::string("PATH=") + (path ? path : "/usr/bin:/bin");
         char* environment[] = {variable.data(), nullptr};
         std::string words[] = {"sh", "-c", script, "shardfeed-pipe-watch"};
-        const pid_t process = spawn(
-            {.program = "/bin/sh", .words = words, .in = other.get(), .environment = environment});
+        const pid_t process = spawn({.program = "/bin/sh",
+                                     .words = words,
+                                     .in = other.get(),
+                                     .environment = environment,
+                                     .blocked = survived});
         std::swap(socket_, ours);
         const pid_t old = std::exchange(process_, process);
         for (const Entry& entry : entries_)

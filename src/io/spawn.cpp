@@ -63,15 +63,16 @@ pid_t spawn(const Child& child) {
 #endif
 #endif
     Attributes attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
+    sigset_t blocked, all;
+    sigemptyset(&blocked);
+    for (const int signal : child.blocked) sigaddset(&blocked, signal);
     sigfillset(&all);
     sigdelset(&all, SIGKILL);  // their dispositions cannot be set (POSIX.1-2017, XSH sigaction())
     sigdelset(&all, SIGSTOP);
     // Ignored signals and the mask are inherited through exec (XSH 2.4.3 and exec). Python and Rust
     // ignore SIGPIPE, and "yes | head" never ends under that.
     check(::posix_spawnattr_setsigdefault(attributes.get(), &all), "spawn");
-    check(::posix_spawnattr_setsigmask(attributes.get(), &none), "spawn");
+    check(::posix_spawnattr_setsigmask(attributes.get(), &blocked), "spawn");
     check(::posix_spawnattr_setpgroup(attributes.get(), 0), "spawn");
     check(::posix_spawnattr_setflags(attributes.get(), POSIX_SPAWN_SETSIGDEF |
                                                            POSIX_SPAWN_SETSIGMASK |

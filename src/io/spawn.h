@@ -16,10 +16,11 @@ struct Child {
     int out = -1;
     int err = -1;
     char* const* environment;
+    std::span<const int> blocked;  // signals that it blocks from its first instruction on
 };
 
-// Starts it, in a process group of its own, with no signal ignored or blocked. Returns its process
-// id, which is that of the group too. Throws Error.
+// Starts it, in a process group of its own, with no signal ignored, and none blocked but those of
+// `blocked`. Returns its process id, which is that of the group too. Throws Error.
 pid_t spawn(const Child& child);
 
 }  // namespace shf

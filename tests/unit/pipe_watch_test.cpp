@@ -109,6 +109,7 @@ struct Consumer {
         pid = ::fork();
         if (pid == 0) {
             ::close(fds[0]);
+            ::signal(SIGHUP, SIG_DFL);  // which nohup, around the tests, lets it ignore
             action(fds[1]);
             for (;;) ::pause();
         }
