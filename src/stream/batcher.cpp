@@ -31,9 +31,10 @@ Batcher::Batcher(Shared& shared, BatchClient& client)
       threads_wanted_(thread_count(shared.options)),
       most_makings_(threads_wanted_ + 2) {}
 
-Batcher::~Batcher() {
+void Batcher::join() noexcept {
     wake();
     for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
 }
 
 void Batcher::wake() {
@@ -197,11 +198,11 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         try {
             run_ = client_.take_run();
         } catch (...) {
-            break_off();
+            break_off(taken_up_to());
             throw;
         }
         if (run_.count == 0) {
-            if (open_) close_making();
+            if (open_) close_making(taken_up_to());
             const std::lock_guard lock(mutex_);
             return end(std::nullopt);
         }
@@ -211,9 +212,11 @@ void Batcher::take_rows(DecodeScratch& scratch) {
     uint64_t bytes = 0, skipped = 0;
     std::vector<DecodeWork> work;
     std::optional<Fault> fault;
+    Start bad;  // with a fault: where its sample starts
     while (run_.count > 0 && !making.builder.full() && bytes < piece && !fault) {
         const uint32_t sample = run_.first++;
         --run_.count;
+        const auto taken = static_cast<std::ptrdiff_t>(making.lanes.size());
         try {
             if (!add_row(making, sample)) {
                 ++skipped;
@@ -221,6 +224,8 @@ void Batcher::take_rows(DecodeScratch& scratch) {
             }
         } catch (...) {
             fault = describe_exception();  // what is wrong with earlier rows is told earlier
+            bad = making.start;
+            bad.lanes.assign(making.lanes.begin(), making.lanes.begin() + taken);
             break;
         }
         if (making.builder.keeps_blocks()) {
@@ -240,7 +245,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
     }
     if (!work.empty()) hand_out_work(making, std::move(work), run_.block);
     if (fault) {
-        break_off();
+        break_off(std::move(bad));
         throw Error(std::move(*fault));
     }
     if (run_.count == 0) {
@@ -253,7 +258,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         const std::lock_guard lock(mutex_);
         return making.failures.size() > shared_.options.max_skips;
     }();
-    if (making.builder.full() || enough) close_making();
+    if (making.builder.full() || enough) close_making(taken_up_to());
 }
 
 // While the bytes of the field are in the caches of this thread.
@@ -276,7 +281,15 @@ void Batcher::hand_out_work(Making& making, std::vector<DecodeWork> work, const 
     workers_.notify_one();
 }
 
-void Batcher::close_making() {
+// Where the sample starts that is taken next.
+Batcher::Start Batcher::taken_up_to() {
+    if (run_.count > 0 && run_.before)
+        return {.before = run_.before, .skip = run_.first, .lanes = {}};
+    return {.before = std::make_shared<const Position>(client_.position()), .lanes = {}};
+}
+
+// The batch that is made next starts at `next`.
+void Batcher::close_making(Start next) {
     Making& making = *open_;
     const std::vector<DecodeWork> work = making.builder.close();
     std::vector<Task> tasks;
@@ -296,11 +309,6 @@ void Batcher::close_making() {
     }
     making.blocks.clear();
     account(making);
-    Start next;
-    if (run_.count > 0 && run_.before)
-        next = {.before = run_.before, .skip = run_.first, .lanes = {}};
-    else
-        next = {.before = std::make_shared<const Position>(client_.position()), .lanes = {}};
     std::string settled = plan_.settled();
     const std::lock_guard lock(mutex_);
     settled_ = std::move(settled);
@@ -317,10 +325,10 @@ void Batcher::close_making() {
 }
 
 // A bad sample ends the batch in the making. Its rows may complete the batch before it.
-void Batcher::break_off() noexcept {
+void Batcher::break_off(Start next) noexcept {
     if (!open_) return;
     try {
-        close_making();
+        close_making(std::move(next));
     } catch (...) {
         abandon();
     }

@@ -50,8 +50,8 @@ class Batcher {
     // Starts no thread. Throws Error(USAGE) for a bad option "decode". The references must outlive
     // it.
     Batcher(Shared& shared, BatchClient& client);
-    // After the stream was cancelled. Joins the threads.
-    ~Batcher();
+    // After the stream was cancelled.
+    ~Batcher() { join(); }
     Batcher(const Batcher&) = delete;
     Batcher& operator=(const Batcher&) = delete;
 
@@ -65,6 +65,8 @@ class Batcher {
     // What the first rows settled, for a stream that goes on: see BatchPlan.
     [[nodiscard]] std::string settled();
     void settle(std::string_view text) { plan_.settle(text); }
+    // Ends the threads, after the stream was cancelled.
+    void join() noexcept;
     // The stream was cancelled, or an allocation waits for the consumer. Any thread.
     void wake();
 
@@ -127,8 +129,9 @@ class Batcher {
     bool add_row(Making& making, uint32_t sample);
     void account(Making& making);
     void hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block);
-    void close_making();
-    void break_off() noexcept;
+    [[nodiscard]] Start taken_up_to();
+    void close_making(Start next);
+    void break_off(Start next) noexcept;
     void abandon() noexcept;
     void close_unfinished() noexcept;
     void end(std::optional<Fault> fault);
