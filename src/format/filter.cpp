@@ -226,15 +226,15 @@ class Filter final : public Sequential {
         const Step step = decode_into(straight ? out : output_.room());
         if (step.state == Step::failed) {
             if (straight && step.produced > 0) {
-                count_output(step.produced);
+                out_total_ += step.produced;
                 failure_ = std::make_exception_ptr(codec_fault());  // after the good bytes
                 return step.produced;
             }
-            output_.drop();
             throw codec_fault();
         }
         if (straight) {
-            count_output(step.produced);
+            out_total_ += step.produced;
+            output_.shrink();  // the rest of this frame, most often of the shard, passes by it
         } else {
             output_.add(step.produced);
             const bool exact = codec_->exact() || output_.held() % HeldOutput::piece == 0;
@@ -255,7 +255,7 @@ class Filter final : public Sequential {
     }
 
     void release() {
-        count_output(output_.held());
+        out_total_ += output_.held();
         output_.release();
     }
 
@@ -277,7 +277,6 @@ class Filter final : public Sequential {
         } else if (!input_.available().empty()) {
             if (++stalls_ == 2) throw fault(SHF_E_FORMAT, "the decoder makes no progress");
         } else if (!input_.fill()) {
-            output_.drop();
             throw cut(input_.position());
         }
         return step;
@@ -297,8 +296,6 @@ class Filter final : public Sequential {
                         "raise max_ratio");
         }
     }
-
-    void count_output(size_t count) { out_total_ += count; }
 
     // One layer only (D7): keeps the first bytes of the output until they can be judged.
     void look_at_head(Bytes produced) {

@@ -10,8 +10,8 @@
 
 namespace shf {
 
-// Bytes go in behind and come out in front, in pieces of one size that are used again. Those that
-// went in since the last release() can be dropped.
+// Bytes go in behind and come out in front once they are released, in pieces of one size that are
+// used again.
 class HeldOutput {
   public:
     static constexpr size_t piece = size_t{64} << 10;
@@ -32,7 +32,6 @@ class HeldOutput {
     [[nodiscard]] bool has_released() const { return begin_ < released_; }
 
     void release() { released_ = end_; }
-    void drop() { end_ = released_; }
 
     // Moves released bytes into `out` and returns how many.
     size_t take(std::span<uint8_t> out) {
@@ -48,9 +47,9 @@ class HeldOutput {
         return count;
     }
 
-    // Gives memory back, but for one piece. Only when nothing is in it.
+    // Gives the memory back. Does nothing unless it is empty.
     void shrink() {
-        if (end_ == 0 && pieces_.size() > 1) pieces_.resize(1);
+        if (end_ == 0) pieces_.clear();
     }
 
   private:

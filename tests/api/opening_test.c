@@ -124,7 +124,7 @@ static bool has_children(void) {
 
 /* ---- Cancelling ------------------------------------------------------------------------------ */
 
-static volatile sig_atomic_t stop;
+static int stop; /* set by threads and signal handlers */
 static pthread_t opener;
 static double stopped_at;
 static int questions;
@@ -132,18 +132,18 @@ static int questions;
 static int32_t is_stopped(void* ctx) {
     CHECK(ctx == &questions && pthread_equal(pthread_self(), opener));
     ++questions;
-    return stop;
+    return __atomic_load_n(&stop, __ATOMIC_RELAXED);
 }
 
 static void stop_by_signal(int number) {
     (void)number;
-    stop = 1;
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 }
 
 static void* stop_later(void* ctx) {
     sleep_ms(*(const long*)ctx);
     stopped_at = seconds();
-    stop = 1;
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
@@ -156,7 +156,7 @@ static void* signal_later(void* ctx) {
 
 static shf_options* interruptible(shf_options* options) {
     opener = pthread_self();
-    stop = 0;
+    __atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
     questions = 0;
     shf_options_set_interrupt(options, is_stopped, &questions);
     return options;
@@ -211,7 +211,7 @@ static void an_interrupt_of_another_thread_asks_that_thread_alone(void) {
     shf_stream* stream;
     shf_sample* sample;
     CHECK_OK(shf_stream_open(&stream, urls, 2, options, &error), &error);
-    stop = 1; /* nobody asks any more */
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED); /* nobody asks any more */
     int count = 0;
     for (; shf_stream_next(stream, &sample, &error) == SHF_OK; ++count) shf_sample_unref(sample);
     CHECK(count == 200);
