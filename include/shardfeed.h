@@ -290,6 +290,8 @@ int32_t shf_stream_open(shf_stream **out, const char *const *urls, size_t url_co
  * have been taken from them, and they have no option "batch". They keep their own options for
  * reading (threads, memory, shuffle, on_error, log, rank, ...); those of the mix are for what it
  * makes of the samples: seed, until, timeout, memory, batch, decode and what belongs to it.
+ * "epoch_samples" with until=forever ends the mix after that many samples over all consumers, times
+ * "epochs"; all parts must then have the same rank, world_size, worker and num_workers.
  * `options` may be NULL.
  *
  * The result is a stream like any other. shf_stream_stat gives the sums over the parts.

@@ -53,9 +53,9 @@ constexpr Row rows[] = {
      "key of every random choice", true},
     {"epoch", Type::count, "0", "0..4294967295", "stream dataset", &O::epoch,
      "number of the first epoch; of a dataset the one that random choices of decode are of", true},
-    {"epochs", Type::count, "1", "0..4294967295", "stream", &O::epochs,
+    {"epochs", Type::count, "1", "0..4294967295", "stream mix", &O::epochs,
      "epochs until the end; 0: for ever"},
-    {"epoch_samples", Type::count, "0", "0..9223372036854775807", "stream", &O::epoch_samples,
+    {"epoch_samples", Type::count, "0", "0..9223372036854775807", "stream mix", &O::epoch_samples,
      "samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass",
      true},
     {"resample", Type::boolean, "false", "true|false", "stream", &O::resample,
@@ -358,6 +358,12 @@ std::vector<std::pair<std::string, std::string>> order_options(const Options& op
         if (row.orders && is_word(row.openers, opener))
             texts.emplace_back(row.name, text_of(options, row));
     return texts;
+}
+
+std::string default_of(std::string_view name) {
+    const auto* row = std::find_if(std::begin(rows), std::end(rows),
+                                   [&](const Row& r) { return r.name == name; });
+    return row == std::end(rows) ? std::string() : text_of(Options(), *row);
 }
 
 Options options_of(std::string_view opener, const Options& options) {

@@ -105,6 +105,9 @@ struct Options {
 std::vector<std::pair<std::string, std::string>> order_options(const Options& options,
                                                                std::string_view opener);
 
+// The default of an option as order_options() writes it; empty when there is no such option.
+std::string default_of(std::string_view name);
+
 // These options, but the defaults of those that `opener` does not take.
 Options options_of(std::string_view opener, const Options& options);
 

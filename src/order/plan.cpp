@@ -113,8 +113,8 @@ uint64_t Plan::limit_of(uint64_t lane) const {
     return limit_ / lanes() + (lane < limit_ % lanes() ? 1 : 0);
 }
 
-uint64_t Plan::share_of_epoch_samples(uint64_t consumer) const {
-    return epoch_samples_ / consumers() + (consumer < epoch_samples_ % consumers() ? 1 : 0);
+uint64_t Plan::quota(uint64_t samples, uint64_t consumer) const {
+    return samples / consumers() + (consumer < samples % consumers() ? 1 : 0);
 }
 
 // ---- Even epochs --------------------------------------------------------------------------------

@@ -63,11 +63,10 @@ class Plan {
     // Samples that `lane` gives in an epoch at most: its part of the limit.
     [[nodiscard]] uint64_t limit_of(uint64_t lane) const;
 
-    // This consumer's part of epoch_samples, 0 when that is 0; and that of another one.
-    [[nodiscard]] uint64_t share_of_epoch_samples() const {
-        return share_of_epoch_samples(consumer_);
-    }
-    [[nodiscard]] uint64_t share_of_epoch_samples(uint64_t consumer) const;
+    // How many of the first `samples` samples of the global sequence a consumer has: the option
+    // epoch_samples is dealt out like that.
+    [[nodiscard]] uint64_t quota(uint64_t samples, uint64_t consumer) const;
+    [[nodiscard]] uint64_t quota(uint64_t samples) const { return quota(samples, consumer_); }
 
     // For even=drop and even=pad: the samples of every shard of the list.
     void set_counts(std::vector<uint32_t> counts) { counts_ = std::move(counts); }

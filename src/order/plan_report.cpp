@@ -139,7 +139,7 @@ PlanReport::Share PlanReport::share(uint64_t consumer) const {
                 .samples = unknown,
                 .bytes = unknown};
     if (options_.epoch_samples != 0) {
-        share.samples = plan_.share_of_epoch_samples(consumer);
+        share.samples = plan_.quota(options_.epoch_samples, consumer);
     } else if (!samples_.empty()) {
         share.samples = samples_[static_cast<size_t>(consumer)];
         share.bytes = bytes_[static_cast<size_t>(consumer)];
@@ -159,8 +159,8 @@ PlanReport::Range PlanReport::shards_each() const {
 PlanReport::Range PlanReport::samples_each() const {
     Range range;
     if (options_.epoch_samples != 0) {
-        range.add(plan_.share_of_epoch_samples(0));
-        range.add(plan_.share_of_epoch_samples(consumers() - 1));
+        range.add(plan_.quota(options_.epoch_samples, 0));
+        range.add(plan_.quota(options_.epoch_samples, consumers() - 1));
     }
     for (const uint64_t samples : samples_) range.add(samples);
     return range;

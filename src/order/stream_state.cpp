@@ -1,5 +1,6 @@
 #include "order/stream_state.h"
 
+#include "core/options.h"
 #include "format/sealed_map.h"
 
 #include <algorithm>
@@ -298,10 +299,11 @@ void check_same_run(const StreamState& saved, const StreamState& now) {
         const auto was =
             std::find_if(saved.options.begin(), saved.options.end(),
                          [&, &name = name](const auto& option) { return option.first == name; });
-        if (was == saved.options.end() || was->second != value)
-            changed("the state was saved with " + name + "=" +
-                        (was == saved.options.end() ? "(unknown)" : was->second) +
-                        ", and this is " + name + "=" + value,
+        // A state of an older version lacks the options that came since: it was saved without them.
+        const std::string before = was == saved.options.end() ? default_of(name) : was->second;
+        if (before != value)
+            changed("the state was saved with " + name + "=" + before + ", and this is " + name +
+                        "=" + value,
                     same);
     }
     if (saved.lanes_in_all != now.lanes_in_all)
@@ -376,17 +378,17 @@ StreamState merge(std::span<const StreamState> states) {
         check_same_run(all, state);
         if (all.columns.empty()) all.columns = state.columns;
         all.position.mixed = std::max(all.position.mixed, state.position.mixed);
-        if (!all.parts.empty()) continue;
-        all.of = merge_consumers(all, state);
-        if (!shared)
-            all.position.lanes.insert(all.position.lanes.end(), state.position.lanes.begin(),
-                                      state.position.lanes.end());
         if ((all.position.remaining == UINT64_MAX) != (state.position.remaining == UINT64_MAX))
             damaged("does not belong to the others");
         if (all.position.remaining != UINT64_MAX)
             all.position.remaining += state.position.remaining;
         if (all.position.remaining > largest && all.position.remaining != UINT64_MAX)
             damaged("has a number that is too large");
+        if (!all.parts.empty()) continue;
+        all.of = merge_consumers(all, state);
+        if (!shared)
+            all.position.lanes.insert(all.position.lanes.end(), state.position.lanes.begin(),
+                                      state.position.lanes.end());
     }
     if (shared) {
         if (!all.is_of_all())

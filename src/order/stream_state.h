@@ -31,6 +31,11 @@ struct StreamState {
     // parts are here.
     std::vector<StreamState> parts;
 
+    // The first stream of shards in a mix; all streams of a mix with epoch_samples have the same
+    // consumers.
+    [[nodiscard]] const StreamState& first_stream() const {
+        return parts.empty() ? *this : parts.front().first_stream();
+    }
     [[nodiscard]] bool is_of(uint64_t consumer, uint64_t among) const {
         return consumers == among && of.size() == 1 && of[0] == consumer;
     }

@@ -50,14 +50,21 @@ Engine::Engine(std::span<const char* const> urls, const Options& options)
     }
     set_lanes(std::move(lanes), {});
     refuse_second_reading(options.epochs != 1 || options.epoch_samples != 0 || options.resample);
-    const uint64_t share = shared_.plan.share_of_epoch_samples();
-    if (options.epoch_samples != 0 && options.epochs != 0 &&
-        __builtin_mul_overflow(share, options.epochs, &remaining_))
-        remaining_ = UINT64_MAX;
     warns_of_sharing_ = shared_.plan.shares_lanes();
-    shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, options.even == Even::none
-                                                  ? share
-                                                  : shared_.plan.even_samples(options.epoch));
+    if (options.even == Even::none)
+        set_epoch_samples(shared_.plan);
+    else
+        shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, shared_.plan.even_samples(options.epoch));
+}
+
+// Counts down to the end of the last epoch where the option epoch_samples is set.
+void Engine::set_epoch_samples(const Plan& plan) {
+    const Options& options = shared_.options;
+    const uint64_t quota = plan.quota(options.epoch_samples);
+    if (options.epoch_samples != 0 && options.epochs != 0 &&
+        __builtin_mul_overflow(quota, options.epochs, &remaining_))
+        remaining_ = UINT64_MAX;
+    shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, quota);
 }
 
 // Standard input can be read once. A list that is longer than this was not written with it in mind.
@@ -73,9 +80,10 @@ void Engine::refuse_second_reading(bool again) const {
 
 Engine::~Engine() {
     cancel();
-    // Readers first: one that waits for the user's allocator looks for the batcher.
+    // While any thread runs, the batcher exists and batcher_ does not change: who waits for the
+    // user's allocator wakes it.
     join_readers();
-    batcher_.reset();
+    if (batcher_) batcher_->join();
 }
 
 void Engine::join_readers() noexcept {

@@ -94,13 +94,18 @@ class Engine final : private LaneClient, private BatchClient {
     [[nodiscard]] uint64_t remaining_after(const StreamState& state) const;
     void set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
                    std::span<const LaneState* const> states);
+    void set_epoch_samples(const Plan& plan);
+    // Of this stream, or of the first one in a mix.
+    [[nodiscard]] const Plan& plan() const {
+        return mixture_ ? parts_.front()->plan() : shared_.plan;
+    }
     void use_up(uint64_t samples) { remaining_ -= remaining_ == UINT64_MAX ? 0 : samples; }
     void count(uint64_t samples, uint64_t bytes);
     void check_mode(bool batches) const;
     void pass_on_notes();
     void warn_of_sharing() const;
     [[nodiscard]] bool at_end() const {
-        return mixture_ ? mix_at_end() : turns_.empty() || remaining_ == 0;
+        return remaining_ == 0 || (mixture_ ? mix_at_end() : turns_.empty());
     }
     bool gather(uint64_t most);
     void refuse_second_reading(bool again) const;
@@ -114,6 +119,8 @@ class Engine final : private LaneClient, private BatchClient {
 
     // Mixes: engine_mix.cpp.
     void check_parts(std::span<const std::unique_ptr<Engine>> parts) const;
+    void check_epochs(std::span<const std::unique_ptr<Engine>> parts) const;
+    void check_consumer(const Plan& plan) const;
     [[nodiscard]] bool untouched() const;
     [[nodiscard]] unsigned depth() const;
     uint32_t become_part(Engine& mix, uint32_t number) noexcept;

@@ -16,6 +16,7 @@ Engine::Engine(std::vector<std::unique_ptr<Engine>>& parts, std::span<const doub
                [this](BlockRef block) { gathered_ = std::move(block); }) {
     mixture_.emplace(parts.size(), weights, shared_.options.seed);
     check_parts(parts);
+    check_epochs(parts);
     ended_.resize(parts.size());
     shared_.pool->on_wait = [this] {
         const Engine* caller = this;
@@ -28,7 +29,9 @@ Engine::Engine(std::vector<std::unique_ptr<Engine>>& parts, std::span<const doub
     parts_ = std::move(parts);
     uint32_t number = 0;
     for (const auto& part : parts_) number = part->become_part(*this, number);
-    if (shared_.options.until == Until::forever) repeat();
+    if (shared_.options.until == Until::forever)
+        for (const auto& part : parts_) part->repeat();
+    set_epoch_samples(plan());
 }
 
 void Engine::check_parts(std::span<const std::unique_ptr<Engine>> parts) const {
@@ -49,6 +52,44 @@ void Engine::check_parts(std::span<const std::unique_ptr<Engine>> parts) const {
         throw Error(SHF_E_USAGE,
                     "mixes are nested more than " + std::to_string(deepest_mix) + " deep",
                     "mix streams with the products of their weights instead");
+}
+
+// An epoch of epoch_samples is dealt out to the consumers, which the parts know.
+void Engine::check_epochs(std::span<const std::unique_ptr<Engine>> parts) const {
+    const Options& options = shared_.options;
+    if (options.epoch_samples == 0) {
+        if (options.epochs != 1)
+            throw Error(SHF_E_USAGE, "epochs of a mix without epoch_samples",
+                        "give epochs to the parts, or epoch_samples to the mix");
+        return;
+    }
+    if (options.until != Until::forever)
+        throw Error(SHF_E_USAGE, "epoch_samples of a mix whose parts end",
+                    "set until=forever, with which parts that end begin again");
+    const Plan& first = parts.front()->plan();
+    for (size_t i = 0; i < parts.size(); ++i)
+        about_part(i, [&] { parts[i]->check_consumer(first); });
+    if (options.epoch_samples < first.consumers())
+        throw Error(SHF_E_USAGE,
+                    "epoch_samples=" + std::to_string(options.epoch_samples) + " for " +
+                        plural(first.consumers(), "consumer"),
+                    "raise epoch_samples");
+}
+
+// Throws Error unless all streams in here are read by the consumer of this plan.
+void Engine::check_consumer(const Plan& plan) const {
+    for (const auto& part : parts_) part->check_consumer(plan);
+    const Plan& own = shared_.plan;
+    if (mixture_ || (own.consumer() == plan.consumer() && own.consumers() == plan.consumers()))
+        return;
+    const auto text = [](const Plan& plan) {
+        return "consumer " + std::to_string(plan.consumer()) + " of " +
+               std::to_string(plan.consumers());
+    };
+    throw Error(SHF_E_USAGE,
+                "this stream is that of " + text(own) + ", and the first one that of " + text(plan),
+                "open all parts with the same rank, world_size, worker and num_workers: the mix "
+                "has epoch_samples, which are dealt out to them");
 }
 
 bool Engine::untouched() const {

@@ -153,17 +153,13 @@ StreamState Engine::save(uint64_t unread) {
 // Samples until the end of this consumer, under epoch_samples.
 uint64_t Engine::remaining_after(const StreamState& state) const {
     const uint64_t all = state.position.remaining;
-    const uint64_t consumers = shared_.plan.consumers(), consumer = shared_.plan.consumer();
-    if (all == UINT64_MAX || state.is_of(consumer, consumers)) return all;
+    if (all == UINT64_MAX || state.first_stream().is_of(plan().consumer(), plan().consumers()))
+        return all;
     // The elements t of the global sequence with t mod C = c, from the first one that nobody had.
     uint64_t total = 0;
     if (__builtin_mul_overflow(shared_.options.epoch_samples, shared_.options.epochs, &total))
         return UINT64_MAX;
-    const uint64_t first = total - std::min(all, total);
-    const auto below = [&](uint64_t end) {
-        return end / consumers + (end % consumers > consumer ? 1 : 0);
-    };
-    return below(total) - below(first);
+    return plan().quota(total) - plan().quota(total - std::min(all, total));
 }
 
 // The parts of an even epoch are dealt out when it begins.
@@ -185,12 +181,13 @@ void Engine::check_even(const StreamState& state) const {
 // Lanes that several consumers read, and the samples that are left of epoch_samples, follow from
 // the states of all of them.
 void Engine::check_whole(const StreamState& state) const {
-    if (state.is_of_all() || state.is_of(shared_.plan.consumer(), shared_.plan.consumers()) ||
-        (state.sharing().readers() == 1 && state.position.remaining == UINT64_MAX))
+    const StreamState& first = state.first_stream();
+    if (first.is_of_all() || first.is_of(plan().consumer(), plan().consumers()) ||
+        (first.sharing().readers() == 1 && state.position.remaining == UINT64_MAX))
         return;
     throw Error(SHF_E_USAGE,
-                "the state is that of " + std::to_string(state.of.size()) + " of " +
-                    plural(state.consumers, "consumer"),
+                "the state is that of " + std::to_string(first.of.size()) + " of " +
+                    plural(first.consumers, "consumer"),
                 "merge the states of all ranks and workers, and restore the result");
 }
 
@@ -210,9 +207,10 @@ Engine::Restored Engine::prepare(const StreamState& state) {
     restored.mixed = state.position.mixed;
     for (size_t i = 0; i < parts_.size(); ++i)
         restored.parts.push_back(about_part(i, [&] { return parts_[i]->prepare(state.parts[i]); }));
+    check_whole(state);
+    restored.remaining = remaining_after(state);
     if (mixture_) return restored;
     check_even(state);
-    check_whole(state);
     for (const uint32_t number : shared_.plan.own_lanes()) {
         if (shared_.plan.shards_of(number) == 0) continue;
         const auto& all = state.position.lanes;
@@ -230,7 +228,6 @@ Engine::Restored Engine::prepare(const StreamState& state) {
         restored.lanes.push_back(std::make_unique<Lane>(shared_, client, *place));
         restored.states.push_back(&*place);
     }
-    restored.remaining = remaining_after(state);
     restored.passed = state.position.passed;
     restored.skips_own = state.position.skips_own;
     return restored;

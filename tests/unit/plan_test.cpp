@@ -162,7 +162,7 @@ TEST(Plan, epoch_samples_are_dealt_out_exactly) {
                 values.epoch_samples = total;
                 values.world_size = consumers;
                 values.rank = rank;
-                const uint64_t share = Plan(values, 8).share_of_epoch_samples();
+                const uint64_t share = Plan(values, 8).quota(values.epoch_samples);
                 sum += share;
                 most = std::max(most, share);
                 least = std::min(least, share);

@@ -44,6 +44,10 @@ def mix(
     ends with the first one that ends; "forever": streams that end begin again with their next
     epoch.
 
+    epoch_samples: the number of samples in an epoch of the mix, over all ranks and workers; each
+    epoch continues where the last one stopped. It needs until="forever". It gives the mix a length,
+    and every rank the same number of batches. epochs: how many of them one iteration has.
+
     The streams are recipes, and stay as they are: the mix opens them anew, each with its own
     options. The options of the mix are for what it makes of the samples: batches are its own.
     """
@@ -54,8 +58,9 @@ class Mix(Stream):
     """A stream whose samples come from other streams. Made by mix().
 
     It is used like any Stream, and can be a part of another mix. Every iter(mix) is the next epoch
-    of each part; with until="forever", and where parts repeat for ever, an iterator has no end, and
-    the next one goes on where it stopped. state_dict() saves where the parts stand.
+    of each part. With until="forever", and where parts repeat for ever, the next iterator continues
+    where the last one stopped; an iterator has no end then, unless epoch_samples sets one.
+    state_dict() saves the positions of the parts.
     """
 
     _opener = "mix"
@@ -81,12 +86,12 @@ class Mix(Stream):
         self._open_early()
 
     _unknown_length = (
-        "the length of a mix is not known; help: count what you take, as with "
-        'itertools.islice(mix, 1000) and until="forever"'
+        'the length of a mix is not known; help: give it until="forever" and epoch_samples, which '
+        "says how many samples are an epoch"
     )
 
     def _find_epochs(self) -> None:
-        self._epochs = 1
+        self._epochs = self._number("epochs")
         until = self._options.get("until", "all")
         endless = [part._never_ends() for part in self._parts]
         ends = any if until == "all" else all
@@ -119,13 +124,13 @@ class Mix(Stream):
         return MixedStreams([part._as_part(epoch) for part in self._parts], self._weights)
 
     def _native_texts(self, texts: dict[str, str]) -> dict[str, str]:
-        return texts
+        return super()._native_texts(texts) if self._number("epoch_samples") else texts
 
     def _as_part(self, epoch: int) -> Part:
         return Part(self._source_of(epoch), self._options, self._log)
 
     def _never_ends(self) -> bool:
-        return self._goes_on
+        return self._goes_on and (self._epochs == 0 or self._number("epoch_samples") == 0)
 
     def _has_lanes(self) -> bool:
         return all(part._has_lanes() for part in self._parts)

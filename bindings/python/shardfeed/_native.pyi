@@ -323,6 +323,8 @@ class StreamOptions(TypedDict, total=False):
 class MixOptions(TypedDict, total=False):
     memory: int | str
     seed: int | str
+    epochs: int | str
+    epoch_samples: int | str
     on_error: Literal["raise", "skip_sample", "skip_shard"]
     max_skips: int | str
     decode: str

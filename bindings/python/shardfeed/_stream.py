@@ -204,6 +204,14 @@ class Stream(Recipe):
         """The options that SHARE names, where they were given."""
         return {name: self._options[name] for name in SHARE if name in self._options}
 
+    def _consumer(self) -> tuple[int, int]:
+        """The number of this consumer, and how many there are."""
+        share = self._share()
+        rank, ranks, worker, workers = (
+            int(share.get(name) or option_default(name)) for name in SHARE
+        )
+        return rank * workers + worker, ranks * workers
+
     def _source_of(self, epoch: int) -> Source:
         """What the library opens for an epoch."""
         return self._urls
@@ -306,8 +314,8 @@ class Stream(Recipe):
         if size == 0:
             raise UsageError("how many samples are a batch? help: batches(256), or Stream(batch=)")
         checked = checked_hooks(hooks, {"secure": "true" if self._is_secure() else "false"})
-        consumers = self._number("world_size") * self._number("num_workers")
         total = self._number("epoch_samples") if self._epochs else 0
+        consumers = self._consumer()[1]
         count = batches_of_epoch(total, consumers, texts) if total else ENDLESS
         previous = self._iterator
         source = self._begin_epoch(BatchStream, texts)
@@ -355,7 +363,8 @@ class Stream(Recipe):
         if self._source is not None and self._source.epoch == epoch:
             return self._source.epoch_samples
         if epoch not in self._counted:
-            source = BlockStream(self._urls, self._sample_texts(), epoch, 0.0, None)
+            texts = self._native_texts(self._sample_texts())
+            source = BlockStream(self._source_of(epoch), texts, epoch, 0.0, None)
             self._counted = {epoch: source.epoch_samples}
             source.close()
         return self._counted[epoch]
@@ -366,9 +375,8 @@ class Stream(Recipe):
         if any(os.path.exists(path) and not os.path.isfile(path) for path in lists):
             return None  # a list that can be read only once, a FIFO, is for the stream itself
         texts = {**self._sample_texts(), "epoch": str(epoch), "epochs": "1"}
-        number = self._number("rank") * self._number("num_workers") + self._number("worker")
         try:
-            return samples_of_consumer(self._urls, texts, number)
+            return samples_of_consumer(self._urls, texts, self._consumer()[0])
         except Error:
             return None  # which reading will say, unless it skips that shard
 
@@ -413,8 +421,7 @@ class Stream(Recipe):
         if not resume.merged:
             return resume.left
         # A merged state: what is left of all consumers is dealt out as they take turns.
-        consumers = self._number("world_size") * self._number("num_workers")
-        number = self._number("rank") * self._number("num_workers") + self._number("worker")
+        number, consumers = self._consumer()
         if unit == "batches":
             return resume.left // consumers
         total = self._number("epoch_samples") * self._epochs

@@ -615,6 +615,20 @@ impl MixBuilder {
         self.with("seed", value)
     }
 
+    /// Epochs until the end; 0: for ever.
+    ///
+    /// Range: `0..4294967295`. Default: `1`.
+    pub fn epochs(self, value: u64) -> Self {
+        self.with("epochs", value)
+    }
+
+    /// Samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass.
+    ///
+    /// Range: `0..9223372036854775807`. Default: `0`.
+    pub fn epoch_samples(self, value: u64) -> Self {
+        self.with("epoch_samples", value)
+    }
+
     /// What a damaged sample or shard does; skips are counted and logged.
     ///
     /// Range: `raise|skip_sample|skip_shard`. Default: `raise`.
