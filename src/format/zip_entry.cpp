@@ -180,17 +180,21 @@ void ZipReader::check_readable(size_t index) const {
     if (entry.method != 0) limit("memory", options_.memory, entry.stored_size);
 }
 
-// Runs `read` and adds member and offset to its errors.
+void ZipReader::throw_named(size_t index, Fault fault) const {
+    source_.verify();  // it may be another file by now: then that is why
+    if (fault.offset == no_offset) fault.offset = directory_.entry(index).offset;
+    fault.member = escape(directory_.name(index));
+    throw Error(std::move(fault));
+}
+
+// Runs `read` and adds member and offset to its errors. Small enough to be inlined: it is around
+// the reading of every entry.
 template <typename Read>
 auto ZipReader::named(size_t index, Read read) const {
     try {
         return read();
     } catch (const Error& error) {
-        source_.verify();  // it may be another file by now: then that is why
-        Fault fault = error.fault();
-        if (fault.offset == no_offset) fault.offset = directory_.entry(index).offset;
-        fault.member = escape(directory_.name(index));
-        throw Error(std::move(fault));
+        throw_named(index, error.fault());
     }
 }
 

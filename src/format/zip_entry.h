@@ -70,6 +70,7 @@ class ZipReader {
     void check_header(size_t index) const;
     template <typename Read>
     auto named(size_t index, Read read) const;
+    [[noreturn]] void throw_named(size_t index, Fault fault) const;
 
     Source& source_;
     const ZipDirectory& directory_;

@@ -40,7 +40,7 @@ class ZipCarrier final : public Carrier {
     [[nodiscard]] bool any() const override { return true; }
 
     bool next(Member& member) override {
-        cancel_.check();
+        if (cancel_.requested()) cancel_.check();
         if (next_ == order_.size()) return false;
         current_ = order_[next_++];
         const ZipEntry& entry = directory_.entry(current_);

@@ -256,11 +256,14 @@ def tar_header(name: bytes, size: int) -> bytes:
 
 
 def huge_member(path: Path, size: int) -> None:
-    """A tar with one member of zeros, written as a hole: it takes no room on most disks."""
+    """A tar with one member of zeros, written as a hole: it takes no room on most disks. The end
+    marker is written, since a file that ends in a hole is one that was not written to its end.
+    """
     temporary = path.with_suffix(".part")
     with temporary.open("wb") as out:
         out.write(tar_header(b"000000000.bin", size))
-        out.truncate(512 + size + -size % 512 + 1024)
+        out.seek(512 + size + -size % 512)
+        out.write(bytes(1024))
     temporary.replace(path)
 
 
