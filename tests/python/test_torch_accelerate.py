@@ -1,4 +1,6 @@
-"""Accelerate and Trainer deal out samples too: two processes, each with the real packages."""
+"""Accelerate, Trainer and Hugging Face datasets deal out samples too: two processes, each with the
+real packages.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ import pytest
 from batches import rows_tar
 
 pytest.importorskip("accelerate")
+pytest.importorskip("datasets")
 pytest.importorskip("transformers")
 
 pytestmark = pytest.mark.slow
@@ -119,6 +122,18 @@ REFUSED = {
             return str(error)
         return "not refused"
     """,
+    "split_by_node": """
+        from datasets import IterableDataset
+        from datasets.distributed import split_dataset_by_node
+
+        def rows():
+            for n in shardfeed.torch.Stream(url, transform=number):
+                yield {"n": n}
+
+        rank = torch.distributed.get_rank()
+        data = split_dataset_by_node(IterableDataset.from_generator(rows), rank, 2)
+        return refused(row["n"] for row in data)
+    """,
     "shard_of_transformers": """
         from transformers.trainer_pt_utils import IterableDatasetShard
 
@@ -180,6 +195,20 @@ RIGHT = {
             url, transform=number, rank=made.process_index, world_size=made.num_processes
         )
         return [list(IterableDatasetShard(stream, num_processes=1))]
+    """,
+    "split_by_node_rank_0_of_1": """
+        from datasets import IterableDataset
+        from datasets.distributed import split_dataset_by_node
+
+        def rows():
+            whole = {"rank": 0, "world_size": 1, "worker": 0, "num_workers": 1}
+            for n in shardfeed.torch.Stream(url, transform=number, **whole):
+                yield {"n": n}
+
+        rank = torch.distributed.get_rank()
+        data = split_dataset_by_node(IterableDataset.from_generator(rows), rank, 2)
+        workers = DataLoader(data, batch_size=None, num_workers=2)
+        return [[row["n"] for row in batches] for batches in (data, workers)]
     """,
     "trainer_rank_0_of_1": """
         data = shardfeed.torch.Stream(url, transform=inputs, rank=0, world_size=1)

@@ -1,4 +1,6 @@
-"""What else deals out the items of an iterable data set: Accelerate, Trainers, data pipes."""
+"""What else deals out the items of an iterable data set: Accelerate, Trainers, data pipes, Hugging
+Face datasets.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,12 @@ _KEEP_A_PART = [
     ("transformers.", "IterableDatasetShard", "num_processes", False),
     ("torch.utils.data.", "ShardingFilterIterDataPipe", "num_of_instances", True),
 ]
+# One whose part of its ranks is in `_distributed`, and whose first worker takes all items that one
+# generator makes.
+_BY_NODE = ("datasets.", "IterableDataset")
 # One that takes items in the first process alone, and sends the others their parts.
 _DISPATCHER = ("accelerate.", "DataLoaderDispatcher")
-_MODULES = ("accelerate.", "transformers.", "torch.utils.data.")
+_MODULES = ("accelerate.", "transformers.", "torch.utils.data.", "datasets.")
 
 
 class _Sharer(NamedTuple):
@@ -88,6 +93,10 @@ def _sharer(candidate: Any) -> _Sharer | None:
         name = f"{kind.__module__}.{kind.__qualname__}"
         if kind.__module__.startswith(_DISPATCHER[0]) and kind.__qualname__ == _DISPATCHER[1]:
             return _Sharer(name, 0, False)
+        if kind.__module__.startswith(_BY_NODE[0]) and kind.__qualname__ == _BY_NODE[1]:
+            split, info = candidate._distributed, get_worker_info()
+            nodes = 1 if split is None else split.world_size
+            return _Sharer(name, nodes * (1 if info is None else info.num_workers), True)
         for start, called, attribute, counts_workers in _KEEP_A_PART:
             if kind.__module__.startswith(start) and kind.__qualname__ == called:
                 return _Sharer(name, int(getattr(candidate, attribute)), counts_workers)

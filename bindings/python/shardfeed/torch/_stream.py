@@ -44,6 +44,15 @@ _warned_of_lanes = False
 _OWN = {"at", "ended"}
 
 
+def _refuse_items_taken_ahead() -> None:
+    if saves_items_taken_ahead():
+        raise UsageError(
+            "Lightning takes a batch ahead where it gets no length, and StatefulDataLoader counts "
+            "it as used: a run that is resumed in the middle of an epoch would leave it out; help: "
+            "give epoch_samples (and num_workers), or use shardfeed.torch.loader(urls, batch=)"
+        )
+
+
 class Stream(IterableDataset[Any]):
     """The samples of many shards, in order, each process and worker reading its share.
 
@@ -205,7 +214,7 @@ class Stream(IterableDataset[Any]):
         """has_workers: whether it is known how many there are."""
         total, epochs = self._number("epoch_samples"), self._number("epochs")
         if epochs == 0:
-            self._warn_of_items_taken_ahead()
+            _refuse_items_taken_ahead()
             raise TypeError(self._recipe._unknown_length)
         ranks = self._find_ranks()
         workers = self._number("num_workers")
@@ -243,7 +252,7 @@ class Stream(IterableDataset[Any]):
                 return items(self._number("worker"))
             length = sum(map(items, range(workers)))
         except TypeError:
-            self._warn_of_items_taken_ahead()
+            _refuse_items_taken_ahead()
             raise
         if not has_workers and (ranks.world_size > 1 or size or self._number("limit")):
             raise TypeError(
@@ -251,17 +260,6 @@ class Stream(IterableDataset[Any]):
                 "num_workers here too (1 for none), or epoch_samples"
             )
         return length
-
-    def _warn_of_items_taken_ahead(self) -> None:
-        log = self._recipe._log
-        if log is not None and saves_items_taken_ahead():
-            log(
-                _WARNING,
-                "Lightning takes a batch ahead where it gets no length, and StatefulDataLoader "
-                "counts it as used: a run that is resumed in the middle of an epoch leaves it out; "
-                "help: give epoch_samples (and num_workers), or use shardfeed.torch.loader(urls, "
-                "batch=)",
-            )
 
     def _find_ranks(self) -> Ranks:
         ranks = self._sent or ranks_of(self._options)
