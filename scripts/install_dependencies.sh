@@ -17,7 +17,7 @@ declare -A packages=(
              libxxhash-dev libisal-dev libdeflate-dev libmsgpack-dev
              nlohmann-json3-dev libturbojpeg0-dev libpng-dev libwebp-dev
              python3-dev python3-venv"
-    [test]="libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-dev|libclang-rt-14-dev
+    [test]="ccache libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-dev|libclang-rt-14-dev
              mandoc groff-base man-db cmake abigail-tools
              debhelper dh-python lintian python3-cffi bindgen"
     [rust]="cargo-web|cargo rustc-web|rustc rust-web-clippy|rust-clippy rustfmt-web|rustfmt"

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Hundreds of kills of a reader of pipes and of cancels of openings: five minutes that tests/run.sh leaves to this script.
+# Every allocation that fails, every bit of files with a branch filter and every cut of files that end in zeros; hundreds
+# of kills of readers of pipes and of cancels of openings. Ten minutes that tests/run.sh leaves to this script; of all of
+# them it runs a sample.
 #   tests/campaigns.sh [FOLDER]     the build folder, build-campaigns unless it is given
 set -euo pipefail
 cd "$(dirname "$0")/.."

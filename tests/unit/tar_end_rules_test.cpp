@@ -1,5 +1,6 @@
 // Rules T19 to T22: fields and keys that come twice, the end of the archive and what follows it;
 // and the switches that soften them, each of which softens nothing else.
+#include "../sanitizers.h"
 #include "shard_expect.h"
 #include "tar_builder.h"
 
@@ -100,17 +101,18 @@ TEST(T19Duplicate, KeyThatComesAgain) {
 
 // As long as keys are sorted they are looked up in another way.
 TEST(T19Duplicate, KeyThatComesAgainAmongMany) {
+    constexpr size_t many = SANITIZED ? 300 : 3000;
     std::string sorted;
-    for (size_t i = 0; i < 3000; ++i) sorted += member(numbered("s", 10000 + i) + ".x", "");
+    for (size_t i = 0; i < many; ++i) sorted += member(numbered("s", 10000 + i) + ".x", "");
     const std::string jump = member("a.x", ""), end = end_marker();
-    for (const size_t again : {0U, 1U, 1700U, 2998U}) {
+    for (const size_t again : {size_t{0}, size_t{1}, many / 2 + 57, many - 2}) {
         const std::string twin = member(numbered("s", 10000 + again) + ".x", "");
         expect_fault(sorted + twin + end, SHF_E_AMBIGUOUS, sorted.size());
         expect_fault(sorted + jump + twin + end, SHF_E_AMBIGUOUS, sorted.size() + jump.size());
         expect_fault(jump + sorted + twin + end, SHF_E_AMBIGUOUS, jump.size() + sorted.size());
         // Of those behind, too.
         const ShardResult result = expect_read(sorted + twin + jump + twin + jump + end, skipping);
-        EXPECT_EQ(result.samples.size(), 3001U);
+        EXPECT_EQ(result.samples.size(), many + 1);
         EXPECT_EQ(result.bad_samples.size(), 3U);
     }
     expect_read(sorted + jump + member("s1.x", "") + end);

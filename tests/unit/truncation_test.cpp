@@ -11,7 +11,7 @@ namespace shf::test {
 namespace {
 
 // Under sanitizers every third length: the others are for builds that are quicker.
-constexpr size_t stride = SANITIZED ? 3 : 1;
+constexpr size_t stride = CASE_STRIDE;
 
 struct Archive {
     const char* name;
@@ -143,7 +143,7 @@ TEST_P(Truncation, OptionalEndMarkerLosesWholeMembersOnly) {
     const Options options = options_with({{"end_marker", "optional"}, {"allow_empty", "true"}});
     const size_t last = *archive.boundaries.rbegin();
     size_t accepted = 0;
-    for (size_t size = 0; size < last + 1024; ++size) {
+    for (size_t size = 0; size < last + 1024; size += stride) {
         const std::string part = archive.bytes.substr(0, size);
         for (const Way& way : ways) {
             const ShardResult result = read_shard(part, options, way);
@@ -157,7 +157,9 @@ TEST_P(Truncation, OptionalEndMarkerLosesWholeMembersOnly) {
             ASSERT_EQ(result.samples, read_shard(ended, options).samples) << size;
         }
     }
-    EXPECT_EQ(accepted, std::size(ways) * archive.boundaries.size());
+    if (stride == 1) {
+        EXPECT_EQ(accepted, std::size(ways) * archive.boundaries.size());
+    }
 }
 
 TEST_P(Truncation, NoPrefixOfACompressedTarIsSilent) {

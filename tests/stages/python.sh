@@ -1,0 +1,79 @@
+# shellcheck shell=bash
+
+environment=$build/venv
+python=$environment/bin/python
+# The oldest PyTorch that shardfeed.torch is for: the one of Debian 12, in Debian's own Python.
+old=$build/venv-old
+
+# pytests NAME PYTHON ARGUMENTS...: adds up what pytest counts.
+pytests() {
+    local name=$1 interpreter=$2 start=$SECONDS
+    shift 2
+    "$interpreter" -m pytest -q -p no:cacheprovider --junit-xml "$output.xml" "$@" >"$output" 2>&1
+    local status=$? ok bad
+    read -r ok bad < <("$interpreter" - "$output.xml" <<'PY'
+import sys
+import xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot()[0]
+bad = int(suite.get("failures")) + int(suite.get("errors"))
+print(int(suite.get("tests")) - bad - int(suite.get("skipped")), bad)
+PY
+    ) || { ok=0 bad=1; }
+    count "$name" "$start" "$status" "$ok" "$bad"
+}
+
+make_environment() {
+    [ -x "$python" ] || python3 -m venv "$environment" || return 1
+    "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt || return 1
+    # The peers of the benchmark, and PyTorch.
+    if wants python bench; then
+        "$environment/bin/pip" install --quiet --disable-pip-version-check \
+            -r tests/bench/requirements.txt -r tests/python/requirements-torch.txt
+    fi
+}
+environment_checks() { check "Python environment" make_environment; }
+
+install_wheel() { # PYTHON
+    "$1" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
+        "$build"/wheel/shardfeed-*.whl
+}
+# As deep in the build folder as the library, with its flags: a compiler cache has its objects then.
+build_wheel() {
+    rm -rf "$build/wheel" "$build/wheel-build"
+    "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps \
+        --config-settings "build-dir=$build/wheel-build" \
+        --config-settings "setup-args=-Db_pch=true" --config-settings "setup-args=-Dwerror=true" \
+        --wheel-dir "$build/wheel" .
+}
+wheel_checks() {
+    need "pip wheel ." build_wheel
+    need "pip install" install_wheel "$python"
+}
+
+make_old_environment() {
+    scripts/install_dependencies.sh test-old || return 1
+    [ -x "$old/bin/python" ] || /usr/bin/python3 -m venv --system-site-packages "$old"
+}
+old_environment_checks() { check "environment with Debian's PyTorch" make_old_environment; }
+use_old_environment() {
+    # The wheel is made once, unless this is another version of Python.
+    install_wheel "$old/bin/python" ||
+        "$old/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall . ||
+        return 1
+    "$old/bin/python" -c 'import numpy, PIL, torch' # without them tests would be skipped
+}
+
+python_checks() {
+    check "the command shardfeed" "$environment/bin/shardfeed" plan '{000..007}.tar' world_size=2 lanes=4
+    pytests "Python tests" "$python" tests/python
+    check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
+    check "the same order as a second writing of it" "$python" tests/differential/order_oracle.py
+    local go=" (not with Go's archive/zip: go is not installed)"
+    command -v go >/dev/null && go=" and Go's archive/zip"
+    check "the same members as Python's zipfile$go" "$python" tests/differential/zipfile_oracle.py
+    join old_environment
+    check "the wheel in Debian's Python" use_old_environment
+    # What has to do with other versions of PyTorch, NumPy, Pillow and msgpack.
+    pytests "Python tests with Debian's PyTorch" "$old/bin/python" tests/python \
+        -k "torch or batch or hooks or wids or pages or conformance"
+}

@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+
+# test_programs FOLDER SUITE: the programs of all tests but those of SUITE and of the slow suites.
+test_programs() {
+    python3 - "$1" "$2" <<'PY'
+import json
+import os
+import sys
+
+folder, left_out = sys.argv[1:]
+with open(f"{folder}/meson-info/intro-tests.json") as file:
+    tests = json.load(file)
+paths = {
+    os.path.relpath(test["cmd"][0], folder)
+    for test in tests
+    if not {suite.rpartition(":")[2] for suite in test["suite"]} & {left_out, "slow", "campaign"}
+}
+print(*sorted(path for path in paths if not path.startswith("..")))
+PY
+}
+
+# -g1: reports still have files and lines, and the objects of the library a fifth (GCC) to half (Clang) of the size.
+sanitizer_build() { # NAME SANITIZERS MESON-OPTION...
+    failed_before=$failed
+    check "configure with $2" configure "$build/$1" -Db_sanitize="$2" -Db_lundef=false -Db_pch=true \
+        -Dbuildtype=plain -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 -Dman=disabled "${@:3}"
+}
+# In CI nobody builds again or looks at a build that passed, and the disk is small.
+done_with() { # NAME
+    if [ "${CI:-}" = true ] && [ "$failed" -eq "$failed_before" ]; then rm -rf "${build:?}/$1"; fi
+}
+
+sanitizer_checks() {
+    export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+    export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+
+    # With Clang, and all of it: what Clang warns of is seen in the same build.
+    CC=clang CXX=clang++ sanitizer_build asan address,undefined -Dwerror=true
+    check "build with Clang and address,undefined, no warnings" compile "$build/asan"
+    meson_tests "library tests under address,undefined" "$build/asan" unit api fuzz-replay
+    done_with asan
+
+    # With GCC, which warns of code that ThreadSanitizer made: without -Dwerror.
+    sanitizer_build tsan thread
+    # shellcheck disable=SC2046
+    check "build with thread" compile "$build/tsan" $(test_programs "$build/tsan" single_threaded)
+    meson_tests "library tests under thread" "$build/tsan" unit api fuzz-replay -single_threaded
+    done_with tsan
+}

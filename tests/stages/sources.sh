@@ -1,0 +1,12 @@
+# shellcheck shell=bash
+# What the sources look like, and what is written down beside them.
+
+tracked() { git ls-files -- "$@"; }
+formatted() { tracked '*.cpp' 'src/*.h' 'tests/*.h' | xargs clang-format --dry-run --Werror; }
+lint_checks() {
+    check "clang-format" formatted
+    check "ruff" "$environment/bin/ruff" check .
+    check "ruff format" "$environment/bin/ruff" format --check .
+    check "mypy" "$environment/bin/mypy" bindings/python/shardfeed
+}
+docs_checks() { check "options in the README" "$python" scripts/option_table.py; }
