@@ -16,7 +16,7 @@ struct Child {
     int out = -1;
     int err = -1;
     char* const* environment;
-    std::span<const int> blocked;  // signals that it blocks from its first instruction on
+    std::span<const int> blocked = {};  // signals that it blocks from its first instruction on
 };
 
 // Starts it, in a process group of its own, with no signal ignored, and none blocked but those of

@@ -8,7 +8,7 @@ configure() { # FOLDER MESON-OPTION...
     shift
     if [ -f "$folder/build.ninja" ]; then meson setup --reconfigure "$folder" "$@"; else meson setup "$folder" "$@"; fi
 }
-compile() { ninja -C "$1" "${@:2}"; }
+compile() { ninja --quiet -C "$1" "${@:2}"; }
 
 # Files that include less than they use are found by the build of the Debian packages, which has no
 # precompiled header.
