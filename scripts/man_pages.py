@@ -1,8 +1,8 @@
 """Makes the manual pages of section 3 from the public header, and from nothing else but the table
-of options in the README, which a test keeps equal to the library's.
+of options in docs/options.md, which a test keeps equal to the library's.
 
 man_pages.py --names HEADER                    prints the names of the files
-man_pages.py HEADER README VERSION FOLDER      writes them
+man_pages.py HEADER OPTIONS VERSION FOLDER      writes them
 
 shardfeed(3) is the comment on top of the header. Each section of the header is a page, named after
 the type that most of its functions belong to (or the first function, where there is none); every
@@ -292,22 +292,22 @@ def heading(name: str, section: int, version: str, source: Path) -> list[str]:
     return [title, ".SH NAME"]
 
 
-def options(readme: str, writer: Writer) -> list[str]:
+def options(table_page: str, writer: Writer) -> list[str]:
     """The table of options as a list."""
-    table = readme.partition("<!-- options -->\n")[2].partition("<!-- /options -->")[0]
+    table = table_page.partition("<!-- options -->\n")[2].partition("<!-- /options -->")[0]
     rows = [
         [cell.strip().replace("\\|", "|").strip("`") for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
         for row in table.splitlines()[2:]
     ]
     if not rows:
-        sys.exit("the README has no table of options")
+        sys.exit("docs/options.md has no table of options")
     lines = [".SH OPTIONS"]
     for name, default, values, said in rows:
         lines += writer.listed(f"{name}={default}", f"({values}) {said}.")
     return lines
 
 
-def section_page(page: Page, writer: Writer, readme: str) -> list[str]:
+def section_page(page: Page, writer: Writer, table_page: str) -> list[str]:
     """The body of a page of one section."""
     acronym = page.title[1].isupper()
     title = page.title if acronym else page.title[0].lower() + page.title[1:]
@@ -332,7 +332,7 @@ def section_page(page: Page, writer: Writer, readme: str) -> list[str]:
         for constant in enumerators(item.declaration) if item.kind == "enum" else []:
             lines += writer.listed(f"{constant.name} = {constant.value}", constant.comment)
     if "shf_options" in page.names:
-        lines += options(readme, writer)
+        lines += options(table_page, writer)
     return lines
 
 
@@ -372,7 +372,7 @@ def main() -> None:
         _, pages = parse(Path(sys.argv[2]).read_text())
         print("shardfeed.3", *(f"{name}.3" for page in pages for name in page.names), sep="\n")
         return
-    header, readme, version, folder = (
+    header, table_page, version, folder = (
         Path(sys.argv[1]),
         Path(sys.argv[2]),
         sys.argv[3],
@@ -383,7 +383,7 @@ def main() -> None:
     bodies = {"shardfeed": top_page(top, pages, writer)}
     for page in pages:
         own, *aliases = page.names
-        bodies[own] = section_page(page, writer, readme.read_text())
+        bodies[own] = section_page(page, writer, table_page.read_text())
         for alias in aliases:
             (folder / f"{alias}.3").write_text(f".so man3/{own}.3\n")
     for name, body in bodies.items():

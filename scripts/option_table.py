@@ -1,7 +1,7 @@
-"""Keeps the README's table of options equal to the library's.
+"""Keeps the table of docs/options.md equal to the library's.
 
 python scripts/option_table.py           compares, and fails when they differ
-python scripts/option_table.py --write   writes the table anew
+python scripts/option_table.py --write   writes the table again
 """
 
 import sys
@@ -26,15 +26,15 @@ def table() -> str:
 
 def main() -> None:
     """Compares or writes."""
-    readme = Path(__file__).parent.parent / "README.md"
-    text = readme.read_text()
+    page = Path(__file__).parent.parent / "docs/options.md"
+    text = page.read_text()
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
     fresh = head + BEGIN + table() + END + tail
     if "--write" in sys.argv[1:]:
-        readme.write_text(fresh)
+        page.write_text(fresh)
     elif fresh != text:
-        sys.exit("the options in README.md are not those of the library: run it with --write")
+        sys.exit("the options in docs/options.md are not those of the library: run it with --write")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ struct Row {
 using O = Options;
 
 // Names are part of the ABI: never renamed, never given another meaning. The binding for Python,
-// the README and shf_option_describe read this table; no other place repeats it.
+// docs/options.md and shf_option_describe read this table; no other place repeats it.
 constexpr Row rows[] = {
     {"threads", Type::count, "0", "0..4096", "stream archive dataset", &O::threads,
      "shards read and decompressed at once, each by a thread; at least one per lane; 0: min(4, "

@@ -1,5 +1,5 @@
 // The one table of options. A row gives name, type, default, range, who takes it, and a line of
-// help; from it come the parser, shf_option_describe, the Python keywords and the README's table.
+// help; from it come the parser, shf_option_describe, the Python keywords and docs/options.md.
 #pragma once
 
 #include <shardfeed.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What users of C do with the installed library, as the documentation says it.
-#   users.sh PREFIX FOLDER examples      the programs of examples/c, the README and docs/c.md
+#   users.sh PREFIX FOLDER examples      the programs of examples/c, which pages show, and of docs/c.md
 #   users.sh PREFIX FOLDER statically    a program with libshardfeed.a and what pkg-config --static names
 #   users.sh PREFIX FOLDER cmake         find_package(Shardfeed)
 #   users.sh PREFIX FOLDER subproject    the repository as a subproject of another one; and a program with -static
@@ -29,15 +29,15 @@ block "$repository/docs/c.md" c 1 >example.c
 prints_the_class() { LD_LIBRARY_PATH=$prefix/lib "$@" b.tar | grep -x 'b is of class 7'; }
 
 examples() {
-    local number name flags
+    local name page flags
     # Nothing of the libraries that this one is made with.
     read -ra flags <<<"$(pkg-config --cflags shardfeed)"
     [ "${flags[*]}" = "-I$prefix/include" ] || { echo "flags for the compiler: ${flags[*]}"; return 1; }
     read -ra flags <<<"$(pkg-config --cflags --libs shardfeed)"
-    for number in 1 2 3; do
-        # The README shows each file whole, but for the comment on top.
-        name=$(basename "$repository/examples/c/0$number"_*.c .c)
-        sed '1,/\*\//d' "$repository/examples/c/$name.c" | diff - <(block "$repository/README.md" c $number)
+    for name in 01_stream:README.md 02_zip:docs/random-access.md 03_batches:docs/batches.md; do
+        page=${name#*:} name=${name%:*}
+        # The page shows the file whole, but for the comment on top.
+        sed '1,/\*\//d' "$repository/examples/c/$name.c" | diff - <(block "$repository/$page" c 1)
         cc -Wall -Wextra -Werror "$repository/examples/c/$name.c" "${flags[@]}" -o "$name"
     done
     export LD_LIBRARY_PATH=$prefix/lib

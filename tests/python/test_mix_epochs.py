@@ -54,7 +54,7 @@ def test_every_rank_has_the_same_number_of_batches(mix) -> None:
 
 @pytest.mark.parametrize("stop", [0, 1, 69, 70, 71, 139])
 def test_resumes_at_the_next_sample(mix, stop: int) -> None:
-    whole = [names(epoch) for epoch in [mix(epochs=2)]][0]
+    whole = names(mix(epochs=2))
     mixed = mix()
     keys = []
     while len(keys) < stop:
@@ -99,6 +99,7 @@ def test_what_has_no_meaning_is_refused(mix, options: dict[str, Any], message: s
 def test_in_a_loader_of_torch(mix) -> None:
     torch = pytest.importorskip("torch")
     import shardfeed.torch
+
     mixed = mix(batch=10, decode="cls:int")
     loader = shardfeed.torch.loader(mixed)
     assert len(loader) == 7

@@ -1,4 +1,4 @@
-"""The pages about the languages: their examples run, and the README shows the same ones."""
+"""The README and the pages: their examples run, show the same, and their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import json
 import re
 import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,88 @@ def test_help_and_the_page_name_every_word_of_decode() -> None:
     for word in (*words.split(), "flip=always"):
         assert re.search(rf"(?<![\w=]){word}(?!\w)", help_of_batches), word
         assert f"`{word}`" in page, word
+
+
+PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    def anchors(text: str) -> set[str]:
+        titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+        return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+    for link in re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text()):
+        if link.startswith("https://"):
+            continue  # the tests have no network
+        target, _, anchor = link.partition("#")
+        file = (ROOT / page).parent / target if target else ROOT / page
+        assert file.exists(), link
+        if anchor:
+            assert anchor in anchors(file.read_text()), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_python_example_compiles(page: str) -> None:
+    for number, text in enumerate(blocks(page, "python")):
+        compile(text, f"{page}, example {number}", "exec")
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 200
+
+
+def run_first(page: str, number: int = 0, **names: Any) -> dict[str, Any]:
+    exec(compile(blocks(page, "python")[number], f"{page}, example {number}", "exec"), names)
+    return names
+
+
+@pytest.fixture
+def pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A hundred shards of two pictures, a/0000 to a/0199, and a ZIP file of pictures."""
+    image = pytest.importorskip("PIL.Image")
+    file = io.BytesIO()
+    image.new("RGB", (20, 16), (1, 2, 3)).save(file, "png")
+    png = file.getvalue()
+    for shard in range(100):
+        with tarfile.open(tmp_path / f"train-{shard:06}.tar", "w") as tar:
+            for number in (2 * shard, 2 * shard + 1):
+                for field, data in (("cls", b"%d" % number), ("jpg", png), ("json", b"[1]")):
+                    info = tarfile.TarInfo(f"a/{number:04}.{field}")
+                    info.size = len(data)
+                    tar.addfile(info, io.BytesIO(data))
+    with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
+        names = [f"img_{number:03}.png" for number in range(9)]
+        archive.writestr("dataset.json", json.dumps({"labels": [[name, 1] for name in names]}))
+        for name in names:
+            archive.writestr(name, png)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_example_of_the_readme(pictures: Path) -> None:
+    names = run_first("README.md")
+    assert names["label"] < 200
+    assert bytes(names["image"][:4]) == b"\x89PNG"
+
+
+def test_the_example_of_the_page_about_batches(pictures: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("pyarrow")
+    names = run_first("docs/batches.md")
+    assert names["images"].shape == (200, 3, 224, 224)
+    assert names["tensors"]["cls"].shape == (200,)
+    assert names["table"].num_rows == 200
+
+
+def test_the_examples_of_the_page_about_random_access(pictures: Path) -> None:
+    pytest.importorskip("torch")
+    names = run_first("docs/random-access.md")
+    assert len(names["labels"]["labels"]) == 9
+    assert [bytes(view[:4]) for view in names["views"]] == 3 * [b"\x89PNG"]
+    assert len(names["loader"].dataset) == 9
+    data = run_first("docs/random-access.md", 1, shardfeed=shardfeed)["data"]
+    assert len(data) == 200
 
 
 @pytest.mark.parametrize("language", ["rust", "julia"])

@@ -9,4 +9,4 @@ lint_checks() {
     check "ruff format" "$environment/bin/ruff" format --check .
     check "mypy" "$environment/bin/mypy" bindings/python/shardfeed
 }
-docs_checks() { check "options in the README" "$python" scripts/option_table.py; }
+docs_checks() { check "the table of options" "$python" scripts/option_table.py; }
