@@ -15,7 +15,7 @@ namespace shf {
 
 namespace {
 
-// max_ratio starts here: small files may be denser (section 4 of the robustness rules).
+// max_ratio starts here: small files may be denser (docs/rules.md, limits).
 constexpr uint64_t ratio_start = uint64_t{64} << 20;
 // Ratios are compared when the output has a multiple of this size, so that the fault has a place.
 constexpr uint64_t ratio_step = uint64_t{1} << 20;

@@ -1,4 +1,4 @@
-// Truncated and damaged inputs: rules D2 and D5 of the robustness rules.
+// Truncated and damaged inputs: rules D2 and D5 of docs/rules.md.
 #include "filter_encoders.h"
 #include "filter_outcome.h"
 #include "sanitizers.h"

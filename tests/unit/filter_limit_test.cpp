@@ -1,4 +1,4 @@
-// Limits and what is not supported: rules D1 and D8 of the robustness rules.
+// Limits and what is not supported: rules D1 and D8 of docs/rules.md.
 #include "filter_encoders.h"
 #include "filter_outcome.h"
 

@@ -1,4 +1,4 @@
-// What is verified before it is delivered, and what is not: rule D5 of the robustness rules.
+// What is verified before it is delivered, and what is not: rule D5 of docs/rules.md.
 #include "filter_encoders.h"
 #include "filter_outcome.h"
 

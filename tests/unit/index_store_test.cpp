@@ -468,7 +468,7 @@ TEST_F(IndexStore, CacheOfTheHome) {
     if (home) ::setenv("HOME", before.c_str(), 1);
 }
 
-// ---- Several processes (Q15) --------------------------------------------------------------------
+// ---- Several processes --------------------------------------------------------------------------
 
 TEST_F(IndexStore, EightProcessesStartCold) {
     constexpr int count = 8;
