@@ -25,11 +25,11 @@ PY
 make_environment() {
     [ -x "$python" ] || python3 -m venv "$environment" || return 1
     "$environment/bin/pip" install --quiet --disable-pip-version-check -r tests/python/requirements.txt || return 1
+    local more=()
+    wants docs && more+=(-r docs/requirements.txt)
     # The peers of the benchmark, and PyTorch.
-    if wants python bench; then
-        "$environment/bin/pip" install --quiet --disable-pip-version-check \
-            -r tests/bench/requirements.txt -r tests/python/requirements-torch.txt
-    fi
+    wants python bench && more+=(-r tests/bench/requirements.txt -r tests/python/requirements-torch.txt)
+    [ ${#more[@]} -eq 0 ] || "$environment/bin/pip" install --quiet --disable-pip-version-check "${more[@]}"
 }
 environment_checks() { check "Python environment" make_environment; }
 

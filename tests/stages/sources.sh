@@ -9,4 +9,7 @@ lint_checks() {
     check "ruff format" "$environment/bin/ruff" format --check .
     check "mypy" "$environment/bin/mypy" bindings/python/shardfeed
 }
-docs_checks() { check "the table of options" "$python" scripts/option_table.py; }
+docs_checks() {
+    check "the table of options" "$python" scripts/option_table.py
+    check "the site" env NO_MKDOCS_2_WARNING=1 "$environment/bin/mkdocs" build --strict --quiet --site-dir "$build/site"
+}
