@@ -46,7 +46,7 @@ uint64_t epoch_samples(const Client& client) {
 
 TEST_F(EngineMixEpochs, end_after_their_samples) {
     const auto endless = open({})->keys(600);
-    for (const uint64_t epochs : {1, 3}) {
+    for (const uint64_t epochs : {1U, 3U}) {
         const auto mix = open({{"epoch_samples", "150"}, {"epochs", std::to_string(epochs)}});
         ASSERT_EQ(mix->code, SHF_OK) << mix->message();
         EXPECT_EQ(epoch_samples(*mix), 150U);
