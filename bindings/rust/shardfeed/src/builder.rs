@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::interrupt::Interrupt;
 use crate::log::{Log, LogLevel};
 
 /// A number of bytes: a number, or a text such as `"256MiB"`.
@@ -74,6 +75,7 @@ impl Value for &OsStr {
 pub(crate) struct Settings {
     pub(crate) options: Vec<(String, OsString)>,
     pub(crate) log: Option<Log>,
+    pub(crate) interrupt: Option<Interrupt>,
 }
 
 macro_rules! builder {
@@ -143,6 +145,50 @@ builder! {
     /// [`Dataset::builder`](crate::Dataset::builder).
     DatasetBuilder
 }
+
+// A mix waits for nothing when it is opened.
+macro_rules! interruptible {
+    ($($name:ident)*) => {
+        $(impl $name {
+            /// Sets a function that ends what is opened, or read as a list of URLs, when it
+            /// returns `true`: nothing is there yet that could be cancelled. The call then fails
+            /// with [`ErrorKind::Cancelled`], at most 100 ms later; a command of `pipe:` that it
+            /// has started is ended.
+            ///
+            /// It is asked about every 50 ms, on the thread that is in the call, and no more once
+            /// something is open. It may call this crate. Clones of the builder share it: while
+            /// one thread is in it, another one goes on and asks later. A panic in it ends the
+            /// call too, and is carried to its caller.
+            ///
+            /// The option `timeout` ends these calls by itself. With this function it leaves the
+            /// opening of a stream alone, so that a program which waits for samples in short steps
+            /// can open one.
+            ///
+            /// ```
+            /// use shardfeed::{Archive, ErrorKind};
+            /// use std::sync::atomic::{AtomicBool, Ordering};
+            ///
+            /// static STOP: AtomicBool = AtomicBool::new(false); // set by a signal handler
+            /// # STOP.store(true, Ordering::Relaxed);
+            ///
+            /// let builder = Archive::builder().interrupt(|| STOP.load(Ordering::Relaxed));
+            /// let error = builder.open("pipe:sleep 1000").unwrap_err();
+            /// assert_eq!(error.kind(), ErrorKind::Cancelled);
+            /// ```
+            ///
+            /// [`ErrorKind::Cancelled`]: crate::ErrorKind::Cancelled
+            pub fn interrupt(
+                mut self,
+                is_stopped: impl FnMut() -> bool + Send + 'static,
+            ) -> Self {
+                self.settings.interrupt = Some(Interrupt::new(is_stopped));
+                self
+            }
+        })*
+    };
+}
+
+interruptible! { StreamBuilder ArchiveBuilder DatasetBuilder }
 
 /// What an option is: one row of the library's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,6 +35,7 @@ mod batch;
 mod builder;
 mod dataset;
 mod error;
+mod interrupt;
 mod log;
 mod name;
 mod native;

@@ -24,10 +24,10 @@ impl Archive {
         let url = c_string(url, "the URL")?;
         let mut out = ptr::null_mut();
         // SAFETY: a NUL-terminated URL; the options live until the call returns.
-        checked(|error| unsafe {
+        let result = checked(|error| unsafe {
             sys::shf_archive_open(&mut out, url.as_ptr(), options.pointer(), error)
-        })?;
-        Ok(Archive { pointer: NonNull::new(out).expect("an archive on success"), _memory: None })
+        });
+        Self::opened(out, None, result, options)
     }
 
     pub(crate) fn open_memory(
@@ -37,14 +37,23 @@ impl Archive {
         let bytes = (*memory).as_ref();
         let mut out = ptr::null_mut();
         // SAFETY: the bytes are kept, where they are, until the archive is closed.
-        checked(|error| unsafe {
+        let result = checked(|error| unsafe {
             let (data, size) = (bytes.as_ptr().cast(), bytes.len());
             sys::shf_archive_open_memory(&mut out, data, size, options.pointer(), error)
-        })?;
-        Ok(Archive {
-            pointer: NonNull::new(out).expect("an archive on success"),
-            _memory: Some(memory),
-        })
+        });
+        Self::opened(out, Some(memory), result, options)
+    }
+
+    fn opened(
+        out: *mut sys::shf_archive,
+        memory: Option<Arc<dyn AsRef<[u8]> + Send + Sync>>,
+        result: Result<i32>,
+        options: &Options,
+    ) -> Result<Archive> {
+        let archive = NonNull::new(out).map(|pointer| Archive { pointer, _memory: memory });
+        options.resume_panic();
+        result?;
+        Ok(archive.expect("an archive on success"))
     }
 
     pub(crate) fn count(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Options, and the log function that goes with them.
+//! Options, and the functions of the user that go with them.
 
 use std::any::Any;
 use std::ffi::{c_char, c_void, CStr, OsStr};
@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{c_string, checked, static_text, sys, Urls};
 use crate::builder::{OptionInfo, Settings};
 use crate::error::{Error, ErrorKind, Result};
+use crate::interrupt::Interrupt;
 use crate::log::{Log, LogLevel};
 
 /// What a callback threw, until the call that it was made in has returned: nothing may unwind
@@ -67,10 +68,30 @@ unsafe extern "C" fn receive(target: *mut c_void, level: i32, message: *const c_
     target.carried.run(|| (target.log.receive)(level, &message.to_string_lossy()));
 }
 
+/// Is asked whether a call with these options is to end.
+struct Asked {
+    interrupt: Interrupt,
+    carried: Carried,
+}
+
+/// # Safety
+/// `asked` is an `Asked`.
+unsafe extern "C" fn ask(asked: *mut c_void) -> i32 {
+    // SAFETY: as the caller promises. Only shared references are made of it.
+    let asked = unsafe { &*asked.cast::<Asked>() };
+    match asked.carried.run(|| asked.interrupt.ask()) {
+        Some(false) => 0,
+        Some(true) | None => 1, // a panic has to get to the caller
+    }
+}
+
 /// A shf_options. Not kept: openers copy it.
 pub(crate) struct Options {
     pointer: NonNull<sys::shf_options>,
     target: Option<Arc<LogTarget>>,
+    /// In an Arc, whose pointer stays valid when it is moved. The library asks only inside of
+    /// calls that have these options.
+    asked: Option<Arc<Asked>>,
 }
 
 impl Options {
@@ -79,13 +100,16 @@ impl Options {
         // SAFETY: takes nothing.
         let pointer = NonNull::new(unsafe { sys::shf_options_new() })
             .ok_or_else(|| Error::of(ErrorKind::NoMemory, "out of memory".to_owned()))?;
-        let mut options = Options { pointer, target: None };
+        let mut options = Options { pointer, target: None, asked: None };
         for (name, value) in &settings.options {
             options.set(name, value)?;
             refuse_of_others(name, opener)?;
         }
         if let Some(log) = &settings.log {
             options.set_log(log);
+        }
+        if let Some(interrupt) = &settings.interrupt {
+            options.set_interrupt(interrupt);
         }
         Ok(options)
     }
@@ -115,6 +139,15 @@ impl Options {
         self.target = Some(target);
     }
 
+    fn set_interrupt(&mut self, interrupt: &Interrupt) {
+        let interrupt = interrupt.clone();
+        let asked = Arc::new(Asked { interrupt, carried: Carried::default() });
+        let context = Arc::as_ptr(&asked).cast_mut().cast();
+        // SAFETY: `asked` lives as long as the options, and calls borrow these.
+        unsafe { sys::shf_options_set_interrupt(self.pointer.as_ptr(), Some(ask), context) }
+        self.asked = Some(asked);
+    }
+
     pub(super) fn pointer(&self) -> *const sys::shf_options {
         self.pointer.as_ptr()
     }
@@ -124,10 +157,13 @@ impl Options {
         self.target.clone()
     }
 
-    /// Goes on with what the log function threw in the last call.
+    /// Goes on with what the log function or the interrupt function threw in the last call.
     pub(super) fn resume_panic(&self) {
         if let Some(target) = &self.target {
             target.resume_panic();
+        }
+        if let Some(asked) = &self.asked {
+            asked.carried.resume();
         }
     }
 }
@@ -172,6 +208,7 @@ pub(crate) fn option_info(index: usize) -> Option<OptionInfo> {
 
 struct Expansion<'a> {
     each: &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    stopped: bool,
     carried: Carried,
 }
 
@@ -186,7 +223,10 @@ unsafe extern "C" fn take_url(expansion: *mut c_void, url: *const c_char, size: 
     let each = &mut expansion.each;
     match expansion.carried.run(|| each(url)) {
         Some(ControlFlow::Continue(())) => 0,
-        Some(ControlFlow::Break(())) | None => 1,
+        Some(ControlFlow::Break(())) | None => {
+            expansion.stopped = true;
+            1
+        }
     }
 }
 
@@ -196,7 +236,7 @@ pub(crate) fn expand(
     options: &Options,
     each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<bool> {
-    let mut expansion = Expansion { each, carried: Carried::default() };
+    let mut expansion = Expansion { each, stopped: false, carried: Carried::default() };
     let context: *mut Expansion<'_> = &mut expansion;
     // SAFETY: everything lives until the call returns.
     let result = checked(|error| unsafe {
@@ -204,9 +244,11 @@ pub(crate) fn expand(
         sys::shf_expand_urls(urls, count, options, Some(take_url), context.cast(), error)
     });
     expansion.carried.resume();
+    options.resume_panic();
     match result {
         Ok(_) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::Cancelled => Ok(false),
+        // The interrupt function has the same class.
+        Err(_) if expansion.stopped => Ok(false),
         Err(error) => Err(error),
     }
 }
@@ -252,6 +294,25 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_in_an_interrupt_function_ends_the_call_and_waits_until_it_is_over() {
+        let mut count = 0;
+        let interrupt = Interrupt::new(move || {
+            count += 1;
+            assert!(count != 2, "I do not like the second question");
+            false
+        });
+        let asked = Arc::new(Asked { interrupt, carried: Carried::default() });
+        // SAFETY: an Asked.
+        let question = || unsafe { ask(Arc::as_ptr(&asked).cast_mut().cast()) };
+        assert_eq!([question(), question(), question()], [0, 1, 1]);
+        let thrown = catch_unwind(AssertUnwindSafe(|| asked.carried.resume())).unwrap_err();
+        let text = thrown.downcast_ref::<&str>().unwrap();
+        assert_eq!(*text, "I do not like the second question");
+        asked.carried.resume(); // it is thrown once
+        assert_eq!(question(), 0);
+    }
+
+    #[test]
     fn urls_are_taken_until_the_callback_breaks() {
         let mut taken = Vec::new();
         let mut each = |url: &[u8]| {
@@ -261,13 +322,15 @@ mod tests {
                 _ => ControlFlow::Continue(()),
             }
         };
-        let mut expansion = Expansion { each: &mut each, carried: Carried::default() };
+        let mut expansion =
+            Expansion { each: &mut each, stopped: false, carried: Carried::default() };
         let context: *mut Expansion<'_> = &mut expansion;
         let results = ["a", "b"].map(|url| {
             // SAFETY: an Expansion, and a text of that length.
             unsafe { take_url(context.cast(), url.as_ptr().cast(), url.len()) }
         });
         assert_eq!(results, [0, 1]);
+        assert!(expansion.stopped);
         assert_eq!(taken, [b"a", b"b"]);
     }
 

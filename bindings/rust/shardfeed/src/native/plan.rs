@@ -19,11 +19,13 @@ impl Plan {
     pub(crate) fn make(urls: &Urls, options: &Options) -> Result<Plan> {
         let mut out = ptr::null_mut();
         // SAFETY: the URLs and options live until the call returns; they are copied.
-        checked(|error| unsafe {
+        let result = checked(|error| unsafe {
             sys::shf_plan_make(&mut out, urls.pointer(), urls.count(), options.pointer(), error)
-        })?;
-        let pointer = NonNull::new(out).expect("a plan on success");
-        Ok(Plan { pointer })
+        });
+        let plan = NonNull::new(out).map(|pointer| Plan { pointer });
+        options.resume_panic();
+        result?;
+        Ok(plan.expect("a plan on success"))
     }
 
     pub(crate) fn text(&self) -> &[u8] {

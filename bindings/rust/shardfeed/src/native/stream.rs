@@ -62,16 +62,18 @@ impl Stream {
     pub(crate) fn open(urls: &Urls, options: &Options) -> Result<Stream> {
         let mut out = ptr::null_mut();
         // SAFETY: the URLs and options live until the call returns; they are copied.
-        checked(|error| unsafe {
+        let result = checked(|error| unsafe {
             sys::shf_stream_open(&mut out, urls.pointer(), urls.count(), options.pointer(), error)
-        })?;
-        let pointer = NonNull::new(out).expect("a stream on success");
-        Ok(Stream {
+        });
+        let stream = NonNull::new(out).map(|pointer| Stream {
             pointer,
             control: Control(Arc::new(Handle(Mutex::new(Some(pointer))))),
             targets: options.target().into_iter().collect(),
             not_sync: PhantomData,
-        })
+        });
+        options.resume_panic();
+        result?;
+        Ok(stream.expect("a stream on success"))
     }
 
     /// A stream of parts by weight, which it takes over.
