@@ -72,7 +72,7 @@ function _error(buffer::ErrorBuffer, shards=() -> String[])
     elseif place !== nothing && findfirst(": " * place, message) !== nothing
         String(message[1:prevind(message, first(findfirst(": " * place, message)))])
     else
-        _named_shard(message, shards)
+        _named_shard(code, message, shards)
     end
     return ShardFeedError(
         _class(code),
@@ -86,7 +86,9 @@ function _error(buffer::ErrorBuffer, shards=() -> String[])
     )
 end
 
-function _named_shard(message, shards)
+function _named_shard(code, message, shards)
+    # What took too long is not to be done again.
+    code in (E_TIMEOUT, E_CANCELLED) && return nothing
     for url in shards()
         startswith(message, url * ": ") && return url
     end

@@ -47,10 +47,12 @@ function expand_urls(urls::URLs; options...)
     return found
 end
 
-# The shards that an error may be about; none where that cannot be told.
+# The shards that an error may be about; none where that cannot be told. A list may be a FIFO, from
+# which nothing comes a second time.
 function _shards(urls::Vector{String}, options)
+    given = [filter(p -> p[1] === :expand, collect(options))..., :timeout => "1s"]
     try
-        return expand_urls(urls; filter(p -> p[1] === :expand, collect(options))...)
+        return expand_urls(urls; given...)
     catch
         return String[]
     end
