@@ -15,13 +15,14 @@ julia> first(o for o in ShardFeed.options() if o.name == "epochs").help
 """
 options() = copy(_option_table())
 
-const _table = NamedTuple{_PROPERTIES,NTuple{6,String}}[] # read once, under _loading
+# Read once, under _loading, and stored in one step: Ctrl-C may come at any time.
+const _table = Ref{Vector{NamedTuple{_PROPERTIES,NTuple{6,String}}}}()
 
 function _option_table()
     load()
     return lock(_loading) do
-        isempty(_table) && append!(_table, _read_table())
-        _table
+        isassigned(_table) || (_table[] = _read_table())
+        _table[]
     end
 end
 
