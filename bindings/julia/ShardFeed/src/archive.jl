@@ -52,10 +52,13 @@ end
 function _open_archive(call, url, options, data=nothing)
     out = PointerOut(C_NULL)
     error = new_error()
+    handle = Ref{Handle}()
+    made() = handle[] = Handle(out[], shf_archive_close, "archive"; owner=data)
     with_options("archive", options) do native
-        _check(call(out, native, error), error, () -> [url])
+        code = interruptible(() -> call(out, native, error), native; made=made)
+        _check(code, error, () -> [url])
     end
-    return Archive(Handle(out[], shf_archive_close, "archive"; owner=data), url, options)
+    return Archive(handle[], url, options)
 end
 
 Base.isopen(archive::Archive) = isopen(archive.handle)

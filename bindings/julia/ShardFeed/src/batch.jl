@@ -176,7 +176,7 @@ function Base.iterate(all::Batches, previous::Union{Batch,Nothing}=nothing)
         collect_garbage()
         _wait_for(stream, "batch") do pointer
             out = PointerOut(C_NULL)
-            disable_sigint() do
+            without_interrupts() do
                 code = shf_stream_next_batch(pointer, out, stream.error)
                 code == OK && (received[] = Batch(out[]))
                 code

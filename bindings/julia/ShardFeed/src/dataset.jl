@@ -43,17 +43,20 @@ function Dataset(urls::URLs; log=log_to_julia, options...)
     target = Log(log)
     out = PointerOut(C_NULL)
     error = new_error()
+    handle = Ref{Handle}()
+    made() = handle[] = Handle(out[], shf_dataset_close, "dataset")
     with_options("dataset", options) do native
         set_log(native, target)
         code = with_texts(listed) do pointers, count
-            shf_dataset_open(out, pointers, count, native, error)
+            interruptible(native; made=made) do
+                shf_dataset_open(out, pointers, count, native, error)
+            end
         end
         code == OK || pass_on(target)
         _check(code, error, () -> _shards(listed, options))
     end
-    handle = Handle(out[], shf_dataset_close, "dataset")
     pass_on(target)
-    return Dataset(handle, listed, options, target)
+    return Dataset(handle[], listed, options, target)
 end
 
 function Dataset(f::Function, urls; options...)

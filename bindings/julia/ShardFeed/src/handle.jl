@@ -73,18 +73,33 @@ struct OpenStream
     pointer::Pointer
     abandoned::Threads.Atomic{Int}
 end
+const _UNLISTED = -1 # as `abandoned`
 const _streams = OpenStream[]
 const _streams_lock = ReentrantLock() # never taken by a finalizer
 
+# list_stream() has to follow. It takes a lock, for which a task may have to wait: not while Ctrl-C is
+# put off, which goes by threads.
 function stream_handle(pointer::Pointer)
-    stream = OpenStream(pointer, Threads.Atomic{Int}(0))
-    lock(() -> push!(_streams, stream), _streams_lock)
+    stream = OpenStream(pointer, Threads.Atomic{Int}(_UNLISTED))
     abandon = function (pointer)
-        shf_stream_cancel(pointer)
-        stream.abandoned[] = 1
+        if stream.abandoned[] == _UNLISTED
+            shf_stream_close(pointer) # nobody had it: it has no threads
+        else
+            shf_stream_cancel(pointer)
+            stream.abandoned[] = 1
+        end
         return
     end
-    return Handle(pointer, close_stream, "stream"; at_finalization=abandon)
+    return Handle(pointer, close_stream, "stream"; at_finalization=abandon, owner=stream)
+end
+
+function list_stream(handle::Handle)
+    stream = handle.owner::OpenStream
+    lock(_streams_lock) do
+        push!(_streams, stream)
+        stream.abandoned[] = 0
+    end
+    return handle
 end
 
 forget_stream(pointer::Pointer) =

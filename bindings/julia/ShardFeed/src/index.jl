@@ -21,7 +21,9 @@ function build_index(url::AbstractString; options...)
     text = _checked(String(url), "URL")
     error = new_error()
     with_options("dataset", options) do native
-        code = GC.@preserve text shf_index_build(pointer(text), native, error)
+        code = interruptible(native) do
+            GC.@preserve text shf_index_build(pointer(text), native, error)
+        end
         _check(code, error, () -> [text])
     end
     return
@@ -45,7 +47,11 @@ function export_index(urls::URLs, format, path::AbstractString; options...)
     listed = url_list(urls)
     with_options("dataset", options) do native
         code = with_texts(listed) do pointers, count
-            GC.@preserve file shf_index_export(pointers, count, number, pointer(file), native, error)
+            interruptible(native) do
+                GC.@preserve file shf_index_export(
+                    pointers, count, number, pointer(file), native, error,
+                )
+            end
         end
         _check(code, error, () -> _shards(listed, options))
     end
@@ -65,9 +71,12 @@ function import_index(url::Union{AbstractString,Nothing}, format, path::Abstract
     text = url === nothing ? "" : _checked(String(url), "URL")
     error = new_error()
     with_options("dataset", options) do native
-        code = GC.@preserve file text shf_index_import(
-            url === nothing ? Ptr{UInt8}(C_NULL) : pointer(text), number, pointer(file), native, error,
-        )
+        code = interruptible(native) do
+            GC.@preserve file text shf_index_import(
+                url === nothing ? Ptr{UInt8}(C_NULL) : pointer(text), number, pointer(file), native,
+                error,
+            )
+        end
         _check(code, error, () -> [text])
     end
     return

@@ -59,7 +59,7 @@ function mix(streams; weights=nothing, timeout=0, options...)
     end
     urls = reduce(vcat, [part.urls for part in parts]; init=String[])
     logs = reduce(vcat, [part.logs for part in parts]; init=Log[])
-    return Stream(stream_handle(out[]), urls, NamedTuple(), limit, logs)
+    return Stream(list_stream(stream_handle(out[])), urls, NamedTuple(), limit, logs)
 end
 
 _no_part(handle, others) =

@@ -194,6 +194,7 @@ function load()
         for ((_, target), address) in zip(_FUNCTIONS, addresses)
             target[] = address
         end
+        _find_signal_pending()
         _library_path[] = path
     end
     return

@@ -34,13 +34,20 @@ function plan(urls::URLs; options...)
     out = PointerOut(C_NULL)
     error = new_error()
     listed = url_list(urls)
+    plan = Ref{Plan}()
     with_options("stream", options) do native
         code = with_texts(listed) do pointers, count
-            shf_plan_make(out, pointers, count, native, error)
+            interruptible(native; made=() -> plan[] = _take_plan(out[])) do
+                shf_plan_make(out, pointers, count, native, error)
+            end
         end
         _check(code, error, () -> _shards(listed, options))
     end
-    made = out[]
+    return plan[]
+end
+
+# What a plan says. It is freed.
+function _take_plan(made::Pointer)
     try
         bytes = Ref(NativeBytes())
         shf_plan_text(made, bytes)

@@ -56,13 +56,13 @@ function open(urls::URLs; timeout=0, log=log_to_julia, options...)
     given = [pairs(options)..., :timeout => _wait_option(limit)]
     out = PointerOut(C_NULL)
     error = new_error()
-    deadline = Ref(limit == 0 ? 0.0 : time() + limit)
+    # The option timeout that the library gets is that of one step of waiting for a sample.
+    deadline = limit == 0 ? 0.0 : time() + limit
+    handle = Ref{Handle}()
     with_options("stream", given) do native
         set_log(native, target)
         code = with_texts(listed) do pointers, count
-            GC.@preserve deadline begin
-                context = Ptr{Cvoid}(Base.unsafe_convert(Ptr{Float64}, deadline))
-                shf_options_set_interrupt(native, _lateness(), context)
+            interruptible(native; made=() -> handle[] = stream_handle(out[]), deadline=deadline) do
                 shf_stream_open(out, pointers, count, native, error)
             end
         end
@@ -70,13 +70,8 @@ function open(urls::URLs; timeout=0, log=log_to_julia, options...)
             "within the time of the option timeout; help: open it again, or raise timeout"))
         _check(code, error, () -> _shards(listed, options))
     end
-    return Stream(stream_handle(out[]), listed, options, limit, [target])
+    return Stream(list_stream(handle[]), listed, options, limit, [target])
 end
-
-# Whether the time for opening a stream is over; 0: it has no limit. The option timeout that the
-# library gets is that of one step of waiting for a sample.
-_is_late(context::Ptr{Cvoid}) = Int32(0 < unsafe_load(Ptr{Float64}(context)) <= time())
-_lateness() = @cfunction(_is_late, Int32, (Ptr{Cvoid},))
 
 # What the library is told to wait at most, for a limit in seconds.
 _wait_option(limit) =
@@ -166,7 +161,7 @@ function _fetch_block(stream::Stream)
     return _wait_for(stream, "sample") do pointer
         out = PointerOut(C_NULL)
         # Ctrl-C must not come between taking a block and having it.
-        disable_sigint() do
+        without_interrupts() do
             code = shf_stream_next_block(pointer, 0, out, stream.error)
             if code == OK
                 stream.payload = Payload(out[], _NO_BLOCK, shf_block_unref)

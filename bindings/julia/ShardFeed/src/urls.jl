@@ -38,9 +38,11 @@ function expand_urls(urls::URLs; options...)
     error = new_error()
     with_options("stream", options) do native
         code = with_texts(url_list(urls)) do pointers, count
-            GC.@preserve found shf_expand_urls(
-                pointers, count, native, _url_receiver(), pointer_from_objref(found), error,
-            )
+            interruptible(native) do
+                GC.@preserve found shf_expand_urls(
+                    pointers, count, native, _url_receiver(), pointer_from_objref(found), error,
+                )
+            end
         end
         _check(code, error)
     end
@@ -53,7 +55,8 @@ function _shards(urls::Vector{String}, options)
     given = [filter(p -> p[1] === :expand, collect(options))..., :timeout => "1s"]
     try
         return expand_urls(urls; given...)
-    catch
+    catch error
+        error isa InterruptException && rethrow()
         return String[]
     end
 end
