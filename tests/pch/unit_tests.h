@@ -1,5 +1,5 @@
-/* What most unit tests include, read once for all of them when b_pch is set: GoogleTest takes longer
- * to read than a test to compile. Every file still includes what it uses. */
+/* What most unit tests include, read once for all of them when b_pch is set: GoogleTest takes
+ * longer to read than a test to compile. Every file still includes what it uses. */
 #include <gtest/gtest.h>
 
 #include <algorithm>
