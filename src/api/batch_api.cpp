@@ -1,9 +1,9 @@
 // shf_batch_*.
 #include "api/handles.h"
-#include "dataset/sample_batch.h"
-#include "decode/arrow.h"
-#include "decode/batch.h"
-#include "decode/dlpack.h"
+#include "batch/arrow.h"
+#include "batch/batch.h"
+#include "batch/dlpack.h"
+#include "batch/sample_batch.h"
 
 #include <algorithm>
 

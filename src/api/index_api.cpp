@@ -1,8 +1,8 @@
 // shf_index_*.
 #include "api/handles.h"
-#include "index/foreign_index.h"
 #include "index/index_store.h"
-#include "io/in_shard.h"
+#include "interop/foreign_index.h"
+#include "url/in_shard.h"
 
 #include <string>
 

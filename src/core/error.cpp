@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "core/error_codes.h"
 
 #include <algorithm>
 #include <array>
@@ -92,7 +93,7 @@ std::string Fault::text() const {
     }
     if (!member.empty()) text += "member \"" + member + "\": ";
     if (offset != no_offset) text += "at byte " + std::to_string(offset) + ": ";
-    text += cause.empty() ? shf_strerror(code) : cause;
+    text += cause.empty() ? text_of_code(code) : cause;
     if (!help.empty()) text += "; help: " + help;
     return text;
 }
@@ -172,7 +173,7 @@ void write_error(shf_error* out, const Fault& fault) noexcept {
         owned = fault.text();
         text = owned;
     } catch (...) {
-        text = shf_strerror(fault.code);
+        text = text_of_code(fault.code);
     }
     size_t size = std::min(text.size(), sizeof out->message - 1);
     if (size < text.size())  // do not cut inside a UTF-8 sequence

@@ -1,9 +1,10 @@
 #include "dataset/archive.h"
 
+#include "codec/filter.h"
 #include "core/opening.h"
-#include "dataset/parallel.h"
-#include "format/filter.h"
-#include "io/in_shard.h"
+#include "core/parallel.h"
+#include "sample/shard_format.h"
+#include "url/in_shard.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -38,12 +39,11 @@ Archive::Archive(std::span<const uint8_t> file, const Options& options)
 
 // `memory` is the whole file where it is in memory.
 void Archive::list(std::span<const uint8_t> memory) {
-    std::array<uint8_t, zip_head> start{};
-    const auto head = std::span(start).first(source_->read(0, start));
-    if (is_zip(head, url_, options_)) {
+    const ShardFormat format = shard_format(*source_, url_, options_);
+    if (format == ShardFormat::zip) {
         members_ = zip_members(*source_, memory, options_);
     } else {
-        if (codec_of_magic(head)) {
+        if (format == ShardFormat::compressed_tar) {
             FilterReport report;
             const auto input = open_filter(source_->open_sequential(0), options_, report);
             take_into_memory(*input,

@@ -1,9 +1,9 @@
 #include "dataset/dataset.h"
 
+#include "batch/sample_batch.h"
 #include "core/error.h"
-#include "dataset/parallel.h"
-#include "dataset/sample_batch.h"
-#include "io/in_shard.h"
+#include "core/parallel.h"
+#include "url/in_shard.h"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 // A Dataset is the samples of many shards, by number.
 #pragma once
 
+#include "batch/batch.h"
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "dataset/name_table.h"
-#include "decode/batch.h"
 #include "io/urls.h"
 #include "sample/sample_filter.h"
 

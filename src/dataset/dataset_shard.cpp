@@ -2,8 +2,9 @@
 
 #include "core/error.h"
 #include "core/options.h"
-#include "format/zip_directory.h"
 #include "index/index_store.h"
+#include "sample/shard_format.h"
+#include "zip/zip_directory.h"
 
 #include <algorithm>
 #include <array>
@@ -21,9 +22,7 @@ std::unique_ptr<DatasetShard> open_dataset_shard(const std::string& url, uint64_
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "a dataset needs files that can be read at any offset",
                     "copy the shard to a disk, or read it with a stream");
-    std::array<uint8_t, zip_head> start{};
-    const auto head = std::span(start).first(source->read(0, start));
-    if (is_zip(head, url, context.options))
+    if (shard_format(*source, url, context.options) == ShardFormat::zip)
         return zip_dataset_shard(url, shard, std::move(source), context);
     auto index = open_index(url, *source, context.options, context.cancel);
     return tar_dataset_shard(url, shard, std::move(source), std::move(index), context);

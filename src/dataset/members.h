@@ -1,10 +1,10 @@
 // The members of one tar or ZIP file, by position.
 #pragma once
 
+#include "core/member.h"
 #include "dataset/name_table.h"
-#include "format/member.h"
-#include "format/zip_entry.h"
 #include "io/source.h"
+#include "zip/zip_entry.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Scratches for threads that come and go, without locks.
 #pragma once
 
-#include "format/zip_entry.h"
+#include "zip/zip_entry.h"
 
 #include <array>
 #include <atomic>

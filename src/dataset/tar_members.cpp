@@ -1,6 +1,6 @@
 #include "core/options.h"
 #include "dataset/members.h"
-#include "format/tar_listing.h"
+#include "tar/tar_listing.h"
 
 #include <limits>
 #include <numeric>

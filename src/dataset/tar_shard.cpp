@@ -1,9 +1,10 @@
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "dataset/wanted_fields.h"
-#include "format/tar_listing.h"
 #include "index/shard_index.h"
 #include "sample/name.h"
+#include "tar/tar_listing.h"
+#include "url/redact.h"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,10 @@
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "dataset/wanted_fields.h"
-#include "format/zip_entry.h"
 #include "sample/name.h"
 #include "sample/zip_groups.h"
+#include "url/redact.h"
+#include "zip/zip_entry.h"
 
 #include <array>
 #include <atomic>

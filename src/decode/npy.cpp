@@ -1,7 +1,7 @@
 #include "decode/npy.h"
 
 #include "core/error.h"
-#include "format/little_endian.h"
+#include "core/little_endian.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "decode/npy.h"
-#include "format/zip_entry.h"
+#include "zip/zip_entry.h"
 
 #include <algorithm>
 #include <vector>

@@ -4,13 +4,16 @@
 #include "core/log.h"
 #include "core/opening.h"
 #include "core/options.h"
-#include "format/zip_directory.h"
 #include "index/tar_indexer.h"
 #include "io/file.h"
 #include "io/source.h"
 #include "io/urls.h"
+#include "zip/zip_directory.h"
 
 #define XXH_INLINE_ALL
+#include "sample/shard_format.h"
+#include "url/redact.h"
+
 #include <xxhash.h>
 
 #include <sys/stat.h>
@@ -18,7 +21,6 @@
 
 #include <fcntl.h>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -297,8 +299,7 @@ std::string build_index(const std::string& url, const Options& options, const Ca
     const auto source = open_source(url, options, cancel);
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "only files have an index", "copy the shard to a disk");
-    std::array<uint8_t, zip_head> start{};
-    if (is_zip(std::span(start).first(source->read(0, start)), url, options))
+    if (shard_format(*source, url, options) == ShardFormat::zip)
         throw Error(SHF_E_UNSUPPORTED, "a ZIP file needs no index, it has a directory",
                     "open it as it is");
     return store_index(url, *index_tar(*source, options, cancel), options);

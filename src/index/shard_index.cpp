@@ -1,7 +1,7 @@
 #include "index/shard_index.h"
 
 #include "core/error.h"
-#include "format/sealed_map.h"
+#include "core/sealed_map.h"
 #include "io/source.h"
 
 #define XXH_INLINE_ALL
@@ -75,7 +75,10 @@ ShardIdentity identify(Source& source) {
 }
 
 IndexSummary summary_of(Source& index_file) {
-    const SealedOutline outline(index_file, kind);
+    const SealedOutline outline(
+        index_file.size().value_or(0),
+        [&](uint64_t offset, std::span<uint8_t> out) { return index_file.read(offset, out); },
+        kind);
     const uint64_t ends = outline.length("key_ends"), samples = ends / sizeof(uint32_t);
     if (ends % sizeof(uint32_t) != 0 || outline.length("headers") != samples * sizeof(uint64_t))
         damaged("has columns of different lengths");

@@ -2,8 +2,8 @@
 // walked once and not in every run. docs/index-format.md describes the file byte for byte.
 #pragma once
 
+#include "core/little_endian.h"
 #include "core/memory.h"
-#include "format/little_endian.h"
 #include "sample/grouper.h"
 #include "sample/schema_set.h"
 

@@ -1,9 +1,9 @@
 #include "index/tar_indexer.h"
 
+#include "codec/magic.h"
 #include "core/options.h"
-#include "format/filter.h"
-#include "format/tar_listing.h"
 #include "sample/grouper.h"
+#include "tar/tar_listing.h"
 
 #include <array>
 #include <limits>

@@ -4,8 +4,8 @@
 #include "core/options.h"
 #include "io/descriptor.h"
 #include "io/pipe_watch.h"
-#include "io/redact.h"
 #include "io/spawn.h"
+#include "url/redact.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

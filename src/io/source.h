@@ -89,8 +89,4 @@ bool is_local_path(const std::string& url);
 std::unique_ptr<Source> memory_source(std::span<const uint8_t> bytes, size_t chunk = 0,
                                       bool size_known = true);
 
-// The URL without secrets, for messages and samples: no userinfo, no query string; in a pipe
-// command the same for every URL in it, and nothing of headers, user names and tokens.
-std::string redact(const std::string& url);
-
 }  // namespace shf

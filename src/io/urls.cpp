@@ -2,11 +2,12 @@
 
 #include "core/error.h"
 #include "core/options.h"
-#include "io/braces.h"
 #include "io/file.h"
-#include "io/glob.h"
 #include "io/pipe.h"
 #include "io/source.h"
+#include "url/braces.h"
+#include "url/glob.h"
+#include "url/redact.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,7 +1,7 @@
 #include "order/stream_state.h"
 
 #include "core/options.h"
-#include "format/sealed_map.h"
+#include "core/sealed_map.h"
 
 #include <algorithm>
 #include <iterator>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "core/error.h"
+#include "core/member.h"
 #include "core/options.h"
 #include "core/stats.h"
-#include "format/member.h"
 #include "io/source.h"
 #include "sample/block_builder.h"
 

@@ -1,7 +1,8 @@
-#include "format/filter.h"
-#include "format/tar.h"
-#include "format/window.h"
+#include "codec/filter.h"
+#include "codec/magic.h"
 #include "sample/carrier.h"
+#include "tar/tar.h"
+#include "tar/window.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,10 +1,10 @@
-#include "format/zip_entry.h"
 #include "io/read_ahead.h"
 #include "sample/carrier.h"
 #include "sample/name.h"
+#include "sample/shard_format.h"
+#include "zip/zip_entry.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 namespace shf {
@@ -170,11 +170,9 @@ std::unique_ptr<Carrier> zip_carrier(Source& source, const Options& options, Poo
 std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url, const Options& options,
                                       Pool& pool, const Cancel& cancel, Stats& stats,
                                       CarrierClient& client) {
-    if (source.seekable() && source.size()) {
-        std::array<uint8_t, zip_head> start{};
-        const auto head = std::span(start).first(source.read(0, start));
-        if (is_zip(head, url, options)) return zip_carrier(source, options, pool, cancel, client);
-    }
+    if (source.seekable() && source.size() &&
+        shard_format(source, url, options) == ShardFormat::zip)
+        return zip_carrier(source, options, pool, cancel, client);
     return tar_carrier(source, url, options, pool, cancel, stats, client);
 }
 

@@ -1,9 +1,9 @@
 // The samples of a ZIP file as its directory has them: groups of entries, in the order of the file.
 #pragma once
 
-#include "format/zip_directory.h"
 #include "sample/block.h"
 #include "sample/schema_set.h"
+#include "zip/zip_directory.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/options.h"
-#include "stream/threads.h"
+#include "core/threads.h"
 
 #include <algorithm>
 #include <tuple>

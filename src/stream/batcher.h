@@ -3,8 +3,8 @@
 // of them. Which thread does what decides when a batch is complete, never what is in it.
 #pragma once
 
-#include "decode/batch_builder.h"
-#include "decode/rows.h"
+#include "batch/batch_builder.h"
+#include "batch/rows.h"
 #include "order/lane_state.h"
 #include "stream/shard_run.h"
 

@@ -1,9 +1,10 @@
 #include "stream/engine.h"
 
+#include "core/error_codes.h"
 #include "core/log.h"
 #include "core/options.h"
-#include "stream/shard_counts.h"
-#include "stream/threads.h"
+#include "core/threads.h"
+#include "index/shard_counts.h"
 
 #include <algorithm>
 #include <atomic>
@@ -256,13 +257,13 @@ void Engine::fault(Fault fault, bool whole_shard) {
         fault.cause =
             plural(samples, "sample") + " and " + plural(shards, "shard") +
             " were skipped, more than max_skips=" + std::to_string(shared_.options.max_skips) +
-            "; the last one: " + shf_error_name(fault.code) + ": " + fault.cause;
+            "; the last one: " + name_of_code(fault.code) + ": " + fault.cause;
         fault.help = "mend the shards, or raise max_skips";
         fault.code = SHF_E_LIMIT;
         throw Error(std::move(fault));
     }
     warn((whole_shard ? "skipped the rest of a shard: " : "skipped a sample: ") +
-         std::string(shf_error_name(fault.code)) + ": " + fault.text());
+         std::string(name_of_code(fault.code)) + ": " + fault.text());
 }
 
 void Engine::warn(const std::string& message) {

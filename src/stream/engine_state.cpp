@@ -4,6 +4,8 @@
 #include "stream/engine.h"
 
 #define XXH_INLINE_ALL
+#include "url/redact.h"
+
 #include <xxhash.h>
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 #include "stream/recall.h"
 
 #include "core/options.h"
-#include "stream/sample_starts.h"
+#include "index/sample_starts.h"
+#include "url/redact.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,7 +1,7 @@
 #include "stream/shard_run.h"
 
+#include "batch/batch_plan.h"
 #include "core/options.h"
-#include "decode/batch_plan.h"
 #include "index/index_store.h"
 #include "index/tar_indexer.h"
 #include "io/descriptor.h"
@@ -9,6 +9,8 @@
 #include "stream/open_shards.h"
 
 #define XXH_INLINE_ALL
+#include "url/redact.h"
+
 #include <xxhash.h>
 
 #include <algorithm>

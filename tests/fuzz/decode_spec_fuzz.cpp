@@ -1,7 +1,7 @@
 // Fuzz target of the option "decode": what is accepted has sound columns, and what is refused says
 // so with USAGE and points into the text.
+#include "batch/decode_spec.h"
 #include "core/error.h"
-#include "decode/decode_spec.h"
 
 #include <cstdint>
 #include <cstdlib>

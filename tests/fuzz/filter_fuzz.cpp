@@ -2,9 +2,9 @@
 //
 // The first byte chooses cuts and switches, so that a corpus file says how it is read: bits 0 and 1
 // the size of the reads, bits 2 and 3 the size of the spans, bit 4 trailing=ignore.
+#include "codec/filter.h"
 #include "core/error.h"
 #include "core/options.h"
-#include "format/filter.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,9 +4,9 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/options.h"
-#include "index/dali_index.h"
-#include "index/energon_index.h"
-#include "index/wids_index.h"
+#include "interop/dali_index.h"
+#include "interop/energon_index.h"
+#include "interop/wids_index.h"
 #include "io/source.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The option "decode": what is understood, and where errors point.
-#include "decode/decode_spec.h"
+#include "batch/decode_spec.h"
 
 #include "core/error.h"
 

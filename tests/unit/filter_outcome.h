@@ -1,9 +1,9 @@
 // What a reader sees of a compressed input, and that it does not depend on how bytes are cut.
 #pragma once
 
+#include "codec/filter.h"
 #include "core/error.h"
 #include "core/options.h"
-#include "format/filter.h"
 
 #include <gtest/gtest.h>
 

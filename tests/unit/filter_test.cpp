@@ -1,5 +1,6 @@
-// Valid inputs, several frames, padding and junk: rules D3, D4 and D7 of the robustness rules.
-#include "format/filter.h"
+// Valid inputs, several frames, padding and junk: rules D3, D4 and D7 of docs/rules.md.
+#include "codec/filter.h"
+#include "codec/magic.h"
 #include "filter_encoders.h"
 #include "filter_outcome.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "decode/image.h"
+#include "image/image.h"
 
 #include <gtest/gtest.h>
 

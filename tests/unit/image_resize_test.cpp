@@ -1,6 +1,6 @@
 // Resizing: sizes, and pixels against the definition of the filter.
-#include "decode/image_scratch.h"
-#include "decode/resample_kernels.h"
+#include "image/image_scratch.h"
+#include "image/resample_kernels.h"
 #include "image_decoding.h"
 #include "image_files.h"
 

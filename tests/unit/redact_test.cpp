@@ -1,4 +1,5 @@
 // What messages and samples show of a URL.
+#include "url/redact.h"
 #include "io/source.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "io/urls.h"
 #include "core/error.h"
 #include "core/options.h"
-#include "io/braces.h"
+#include "url/braces.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>

@@ -3,7 +3,7 @@
 // section 4.3.
 #pragma once
 
-#include "format/checksum.h"
+#include "codec/checksum.h"
 
 #include <cstdint>
 #include <functional>

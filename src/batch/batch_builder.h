@@ -1,0 +1,108 @@
+// Puts samples into the rows of one batch. Bytes and small things are written at once; what takes
+// time is handed out as work that any thread may do, and that writes straight into the column.
+#pragma once
+
+#include "batch/batch_plan.h"
+#include "core/error.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace shf {
+
+// Memory of at least so many bytes. May throw.
+using Allocate = std::function<StorageRef(uint64_t)>;
+
+// One field to decode. The block must stay until it is done.
+struct DecodeWork {
+    const Block* block = nullptr;
+    uint32_t sample = 0;
+    uint32_t column = 0;
+    uint64_t row = 0;
+    uint64_t field = 0;  // number in the sample
+    uint64_t random = 0;
+    ArrayType type;
+    bool cheap = false;                 // not worth another thread, see Measured
+    uint8_t* out = nullptr;             // the row
+    const ArrayType* padded = nullptr;  // of the row, when it is larger than `type`
+};
+
+// The option "memory" has no room for the batch. No fault of a sample: none is skipped for it.
+struct BatchTooLarge : Error {
+    using Error::Error;
+};
+
+class BatchBuilder {
+  public:
+    // At most `capacity` rows. The plan must outlive it.
+    BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate);
+
+    // Adds sample `sample` of `block` as the next row. False: it is passed over, for lack of a
+    // field. Throws Error, with shard, member and offset; nothing is added then.
+    bool add(const Block& block, uint32_t sample);
+    [[nodiscard]] uint64_t rows() const { return rows_; }
+    [[nodiscard]] bool full() const { return rows_ == capacity_; }
+    // What it holds, in bytes.
+    [[nodiscard]] uint64_t bytes() const { return bytes_; }
+    // Some work must wait for close(): keep the blocks until it is done.
+    [[nodiscard]] bool keeps_blocks() const { return waits_; }
+
+    // The work that the latest rows brought. Its blocks must stay until it is done.
+    std::vector<DecodeWork> take_work() { return std::exchange(work_, {}); }
+    // There will be no more rows. Returns the work that had to wait for that.
+    std::vector<DecodeWork> close();
+    // Does it. Any thread; throws Error, with shard, member and offset.
+    void decode(const DecodeWork& work, DecodeScratch& scratch) const;
+    // When all work is done, or failed for rows that nobody takes.
+    BatchRef finish();
+
+  private:
+    // Memory that grows at its end.
+    struct Growing {
+        StorageRef memory;
+        uint64_t used = 0;
+    };
+    struct Building {
+        Growing values, offsets, shapes;
+        std::vector<uint64_t> empty_rows;  // even, without a value
+        ArrayType padded;                  // of every row, with ragged=pad
+        bool even = false;
+        bool waits = false;  // for close()
+    };
+
+    void set_up_columns();
+    void measure(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
+                 uint64_t random);
+    static Measured measured(const Decoder& decoder, const Block& block, const FieldView& field,
+                             const Deferred& rest, uint64_t random);
+    void check_type(size_t column) const;
+    void add_empty(size_t column);
+    void reserve(Growing& growing, uint64_t more, uint64_t guess);
+    void append(Growing& growing, const void* bytes, uint64_t size, uint64_t guess = 0);
+    void append_bytes(Building& building, std::string_view bytes, uint64_t guess);
+    void forget_failed_row();
+    void allocate_rows(size_t column, const ArrayType& type);
+    void drop(Growing& growing);
+    void write_row(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
+                   uint64_t random);
+    void place_waiting(size_t column, std::vector<DecodeWork>& work);
+    [[nodiscard]] StorageRef allocate(uint64_t bytes);
+    static BatchColumn column_of(Building& building, const ColumnPlan& plan, uint64_t rows);
+
+    BatchPlan& plan_;
+    const uint64_t capacity_;
+    const Allocate allocate_;
+    const bool marks_padding_;
+    uint64_t rows_ = 0;
+    uint64_t bytes_ = 0;
+    bool waits_ = false;
+    std::vector<Building> columns_;   // of the plan, then keys, URLs, and what is no padding
+    std::vector<Measured> measured_;  // of the row that is added
+    std::vector<DecodeWork> work_, waiting_;
+    DecodeScratch scratch_;  // for what is decoded at once
+};
+
+}  // namespace shf

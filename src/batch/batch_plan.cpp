@@ -1,0 +1,225 @@
+#include "batch/batch_plan.h"
+
+#include "core/error.h"
+#include "core/random.h"
+#include "decode/npy.h"
+#include "decode/number.h"
+#include "sample/name.h"
+
+#include <algorithm>
+#include <utility>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <charconv>
+
+namespace shf {
+
+namespace {
+
+std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decoded) {
+    using Kind = ColumnSpec::Kind;
+    switch (spec.kind) {
+        case Kind::bytes:
+        case Kind::text:
+        case Kind::json:
+        case Kind::msgpack: return nullptr;
+        case Kind::integer: return integer_decoder();
+        case Kind::real: return real_decoder();
+        case Kind::npy: return npy_decoder(max_decoded);
+        case Kind::npz: return npz_decoder(spec.member, max_decoded);
+        case Kind::image: return image_decoder(spec.image, max_decoded);
+    }
+    return nullptr;
+}
+
+bool is_npy(const ColumnSpec& column) {
+    return column.kind == ColumnSpec::Kind::npy;
+}
+
+}  // namespace
+
+std::function<bool(std::string_view field)> fields_to_copy(const Options& options) {
+    DecodeSpec spec = DecodeSpec::parse(options.decode);
+    if (!spec.automatic && std::none_of(spec.columns.begin(), spec.columns.end(), is_npy))
+        return {};
+    return [spec = std::move(spec)](std::string_view field) {
+        std::string name;
+        append_lowered(name, field);
+        if (spec.automatic) return is_npy(column_for(name));
+        bool copied = false;
+        for (const ColumnSpec& column : spec.columns) {
+            if (std::find(column.fields.begin(), column.fields.end(), name) == column.fields.end())
+                continue;
+            if (!is_npy(column)) return false;
+            copied = true;
+        }
+        return copied;
+    };
+}
+
+BatchPlan::BatchPlan(const Options& options) : options_(options) {
+    DecodeSpec spec = DecodeSpec::parse(options.decode);
+    automatic_ = unsettled_ = spec.automatic;
+    for (ColumnSpec& column : spec.columns) add(std::move(column));
+}
+
+void BatchPlan::add(ColumnSpec spec) {
+    any_image_ = any_image_ || spec.kind == ColumnSpec::Kind::image;
+    auto decoder = decoder_for(spec, options_.max_decoded);
+    columns_.push_back({.spec = std::move(spec), .decoder = std::move(decoder), .type = {}});
+    // A number is always the same.
+    if (ColumnPlan& column = columns_.back(); column.decoder && !column.any_shape())
+        column.type = column.decoder->measure({}, 0).type;
+}
+
+const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema>& schema) {
+    if (last_ && last_->schema == schema) return *last_;
+    // As many lists of names as this are not worth a table.
+    constexpr size_t most = 1024;
+    if (known_.size() >= most) known_.clear();
+    const auto [place, fresh] = known_.try_emplace(schema.get());
+    last_ = nullptr;
+    if (fresh) {
+        try {
+            fill(place->second, schema);
+        } catch (...) {
+            known_.erase(place);
+            throw;
+        }
+    }
+    last_ = &place->second;
+    return *last_;
+}
+
+// The columns of decode=auto: all of them, or none when it throws.
+void BatchPlan::settle_columns(std::span<const std::string> names) {
+    try {
+        for (const std::string& name : names) add(column_for(name));
+    } catch (...) {
+        columns_.clear();
+        throw;
+    }
+    unsettled_ = false;
+}
+
+void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema) {
+    fields.schema = schema;
+    if (unsettled_) {
+        std::vector<std::string> names;
+        for (size_t i = 0; i < schema->ends.size(); ++i) names.emplace_back(schema->name(i));
+        settle_columns(names);
+    }
+    std::vector<bool> taken(schema->ends.size());
+    for (const ColumnPlan& column : columns_) {
+        int32_t number = -1;
+        for (const std::string& name : column.spec.fields)
+            for (size_t i = 0; i < schema->ends.size() && number < 0; ++i)
+                if (schema->name(i) == name) number = static_cast<int32_t>(i);
+        fields.number.push_back(number);
+        if (number >= 0)
+            taken[static_cast<size_t>(number)] = true;
+        else
+            fields.complete = false;
+    }
+    for (size_t i = 0; automatic_ && i < taken.size(); ++i)
+        if (!taken[i]) fields.unexpected = schema->name(i);
+}
+
+namespace {
+
+// Texts one after another, each with its length before it.
+void add_text(std::string& to, std::string_view text) {
+    to += std::to_string(text.size()) + ':';
+    to += text;
+}
+
+[[noreturn]] void bad_settlement() {
+    throw Error(SHF_E_FORMAT, "the saved state has columns that are none",
+                "restore what shf_stream_save gave");
+}
+
+std::string_view take_text(std::string_view& from) {
+    size_t size = 0;
+    const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), size);
+    const auto digits = static_cast<size_t>(end - from.data());
+    if (error != std::errc() || digits >= from.size() || from[digits] != ':' ||
+        size > from.size() - digits - 1)
+        bad_settlement();
+    const std::string_view text = from.substr(digits + 1, size);
+    from.remove_prefix(digits + 1 + size);
+    return text;
+}
+
+std::string type_text(const ArrayType& type) {
+    std::string text = std::to_string(static_cast<int32_t>(type.dtype));
+    for (const int64_t size : type.dimensions()) text += ' ' + std::to_string(size);
+    return text;
+}
+
+ArrayType type_of(std::string_view text) {
+    const auto number = [&]() -> int64_t {
+        int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc() || value < 0) bad_settlement();
+        text.remove_prefix(static_cast<size_t>(end - text.data()));
+        if (!text.empty()) text.remove_prefix(1);
+        return value;
+    };
+    ArrayType type;
+    const int64_t dtype = number();
+    if (dtype > static_cast<int64_t>(DType::c128)) bad_settlement();
+    type.dtype = static_cast<DType>(dtype);
+    for (; !text.empty(); ++type.ndim) {
+        if (static_cast<size_t>(type.ndim) == max_row_dimensions) bad_settlement();
+        type.shape[static_cast<size_t>(type.ndim)] = number();
+    }
+    if (type.bytes() > uint64_t{1} << 62) bad_settlement();
+    return type;
+}
+
+}  // namespace
+
+std::string BatchPlan::settled() const {
+    std::string text;
+    if (unsettled_ || known_.empty()) return text;
+    add_text(text, options_.decode);
+    for (const ColumnPlan& column : columns_) {
+        add_text(text, column.spec.name());
+        add_text(text, column.type ? type_text(*column.type) : "");
+    }
+    return text;
+}
+
+void BatchPlan::settle(std::string_view text) {
+    if (text.empty() || take_text(text) != options_.decode) return;
+    // All is read before anything is changed.
+    std::vector<std::string> names;
+    std::vector<std::optional<ArrayType>> types;
+    while (!text.empty()) {
+        names.emplace_back(take_text(text));
+        const std::string_view type = take_text(text);
+        types.push_back(type.empty() ? std::nullopt : std::optional(type_of(type)));
+    }
+    if (!unsettled_ && !std::equal(names.begin(), names.end(), columns_.begin(), columns_.end(),
+                                   [](const std::string& name, const ColumnPlan& column) {
+                                       return column.spec.name() == name;
+                                   }))
+        bad_settlement();
+    if (unsettled_) settle_columns(names);
+    for (size_t i = 0; i < columns_.size(); ++i)
+        if (columns_[i].any_shape()) columns_[i].type = types[i];
+}
+
+uint64_t BatchPlan::random_of(const Block& block, uint32_t sample) const {
+    if (!any_image_) return 0;
+    const Origin& origin = *block.origins[block.origin[sample]];
+    const std::string_view key = block.key_of(sample);
+    return Random(Random::sample_augmentation,
+                  {options_.seed, origin.by_number ? options_.epoch : origin.epoch, origin.shard,
+                   XXH3_64bits(key.data(), key.size())})
+        .next();
+}
+
+}  // namespace shf

@@ -1,0 +1,81 @@
+// How samples become rows: the columns of the option "decode" with their decoders, and what is done
+// about fields that are missing or have another shape.
+#pragma once
+
+#include "batch/batch.h"
+#include "core/options.h"
+#include "decode/decoder.h"
+#include "sample/block.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace shf {
+
+struct ColumnPlan {
+    ColumnSpec spec;
+    std::unique_ptr<Decoder> decoder;  // NULL for bytes of any length
+    // Of an array: what the first row of all was. With ragged=error every row is that, else it has
+    // this dtype and number of dimensions. So what goes into a batch does not depend on where the
+    // batch begins.
+    std::optional<ArrayType> type;
+    uint64_t usual_bytes = 0;  // of the latest batch, as a first guess for the next one
+
+    // Rows of any shape, whose places are known when all of them are.
+    [[nodiscard]] bool any_shape() const { return decoder && spec.kind >= ColumnSpec::Kind::npy; }
+};
+
+// The fields that the option "decode" makes arrays of which are, as a rule, no more than copies of
+// their bytes; and nothing else.
+std::function<bool(std::string_view field)> fields_to_copy(const Options& options);
+
+// One thread at a time.
+class BatchPlan {
+  public:
+    // Throws Error(USAGE) for a bad option "decode".
+    explicit BatchPlan(const Options& options);
+
+    // The fields of samples with one list of names.
+    struct Fields {
+        std::shared_ptr<const Schema> schema;
+        std::vector<int32_t> number;  // of each column's field; -1: the sample has none
+        bool complete = true;
+        std::string unexpected;  // with decode=auto: a field that the first sample did not have
+    };
+    // The first call settles the columns of decode=auto.
+    const Fields& fields_of(const std::shared_ptr<const Schema>& schema);
+
+    // Valid once fields_of() was called, and then the same for ever.
+    [[nodiscard]] std::span<ColumnPlan> columns() { return columns_; }
+    [[nodiscard]] std::span<const ColumnPlan> columns() const { return columns_; }
+    [[nodiscard]] const Options& options() const { return options_; }
+    // What the first rows settled, as text, for a plan of the same option "decode" that goes on
+    // where this one stands; nothing before the first sample.
+    [[nodiscard]] std::string settled() const;
+    // Before the first sample. Throws Error(FORMAT) for a text that settled() did not give.
+    void settle(std::string_view text);
+    // The key of a sample's random choices.
+    [[nodiscard]] uint64_t random_of(const Block& block, uint32_t sample) const;
+
+  private:
+    void add(ColumnSpec spec);
+    void settle_columns(std::span<const std::string> names);
+    void fill(Fields& fields, const std::shared_ptr<const Schema>& schema);
+
+    const Options options_;
+    bool automatic_ = false;  // decode=auto ...
+    bool unsettled_ = false;  // ... and the first sample is still to come
+    bool any_image_ = false;
+    std::vector<ColumnPlan> columns_;
+    std::unordered_map<const Schema*, Fields> known_;
+    const Fields* last_ = nullptr;
+};
+
+}  // namespace shf

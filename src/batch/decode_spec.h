@@ -1,0 +1,44 @@
+// What becomes of which field: the option "decode".
+//
+//     jpg;png:image/rgb8/chw/resize=256x256, cls:int, json:bytes
+//
+// Columns are separated by commas. A column has the name of its field; several names, separated by
+// semicolons, are alternatives, and the column has the first one. After the colon stands what the
+// field becomes, and after slashes how. Without a colon it is what the suffix says. "auto" is every
+// field of the first sample, each as its suffix says.
+#pragma once
+
+#include "image/image.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shf {
+
+struct ColumnSpec {
+    // Bytes of any length, and what a binding makes of them, or arrays.
+    enum class Kind : uint8_t { bytes, text, json, msgpack, integer, real, npy, npz, image };
+
+    std::vector<std::string> fields;  // the first one names the column
+    Kind kind = Kind::bytes;
+    ImageOptions image;  // of an image
+    std::string member;  // of an npz
+
+    [[nodiscard]] const std::string& name() const { return fields[0]; }
+    [[nodiscard]] bool is_array() const { return kind >= Kind::integer; }
+    bool operator==(const ColumnSpec&) const = default;
+};
+
+struct DecodeSpec {
+    bool automatic = false;  // columns come from the first sample
+    std::vector<ColumnSpec> columns;
+
+    // Throws Error(USAGE) that points at the character.
+    static DecodeSpec parse(std::string_view text);
+};
+
+// The column for a field of this name by itself: images, npy, cls, txt, json, ...; bytes else.
+ColumnSpec column_for(std::string_view field);
+
+}  // namespace shf

@@ -1,0 +1,49 @@
+#include "core/threads.h"
+
+#include "core/error.h"
+
+#include <signal.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+// For a thread of the library, at its start: the program's handlers run on the program's threads.
+void block_signals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+}  // namespace
+
+void start_thread(std::vector<std::thread>& threads, std::string_view what, uint64_t wanted,
+                  std::function<void()> run) {
+    try {
+        threads.emplace_back([run = std::move(run)] {
+            block_signals();
+            run();
+        });
+    } catch (const std::system_error& error) {
+        const int number = error.code().value();
+        Fault fault;
+        // EAGAIN is a limit of the system, in most cases.
+        fault.code = number == ENOMEM ? SHF_E_NOMEM : SHF_E_LIMIT;
+        fault.os_error = number;
+        fault.cause = "thread " + std::to_string(threads.size() + 1) + " of " +
+                      std::to_string(wanted) + " " + std::string(what) +
+                      " could not be started: " + std::generic_category().message(number) + "; " +
+                      std::to_string(threads.size()) + " run";
+        fault.help =
+            "set threads or decode_threads lower, or let the system have more threads (ulimit -u, "
+            "pids.max of the container) or memory";
+        throw Error(std::move(fault));
+    }
+}
+
+}  // namespace shf

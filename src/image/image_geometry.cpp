@@ -1,0 +1,106 @@
+#include "image/image_geometry.h"
+
+#include "core/error.h"
+#include "core/random.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+constexpr uint64_t longest_side = std::numeric_limits<int32_t>::max();
+
+std::string size_text(uint64_t width, uint64_t height) {
+    return std::to_string(width) + "x" + std::to_string(height);
+}
+
+// size * numerator / denominator, rounded down, at least 1. All are below 2^32.
+uint64_t in_proportion(uint64_t size, uint64_t numerator, uint64_t denominator) {
+    return std::max<uint64_t>(size * numerator / denominator, 1);
+}
+
+std::pair<uint64_t, uint64_t> resized(const ImageOptions& options, uint64_t width,
+                                      uint64_t height) {
+    const uint64_t to_width = options.width, to_height = options.height;
+    switch (options.resize) {
+        case ImageOptions::Resize::none: return {width, height};
+        case ImageOptions::Resize::exact: return {to_width, to_height};
+        case ImageOptions::Resize::shorter:
+            if (width <= height) return {to_width, in_proportion(to_width, height, width)};
+            return {in_proportion(to_width, width, height), to_width};
+        case ImageOptions::Resize::fit:
+            if (to_width * height <= to_height * width)
+                return {to_width, in_proportion(to_width, height, width)};
+            return {in_proportion(to_height, width, height), to_height};
+    }
+    return {width, height};
+}
+
+// Half of what is left over, rounded to the even number in the middle: CenterCrop of torchvision
+// has round() of Python.
+uint32_t centred(uint32_t whole, uint32_t part) {
+    const uint32_t twice = whole - part, half = twice / 2;
+    return half + (twice % 2 != 0 && half % 2 != 0 ? 1 : 0);
+}
+
+// Where the option crop lies in an image of this size. Throws Error(FORMAT).
+CropBox place_crop(const ImageOptions& options, uint32_t width, uint32_t height, uint64_t random) {
+    if (options.crop_width > width || options.crop_height > height)
+        throw Error(
+            SHF_E_FORMAT,
+            "an image of " + size_text(width, height) + " is smaller than its crop, " +
+                size_text(options.crop_width, options.crop_height),
+            "put a resize before the crop, so that the shorter side is as long as the crop");
+    CropBox box{0, 0, options.crop_width, options.crop_height};
+    if (options.crop == ImageOptions::Crop::centre) {
+        box.left = centred(width, box.width);
+        box.top = centred(height, box.height);
+    } else {
+        Random draw(Random::image_crop, {random});
+        box.top = static_cast<uint32_t>(draw.below(height - box.height + uint64_t{1}));
+        box.left = static_cast<uint32_t>(draw.below(width - box.width + uint64_t{1}));
+    }
+    return box;
+}
+
+}  // namespace
+
+ImageGeometry plan_image(const ImageHeader& header, const ImageOptions& options, uint64_t random) {
+    ImageGeometry plan;
+    plan.width = header.lies_on_its_side() ? header.height : header.width;
+    plan.height = header.lies_on_its_side() ? header.width : header.height;
+    plan.source = {0, 0, plan.width, plan.height};
+    const bool flips = options.flip == ImageOptions::Flip::always ||
+                       (options.flip == ImageOptions::Flip::random &&
+                        (Random(Random::image_flip, {random}).next() & 1) != 0);
+    // Of an image that is flipped later than the options say, or not at all.
+    const auto crop = [&](uint32_t width, uint32_t height) {
+        CropBox box = place_crop(options, width, height, random);
+        const bool mirrored = flips && options.flip_before_crop && !plan.source_flipped;
+        if (mirrored) box.left = width - box.width - box.left;
+        return box;
+    };
+    const bool crops = options.crop != ImageOptions::Crop::none;
+    const bool resizes = options.resize != ImageOptions::Resize::none;
+    if (crops && options.crop_first && resizes) plan.source = crop(plan.width, plan.height);
+    const auto [width, height] = resized(options, plan.source.width, plan.source.height);
+    if (width > longest_side || height > longest_side)
+        throw Error(SHF_E_LIMIT,
+                    "an image of " + size_text(plan.source.width, plan.source.height) +
+                        " becomes one of " + size_text(width, height),
+                    "give a smaller resize");
+    plan.resized_width = static_cast<uint32_t>(width);
+    plan.resized_height = static_cast<uint32_t>(height);
+    plan.crop = {0, 0, plan.resized_width, plan.resized_height};
+    plan.source_flipped = flips && options.flip_before_resize && plan.is_resized();
+    plan.flipped = flips && !plan.source_flipped;
+    if (crops && !(options.crop_first && resizes))
+        plan.crop = crop(plan.resized_width, plan.resized_height);
+    return plan;
+}
+
+}  // namespace shf

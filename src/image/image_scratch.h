@@ -1,0 +1,38 @@
+// What one decoding thread keeps between images.
+#pragma once
+
+#include "image/image_pixels.h"
+#include "image/jpeg.h"
+#include "image/resample.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace shf {
+
+// Memory for pixels that are not yet the result; used again, and not cleared.
+class PixelBuffer {
+  public:
+    // Sets the data of `pixels`, whose sizes are there. Readable for 16 bytes more.
+    void hold(Pixels& pixels);
+    [[nodiscard]] size_t size() const { return size_; }
+    void clear() noexcept;
+
+  private:
+    std::unique_ptr<uint8_t[]> memory_;
+    size_t size_ = 0;
+};
+
+struct ImageScratch {
+    // What is kept of each piece of memory; one large image must not cost its memory for ever.
+    static constexpr size_t most_kept = size_t{64} << 20;
+
+    JpegHandle jpeg;
+    PixelBuffer stored, turned, resampled;
+    ResampleScratch resample;
+
+    void drop_large_pieces() noexcept;
+};
+
+}  // namespace shf

@@ -1,0 +1,82 @@
+#include "index/shard_counts.h"
+
+#include "core/error.h"
+#include "core/options.h"
+#include "index/index_store.h"
+#include "io/source.h"
+#include "sample/name.h"
+#include "sample/shard_format.h"
+#include "sample/zip_groups.h"
+#include "url/redact.h"
+#include "zip/zip_directory.h"
+
+#include <algorithm>
+#include <string>
+
+namespace shf {
+
+namespace {
+
+uint64_t count_in_tar(const ShardIndex& index, const SampleFilter& filter) {
+    if (filter.all()) return index.samples();
+    uint64_t count = 0;
+    for (size_t i = 0; i < index.samples(); ++i)
+        if (filter.wants(i, std::string(index.key(i)), *index.schema(i))) ++count;
+    return count;
+}
+
+uint64_t count_in_zip(Source& source, const Options& options, const SampleFilter& filter) {
+    const ZipDirectory directory(source, options);
+    const ZipGroups groups(directory, options);
+    if (filter.all()) return groups.size();
+    uint64_t count = 0;
+    for (size_t i = 0; i < groups.size(); ++i) {
+        const MemberName name = split_name(directory.name(groups[i][0]));
+        const Schema& schema = *groups.schemas()[groups.schema_number(i)];
+        if (filter.wants(i, std::string(name.key), schema)) ++count;
+    }
+    return count;
+}
+
+uint64_t count_in(const std::string& url, const Options& options, const SampleFilter& filter,
+                  const Cancel& cancel) {
+    const auto source = open_source(url, options, cancel);
+    if (!source->seekable() || !source->size())
+        throw Error(SHF_E_USAGE, "how many samples it has cannot be known before it is read",
+                    "leave out even, and set epoch_samples");
+    if (shard_format(*source, url, options) == ShardFormat::zip)
+        return count_in_zip(*source, options, filter);
+    try {
+        return count_in_tar(*open_index(url, *source, options, cancel), filter);
+    } catch (const Error& error) {
+        Fault fault = error.fault();
+        fault.help =
+            "read the shards once with the option write_index=true, or open them as a dataset, "
+            "which makes it; or leave out even and set epoch_samples";
+        throw Error(std::move(fault));
+    }
+}
+
+}  // namespace
+
+std::vector<uint32_t> count_samples(const ShardList& shards, const Options& given,
+                                    const SampleFilter& filter, const Cancel& cancel) {
+    Options options = given;
+    options.index = IndexUse::require;  // opening a stream reads no shard
+    std::vector<uint32_t> counts;
+    counts.reserve(static_cast<size_t>(shards.size()));
+    for (uint64_t i = 0; i < shards.size(); ++i) {
+        const std::string url = shards.at(i);
+        try {
+            const uint64_t count = count_in(url, options, filter, cancel);
+            counts.push_back(static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX)));
+        } catch (const Error& error) {
+            Fault fault = error.fault();
+            fault.shard = redact(url);
+            throw Error(std::move(fault));
+        }
+    }
+    return counts;
+}
+
+}  // namespace shf

@@ -1,0 +1,47 @@
+#include "sample/shard_format.h"
+
+#include "codec/magic.h"
+#include "core/options.h"
+#include "tar/tar.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace shf {
+
+namespace {
+
+constexpr size_t tar_block = 512;
+
+bool is_named_zip(std::string_view url) {
+    constexpr std::string_view suffix = ".zip";
+    const auto same_letter = [](char a, char b) {
+        return a == b || (b >= 'A' && b <= 'Z' && a == b - 'A' + 'a');
+    };
+    return url.size() >= suffix.size() &&
+           std::equal(suffix.begin(), suffix.end(), url.end() - suffix.size(), same_letter);
+}
+
+// POSIX.1-2017, pax, ustar interchange format: the field "magic".
+bool has_tar_magic(std::span<const uint8_t> head) {
+    constexpr size_t offset = 257;
+    const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+    return text.substr(std::min(offset, text.size())).starts_with("ustar");
+}
+
+}  // namespace
+
+ShardFormat shard_format(Source& source, std::string_view url, const Options& options) {
+    std::array<uint8_t, tar_block> start{};
+    const auto head = std::span<const uint8_t>(start).first(source.read(0, start));
+    // The first member of a tar may be called anything, "PK\3\4" too.
+    if (head.size() == tar_block && parse_plain_header(head.data())) return ShardFormat::tar;
+    if (has_zip_magic(head)) return ShardFormat::zip;
+    if (codec_of_magic(head)) return ShardFormat::compressed_tar;
+    if (has_tar_magic(head)) return ShardFormat::tar;
+    const bool may_be_zip = options.zip_prefix == Leniency::allow || is_named_zip(url);
+    return may_be_zip ? ShardFormat::zip : ShardFormat::tar;
+}
+
+}  // namespace shf

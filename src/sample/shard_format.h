@@ -1,0 +1,21 @@
+// Which format a shard has: the one place that tells a ZIP file from a tar.
+#pragma once
+
+#include "io/source.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace shf {
+
+struct Options;
+
+enum class ShardFormat : uint8_t { tar, compressed_tar, zip };
+
+// Reads the first bytes of a source that can be read at any offset. They decide, unless data may
+// stand before a ZIP file (zip_prefix=allow) and nothing else starts like that: then, and for a
+// file that ends in ".zip", it is a ZIP file. What is none of them is a tar, whose reader says what
+// is wrong. Throws what reading throws.
+ShardFormat shard_format(Source& source, std::string_view url, const Options& options);
+
+}  // namespace shf

@@ -1,0 +1,554 @@
+#include "tar/tar.h"
+
+#include "codec/magic.h"
+#include "core/options.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace shf {
+
+namespace {
+
+constexpr size_t block_size = 512;
+// Of zeros behind the end marker: writers fill a record, of 10,240 bytes as a rule.
+constexpr uint64_t longest_tail = 64 * 1024;
+constexpr const char* tail_help =
+    "copy it again; trailing=ignore accepts it if the file it is a copy of ends like this";
+constexpr uint64_t largest_size = uint64_t{1} << 60;  // leaves room for rounding without overflow
+
+// Field positions in a header block (POSIX.1-2017, ustar Interchange Format).
+constexpr size_t name_at = 0, name_size = 100, size_at = 124, size_size = 12;
+constexpr size_t checksum_at = 148, checksum_size = 8, type_at = 156;
+constexpr size_t magic_at = 257, prefix_at = 345, prefix_size = 155;
+constexpr size_t gnu_extended_at = 482, gnu_extension_extended_at = 504;
+
+enum class Magic : uint8_t { v7, ustar, gnu };
+
+std::string_view field(const uint8_t* block, size_t at, size_t size) {
+    return {reinterpret_cast<const char*>(block) + at, size};
+}
+
+std::string_view until_nul(std::string_view text) {
+    return text.substr(0, text.find('\0'));
+}
+
+bool is_zero(const uint8_t* block) {
+    return block[0] == 0 && std::memcmp(block, block + 1, block_size - 1) == 0;
+}
+
+// Sum of the header bytes, the checksum field taken as blanks.
+uint32_t header_sum(const uint8_t* block) {
+    uint32_t sum = checksum_size * ' ';
+#ifdef __SSE2__
+    // Every header of every shard passes here: 16 bytes a step, summed by the instruction for it.
+    const __m128i zero = _mm_setzero_si128();
+    const auto sums_at = [&](size_t i) {
+        return _mm_sad_epu8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + i)), zero);
+    };
+    __m128i sums = zero, more = zero;
+    for (size_t i = 0; i < block_size; i += 4 * sizeof sums) {
+        sums = _mm_add_epi64(sums, _mm_add_epi64(sums_at(i), sums_at(i + 16)));
+        more = _mm_add_epi64(more, _mm_add_epi64(sums_at(i + 32), sums_at(i + 48)));
+    }
+    sums = _mm_add_epi64(sums, more);
+    sum += static_cast<uint32_t>(_mm_cvtsi128_si32(sums) + _mm_extract_epi16(sums, 4));
+    static_assert(checksum_size == 8);
+    const auto* field = reinterpret_cast<const __m128i*>(block + checksum_at);
+    sum -= static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_sad_epu8(_mm_loadl_epi64(field), zero)));
+#else
+    for (size_t i = 0; i < block_size; ++i) sum += block[i];
+    for (size_t i = checksum_at; i < checksum_at + checksum_size; ++i) sum -= block[i];
+#endif
+    return sum;
+}
+
+// The same over signed bytes, as old writers summed them: bytes from 0x80 on count 256 less.
+uint32_t signed_header_sum(const uint8_t* block) {
+    uint32_t sum = header_sum(block);
+    for (size_t i = 0; i < block_size; ++i)
+        if (i < checksum_at || i >= checksum_at + checksum_size) sum -= (block[i] >> 7) * 256u;
+    return sum;
+}
+
+bool checksum_holds(const uint8_t* block) {
+    const auto stored = parse_number(field(block, checksum_at, checksum_size));
+    return stored && (*stored == header_sum(block) || *stored == signed_header_sum(block));
+}
+
+std::string first_bytes(std::string_view bytes) {
+    return "; the first bytes are \"" + escape(bytes.substr(0, 16)) + "\"";
+}
+
+// The offset is that of the member's header, so that it does not depend on how early a transport
+// tells the length of the shard.
+Error cut_short(const Member& member) {
+    return Error(
+        Fault{.code = SHF_E_TRUNCATED,
+              .offset = member.header_offset,
+              .shard = {},
+              .member = escape(member.name),
+              .cause = "the shard ends inside this member of " + plural(member.size, "byte"),
+              .help = copy_again});
+}
+
+uint64_t padding(uint64_t size) {
+    return (block_size - size % block_size) % block_size;
+}
+
+}  // namespace
+
+std::optional<uint64_t> parse_number(std::string_view text) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+    if (byte(0) & 0x80) {
+        // Base-256 (GNU tar manual, "Basic Tar Format"): 0x80 and a big-endian number. 0xff starts
+        // a negative one. Anything between would be more than 64 bits or not canonical.
+        if (byte(0) != 0x80) return std::nullopt;
+        uint64_t value = 0;
+        for (size_t i = 1; i < text.size(); ++i) {
+            if (value >> 55) return std::nullopt;
+            value = value << 8 | byte(i);
+        }
+        return value;
+    }
+    size_t i = 0, digits = 0;
+    uint64_t value = 0;
+    if (uint64_t eight; std::endian::native == std::endian::little && text.size() >= sizeof eight) {
+        // Writers fill the field with digits: eight of them at once, joined two by two.
+        std::memcpy(&eight, text.data(), sizeof eight);
+        // Six digits, NUL and a blank, as most checksums are: moved to the end, behind zeros.
+        if (text.size() == sizeof eight && eight >> 48 == 0x2000) eight = eight << 16 | 0x3030;
+        if ((eight & 0xf8f8f8f8f8f8f8f8) == 0x3030303030303030) {
+            eight &= 0x0707070707070707;
+            eight = (eight << 3 | eight >> 8) & 0x003f003f003f003f;
+            eight = (eight << 6 | eight >> 16) & 0x00000fff00000fff;
+            value = (eight << 12 | eight >> 32) & 0xffffff;
+            i = digits = sizeof eight;
+            // Three more and NUL or a blank, as most sizes end.
+            uint32_t four;
+            if (text.size() == sizeof eight + sizeof four) {
+                std::memcpy(&four, text.data() + sizeof eight, sizeof four);
+                if ((four & 0xdff8f8f8) == 0x00303030)
+                    return value << 9 | (four & 7) << 6 | (four >> 8 & 7) << 3 | (four >> 16 & 7);
+            }
+        }
+    }
+    if (i == 0)
+        while (i < text.size() && text[i] == ' ') ++i;
+    const bool all_blank = i == text.size();
+    for (; i < text.size() && text[i] >= '0' && text[i] <= '7'; ++i, ++digits)
+        value = value << 3 | static_cast<uint64_t>(text[i] - '0');  // 12 digits at most: fits
+    // Without a digit the whole field must be blanks, or NULs.
+    if (digits == 0 && i > 0) return all_blank ? std::optional(value) : std::nullopt;
+    for (; i < text.size(); ++i)
+        if (text[i] != '\0' && (text[i] != ' ' || digits == 0)) return std::nullopt;
+    return value;
+}
+
+uint64_t end_of(const Member& member) {
+    return member.data_offset + member.size + padding(member.size);
+}
+
+std::optional<PlainHeader> parse_plain_header(const uint8_t* block) {
+    const char type = static_cast<char>(block[type_at]);
+    const auto size = parse_number(field(block, size_at, size_size));
+    if ((type != '0' && type != '\0' && type != '7') || !size || !checksum_holds(block))
+        return std::nullopt;
+    PlainHeader header;
+    header.size = *size;
+    header.name_size = 0;
+    const auto append = [&header](std::string_view part) {
+        std::copy(part.begin(), part.end(), header.text.data() + header.name_size);
+        header.name_size += part.size();
+    };
+    if (field(block, magic_at, 6) == std::string_view("ustar\0", 6) && block[prefix_at] != 0) {
+        append(until_nul(field(block, prefix_at, prefix_size)));
+        append("/");
+    }
+    append(until_nul(field(block, name_at, name_size)));
+    return header;
+}
+
+// What the headers before a member said about it.
+struct TarWalker::Pending {
+    uint64_t first_header = no_offset;  // of the first of them
+    uint64_t meta_bytes = 0;
+    bool pax_seen = false, long_name_seen = false, long_link_seen = false;
+    PaxRecords pax;
+    std::string long_name;
+
+    [[nodiscard]] bool any() const { return pax_seen || long_name_seen || long_link_seen; }
+};
+
+TarWalker::TarWalker(Window& window, const Options& options, Stats& stats)
+    : window_(window), options_(options), stats_(stats), pending_(std::make_unique<Pending>()) {}
+
+TarWalker::~TarWalker() = default;
+
+bool TarWalker::next(Member& member) {
+    Pending& pending = *pending_;
+    if (pending.any()) pending = {};
+    pending.first_header = no_offset;
+    pending.meta_bytes = 0;
+    for (;;) {
+        const uint64_t at = window_.position();
+        if (!window_.need(block_size)) {
+            const auto seen = window_.seen();
+            const std::string_view left(reinterpret_cast<const char*>(seen.data()), seen.size());
+            if (at == 0 && left.empty())
+                throw Error(SHF_E_TRUNCATED, "the shard has no bytes at all",
+                            "check how it was written or copied", 0);
+            // Shorter than a header: it is a tar if enough is there to show the magic (T24).
+            if (at == 0 && !left.substr(std::min(magic_at, left.size())).starts_with("ustar"))
+                not_a_tar(left, at);
+            if (!left.empty())
+                throw Error(SHF_E_TRUNCATED,
+                            "the shard ends inside a tar header, " + std::to_string(left.size()) +
+                                " of 512 bytes are there",
+                            copy_again, at);
+            if (pending.any())
+                throw Error(SHF_E_FORMAT, "a long-name or pax header with no member after it",
+                            write_again, pending.first_header);
+            if (options_.end_marker == EndMarker::optional) {
+                stats_.add(SHF_STAT_MISSING_END_MARKERS);
+                return finish();
+            }
+            throw Error(
+                SHF_E_TRUNCATED, "the shard ends without the two zero blocks of a complete tar",
+                "copy it again; end_marker=optional accepts it if its writer left them out", at);
+        }
+        const uint8_t* block = window_.seen().data();
+        if (block[0] == 0 && is_zero(block)) {
+            if (pending.any())
+                throw Error(SHF_E_FORMAT, "a long-name or pax header with no member after it",
+                            write_again, pending.first_header);
+            if (!read_end()) return finish();
+            continue;
+        }
+        bool ready = false;
+        parse_header(block, pending, member, ready);
+        if (ready) {
+            return true;
+        }
+    }
+}
+
+void TarWalker::not_a_tar(std::string_view seen, uint64_t at) const {
+    const auto starts = [&](std::string_view magic) { return seen.starts_with(magic); };
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(seen.data()),
+                                         seen.size());
+    const size_t text = seen.find_first_not_of(" \t\r\n");
+    if (has_zip_magic(bytes))
+        throw Error(SHF_E_UNSUPPORTED, "a ZIP file in a stream that can only be read front to back",
+                    "copy it to a disk, or write the shard as tar", at);
+    const char* what = nullptr;
+    if (const char* codec = codec_of_magic(bytes)) {
+        what = codec;
+    } else if (starts("\x5d\x00\x00\x80")) {
+        what = "an old .lzma stream; compress it again as .xz or .zst";
+    } else if (text != seen.npos && seen[text] == '<') {
+        what = "an HTML or XML page, perhaps a login or error page";
+    } else if (text != seen.npos && (seen[text] == '{' || seen[text] == '[')) {
+        what = "JSON, perhaps an error message";
+    }
+    throw Error(SHF_E_FORMAT,
+                std::string("this is not a tar file") +
+                    (what ? std::string("; it looks like ") + what : "") + first_bytes(seen),
+                "check the URL", at);
+}
+
+void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& member, bool& ready) {
+    const uint64_t at = window_.position();
+    const auto bad = [&](std::string cause, std::string help = write_again) {
+        return Error(SHF_E_FORMAT, std::move(cause), std::move(help), at);
+    };
+    if (!checksum_holds(block)) {
+        if (at == 0) not_a_tar(field(block, 0, block_size), at);
+        throw bad("the checksum of a tar header does not match",
+                  "the shard is damaged here; copy it again, or use on_error=skip_shard");
+    }
+    const std::string_view magic_field = field(block, magic_at, 8);
+    Magic magic = Magic::v7;
+    if (magic_field == std::string_view("ustar  \0", 8)) {
+        magic = Magic::gnu;
+    } else if (magic_field == std::string_view("ustar\00000", 8)) {
+        magic = Magic::ustar;
+    } else if (magic_field.starts_with("ustar")) {
+        throw Error(SHF_E_AMBIGUOUS,
+                    "a header with magic \"" + escape(magic_field) +
+                        "\", which readers take for different formats",
+                    "write the shard again with ustar, GNU or pax headers", at);
+    }
+    const auto header_size = parse_number(field(block, size_at, size_size));
+    if (!header_size || *header_size > largest_size)
+        throw bad("the size field of a tar header is not a number up to 2^60");
+    if (pending.first_header == no_offset) pending.first_header = at;
+
+    const char type = static_cast<char>(block[type_at]);
+    if (type == 'x' || type == 'g' || type == 'X' || type == 'L' || type == 'K') {
+        const bool gnu_type = type == 'L' || type == 'K';
+        if (magic != (gnu_type ? Magic::gnu : Magic::ustar))
+            throw bad(std::string("a header of type '") + type + "' under " +
+                      (gnu_type ? "other than GNU" : "other than ustar") + " magic");
+        window_.advance(block_size);
+        read_meta(type, *header_size, at, pending);
+        return;
+    }
+
+    uint64_t size = *header_size;
+    if (pending.pax.size) {
+        // pax holds for the body, the advance and the reported size alike (CVE-2025-62518).
+        if (*pending.pax.size > largest_size) throw bad("a pax size above 2^60");
+        if (*pending.pax.size != size) stats_.add(SHF_STAT_SIZE_DISAGREEMENTS);
+        size = *pending.pax.size;
+    }
+
+    std::string_view name = until_nul(field(block, name_at, name_size));
+    if (pending.pax.path) {
+        name_ = std::move(*pending.pax.path);
+        name = name_;
+    } else if (pending.long_name_seen) {
+        name_ = std::move(pending.long_name);
+        name = name_;
+    } else if (magic == Magic::ustar && block[prefix_at] != 0) {
+        name_ = until_nul(field(block, prefix_at, prefix_size));
+        name_ += '/';
+        name_ += name;
+        name = name_;
+    }
+    if (name.size() > options_.max_name)
+        throw Error(SHF_E_LIMIT,
+                    "a member name of " + plural(name.size(), "byte") +
+                        " is longer than max_name=" + std::to_string(options_.max_name),
+                    "raise max_name", at);
+
+    const auto without_data = [&](MemberKind kind, const char* what) {
+        if (size != 0) throw bad(std::string(what) + " with a size of " + std::to_string(size));
+        return kind;
+    };
+    MemberKind kind = MemberKind::unknown;
+    switch (type) {
+        case '\0':
+            // Before ustar had type '5', a directory was a file whose name ends in a slash.
+            kind = name.ends_with('/') ? without_data(MemberKind::directory, "a directory")
+                                       : MemberKind::file;
+            break;
+        case '0':
+            kind = name.ends_with('/') && magic == Magic::v7
+                       ? without_data(MemberKind::directory, "a directory")
+                       : MemberKind::file;
+            break;
+        case '7': kind = MemberKind::file; break;
+        case '1': kind = without_data(MemberKind::hard_link, "a hard link"); break;
+        case '2': kind = without_data(MemberKind::symbolic_link, "a symbolic link"); break;
+        case '3':
+        case '4':
+        case '6': kind = without_data(MemberKind::special, "a device or FIFO"); break;
+        case '5': kind = without_data(MemberKind::directory, "a directory"); break;
+        case 'S':
+            // Its map lies where ustar has the prefix.
+            if (magic != Magic::gnu) throw bad("an old sparse member under other than GNU magic");
+            kind = MemberKind::sparse;
+            break;
+        case 'M': kind = MemberKind::multi_volume; break;
+        case 'V':
+        case 'D':
+        case 'A': kind = MemberKind::special; break;
+        default: kind = MemberKind::unknown;
+    }
+    if (pending.pax.sparse && kind == MemberKind::file) kind = MemberKind::sparse;
+
+    // The name may lie in this block, which the window may drop when it reads on. A copy of fixed
+    // size is a few instructions.
+    if (name.data() != name_.data()) {
+        static_assert(sizeof short_name_ == name_size);
+        std::memcpy(short_name_.data(), block + name_at, name_size);
+        name = std::string_view(short_name_.data(), name.size());
+    }
+    bool extended = type == 'S' && block[gnu_extended_at] != 0;
+    window_.advance(block_size);
+    while (extended) {  // old GNU sparse maps go on in blocks after the header
+        if (!window_.need(block_size))
+            throw Error(SHF_E_TRUNCATED, "the shard ends inside a sparse map", copy_again, at);
+        extended = window_.seen()[gnu_extension_extended_at] != 0;
+        window_.advance(block_size);
+    }
+    member = {.kind = kind,
+              .name = name,
+              .header_offset = pending.first_header,
+              .data_offset = window_.position(),
+              .size = size};
+    ready = true;
+}
+
+void TarWalker::read_meta(char type, uint64_t size, uint64_t at, Pending& pending) {
+    const auto twice = [&](const char* what) {
+        throw Error(SHF_E_AMBIGUOUS, std::string(what) + " before one member",
+                    "write the shard again; readers take different ones", at);
+    };
+    const bool gnu_type = type == 'L' || type == 'K';
+    if (gnu_type && pending.pax_seen) twice("a pax header and a GNU long name");
+    if (!gnu_type && type != 'g' && (pending.long_name_seen || pending.long_link_seen))
+        twice("a GNU long name and a pax header");
+    if (type == 'L' && pending.long_name_seen) twice("two GNU long names");
+    if (type == 'K' && pending.long_link_seen) twice("two GNU long link names");
+    if ((type == 'x' || type == 'X') && pending.pax_seen) twice("two pax headers");
+    if (size > options_.max_meta - std::min(pending.meta_bytes, options_.max_meta))
+        throw Error(SHF_E_LIMIT,
+                    "long-name and pax headers of more than max_meta=" +
+                        plural(options_.max_meta, "byte") + " before one member",
+                    "raise max_meta if the shard is sound", at);
+    pending.meta_bytes += size;
+    const auto bytes = static_cast<size_t>(size);
+    if (!need_declared(size + padding(size)))
+        throw Error(SHF_E_TRUNCATED, "the shard ends inside a long-name or pax header", copy_again,
+                    at);
+    const std::string_view body(reinterpret_cast<const char*>(window_.seen().data()), bytes);
+    switch (type) {
+        case 'L':
+            pending.long_name_seen = true;
+            pending.long_name = until_nul(body);
+            if (pending.long_name.size() > options_.max_name)
+                throw Error(SHF_E_LIMIT,
+                            "a member name of " + plural(pending.long_name.size(), "byte") +
+                                " is longer than max_name=" + std::to_string(options_.max_name),
+                            "raise max_name", at);
+            break;
+        case 'K': pending.long_link_seen = true; break;
+        case 'g': {
+            PaxRecords ignored;
+            parse_pax(body, true, at, ignored);
+            break;
+        }
+        default: pending.pax_seen = true; parse_pax(body, false, at, pending.pax);
+    }
+    window_.advance(bytes + static_cast<size_t>(padding(size)));
+}
+
+// At a zero block. True when another archive follows (concat=true), false at the end of the input.
+bool TarWalker::read_end() {
+    const uint64_t at = window_.position();
+    if (!window_.need(2 * block_size)) {
+        // One zero block, or one and a part: as if the marker were missing (T21), but a part of a
+        // block is a cut inside a header block (T2).
+        if (window_.seen().size() == block_size && options_.end_marker == EndMarker::optional) {
+            window_.advance(block_size);
+            stats_.add(SHF_STAT_MISSING_END_MARKERS);
+            return false;
+        }
+        throw Error(SHF_E_TRUNCATED, "the shard ends inside the two zero blocks of a complete tar",
+                    "copy it again; end_marker=optional accepts one whole block", at);
+    }
+    if (!is_zero(window_.seen().data() + block_size))
+        throw Error(SHF_E_FORMAT, "one zero block alone, where a tar ends with two",
+                    "the shard is damaged here; copy it again, or use on_error=skip_shard", at);
+    window_.advance(2 * block_size);
+    return skip_zeros(at);
+}
+
+// Behind the end marker at `marker`: tar pads its records with zeros. True when another archive
+// follows.
+bool TarWalker::skip_zeros(uint64_t marker) {
+    const uint64_t start = window_.position();
+    for (;;) {
+        const bool whole = window_.need(block_size);
+        const auto seen = window_.seen();
+        const size_t count = whole ? block_size : seen.size();
+        if (count == 0) return false;
+        const auto* junk =
+            std::find_if(seen.data(), seen.data() + count, [](uint8_t b) { return b != 0; });
+        if (window_.position() + static_cast<uint64_t>(junk - seen.data()) - start > longest_tail) {
+            if (options_.trailing == Trailing::refuse)
+                throw Error(SHF_E_TRUNCATED,
+                            "more than " + std::to_string(longest_tail) +
+                                " zeros behind the end marker of the tar, as in a file that was "
+                                "preallocated and never filled",
+                            tail_help, marker);
+            saw_trailing_ = true;
+        }
+        if (junk == seen.data() + count) {
+            window_.advance(count);
+            continue;
+        }
+        const uint64_t junk_at = window_.position() + static_cast<uint64_t>(junk - seen.data());
+        if (options_.concat &&
+            (options_.trailing == Trailing::refuse || (whole && checksum_holds(seen.data()))))
+            return true;
+        finish_trailing(junk_at);
+        return false;
+    }
+}
+
+// At the end of the input. A download that stopped in a preallocated file leaves a hole, which
+// reads as an end marker, or as the missing half of the last member.
+bool TarWalker::finish() {
+    if (!source_ || !source_->ends_in_hole()) return false;
+    if (options_.trailing == Trailing::refuse)
+        throw Error(SHF_E_TRUNCATED, "the file ends in a hole: its last bytes were never written",
+                    tail_help, window_.position());
+    saw_trailing_ = true;
+    return false;
+}
+
+void TarWalker::set_source(const Source& source, uint64_t start) {
+    source_ = &source;
+    if (const auto size = source.size()) input_size_ = *size - std::min(*size, start);
+}
+
+void TarWalker::finish_trailing(uint64_t at) {
+    if (options_.trailing == Trailing::refuse)
+        throw Error(SHF_E_FORMAT, "trailing data after the end of the tar",
+                    "concat=true reads on if another tar follows, trailing=ignore drops the rest",
+                    at);
+    saw_trailing_ = true;
+    while (window_.need(1)) window_.advance(window_.seen().size());
+}
+
+// False when it is known that the input ends before `size` more bytes.
+bool TarWalker::in_input(uint64_t size) const {
+    return !input_size_ || (size <= *input_size_ && window_.position() <= *input_size_ - size);
+}
+
+// Makes the next `size` bytes contiguous; false when the input ends before. A size in a header is a
+// claim (T4): where the length of the input does not prove it, no more than 16 times the bytes that
+// have arrived is taken ahead.
+bool TarWalker::need_declared(uint64_t size) {
+    constexpr uint64_t first_step = 1 << 20, growth = 16;
+    if (!in_input(size)) return false;
+    if (!input_size_)
+        for (uint64_t step = first_step; step < size; step *= growth)
+            if (!window_.need(static_cast<size_t>(step))) return false;
+    return window_.need(static_cast<size_t>(size));
+}
+
+void TarWalker::pass_padding(const Member& member) {
+    const auto size = static_cast<size_t>(padding(member.size));
+    if (!window_.need(size)) throw cut_short(member);
+    window_.advance(size);
+}
+
+void TarWalker::take_data(const Member& member) {
+    if (!need_declared(member.size)) throw cut_short(member);
+    window_.advance(static_cast<size_t>(member.size));
+}
+
+void TarWalker::take_start(const Member& member, uint64_t size) {
+    if (!in_input(member.size) || !need_declared(size)) throw cut_short(member);
+    window_.advance(static_cast<size_t>(size));
+}
+
+void TarWalker::skip_rest(const Member& member, uint64_t start) {
+    if (!window_.skip(member.size - start + padding(member.size), 0)) throw cut_short(member);
+}
+
+void TarWalker::skip_data(const Member& member) {
+    if (!in_input(member.size) || !window_.skip(member.size)) throw cut_short(member);
+    pass_padding(member);
+}
+
+}  // namespace shf

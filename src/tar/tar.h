@@ -1,0 +1,102 @@
+// The tar walker: v7, ustar, GNU and pax headers over a window. Strict: whatever conforming readers
+// could understand in two ways is an error (rules T1 to T25). The rules' sources are POSIX.1-2017
+// "pax Interchange Format" and "ustar Interchange Format", and the GNU tar manual, "Basic Tar
+// Format".
+#pragma once
+
+#include "core/error.h"
+#include "core/member.h"
+#include "core/stats.h"
+#include "tar/window.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace shf {
+
+// A pax header's records that matter here.
+struct PaxRecords {
+    std::optional<std::string> path, linkpath;
+    std::optional<uint64_t> size;
+    bool sparse = false, sparse_name = false;
+};
+
+// Parses the body of a pax extended header that stands at `offset` of the shard. `global` is a
+// 'g' header, in which names and sizes are refused. Throws Error(FORMAT).
+void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& records);
+
+// Reads a number field of a tar header: octal, or base-256 (GNU) in canonical form. All NUL or all
+// blank is 0. Nothing when it breaks the rules T5 and T6.
+std::optional<uint64_t> parse_number(std::string_view field);
+
+// What a header block of 512 bytes says about a file, when it is one of a file and says so without
+// the help of headers before it.
+struct PlainHeader {
+    uint64_t size;
+    std::array<char, 256> text;  // longest prefix, slash, longest name
+    size_t name_size;
+
+    [[nodiscard]] std::string_view name() const { return {text.data(), name_size}; }
+};
+std::optional<PlainHeader> parse_plain_header(const uint8_t* block);
+
+// Where the next header stands after a member.
+uint64_t end_of(const Member& member);
+
+class TarWalker {
+  public:
+    // Counts what it accepts and passes over in `stats`.
+    TarWalker(Window& window, const Options& options, Stats& stats);
+    ~TarWalker();
+
+    // Finds the next member. False at the proven end of the archive (and of the input). The data of
+    // the member before must have been passed with skip_data() or read and passed by the caller.
+    // Throws Error; the scan cannot go on after that.
+    bool next(Member& member);
+
+    // Makes the member's data contiguous in the window and moves past it: the bytes are at
+    // window.at(member.data_offset). pass_padding() must follow. Throws Error(TRUNCATED).
+    void take_data(const Member& member);
+    // The same of the first `size` bytes of the data; skip_rest() must follow.
+    void take_start(const Member& member, uint64_t size);
+    // Moves past the rest and the padding, without reading them where the input can jump. Throws
+    // Error(TRUNCATED).
+    void skip_rest(const Member& member, uint64_t start);
+    // Moves past the padding of the data. Throws Error(TRUNCATED).
+    void pass_padding(const Member& member);
+    // Moves past the data without keeping it. Throws Error(TRUNCATED).
+    void skip_data(const Member& member);
+    // Junk, a long tail of zeros, or a hole after the end was accepted (trailing=ignore).
+    [[nodiscard]] bool saw_trailing() const { return saw_trailing_; }
+    // The input is that of `source` from byte `start` on, as it is: its length may be known before
+    // reading, and how it ends. `source` must outlive the walker.
+    void set_source(const Source& source, uint64_t start = 0);
+
+  private:
+    struct Pending;  // headers that describe the next member
+    void parse_header(const uint8_t* block, Pending& pending, Member& member, bool& ready);
+    void read_meta(char type, uint64_t size, uint64_t at, Pending& pending);
+    bool read_end();
+    bool skip_zeros(uint64_t marker);
+    bool finish();
+    void finish_trailing(uint64_t at);
+    [[nodiscard]] bool in_input(uint64_t size) const;
+    bool need_declared(uint64_t size);
+    [[noreturn]] void not_a_tar(std::string_view seen, uint64_t at) const;
+
+    Window& window_;
+    const Options& options_;
+    Stats& stats_;
+    const Source* source_ = nullptr;  // NULL: its bytes are not the input's
+    std::optional<uint64_t> input_size_;
+    const std::unique_ptr<Pending> pending_;
+    std::string name_;                  // joined or long name of the current member
+    std::array<char, 100> short_name_;  // else: the field of the header
+    bool saw_trailing_ = false;
+};
+
+}  // namespace shf

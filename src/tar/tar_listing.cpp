@@ -1,0 +1,16 @@
+#include "tar/tar_listing.h"
+
+#include "core/options.h"
+
+namespace shf {
+
+TarListing::TarListing(Source& source, const Options& options, const Cancel& cancel, Stats& stats,
+                       uint64_t offset)
+    : pool_(Pool::make(Options())),
+      input_(source.open_sequential(offset)),
+      window_(*input_, *pool_, cancel, client()),
+      walker_(window_, options, stats) {
+    walker_.set_source(source, offset);
+}
+
+}  // namespace shf

@@ -1,0 +1,45 @@
+// The members of a plain tar without their data: what is long enough is passed over, not read.
+#pragma once
+
+#include "tar/tar.h"
+
+#include <memory>
+
+namespace shf {
+
+class TarListing final : private WindowClient {
+  public:
+    // All references must outlive the listing. Starts at `offset`, where a header must be; the
+    // offsets of members count from there.
+    TarListing(Source& source, const Options& options, const Cancel& cancel, Stats& stats,
+               uint64_t offset = 0);
+    TarListing(const TarListing&) = delete;
+    TarListing& operator=(const TarListing&) = delete;
+
+    // As TarWalker; the data of each member must be passed with skip().
+    bool next(Member& member) { return walker_.next(member); }
+    void skip(const Member& member) { walker_.skip_data(member); }
+    // Called once after next() returned false: proves that the file is still the one that was
+    // opened.
+    void finish() { input_->finish(); }
+
+  private:
+    WindowClient& client() { return *this; }
+    void admit(size_t /*bytes*/) override {}
+    void about_to_wait() override {}
+    void leave_behind(const StorageRef& /*slab*/) override {}
+    size_t next_slab_size() override { return size_t{64} * 1024; }
+
+    struct Drop {
+        void operator()(Pool* pool) const {
+            pool->close();
+            pool->drop();
+        }
+    };
+    const std::unique_ptr<Pool, Drop> pool_;
+    const std::unique_ptr<Sequential> input_;
+    Window window_;
+    TarWalker walker_;
+};
+
+}  // namespace shf

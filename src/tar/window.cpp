@@ -1,0 +1,95 @@
+#include "tar/window.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shf {
+
+namespace {
+
+constexpr size_t page = 4096;
+// Up to this many bytes in front of the needed ones are copied along to keep a sample in one slab.
+constexpr size_t longest_carry = 64 * 1024;
+// A slab above this size is not kept while the reader waits for the next one, when no more than
+// this many of its bytes go along.
+constexpr size_t largest_kept = 1024 * 1024;
+constexpr size_t longest_aside = 128 * 1024;
+// Bytes asked for at once, so that a cancel is seen soon.
+constexpr size_t longest_read = 16 * 1024 * 1024;
+
+}  // namespace
+
+Window::Window(Sequential& input, Pool& pool, const Cancel& cancel, WindowClient& client)
+    : input_(input), pool_(pool), cancel_(cancel), client_(client) {}
+
+bool Window::fill(size_t size) {
+    while (stop_ - next_ < size) {
+        if (ended_) return false;
+        if (room_ - next_ < size || room_ == stop_) move_to_new_slab(size);
+        if (!input_.ready()) client_.about_to_wait();
+        cancel_.check();
+        const size_t count = input_.read({data_ + stop_, std::min(room_ - stop_, longest_read)});
+        if (count == 0) ended_ = true;
+        stop_ += count;
+    }
+    return true;
+}
+
+void Window::move_to_new_slab(size_t size) {
+    size_t keep = mark_ == none ? next_ : mark_;
+    if (next_ - keep > longest_carry) {
+        client_.leave_behind(slab_);
+        keep = mark_ = next_;
+    }
+    const size_t carry = stop_ - keep;
+    // Reads go to an address that has the same place in its page as the bytes have in the shard:
+    // the kernel then copies whole pages from its cache to whole pages of ours.
+    const size_t phase = static_cast<size_t>((start_ + stop_) % page);
+    const size_t front = carry + (phase + page - carry % page) % page;
+    const size_t rest = next_ + size - stop_;
+    // Some bytes beyond a large member, so that the headers and small fields after it come along.
+    const size_t beyond = std::clamp<size_t>(size / 32, 2 * page, 16 * page);
+    const size_t wanted = client_.next_slab_size();
+    size_t capacity = front + rest + beyond;
+    if (capacity < wanted) capacity = wanted;
+    const uint8_t* carried = data_ + keep;
+    if (slab_ && slab_->capacity > largest_kept && carry <= longest_aside) {
+        // The reader may sleep in admit() for long, and a large sample that the user has had and
+        // freed must not stay for the sake of a few bytes after it.
+        carried_.assign(carried, carried + carry);
+        carried = carried_.data();
+        slab_ = {};
+    }
+    client_.admit(capacity);
+    StorageRef slab = pool_.acquire(capacity, cancel_);
+    uint8_t* data = slab->data + front - carry;
+    if (carry > 0) std::memcpy(data, carried, carry);
+    start_ += keep;
+    next_ -= keep;
+    stop_ = carry;
+    if (mark_ != none) mark_ = 0;
+    data_ = data;
+    // Not all that the pool gave: what is read beyond a large member is only carried along.
+    room_ = static_cast<size_t>(slab->data + capacity - data);
+    slab_ = std::move(slab);
+}
+
+bool Window::skip(uint64_t size, uint64_t worth) {
+    if (const uint64_t seen = stop_ - next_;
+        size > seen && size - seen > worth && input_.skip(size - seen)) {
+        if (mark_ != none) client_.leave_behind(slab_);  // what follows is not behind it in memory
+        start_ += size - seen;
+        next_ = stop_;
+        if (mark_ != none) mark_ = next_;
+        return true;
+    }
+    while (size > 0) {
+        const auto step = static_cast<size_t>(std::min<uint64_t>(size, stop_ - next_));
+        next_ += step;
+        size -= step;
+        if (size > 0 && !need(1)) return false;
+    }
+    return true;
+}
+
+}  // namespace shf
