@@ -26,7 +26,6 @@ struct ColumnSpec {
     std::string member;  // of an npz
 
     [[nodiscard]] const std::string& name() const { return fields[0]; }
-    [[nodiscard]] bool is_array() const { return kind >= Kind::integer; }
     bool operator==(const ColumnSpec&) const = default;
 };
 

@@ -28,7 +28,6 @@ class Dataset final : private Names {
     Dataset& operator=(const Dataset&) = delete;
 
     [[nodiscard]] size_t count() const override { return first_.back(); }
-    [[nodiscard]] uint64_t shards() const { return shards_.size(); }
     // The shard that sample `number` < count() is in, and the number of that shard's first sample.
     struct Place {
         size_t shard, first;

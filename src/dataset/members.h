@@ -37,8 +37,6 @@ class Members : public Names {
     virtual void read(size_t position, std::span<uint8_t> out, ZipScratch& scratch) const = 0;
     // The bytes themselves when the file is in memory. Throws Error; UNSUPPORTED when they are not.
     [[nodiscard]] virtual std::span<const uint8_t> view(size_t position) const = 0;
-    // All positions in the order of the file.
-    [[nodiscard]] virtual std::vector<uint32_t> by_offset() const = 0;
 };
 
 // Lists the members of a file of known size that can be read at any offset. `memory` is the whole

@@ -44,7 +44,6 @@ class NameTable {
 
     // The position of the one thing of that name. Throws Error: NOT_FOUND, AMBIGUOUS.
     [[nodiscard]] size_t find(std::string_view name) const;
-    [[nodiscard]] bool contains(std::string_view name) const { return slot_of(name) != nullptr; }
 
   private:
     struct Slot {

@@ -3,7 +3,6 @@
 #include "tar/tar_listing.h"
 
 #include <limits>
-#include <numeric>
 #include <string>
 
 namespace shf {
@@ -66,11 +65,6 @@ class TarMembers final : public Members {
             throw Error(SHF_E_UNSUPPORTED, "the bytes of this archive are not in memory",
                         "read them");
         return memory_.subspan(static_cast<size_t>(row.data_offset), static_cast<size_t>(row.size));
-    }
-    [[nodiscard]] std::vector<uint32_t> by_offset() const override {
-        std::vector<uint32_t> order(rows_.size());
-        std::iota(order.begin(), order.end(), 0);
-        return order;
     }
 
   private:

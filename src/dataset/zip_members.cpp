@@ -33,9 +33,6 @@ class ZipMembers final : public Members {
                         "read them");
         return reader_.view(position, memory_);
     }
-    [[nodiscard]] std::vector<uint32_t> by_offset() const override {
-        return directory_.by_offset();
-    }
 
   private:
     const ZipDirectory directory_;

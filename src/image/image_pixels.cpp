@@ -178,7 +178,7 @@ void write_channels(const Pixels& from, const CropBox& box, size_t channels, boo
         case 13: return write_as<From, To, 1, 3>(from, box, channels_first, out);
         case 33: return write_as<From, To, 3, 3>(from, box, channels_first, out);
         case 44: return write_as<From, To, 4, 4>(from, box, channels_first, out);
-        default: return;  // canvas_channels() makes no other
+        default: return;  // no mode has these
     }
 }
 

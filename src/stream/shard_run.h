@@ -135,7 +135,6 @@ class ShardRun final : public SampleSink {
     [[nodiscard]] uint64_t epoch() const { return origin_->epoch; }
     [[nodiscard]] uint64_t turn() const { return turn_; }
     // NULL when it is read from its start.
-    [[nodiscard]] const std::shared_ptr<const Resume>& resume() const { return resume_; }
     // As Origin has it, once has_event().
     [[nodiscard]] uint32_t version() const { return origin_->version; }
 
