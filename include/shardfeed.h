@@ -32,9 +32,9 @@
  * THE PROMISE. A stream delivers every sample of its shards that its options ask for, or it says
  * why not. The end of a shard is reported only when it is proven: end marker seen, compressed
  * trailer checked, child process ended with status 0. The same URLs and options give the same
- * samples in the same order, whatever the number of threads.
+ * samples in the same order, regardless of the number of threads.
  * In a compressed shard, a frame or block of at most 8 MiB (decompressed) that has a checksum is
- * verified before any sample of it is delivered. Of a larger one samples are delivered before its
+ * verified before any sample of it is delivered. Samples of a larger one are delivered before its
  * checksum is reached. When that check fails, the error says how many they were; the counter
  * SHF_STAT_UNVERIFIED_SAMPLES has their number, also under on_error=skip_sample and skip_shard.
  *
@@ -42,8 +42,8 @@
  *
  * Results  int32_t: SHF_OK (0), SHF_END (1), or a negative SHF_E_* code. On failure every output
  *          is NULL or 0, and the caller's shf_error (last argument, NULL allowed) is written. It
- *          is written only on failure. SHF_E_TIMEOUT is the only error after which the same call
- *          goes on; every other error of a stream repeats.
+ *          is written only on failure. After SHF_E_TIMEOUT the same call can be repeated and
+ *          continues; every other error of a stream repeats.
  * Owns     Outputs are either "owned, release with X" or "borrowed from X". shf_bytes live as
  *          long as the sample or block they were taken from. Handles may be released in any order:
  *          samples, blocks and batches outlive their stream. Releasing NULL is a no-op.
@@ -172,7 +172,7 @@ int32_t shf_options_set(shf_options *options, const char *name, const char *valu
 
 /* Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". Blanks around names
  * and values are ignored. A value needs quotes (' or ") when it contains a comma, starts or ends
- * with a blank, or starts with a quote; inside quotes a doubled quote stands for one.
+ * with a blank, or starts with a quote; inside quotes a doubled quote is one.
  * Errors: USAGE, as shf_options_set; the object is then unchanged. Since: 0.1 */
 int32_t shf_options_set_all(shf_options *options, const char *text, shf_error *error);
 
@@ -251,9 +251,9 @@ void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_fre
  * Every URL is split at "::", ${NAME} is replaced by the environment variable WDS_NAME, and braces
  * are expanded: {000..119} with zero padding and optional step, {a,b}, nested, rightmost fastest;
  * a backslash takes the next character literally. A path that begins with ~/ is in the folder HOME.
- * In a path, *, ? and [...] match what is not a slash: the path stands for the files that match,
- * sorted by their bytes, as they are now; names with a dot in front only match one. A file that has
- * the pattern as its name is meant by it. Option expand=false takes URLs as they are. */
+ * In a path, *, ? and [...] match anything but a slash: the path is replaced by the files that
+ * match now, sorted by their bytes. A leading dot is matched only by a dot. If a file has the
+ * pattern as its name, the path means that file. Option expand=false takes URLs as they are. */
 
 /* Receives one URL (NUL-terminated, `size` bytes without the NUL, borrowed for the call). Anything
  * but 0 stops the expansion. */
@@ -295,9 +295,9 @@ int32_t shf_stream_open(shf_stream **out, const char *const *urls, size_t url_co
  * `options` may be NULL.
  *
  * The result is a stream like any other. shf_stream_stat gives the sums over the parts.
- * shf_stream_save saves where the parts stand, and shf_stream_restore takes it to a mix that was
- * opened in the same way. shf_state_merge merges states of mixes part by part: on another number of
- * ranks each part goes on with its own sequence, and every rank mixes what it gets of them.
+ * shf_stream_save saves the positions of the parts, and shf_stream_restore restores them in a mix
+ * that was opened in the same way. shf_state_merge merges states of mixes part by part: on another
+ * number of ranks each part continues its own sequence, and every rank mixes its share of them.
  * Owns: *out is owned, release with shf_stream_close. When the call succeeds it has taken the
  * parts over: their handles are gone. When it fails they are as before.
  * Threads: must not run at the same time as another call on a part, shf_stream_cancel and
@@ -347,8 +347,8 @@ enum {
     SHF_STAT_READER_WAIT_NS = 19,    /* time readers spent waiting for the consumer or memory     */
     SHF_STAT_EPOCH_SAMPLES = 20,     /* of this consumer under epoch_samples or even (then of the
                                         first epoch), from the start on; else 0                   */
-    SHF_STAT_PASSED_OVER = 21,       /* lacked a field, or (auto) had one more: missing=skip   */
-    SHF_STAT_FILTERED_SAMPLES = 22,  /* left out by fields, select_keys or slice                  */
+    SHF_STAT_PASSED_OVER = 21,       /* skipped under missing=skip: without a field, or more   */
+    SHF_STAT_FILTERED_SAMPLES = 22,  /* skipped by fields, select_keys or slice                   */
     SHF_STAT_UNVERIFIED_SAMPLES = 23, /* delivered before their checksum, which then failed      */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
@@ -422,30 +422,29 @@ void shf_plan_free(shf_plan *plan);
 
 /* ---- Saving and restoring -------------------------------------------------------------------- */
 
-/* Where a stream stands: a few hundred bytes for each lane, without samples, URLs or secrets. It
+/* The position of a stream: a few hundred bytes for each lane, without samples, URLs or secrets. It
  * may be stored, and restored by another process on another machine. */
 typedef struct shf_state shf_state;
 
-/* Saves where the user of a stream stands: behind all samples or batches that were delivered, but
- * for the last `unread` samples of the block that shf_stream_next_block delivered last, or (1) the
- * batch that came last. A stream that is restored from it goes on with exactly the next sample or
- * batch: as if it had never stopped, with the shuffle buffers as they were. Reads nothing; the
- * stream goes on.
+/* Saves the position of a stream: after all samples or batches that were delivered, except the last
+ * `unread` samples of the block that shf_stream_next_block delivered last, or (1) the last batch. A
+ * stream that is restored from it resumes with exactly the next sample or batch, shuffle buffers
+ * included. Reads nothing, and the stream can be used further.
  * Owns: *out is owned, release with shf_state_free.
  * Errors: USAGE for more `unread` samples or batches than that; FORKED. A stream that has failed
- * can still be saved: the fault comes again after a restore.
+ * can still be saved: after a restore the same fault is reported again.
  * Since: 0.1 */
 int32_t shf_stream_save(shf_stream *stream, size_t unread, shf_state **out, shf_error *error);
 
-/* Makes a stream that was just opened go on where a state was saved: with the same shards and the
- * same options but for threads, memory, time, checks and what is decoded. rank, world_size, worker
- * and num_workers may be others with a state of shf_state_merge, if lanes is the same. Opens no
- * shard: a shard that was changed meanwhile is found when it is read, CHANGED. Shards are read from
- * the place where they stood, compressed ones decompressed up to it, pipes and standard input read
- * and dropped up to it, which is logged.
- * Errors: USAGE when something was already taken, when shards or options changed (the message says
- * which), or when the state lacks lanes of this stream; FORMAT, INTEGRITY, UNSUPPORTED for bytes
- * that are no state of this version. The stream is then as it was. Since: 0.1 */
+/* Resumes at a saved position. The stream was just opened, with the same shards and the same
+ * options except those for threads, memory, time, checks and decoding. With a state of
+ * shf_state_merge and the same `lanes`, rank, world_size, worker and num_workers may differ. Opens
+ * no shard: a shard that has changed meanwhile is an error (CHANGED) when it is read. Shards are
+ * read from the saved offset; compressed ones are decompressed up to it, pipes and standard input
+ * are read and dropped up to it, which is logged.
+ * Errors: USAGE when something was already taken, when shards or options have changed (the message
+ * says which), or when the state lacks lanes of this stream; FORMAT, INTEGRITY, UNSUPPORTED for
+ * bytes that are no state of this version. The stream is then unchanged. Since: 0.1 */
 int32_t shf_stream_restore(shf_stream *stream, const uint8_t *data, size_t size, shf_error *error);
 
 /* Makes one state of those of all consumers of a run (each rank and worker once), which any of
@@ -572,7 +571,7 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *     jpg;png:image/rgb8/chw/resize=256x256, cls:int, json:bytes
  *
  * Columns are separated by commas. A column has the name of its field; names separated by
- * semicolons are alternatives. After the colon stands what the field becomes:
+ * semicolons are alternatives. The word after the colon says what the field becomes:
  *   bytes, json, msgpack   its bytes (a binding makes objects of the last two)
  *   text                   its bytes, checked to be UTF-8
  *   int, float             a decimal number as text: int64, float64
@@ -680,8 +679,8 @@ int32_t shf_batch_find(const shf_batch *batch, const char *name, size_t name_siz
 int32_t shf_batch_key(const shf_batch *batch, size_t row, shf_bytes *out);
 
 /* A column as DLPack (ABI 1.0): *out is a DLManagedTensor, or, when `versioned` is not 0, a
- * DLManagedTensorVersioned. Of a ragged column it has the elements of all rows. A bool is uint8
- * in the former. The batch lives until its deleter is called.
+ * DLManagedTensorVersioned. For a ragged column it has the elements of all rows. A DLManagedTensor
+ * has bools as uint8. The batch lives until the deleter is called.
  * Owns: *out is owned, release with its deleter. Errors: NOT_FOUND, NOMEM. Since: 0.1 */
 int32_t shf_batch_dlpack(shf_batch *batch, size_t index, int32_t versioned, void **out,
                          shf_error *error);
@@ -799,10 +798,10 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * is open and takes no locks: any number of threads may use it at once, and so may child processes
  * that were forked after it was opened.
  *
- * Where the samples of a tar lie is kept in an index file beside it (SHARD.sfidx), so that a shard
- * is walked once; docs/index-format.md describes the file. It is believed only when it is of this
- * very shard (size, modification time, first and last 64 KiB), and every read compares the header
- * before each field. See the options "index" and "index_dir".
+ * An index file beside each tar (SHARD.sfidx) says where its samples are, so that a shard is walked
+ * once; docs/index-format.md describes the file. It is used only if it matches this shard (size,
+ * modification time, first and last 64 KiB), and every read verifies the header before each field.
+ * See the options "index" and "index_dir".
  *
  * A ZIP file has its directory. The first read of a sample also compares the local headers of what
  * lies between it and its neighbours, so that no field is missed that the directory has under a
@@ -888,10 +887,11 @@ int32_t shf_index_export(const char *const *urls, size_t url_count, int32_t form
 
 /* Takes over the index of another tool in the file `path`: makes the index of the tar at `url`
  * (expanded; one shard) as shf_index_build does, and saves it when the other index says the same of
- * every sample. Nothing of it is believed. It may have the samples as a dataset has them, or as its
- * own tool sees them. A file of DALI says itself which version it is, whichever of the three was
- * named. An index of wids names its shards: `url` is NULL, all of them are local files, relative to
- * the folder of the index, and those before one that is refused have got their index.
+ * every sample. The imported file is only compared, never trusted. It may have the samples as a
+ * dataset has them, or as its own tool sees them. A file of DALI says itself which version it is,
+ * whichever of the three was named. An index of wids names its shards: `url` is NULL, all of them
+ * are local files, relative to the folder of the index, and those before one that is refused have
+ * got their index.
  * Errors: as shf_index_build; FORMAT when the index is malformed, or says something else of a
  * sample than the shard does; CHANGED when it is of another number of samples or another size;
  * UNSUPPORTED (version, shards on the network); USAGE (a pipe in the index); LIMIT (a file above

@@ -40,7 +40,7 @@ class BatchBuilder {
     // At most `capacity` rows. The plan must outlive it.
     BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate);
 
-    // Adds sample `sample` of `block` as the next row. False: it is passed over, for lack of a
+    // Adds sample `sample` of `block` as the next row. False: it is skipped, for lack of a
     // field. Throws Error, with shard, member and offset; nothing is added then.
     bool add(const Block& block, uint32_t sample);
     [[nodiscard]] uint64_t rows() const { return rows_; }

@@ -56,8 +56,8 @@ class BatchPlan {
     [[nodiscard]] std::span<ColumnPlan> columns() { return columns_; }
     [[nodiscard]] std::span<const ColumnPlan> columns() const { return columns_; }
     [[nodiscard]] const Options& options() const { return options_; }
-    // What the first rows settled, as text, for a plan of the same option "decode" that goes on
-    // where this one stands; nothing before the first sample.
+    // What the first rows settled, as text, for a plan of the same option "decode" that
+    // resumes here; nothing before the first sample.
     [[nodiscard]] std::string settled() const;
     // Before the first sample. Throws Error(FORMAT) for a text that settled() did not give.
     void settle(std::string_view text);

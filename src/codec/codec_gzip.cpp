@@ -132,7 +132,7 @@ class Zlib final : public Gzip {
             case Z_DATA_ERROR: break;
             default: return fail(step, SHF_E_INTERNAL, "zlib refused the call");
         }
-        // zlib tells a wrong check from damaged data only by its message.
+        // only the message of zlib distinguishes a wrong check from damaged data.
         const std::string_view cause = stream_.msg != nullptr ? stream_.msg : "";
         if (cause == "incorrect data check" || cause == "incorrect length check")
             return fail(step, SHF_E_INTEGRITY, "wrong CRC-32 or length");
@@ -166,7 +166,7 @@ std::unique_ptr<Codec> make_gzip() {
 
 std::string gzip_version() {
 #ifdef SHF_HAVE_ISAL
-    // ISA-L tells its version only at compile time.
+    // ISA-L reports its version only at compile time.
     return "isa-l " + std::to_string(ISAL_MAJOR_VERSION) + "." +
            std::to_string(ISAL_MINOR_VERSION) + "." + std::to_string(ISAL_PATCH_VERSION);
 #else

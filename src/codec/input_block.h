@@ -9,8 +9,8 @@
 
 namespace shf {
 
-// Hands out what the source gives in full blocks, whatever the cuts of its reads: the codecs see
-// the same bytes in every call, and pipes do not make many small calls of one.
+// Hands out what the source gives in full blocks, regardless of the cuts of its reads: the codecs
+// see the same bytes in every call, and pipes do not make many small calls of one.
 class InputBlock {
   public:
     // Two hundred microseconds of a decoder; small enough for the L2 cache.

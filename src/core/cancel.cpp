@@ -34,7 +34,7 @@ int Cancel::fd() const {
     if (const int fd = fd_.load(std::memory_order_acquire); fd >= 0) return fd;
     int made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (made >= 0 && made <= STDERR_FILENO) {
-        // The program closed a standard stream; whatever is printed there must not end up here.
+        // The program closed a standard stream; what is printed there must not end up here.
         const int low = std::exchange(made, ::fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
         ::close(low);
     }

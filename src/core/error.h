@@ -1,5 +1,5 @@
-// core: what every room stands on - errors, the option table, payload memory, cancellation, fork
-// generation and log. Nothing here knows about files, formats or samples.
+// core: what every folder is built on - errors, the option table, payload memory, cancellation,
+// fork generation and log. Nothing here knows about files, formats or samples.
 //
 // Errors travel inside the library as the exception shf::Error and become shf_error only in
 // src/api. Each part of the library adds what it knows: the thrower names cause, offset and help,

@@ -17,7 +17,7 @@ enum class MemberKind : uint8_t {
     unknown,
 };
 
-// One member of a tar file. The walker stands at the first byte of its data.
+// One member of a tar file. The walker is at the first byte of its data.
 struct Member {
     MemberKind kind;
     std::string_view name;   // exact bytes; valid until the walker moves

@@ -111,7 +111,7 @@ StorageRef unpooled(size_t size) {
         storage->data = system_memory(size);
         return unpooled_piece(storage.release(), size);
     }
-    // The heap uses memory again, which mapping anew would not. The bookkeeping stands in front.
+    // The heap uses memory again, which mapping would not. The bookkeeping is in front.
     const size_t alignment = size < mapped_from ? cache_line : page;
     void* memory = nullptr;
     if (::posix_memalign(&memory, alignment, alignment + size) != 0) throw std::bad_alloc();
@@ -271,7 +271,7 @@ void Pool::put_back(Storage* storage) noexcept {
     const size_t number = size_class(size);
     {
         const std::lock_guard lock(mutex_);
-        // Enough to go on at full speed, not all that a burst once needed.
+        // Enough for full speed, not all that a burst once needed.
         const uint64_t keep = std::min<uint64_t>(
             budget_, std::max({uint64_t{32} << 20, budget_ / 2, 3 * uint64_t{storage->capacity}}));
         const bool pooled = number != no_class && (alloc_ || storage->capacity >= mapped_from);

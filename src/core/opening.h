@@ -18,7 +18,7 @@ enum class Opens : uint8_t { stream, other };
 
 // Made by the call, on its stack. Only this thread is asked, and only inside the call, so that the
 // program's function runs on no other thread. An opening inside another one (a log function that
-// opens an archive) stands in front of it until it is done.
+// opens an archive) replaces it until it is done.
 class Opening {
   public:
     Opening(const Options& options, Opens what);
@@ -47,8 +47,8 @@ class Opening {
     Clock::time_point next_question_;
 };
 
-// True for the errors that say that the call is to end. Who goes on after errors must not go on
-// after these.
+// True for the errors that say that the call is to end. A caller that continues after other errors
+// must not continue after these.
 constexpr bool ends_call(int32_t code) noexcept {
     return code == SHF_E_CANCELLED || code == SHF_E_TIMEOUT;
 }

@@ -46,7 +46,7 @@ constexpr Row rows[] = {
     {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream mix archive dataset", &O::memory,
      "payload memory held ahead of the consumer, and the size of the largest member"},
     {"shuffle_shards", Type::boolean, "false", "true|false", "stream", &O::shuffle_shards,
-     "permute the shards anew in every epoch", true},
+     "permute the shards, in every epoch in another way", true},
     {"shuffle", Type::count, "0", "0..1000000000", "stream", &O::shuffle,
      "samples in the shuffle buffer of each lane; 0 and 1: no shuffle", true},
     {"seed", Type::count, "0", "0..18446744073709551615", "stream mix dataset", &O::seed,
@@ -85,7 +85,7 @@ constexpr Row rows[] = {
      true},
     {"slice", Type::text, "", "START:STOP:STEP", "stream", &O::slice,
      "deliver these samples of each shard, as a slice of Python; numbers count from 0, good and "
-     "bad ones, whatever their keys; others are not read; empty: all",
+     "bad ones, regardless of their keys; others are not read; empty: all",
      true},
     {"limit", Type::count, "0", "0..9223372036854775807", "stream", &O::limit,
      "the first samples of each epoch, over all consumers; each lane gives its part of them and "
@@ -98,7 +98,7 @@ constexpr Row rows[] = {
     {"end_marker", Type::choice, "required", "required|optional", "stream archive dataset",
      &O::end_marker, "optional: a tar may end after a whole member, without its two zero blocks"},
     {"concat", Type::boolean, "false", "true|false", "stream archive dataset", &O::concat,
-     "go on with another tar after an end marker", true},
+     "continue with another tar after an end marker", true},
     {"trailing", Type::choice, "refuse", "refuse|ignore", "stream archive dataset", &O::trailing,
      "ignore: accept junk after the end marker, the compressed data or a ZIP end record"},
     {"zip_prefix", Type::choice, "refuse", "refuse|allow", "stream archive dataset", &O::zip_prefix,
@@ -145,7 +145,7 @@ constexpr Row rows[] = {
      "arrays of unequal shape in one column: an error of the sample, one after another with "
      "offsets, or filled up with zeros"},
     {"missing", Type::choice, "error", "error|skip|empty", "stream mix dataset", &O::missing,
-     "a sample without a field of decode: an error, passed over, or a row of zeros or no bytes"},
+     "a sample without a field of decode: an error, skipped, or a row of zeros or no bytes"},
     {"decode_threads", Type::count, "0", "0..4096", "stream mix dataset", &O::decode_threads,
      "threads that decode; 0: one for each core"},
     {"max_decoded", Type::bytes, "256MiB", "1..1EiB", "stream mix dataset", &O::max_decoded,
@@ -155,7 +155,7 @@ constexpr Row rows[] = {
      "as with epochs=0",
      true},
     {"index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,
-     "index files: use or make them; only use them; make them anew; leave them alone"},
+     "index files: use or create them; require them; rebuild them; keep indexes in memory only"},
     {"index_dir", Type::text, "", "folder", "stream dataset", &O::index_dir,
      "where index files are kept; empty: beside the shard, or in the cache folder of the user "
      "where "

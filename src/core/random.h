@@ -1,5 +1,5 @@
 // Random numbers that are keyed: the same numbers give the same order, and the same choices for an
-// image, on every machine; a draw is told by its key and its count alone.
+// image, on every machine; a draw is determined by its key and its count alone.
 #pragma once
 
 #include <cstddef>

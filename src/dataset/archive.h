@@ -24,8 +24,8 @@ struct WholeFile {
     size_t size = 0;
 };
 
-// Read-only and without locks once it is open: any number of threads, and forked children go on
-// with it as they are.
+// Read-only and without locks once it is open: any number of threads, and forked children
+// use it as it is.
 class Archive {
   public:
     // Opens the file at `url` and lists its members. Throws Error.

@@ -17,8 +17,8 @@
 
 namespace shf {
 
-// Read-only and without locks once it is open: any number of threads, and forked children go on
-// with it as it is.
+// Read-only and without locks once it is open: any number of threads, and forked children
+// use it as it is.
 class Dataset final : private Names {
   public:
     // Opens the shards that the URLs name, with their indexes. Throws Error.

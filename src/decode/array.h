@@ -1,5 +1,5 @@
 // decode: from the bytes of a field to numbers in memory. A Decoder says from the first bytes of a
-// field what array it is, and writes that array where it is told to; what rows become which column,
+// field what array it is, and writes that array to the given place; what rows become which column,
 // in whose memory, is BatchBuilder's. Nothing here reads files or starts threads, and nothing in a
 // field is ever evaluated or unpickled.
 //

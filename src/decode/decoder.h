@@ -36,7 +36,7 @@ class Decoder {
   public:
     virtual ~Decoder() = default;
 
-    // The array that the field is, told from its headers. Nothing larger than max_decoded is
+    // The array that the field is, from its headers. Nothing larger than max_decoded is
     // allocated. `random` is the key of the
     // sample's random choices: the same for all of its fields. Throws Error, without shard and
     // member: FORMAT, UNSUPPORTED, LIMIT (over max_decoded).

@@ -75,7 +75,8 @@ class NpzDecoder final : public Decoder {
         if (found == directory.size())
             throw Error(SHF_E_FORMAT, "the npz has no member \"" + escape(member_) + "\"",
                         "numpy.load(FILE).files lists those it has");
-        // A size that the compressed bytes cannot have is told before memory is made for it.
+        // A size that the compressed bytes cannot have is reported before memory is allocated for
+        // it.
         if (directory.entry(found).fault != ZipFault::none) throw directory.fault_of(found);
         // The header of an .npy has less than 64 KiB in all that numpy writes.
         const uint64_t size = directory.entry(found).size;

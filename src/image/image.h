@@ -1,5 +1,5 @@
-// Images: JPEG (libjpeg-turbo), PNG (libpng) and WebP (libwebp), told apart by their first bytes,
-// whatever the name of the field says.
+// Images: JPEG (libjpeg-turbo), PNG (libpng) and WebP (libwebp), recognized by their first
+// bytes, regardless of the name of the field.
 #pragma once
 
 #include "decode/decoder.h"
@@ -16,7 +16,7 @@ struct ImageOptions {
     enum class Resize : uint8_t {
         none,
         shorter,  // the shorter side becomes `width`, the other one follows
-        exact,    // width x height, whatever the shape was
+        exact,    // width x height, regardless of the shape
         fit,      // as large as goes into width x height, with its shape
     };
     enum class Crop : uint8_t { none, centre, random };

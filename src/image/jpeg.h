@@ -25,7 +25,7 @@ ImageHeader read_jpeg_header(std::span<const uint8_t> file, bool orient);
 uint32_t jpeg_reduction(const ImageHeader& header, uint64_t width, uint64_t height);
 
 // Decodes to `to`: 8 bit, 1, 3 or 4 channels; its size is that of the header divided by
-// `reduction`, rounded up. Whatever libjpeg-turbo warns of is an error: it goes on with grey or
+// `reduction`, rounded up. What libjpeg-turbo warns of is an error: it continues with grey or
 // shifted blocks then. Makes the handle when there is none.
 void decode_jpeg(std::span<const uint8_t> file, const ImageHeader& header, uint32_t reduction,
                  const Pixels& to, JpegHandle& handle);

@@ -100,7 +100,7 @@ void PngReader::prepare() noexcept {
     png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
     // What libpng would only warn of: a wrong checksum of the compressed pixels, a damaged tRNS.
     png_set_benign_errors(png_, 0);
-    // Texts and profiles are neither used nor unpacked, whatever they claim; their CRC is checked.
+    // Texts and profiles are neither used nor unpacked; their CRC is checked.
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_user_limits(png_, header_.width, header_.height);
 

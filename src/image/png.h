@@ -15,7 +15,7 @@ ImageHeader read_png_header(std::span<const uint8_t> file, bool orient);
 // images, 16 bit. Palettes and few bits are expanded, tRNS becomes alpha; alpha that is not asked
 // for is left out, and alpha that is not there is opaque. 16 bits become 8 as value / 257, rounded.
 // Indexes that the palette does not have are black. Gamma and colour profiles are not applied.
-// Wrong checksums and whatever else libpng finds wrong with the pixels are errors.
+// Wrong checksums and all else that libpng finds wrong with the pixels are errors.
 void decode_png(std::span<const uint8_t> file, const ImageHeader& header, const Pixels& to);
 
 }  // namespace shf

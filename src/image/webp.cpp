@@ -29,7 +29,7 @@ namespace {
     }
 }
 
-// The chunk EXIF, which stands after the pixels (RFC 9649 section 2.7.1.5).
+// The chunk EXIF, which follows the pixels (RFC 9649 section 2.7.1.5).
 uint32_t find_orientation(std::span<const uint8_t> file) {
     constexpr size_t riff_header = 12, chunk_header = 8;
     size_t at = riff_header;

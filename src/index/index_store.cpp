@@ -55,7 +55,7 @@ fs::path name_for(const fs::path& shard) {
     char hash[17];
     std::snprintf(hash, sizeof hash, "%016llx",
                   static_cast<unsigned long long>(XXH3_64bits(whole.data(), whole.size())));
-    // The hash tells shards apart; what comes before it is for people.
+    // The hash identifies the shard; what comes before it is for people.
     return shard.filename().string().substr(0, 200) + "." + hash + std::string(suffix);
 }
 

@@ -1,4 +1,4 @@
-// How many samples each shard has, told without reading them.
+// How many samples each shard has, without reading them.
 #pragma once
 
 #include "core/cancel.h"

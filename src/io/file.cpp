@@ -217,8 +217,8 @@ class FileReader : public Sequential {
         size_t size = file_->read_cached(offset_, out);
         if (size == 0) {
             // The kernel's own read-ahead is too short for disks and file systems on the network.
-            // It is told more only when bytes are missing, since that costs a walk through its
-            // cache.
+            // The kernel gets another hint only when bytes are missing, since that costs a walk
+            // through its cache.
             if (offset_ + window / 2 >= expected_ && expected_ < file_->size()) {
                 const uint64_t start = std::max(expected_, offset_);
                 file_->expect(start, offset_ + window - start);
@@ -251,7 +251,7 @@ class FileReader : public Sequential {
 
     std::shared_ptr<const File> file_;
     uint64_t offset_;
-    uint64_t expected_;  // the kernel was told about the bytes up to here
+    uint64_t expected_;  // the kernel has a hint about the bytes up to here
     // The last bytes before offset_: those after them must be of the same version.
     std::array<uint8_t, 512> last_{};
     size_t last_size_ = 0;

@@ -273,7 +273,7 @@ class PipeReader : public Sequential {
     void stop() noexcept {
         out_.reset();
         ::kill(-child_, SIGTERM);
-        ::kill(-child_, SIGCONT);  // a stopped process takes TERM only when it goes on
+        ::kill(-child_, SIGCONT);  // a stopped process takes TERM only when it continues
         auto deadline = Clock::now() + term_grace;
         bool ended = false;
         for (std::chrono::microseconds pause(50);;

@@ -24,8 +24,8 @@ namespace shf {
 namespace {
 
 // How it works. A process of ours, the watcher, reads lines from a socket whose other end nobody
-// has but this process. That end is closed by the kernel when the process is gone in whatever way,
-// and by exec, for it is close-on-exec. The watcher then ends all the process groups it was told
+// has but this process. That end is closed by the kernel when the process is gone for any reason,
+// and by exec, for it is close-on-exec. The watcher then ends all the process groups it knows
 // of: TERM, two seconds to clean up, KILL.
 //
 // Why not PR_SET_PDEATHSIG: it is tied to the thread that started the child, and threads end before

@@ -11,7 +11,7 @@
 namespace shf {
 
 // A hash of the first and of the last bytes that were read, as an index has them. Any number of
-// threads, without locks, so that forked children may go on with it.
+// threads, without locks, so that forked children may use it.
 class SeenBytes {
   public:
     // `changed` is when the file's status changed last, in nanoseconds since 1970 (st_ctim).

@@ -33,7 +33,7 @@ class Sequential {
     virtual void finish() {}
 };
 
-// What tells two versions of a shard apart: empty when nothing is known. Equal strings, equal
+// What identifies the version of a shard: empty when nothing is known. Equal strings, equal
 // bytes.
 using Version = std::string;
 
@@ -84,7 +84,7 @@ std::unique_ptr<Source> open_source(const std::string& url, const Options& optio
 bool is_local_path(const std::string& url);
 
 // A Source over bytes in memory, which must outlive it. `chunk` bounds the bytes a single
-// Sequential::read gives (0: no bound); `size_known` tells whether size() has a value. For tests,
+// Sequential::read gives (0: no bound); `size_known`: whether size() has a value. For tests,
 // fuzz targets and archives that are in memory already.
 std::unique_ptr<Source> memory_source(std::span<const uint8_t> bytes, size_t chunk = 0,
                                       bool size_known = true);

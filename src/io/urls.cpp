@@ -110,11 +110,11 @@ bool needs_expansion(std::string_view url) {
            (Glob::is_pattern(url) && is_local_path(std::string(url)));
 }
 
-// With the folder of the user instead of ~, in whose name `mark` stands before each of `marked`.
+// With the folder of the user instead of ~, in whose name each of `marked` gets `mark` in front.
 std::string from_home(const std::string& url, std::string_view marked, char mark) {
     const char* home = std::getenv("HOME");
     if (home == nullptr || *home == '\0')
-        throw Error(SHF_E_USAGE, "HOME is not set, which ~/ stands for, URL " + shown(url),
+        throw Error(SHF_E_USAGE, "HOME is not set, which ~/ means, URL " + shown(url),
                     "set it, or write the whole path");
     std::string path;
     for (const char* c = home; *c != '\0'; ++c) {
@@ -125,7 +125,7 @@ std::string from_home(const std::string& url, std::string_view marked, char mark
 }
 
 // Puts Glob::literal for the backslash before what patterns and ~ are made of: braces take
-// backslashes away, and that a character stands for itself is known no more.
+// backslashes away, and which characters are literal is known no more.
 std::string with_marks(const std::string& url) {
     std::string out;
     for (size_t i = 0; i < url.size(); ++i) {
@@ -144,7 +144,7 @@ std::string_view dashed_range(std::string_view url) {
     constexpr std::string_view digits = "0123456789";
     for (size_t i = 0; i < url.size(); ++i) {
         if (url[i] == '\\') {
-            ++i;  // what is behind it stands for itself
+            ++i;  // the next character is literal
             continue;
         }
         if (url[i] != '{') continue;

@@ -16,15 +16,15 @@ class ShardList {
   public:
     // Expands `urls` by the rules of shardfeed.h ("URLs"): "::", ${NAME}, braces, @FILE, ~/ and
     // shell patterns. Reads list files and lists folders, opens no shard; who waits for the writer
-    // of a list asks Opening whether to go on. Throws Error: USAGE, IO (also when no file matches),
-    // LIMIT (more than max_shards).
+    // of a list asks Opening whether to continue. Throws Error: USAGE, IO (also when no file
+    // matches), LIMIT (more than max_shards).
     ShardList(std::span<const char* const> urls, const Options& options);
     ~ShardList();
     ShardList(ShardList&&) noexcept;
     ShardList& operator=(ShardList&&) noexcept;
 
     [[nodiscard]] uint64_t size() const;
-    // URL number `index` < size(), built anew at each call. Any thread.
+    // URL number `index` < size(), built at each call. Any thread.
     [[nodiscard]] std::string at(uint64_t index) const;
 
   private:

@@ -1,4 +1,4 @@
-// Where one lane stands: what a saved state has of it. Plain numbers, no bytes of samples.
+// The position of one lane: what a saved state has of it. Plain numbers, no bytes of samples.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@ namespace shf {
 // What to do about a state that no stream can have saved.
 inline constexpr const char* state_help = "restore what shf_stream_save gave";
 
-// One shard of a lane from which reading must go on: because samples of it are in the shuffle
+// One shard of a lane where reading must resume: because samples of it are in the shuffle
 // buffer, or because it has not been read to its end.
 struct ShardState {
     static constexpr uint64_t over = UINT64_MAX;
 
     uint64_t turn = 0;     // it is the lane's turn-th of the epoch
-    uint32_t version = 0;  // hash of what tells its versions apart; 0: nothing is known
+    uint32_t version = 0;  // hash of what identifies its version; 0: unknown
     // Reading starts at this byte of the (decompressed) shard, where sample `number` starts.
     // Samples are counted as they stand in the shard, bad ones too, but not those that are filtered
     // out.
@@ -26,7 +26,7 @@ struct ShardState {
     std::vector<uint64_t> bad;  // of the samples after it, ascending numbers
     // The first sample that the lane has not taken in; `over`: it has done with the shard.
     uint64_t next = over;
-    // While it goes on: the last sample before that whose start is known. Reading can start there
+    // Until it has ended: the last sample before that whose start is known. Reading can start there
     // when nothing of the buffer is read along.
     uint64_t near_offset = 0, near_number = 0;
 };

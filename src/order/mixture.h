@@ -1,5 +1,5 @@
-// Which part of a mix comes next: by weight, at random, and keyed, so that it can be told for any
-// sample without looking at the ones before it.
+// Which part of a mix comes next: by weight, at random, and keyed, so that it can be computed for
+// any sample without looking at the ones before it.
 #pragma once
 
 #include <cstddef>

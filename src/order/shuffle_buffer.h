@@ -34,7 +34,7 @@ class ShuffleBuffer {
         items_.pop_back();
         return item;
     }
-    // What shuffle_slots() (order/shuffle_replay.h) tells its content from.
+    // What shuffle_slots() (order/shuffle_replay.h) computes its content from.
     [[nodiscard]] const Random& random() const { return random_; }
 
     // Goes on as after `drawn` numbers, with `items` in its slots.

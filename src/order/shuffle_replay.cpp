@@ -31,7 +31,7 @@ class Backward {
 
 // Draw k (0, 1, ...) takes the sample in slot n of m; the one in the last slot moves there. While
 // samples come in, the last slot then gets the next one: before draw k it has sample size - 1 + k.
-// So the sample in a slot is told by the last draw that chose it.
+// So the last draw that chose a slot determines the sample in it.
 std::vector<uint64_t> shuffle_slots(const ShuffleHistory& history, const Random& random) {
     const auto [size, put, taken, closed] = history;
     // Draws out of a full buffer. The others, out of one that nothing comes into, follow them.

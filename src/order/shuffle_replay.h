@@ -1,5 +1,5 @@
-// What a shuffle buffer holds, told from the numbers that it drew: so a saved state needs no list
-// of it.
+// What a shuffle buffer holds, recomputed from the numbers that it drew: so a saved state needs no
+// list of it.
 #pragma once
 
 #include "core/random.h"
@@ -17,7 +17,7 @@ struct ShuffleHistory {
 };
 
 // The numbers of the samples that lie in slot 0, 1, ... of a ShuffleBuffer with this history, when
-// `random` is what it draws from, as it stands now. Looks back as far as it must: about
+// `random` is what it draws from, in its present state. Looks back as far as it must: about
 // size * ln(size) draws. Throws Error(FORMAT) for a history that no buffer can have.
 std::vector<uint64_t> shuffle_slots(const ShuffleHistory& history, const Random& random);
 

@@ -396,7 +396,7 @@ StreamState merge(std::span<const StreamState> states) {
                         "the states are of " + std::to_string(all.of.size()) + " of " +
                             plural(all.consumers, "consumer") + ", which share lanes",
                         "give the states of all of them at once");
-        all.position.passed = 0;  // those that go on count from here
+        all.position.passed = 0;  // those that resume count from here
         all.position.skips_own = false;
         all.position.lanes.clear();
         merge_shared_lanes(all.sharing(), states, all.position.lanes);

@@ -1,4 +1,4 @@
-// A saved stream: where each lane stands, and what must be the same when it goes on. No bytes of
+// A saved stream: the position of each lane, and what must be the same when it resumes. No bytes of
 // samples, and of URLs only a hash.
 #pragma once
 
@@ -57,8 +57,8 @@ StreamState decode_state(std::span<const uint8_t> blob);
 // of one run.
 StreamState merge(std::span<const StreamState> states);
 
-// Throws Error(USAGE), which names what is different, unless a stream of the second kind can go on
-// where one of the first stood.
+// Throws Error(USAGE), which names what is different, unless a stream of the second kind can
+// resume at the position of the first.
 void check_same_run(const StreamState& saved, const StreamState& now);
 
 // Runs what concerns one part of a mix. Errors say which.

@@ -1,4 +1,4 @@
-// What a lane remembers of the samples that came in, so that a run can go on from here: for every
+// What a lane remembers of the samples that came in, so that a run can resume here: for every
 // shard with samples that are still in the shuffle buffer, a place to start reading at. Places are
 // kept for stretches of samples, not for each, so reading starts a little earlier than it must.
 #pragma once
@@ -50,7 +50,7 @@ class Trail {
 
     const bool splits_;
     std::deque<Stretch> stretches_;  // those in front without a sample in the buffer are gone
-    bool in_shard_ = false;          // the last one is of a shard that goes on, in which
+    bool in_shard_ = false;          // the last one is of a shard that has not ended, in which
     uint64_t near_offset_ = 0;       // sample near_number_ starts here, the furthest one
     uint64_t near_number_ = 0;
 };

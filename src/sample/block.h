@@ -37,7 +37,7 @@ struct Origin {
     bool by_number = false;  // of a data set, whose samples have no epoch
     bool padding = false;    // repeated to fill up an epoch (even=pad)
     uint32_t part = 0;       // number of the stream among those of a mix
-    uint32_t version = 0;    // hash of what tells versions of the shard apart; 0: nothing is known
+    uint32_t version = 0;    // hash of what identifies the version of the shard; 0: unknown
 };
 
 struct Block;

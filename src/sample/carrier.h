@@ -80,7 +80,7 @@ class Carrier : public MemberFeed {
     virtual void kept(std::vector<LooseField>& out) const = 0;
 };
 
-// Opens a carrier of the shard's format, told by its first bytes. The references must outlive it.
+// Opens a carrier of the shard's format (shard_format.h). The references must outlive it.
 std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url, const Options& options,
                                       Pool& pool, const Cancel& cancel, Stats& stats,
                                       CarrierClient& client);

@@ -15,7 +15,7 @@ constexpr size_t many = 32;
 constexpr uint64_t field_cost = 256;
 // Smaller ones are copied faster than they are read for themselves: the slab is in the caches.
 constexpr uint64_t worth_deferring = 96 * 1024;
-// Kinds of samples in one shard that are told apart without making their list of names anew.
+// Kinds of samples in one shard that are recognized without making their list of names again.
 constexpr size_t most_schemas = 8;
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace shf {
 
 class KeySet {
   public:
-    // Keys are told apart by a 64-bit hash (XXH3); two different keys of 100,000 are taken for one
+    // Keys are compared by a 64-bit hash (XXH3); two different keys of 100,000 are taken for one
     // with a probability of about 3e-10. The memory that insert() will look at is fetched
     // meanwhile. An insert() follows before the next key. `later`: the key comes after the one
     // before it, in the order of their bytes.
@@ -25,8 +25,8 @@ class KeySet {
     void grow();
     void put(uint64_t hash);
 
-    // A key that comes after all others is new, whatever they are. So as long as they are sorted,
-    // as in most shards, they are only written down: a table would be looked at all over.
+    // A key that comes after all others is new, regardless of what they are. So as long as they are
+    // sorted, as in most shards, they are only written down: a table would be looked at all over.
     bool ordered_ = true;
     std::vector<uint64_t> written_;  // hashes of the keys, while ordered_
     std::vector<uint64_t> slots_;    // then: open addressing; 0 is free

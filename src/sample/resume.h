@@ -1,4 +1,4 @@
-// Where the reading of a shard goes on, and which of the samples before that are wanted again.
+// Where the reading of a shard resumes, and which of the samples before that are wanted again.
 #pragma once
 
 #include <algorithm>

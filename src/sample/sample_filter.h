@@ -1,5 +1,5 @@
 // What a stream or dataset is asked for of its shards: the options "fields", "select_keys" and
-// "slice", read once. What is not wanted is passed over without its data.
+// "slice", read once. The data of what is not wanted is skipped.
 #pragma once
 
 #include <clocale>

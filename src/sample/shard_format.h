@@ -1,4 +1,4 @@
-// Which format a shard has: the one place that tells a ZIP file from a tar.
+// Which format a shard has: the one place that recognizes ZIP files and tars.
 #pragma once
 
 #include "io/source.h"

@@ -127,7 +127,7 @@ class TarCarrier final : public Carrier, private WindowClient {
 };
 
 void TarCarrier::leave_behind(const StorageRef& slab) {
-    // Fields that were left before come first. None is new when a member was passed over meanwhile.
+    // Fields that were left before come first. None is new when a member was skipped meanwhile.
     if (rows_.empty() || rows_.back().data) return;
     uint64_t bytes = 0;
     for (size_t i = rows_.size(); i-- > 0 && !rows_[i].data;) bytes += rows_[i].size;

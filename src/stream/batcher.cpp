@@ -75,7 +75,7 @@ void Batcher::run() noexcept {
             taking_ = false;
             if (fault) end(std::move(fault));
             if (ended_) close_unfinished();
-            // This thread goes on with what there is to do; only the second thing is for another.
+            // This thread takes the first task; only a second one is for another thread.
             if (!tasks_.empty()) workers_.notify_one();
         } else {
             workers_.wait(lock);
@@ -180,12 +180,12 @@ bool Batcher::add_row(Making& making, uint32_t sample) {
     } catch (const BatchTooLarge&) {
         throw;  // no fault of the sample
     } catch (const Error& error) {
-        // It is told in its place among the rows.
+        // It is reported in its place among the rows.
         if (shared_.options.on_error == OnError::raise || !skippable(error.code())) throw;
         const std::lock_guard lock(mutex_);
         making.failures.push_back({making.builder.rows(), never_added, error.fault()});
     }
-    // Every sample of a whole epoch was passed over: that would go on for ever.
+    // Every sample of a whole epoch was skipped: that would never end.
     if (origin.epoch > *epoch_of_row + 1)
         throw Error(SHF_E_FORMAT, "no sample of a whole epoch could be put into a batch",
                     "check the option decode");
@@ -223,7 +223,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
                 continue;
             }
         } catch (...) {
-            fault = describe_exception();  // what is wrong with earlier rows is told earlier
+            fault = describe_exception();  // faults of earlier rows are reported first
             bad = making.start;
             bad.lanes.assign(making.lanes.begin(), making.lanes.begin() + taken);
             break;
@@ -253,7 +253,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         shared_.wake_readers();
     }
     account(making);
-    // So many bad ones are told before more are looked for.
+    // These are reported before more are looked for.
     const bool enough = skipped > 0 && [&] {
         const std::lock_guard lock(mutex_);
         return making.failures.size() > shared_.options.max_skips;
@@ -506,7 +506,7 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
             makings_.pop_front();
             workers_.notify_one();
         }
-        // What a fault keeps from the user is where a saved stream goes on.
+        // A saved stream resumes at the rows that a fault keeps from the user.
         const bool broken_off = making->broken_off;
         if (!lost_) lost_ = making->start;
         Left left = collect(std::move(making));

@@ -24,7 +24,7 @@ struct SampleRun {
     BlockRef block;
     uint32_t first = 0;
     uint32_t count = 0;
-    // Where the stream stood before it; of a run that may be of several samples.
+    // The position before it; of a run that may be of several samples.
     std::shared_ptr<const Position> before;
 };
 
@@ -58,11 +58,11 @@ class Batcher {
     using Clock = std::chrono::steady_clock;
     // The next batch; NULL at the end. Waits until `deadline`, when there is one. Throws Error.
     BatchRef next(std::optional<Clock::time_point> deadline);
-    // Where the first sample stands that no batch has had, but for the batch that came last when it
+    // The position of the first sample that no batch has had, or of the last batch when it
     // was not used. On the consumer's thread.
     [[nodiscard]] Position position(bool unused_batch);
     [[nodiscard]] bool gave_batch() const { return last_.has_value(); }
-    // What the first rows settled, for a stream that goes on: see BatchPlan.
+    // What the first rows settled, for a stream that resumes: see BatchPlan.
     [[nodiscard]] std::string settled();
     void settle(std::string_view text) { plan_.settle(text); }
     // Ends the threads, after the stream was cancelled.
@@ -71,7 +71,7 @@ class Batcher {
     void wake();
 
   private:
-    // Where a sample stands: so many samples after a place.
+    // The position of a sample: so many samples after another position.
     struct Start {
         std::shared_ptr<const Position> before;
         uint64_t skip = 0;             // all of one lane, and then

@@ -295,7 +295,7 @@ void Engine::warn_of_sharing() const {
             " of them, which keep their own samples of it");
 }
 
-// epoch_samples goes on through as many passes as it takes.
+// epoch_samples takes as many passes as it needs.
 bool Engine::endless() const {
     return shared_.options.epochs == 0 || shared_.options.epoch_samples != 0;
 }
@@ -318,14 +318,14 @@ void Engine::end_pass(const Lane& lane, uint64_t next) {
     throw Error(std::move(*fault));
 }
 
-// A lane is at the end of its epoch: it goes on to the next one, or that was the last.
+// A lane is at the end of its epoch: it begins the next one, or that was the last.
 void Engine::end_epoch(size_t lane) {
     const uint64_t next = turns_.take(lane).epoch + 1;
     end_pass(*lanes_[lane], next);
     if (is_over(next)) return over_.push_back({next, 0, lane});
     lanes_[lane]->begin_epoch(next);
     turns_.add({next, 0, lane});
-    // Every lane has been through a whole epoch without a sample: that would go on for ever.
+    // Every lane has been through a whole epoch without a sample: that would never end.
     if (endless() && turns_.front().epoch > fruitful_epoch_ + 1)
         throw Error(SHF_E_FORMAT, "no sample in a whole epoch",
                     "check the shards, and what fields, select_keys and slice leave of them");
@@ -506,7 +506,7 @@ BlockRef Engine::next_block(uint64_t most) {
         waiting_ = {.until = deadline_};
         settle_shared();
         note_call();
-        // A state of shared lanes is merged with others, and tells no place by samples of its own.
+        // A state of shared lanes is merged with others, and gives no position by its own samples.
         const uint64_t bound = std::min(shares_lanes() ? 1 : most, remaining_);
         // One lane without shuffle: its readers' blocks are the sequence.
         if (gives_whole_blocks() && !pending_.block && pull_block(block, bound) == Pull::epoch_end)

@@ -39,7 +39,7 @@ class Engine final : private LaneClient, private BatchClient {
     // gives nothing else.
     BatchRef next_batch();
 
-    // Where the user stands, who has not used the last `unread` samples of the block that came
+    // The position of the user, who has not used the last `unread` samples of the block that came
     // last. Throws Error.
     [[nodiscard]] StreamState save(uint64_t unread);
     // Goes on there. Before anything was taken. Throws Error; the stream then is as before.
@@ -168,7 +168,7 @@ class Engine final : private LaneClient, private BatchClient {
     std::vector<uint64_t> skip_;
     bool skips_own_ = false;
     uint64_t passed_ = 0;  // of lanes that several consumers read, as Position has it
-    // For save() in the middle of a block: where the stream stood at the start of some call of
+    // For save() in the middle of a block: the position at the start of some call of
     // next_block, and the lanes of the samples that were handed out since.
     struct Note {
         Position position;

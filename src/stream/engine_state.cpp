@@ -107,7 +107,7 @@ Position Engine::position() {
 }
 
 // At the start of a call of next_block. The sample that waits in pending_ was pulled already: what
-// is noted then is where the stream stands after it.
+// is noted then is the position after it.
 void Engine::note_call() {
     last_block_ = 0;
     older_note_.reset();
@@ -258,7 +258,7 @@ Pull Engine::settle() {
     };
     while (const auto turn = next_turn()) {
         shared_.cancel.check();
-        // As in end_epoch(): without a sample in a whole epoch this would go on for ever.
+        // As in end_epoch(): without a sample in a whole epoch this would never end.
         if (turn->epoch > fruitful_epoch_ + 1) throw fewer_samples();
         Delivery dropped;
         const Pull pull = lanes_[turn->lane]->pull(dropped);

@@ -184,7 +184,7 @@ LaneState Lane::state() const {
 // ---- Readers ------------------------------------------------------------------------------------
 
 bool Lane::all_given() const {
-    // epoch_samples goes on through as many passes as it takes.
+    // epoch_samples takes as many passes as it needs.
     const Options& options = shared_.options;
     return given_resumed_ == resumed_.size() && options.epochs != 0 && options.epoch_samples == 0 &&
            given_epoch_ - options.epoch >= options.epochs;
@@ -407,7 +407,7 @@ Pull Lane::pull(Delivery& out) {
         return Pull::epoch_end;
     }
     if (recall_) {
-        // Before it is drawn: when it cannot be read, the lane stands where it stood.
+        // Before it is drawn: when it cannot be read, the position of the lane is unchanged.
         if (Held& next = buffer_.next(); !next.block) {
             next.block = recall_->take(next.place);
             if (--to_recall_ == 0) end_recall();
@@ -434,7 +434,7 @@ Pull Lane::give_up_rest() {
     return Pull::epoch_end;
 }
 
-// The lane has given its part of the limit. Its readers go on with the next epoch.
+// The lane has given its part of the limit. Its readers continue with the next epoch.
 Pull Lane::abandon_rest() {
     std::deque<ShardRun::Event> unwanted = std::move(events_);
     events_.clear();

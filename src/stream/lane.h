@@ -45,7 +45,7 @@ class Lane {
   public:
     // At the start of an epoch.
     Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch);
-    // Where it stood. Throws Error(FORMAT) when no lane can stand there.
+    // At a saved position. Throws Error(FORMAT) when no lane can be there.
     Lane(Shared& shared, LaneClient& client, const LaneState& state);
 
     // ---- Readers. Several threads; shared.mutex is held. ----
@@ -69,7 +69,7 @@ class Lane {
     // Whether in this epoch, so far, one of its shards could be.
     [[nodiscard]] bool opened() const { return opened_; }
     [[nodiscard]] bool shuffles() const { return shared_.single_samples; }
-    // Where it stands, but for what the engine knows: `epoch`, `taken`, `skip`.
+    // Its position, but for what the engine knows: `epoch`, `taken`, `skip`.
     [[nodiscard]] LaneState state() const;
     // What reads the samples again that were in the shuffle buffer; NULL when there is nothing to
     // read or the readers do.
@@ -87,7 +87,7 @@ class Lane {
         Trail::Stretch* stretch = nullptr;
         size_t place = 0;  // in recall_
     };
-    // A shard in which reading goes on.
+    // A shard in which reading resumes.
     struct Resumed {
         ShardState state;
         std::shared_ptr<const Resume> resume;
@@ -145,7 +145,7 @@ class Lane {
     std::shared_ptr<Recall> recall_;  // changes with shared.mutex held
     size_t to_recall_ = 0;            // samples that are still taken from it
 
-    // Where it stands, for state().
+    // Its position, for state().
     Trail trail_;
     uint64_t turn_ = 0;     // first shard of the epoch that was not begun
     uint64_t arrived_ = 0;  // number, in its shard, of the sample that comes in next

@@ -38,7 +38,7 @@ class OpenShards {
     [[nodiscard]] static int64_t count() { return open.get(); }
     // Whether all that are open wait for their consumers.
     [[nodiscard]] static bool all_wait() { return asleep.get() >= open.get(); }
-    // Changes whenever one is closed or goes on.
+    // Changes whenever one is closed or continues.
     [[nodiscard]] static uint64_t changes() { return moves.load(); }
 
   private:

@@ -13,7 +13,7 @@ namespace shf {
 
 namespace {
 
-// The header behind a sample tells that it is whole.
+// Read one header past the sample; finding it proves that the sample is complete.
 constexpr uint64_t next_header = 512;
 
 // Takes the samples of a reading that waits for nobody.

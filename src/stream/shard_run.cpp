@@ -211,8 +211,8 @@ void ShardRun::warn_of_rereading() {
                      ", read and dropped up to there, because it cannot seek"});
 }
 
-// A reader goes on when the consumer waits for its next sample, whatever the others hold: no number
-// of lanes and no budget may end in waiting for ever. Else it may run ahead within bounds.
+// A reader continues when the consumer waits for its next sample, regardless of the others: no
+// number of lanes and no budget may end in waiting for ever. Else it may run ahead within bounds.
 bool ShardRun::admitted() const {
     if (shared_.wanted == this && events_.empty()) return true;
     // Large pieces are read by the first readers alone, and leave no room for much else.

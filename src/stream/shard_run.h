@@ -85,7 +85,7 @@ struct Shared {
         return std::make_shared<Origin>(
             Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane, .part = part});
     }
-    // Lets readers go on that may, after memory was handed out.
+    // Wakes readers that may continue, after memory was handed out.
     void wake_readers();
 
   private:

@@ -372,7 +372,7 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
     }
     bool extended = type == 'S' && block[gnu_extended_at] != 0;
     window_.advance(block_size);
-    while (extended) {  // old GNU sparse maps go on in blocks after the header
+    while (extended) {  // old GNU sparse maps continue in blocks after the header
         if (!window_.need(block_size))
             throw Error(SHF_E_TRUNCATED, "the shard ends inside a sparse map", copy_again, at);
         extended = window_.seen()[gnu_extension_extended_at] != 0;

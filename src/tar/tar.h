@@ -1,4 +1,4 @@
-// The tar walker: v7, ustar, GNU and pax headers over a window. Strict: whatever conforming readers
+// The tar walker: v7, ustar, GNU and pax headers over a window. Strict: what conforming readers
 // could understand in two ways is an error (rules T1 to T25). The rules' sources are POSIX.1-2017
 // "pax Interchange Format" and "ustar Interchange Format", and the GNU tar manual, "Basic Tar
 // Format".
@@ -25,7 +25,7 @@ struct PaxRecords {
     bool sparse = false, sparse_name = false;
 };
 
-// Parses the body of a pax extended header that stands at `offset` of the shard. `global` is a
+// Parses the body of a pax extended header at `offset` of the shard. `global` is a
 // 'g' header, in which names and sizes are refused. Throws Error(FORMAT).
 void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& records);
 
@@ -44,7 +44,7 @@ struct PlainHeader {
 };
 std::optional<PlainHeader> parse_plain_header(const uint8_t* block);
 
-// Where the next header stands after a member.
+// Where the header after a member starts.
 uint64_t end_of(const Member& member);
 
 class TarWalker {
@@ -55,7 +55,7 @@ class TarWalker {
 
     // Finds the next member. False at the proven end of the archive (and of the input). The data of
     // the member before must have been passed with skip_data() or read and passed by the caller.
-    // Throws Error; the scan cannot go on after that.
+    // Throws Error; the scan cannot continue after that.
     bool next(Member& member);
 
     // Makes the member's data contiguous in the window and moves past it: the bytes are at

@@ -1,4 +1,4 @@
-// The members of a plain tar without their data: what is long enough is passed over, not read.
+// The members of a plain tar without their data: long data is skipped, not read.
 #pragma once
 
 #include "tar/tar.h"

@@ -16,7 +16,7 @@ class BracePattern {
     // that are out of all reason.
     explicit BracePattern(std::string_view text);
 
-    // The number of expansions, at least 1; UINT64_MAX stands for that or more.
+    // The number of expansions, at least 1; UINT64_MAX: that many or more.
     [[nodiscard]] uint64_t count() const { return root_.count; }
     // Expansion number `index` < count(); the rightmost group varies fastest.
     [[nodiscard]] std::string at(uint64_t index) const;

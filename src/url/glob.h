@@ -10,12 +10,12 @@ namespace shf {
 
 class Glob {
   public:
-    // Before a character of a pattern that stands for itself. No path has this byte.
+    // Before a literal character of a pattern. No path has this byte.
     static constexpr char literal = '\0';
 
     // Whether `pattern` has a *, ? or [ that does not stand for itself.
     static bool is_pattern(std::string_view pattern);
-    // The path that `pattern` is when all of it stands for itself.
+    // The path that `pattern` is when all of it is literal.
     static std::string literal_path(std::string_view pattern);
     // Whether something is called `path`, be it a symbolic link to nothing. Throws Error(IO) when
     // that cannot be told.

@@ -94,7 +94,7 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
                          (entries_.size() < end.entries ? "" : " or more"),
                      "copy the file again", at);
     };
-    // Only what the bytes of the directory can hold is reserved, whatever the count says.
+    // Only what the bytes of the directory can hold is reserved, regardless of the count.
     if (end.entries > end.directory_size / central_size) throw miscounted(end.directory);
     entries_.reserve(static_cast<size_t>(end.entries));
     names_.reserve(static_cast<size_t>(end.directory_size - end.entries * central_size));
@@ -203,7 +203,7 @@ void ZipDirectory::find_limits(uint64_t directory, uint64_t file_size, const Opt
         entry.limit = strict ? next : bound;
         if (has_range(entry)) next = std::min(entry.offset, directory);
     }
-    // An entry that cannot be read stands where it says all the same.
+    // An entry that cannot be read is still at its offset.
     const uint64_t first = entries_.empty() ? directory : std::min(at(0).offset, directory);
     ZipEntry* reaching = nullptr;  // of the entries before, the one that goes farthest
     for (size_t i = 0; i < entries_.size(); ++i) {

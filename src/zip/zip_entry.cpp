@@ -31,7 +31,7 @@ Error ambiguous(std::string cause) {
     return Error(SHF_E_AMBIGUOUS, std::move(cause), "write the file again");
 }
 
-// Large buffers go back to the system whatever happens.
+// Large buffers go back to the system in any case.
 struct Trim {
     ZipScratch& scratch;
     ~Trim() { scratch.trim(); }
@@ -93,7 +93,7 @@ void check_local(const ZipEntry& entry, std::string_view name, std::span<const u
 }
 
 // Z5: CRC and sizes once more behind the data, with or without signature, in 32 or 64 bits (APPNOTE
-// 4.3.9). `tail` is what stands between the data and the next entry, or the start of it.
+// 4.3.9). `tail` is what is between the data and the next entry, or the start of it.
 void check_descriptor(const ZipEntry& entry, std::span<const uint8_t> tail) {
     bool cut = false;
     for (const size_t width : {size_t{4}, size_t{8}}) {
@@ -123,7 +123,7 @@ void check_descriptor(const ZipEntry& entry, std::span<const uint8_t> tail) {
 }  // namespace
 
 // Reads the stored bytes of an entry. As a rule in one call to the source: the room up to the next
-// entry tells how long the local header is.
+// entry says how long the local header is.
 void ZipReader::fetch(const ZipEntry& entry, std::string_view name,
                       std::span<uint8_t> stored) const {
     __builtin_prefetch(name.data());  // it is compared after the read

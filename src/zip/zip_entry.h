@@ -37,7 +37,7 @@ class ZipScratch {
 };
 
 // Reads entries of one ZIP file. Any number of threads, each with a scratch of its own; nothing
-// here changes, so a child process may go on with it.
+// here changes, so a child process may use it.
 class ZipReader {
   public:
     // The references must outlive the reader.

@@ -13,7 +13,7 @@ namespace shf {
 struct ZipSizes {
     uint64_t size, stored_size, offset, disk;
 
-    // Whether some field is all ones: its value stands in the ZIP64 extra field.
+    // Whether some field is all ones: its value is in the ZIP64 extra field.
     [[nodiscard]] bool has_sentinel() const {
         return size == UINT32_MAX || stored_size == UINT32_MAX || offset == UINT32_MAX ||
                disk == UINT16_MAX;

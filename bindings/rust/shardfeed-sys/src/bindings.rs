@@ -114,7 +114,7 @@ extern "C" {
     ) -> i32;
     /// Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". Blanks around names
     /// and values are ignored. A value needs quotes (' or ") when it contains a comma, starts or ends
-    /// with a blank, or starts with a quote; inside quotes a doubled quote stands for one.
+    /// with a blank, or starts with a quote; inside quotes a doubled quote is one.
     /// Errors: USAGE, as shf_options_set; the object is then unchanged. Since: 0.1
     pub fn shf_options_set_all(
         options: *mut shf_options,
@@ -287,9 +287,9 @@ extern "C" {
     /// `options` may be NULL.
     ///
     /// The result is a stream like any other. shf_stream_stat gives the sums over the parts.
-    /// shf_stream_save saves where the parts stand, and shf_stream_restore takes it to a mix that was
-    /// opened in the same way. shf_state_merge merges states of mixes part by part: on another number of
-    /// ranks each part goes on with its own sequence, and every rank mixes what it gets of them.
+    /// shf_stream_save saves the positions of the parts, and shf_stream_restore restores them in a mix
+    /// that was opened in the same way. shf_state_merge merges states of mixes part by part: on another
+    /// number of ranks each part continues its own sequence, and every rank mixes its share of them.
     /// Owns: *out is owned, release with shf_stream_close. When the call succeeds it has taken the
     /// parts over: their handles are gone. When it fails they are as before.
     /// Threads: must not run at the same time as another call on a part, shf_stream_cancel and
@@ -371,9 +371,9 @@ pub const SHF_STAT_READER_WAIT_NS: i32 = 19;
 /// of this consumer under epoch_samples or even (then of the
 ///first epoch), from the start on; else 0
 pub const SHF_STAT_EPOCH_SAMPLES: i32 = 20;
-/// lacked a field, or (auto) had one more: missing=skip
+/// skipped under missing=skip: without a field, or more
 pub const SHF_STAT_PASSED_OVER: i32 = 21;
-/// left out by fields, select_keys or slice
+/// skipped by fields, select_keys or slice
 pub const SHF_STAT_FILTERED_SAMPLES: i32 = 22;
 /// delivered before their checksum, which then failed
 pub const SHF_STAT_UNVERIFIED_SAMPLES: i32 = 23;
@@ -455,14 +455,13 @@ pub struct shf_state {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Saves where the user of a stream stands: behind all samples or batches that were delivered, but
-    /// for the last `unread` samples of the block that shf_stream_next_block delivered last, or (1) the
-    /// batch that came last. A stream that is restored from it goes on with exactly the next sample or
-    /// batch: as if it had never stopped, with the shuffle buffers as they were. Reads nothing; the
-    /// stream goes on.
+    /// Saves the position of a stream: after all samples or batches that were delivered, except the last
+    /// `unread` samples of the block that shf_stream_next_block delivered last, or (1) the last batch. A
+    /// stream that is restored from it resumes with exactly the next sample or batch, shuffle buffers
+    /// included. Reads nothing, and the stream can be used further.
     /// Owns: *out is owned, release with shf_state_free.
     /// Errors: USAGE for more `unread` samples or batches than that; FORKED. A stream that has failed
-    /// can still be saved: the fault comes again after a restore.
+    /// can still be saved: after a restore the same fault is reported again.
     /// Since: 0.1
     pub fn shf_stream_save(
         stream: *mut shf_stream,
@@ -470,15 +469,15 @@ extern "C" {
         out: *mut *mut shf_state,
         error: *mut shf_error,
     ) -> i32;
-    /// Makes a stream that was just opened go on where a state was saved: with the same shards and the
-    /// same options but for threads, memory, time, checks and what is decoded. rank, world_size, worker
-    /// and num_workers may be others with a state of shf_state_merge, if lanes is the same. Opens no
-    /// shard: a shard that was changed meanwhile is found when it is read, CHANGED. Shards are read from
-    /// the place where they stood, compressed ones decompressed up to it, pipes and standard input read
-    /// and dropped up to it, which is logged.
-    /// Errors: USAGE when something was already taken, when shards or options changed (the message says
-    /// which), or when the state lacks lanes of this stream; FORMAT, INTEGRITY, UNSUPPORTED for bytes
-    /// that are no state of this version. The stream is then as it was. Since: 0.1
+    /// Resumes at a saved position. The stream was just opened, with the same shards and the same
+    /// options except those for threads, memory, time, checks and decoding. With a state of
+    /// shf_state_merge and the same `lanes`, rank, world_size, worker and num_workers may differ. Opens
+    /// no shard: a shard that has changed meanwhile is an error (CHANGED) when it is read. Shards are
+    /// read from the saved offset; compressed ones are decompressed up to it, pipes and standard input
+    /// are read and dropped up to it, which is logged.
+    /// Errors: USAGE when something was already taken, when shards or options have changed (the message
+    /// says which), or when the state lacks lanes of this stream; FORMAT, INTEGRITY, UNSUPPORTED for
+    /// bytes that are no state of this version. The stream is then unchanged. Since: 0.1
     pub fn shf_stream_restore(
         stream: *mut shf_stream,
         data: *const u8,
@@ -708,8 +707,8 @@ extern "C" {
     /// The key of a row. Owns: borrowed from the batch. Errors: NOT_FOUND. Since: 0.1
     pub fn shf_batch_key(batch: *const shf_batch, row: usize, out: *mut shf_bytes) -> i32;
     /// A column as DLPack (ABI 1.0): *out is a DLManagedTensor, or, when `versioned` is not 0, a
-    /// DLManagedTensorVersioned. Of a ragged column it has the elements of all rows. A bool is uint8
-    /// in the former. The batch lives until its deleter is called.
+    /// DLManagedTensorVersioned. For a ragged column it has the elements of all rows. A DLManagedTensor
+    /// has bools as uint8. The batch lives until the deleter is called.
     /// Owns: *out is owned, release with its deleter. Errors: NOT_FOUND, NOMEM. Since: 0.1
     pub fn shf_batch_dlpack(
         batch: *mut shf_batch,
@@ -957,10 +956,11 @@ extern "C" {
     ) -> i32;
     /// Takes over the index of another tool in the file `path`: makes the index of the tar at `url`
     /// (expanded; one shard) as shf_index_build does, and saves it when the other index says the same of
-    /// every sample. Nothing of it is believed. It may have the samples as a dataset has them, or as its
-    /// own tool sees them. A file of DALI says itself which version it is, whichever of the three was
-    /// named. An index of wids names its shards: `url` is NULL, all of them are local files, relative to
-    /// the folder of the index, and those before one that is refused have got their index.
+    /// every sample. The imported file is only compared, never trusted. It may have the samples as a
+    /// dataset has them, or as its own tool sees them. A file of DALI says itself which version it is,
+    /// whichever of the three was named. An index of wids names its shards: `url` is NULL, all of them
+    /// are local files, relative to the folder of the index, and those before one that is refused have
+    /// got their index.
     /// Errors: as shf_index_build; FORMAT when the index is malformed, or says something else of a
     /// sample than the shard does; CHANGED when it is of another number of samples or another size;
     /// UNSUPPORTED (version, shards on the network); USAGE (a pipe in the index); LIMIT (a file above
