@@ -47,7 +47,7 @@ def key_of(name: str) -> str:
 
 
 def main(out: Path, source: "Path | None") -> None:
-    """Writes the shards anew."""
+    """Writes the shards again."""
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("shard-*.tar"):
         old.unlink()

@@ -143,7 +143,7 @@ def read_bytes(folder: FolderImages, unzipped: ZipfileImages, archive: shardfeed
 
 
 def make_loader(data: Dataset, workers: int, batch_size: int = 64) -> DataLoader:
-    """A DataLoader whose workers go on from epoch to epoch."""
+    """A DataLoader whose workers continue from epoch to epoch."""
     return DataLoader(
         data,
         batch_size=batch_size,

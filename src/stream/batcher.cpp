@@ -390,7 +390,7 @@ void Batcher::wait_for_batch(std::unique_lock<std::mutex>& lock,
     shared_.cancel.check();
     if (!in_time)
         throw Error(SHF_E_TIMEOUT, "no batch within the time of the option timeout",
-                    "call again to go on waiting");
+                    "call again to continue waiting");
 }
 
 // The rows of a batch that is complete, and what became of those that failed.

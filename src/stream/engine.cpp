@@ -240,7 +240,7 @@ bool Engine::wait(std::unique_lock<std::mutex>& lock, Lane& lane) {
     shared_.cancel.check();
     if (!in_time)
         throw Error(SHF_E_TIMEOUT, "no sample within the time of the option timeout",
-                    "call again to go on waiting");
+                    "call again to continue waiting");
     return true;
 }
 

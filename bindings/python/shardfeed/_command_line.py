@@ -17,7 +17,7 @@ EXAMPLES = [
     ),
     (
         "shardfeed merge-states all.json rank-0.json rank-1.json",
-        "Makes one state of those of two ranks, from which any number of ranks goes on.",
+        "Makes one state of those of two ranks, from which any number of ranks can resume.",
     ),
 ]
 
@@ -51,7 +51,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         "merge-states",
         help="one saved state of those of all ranks and workers",
         description="Makes one state of those that all ranks and workers of a run saved with "
-        "json.dump(stream.state_dict(), file). Any number of ranks and workers can go on "
+        "json.dump(stream.state_dict(), file). Any number of ranks and workers can continue "
         "from it; best one that divides the option lanes.",
     )
     command.add_argument("output", metavar="OUT.json", help="is made, and must not be there yet")

@@ -161,7 +161,7 @@ class CancelledError(Error, RuntimeError):
 
 
 class TimeoutError(_SystemError, builtins.TimeoutError):
-    """The time of `timeout` is over; the next call goes on."""
+    """The time of `timeout` is over; the next call continues."""
 
     code = lib.SHF_E_TIMEOUT
 

@@ -38,14 +38,14 @@ def refuse_async() -> NoReturn:
 
 ENDLESS = -1  # how much there is of an epoch that is not counted
 
-# Iterators of this process. A forked child must not go on with them.
+# Iterators of this process. A forked child must not continue with them.
 _iterators: WeakSet[SampleIterator | BatchIterator] = WeakSet()
 
 
 class _EpochIterator(ABC, Generic[_Opened, _T]):
     """One epoch of a stream.
 
-    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, with
+    An exception does not end it: after TimeoutError and KeyboardInterrupt next() continues, with
     nothing lost, and every other error of the library comes again. Nothing turns into a silent end.
     """
 
@@ -54,7 +54,7 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
     def __init__(self, source: _Opened, left: int) -> None:
         self._source: _Opened | None = source
         self._left = left  # to be fetched, or ENDLESS
-        self._refusal: Error | None = None  # why this iterator does not go on
+        self._refusal: Error | None = None  # why this iterator does not continue
 
     def __iter__(self) -> Self:
         return self
@@ -137,9 +137,9 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
 class SampleIterator(_EpochIterator[BlockStream, Sample]):
     """The samples of one epoch of a stream. Made by iter(stream).
 
-    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, without a
-    sample lost, and every other error of the library comes again. Nothing turns into a silent end.
-    """
+    An exception does not end it: after TimeoutError and KeyboardInterrupt next() continues, without
+    a sample lost, and every other error of the library comes again. Nothing turns into a silent
+    end. """
 
     __slots__ = ("_block", "_ready")
 
@@ -148,7 +148,7 @@ class SampleIterator(_EpochIterator[BlockStream, Sample]):
         self._block: Block | None = None
         self._ready: Iterator[Sample] = iter([])  # samples of the block
         if isinstance(previous, SampleIterator) and previous._source is source:
-            # The same stream goes on: what the last epoch left comes first.
+            # The same stream continues: what the last epoch left comes first.
             self._block, previous._block = previous._block, None
             self._ready, previous._ready = previous._ready, self._ready
             if samples != ENDLESS:
@@ -194,8 +194,8 @@ class SampleIterator(_EpochIterator[BlockStream, Sample]):
 class BatchIterator(_EpochIterator[BatchStream, Batch]):
     """The batches of one epoch of a stream. Made by stream.batches().
 
-    An exception does not end it: after TimeoutError and KeyboardInterrupt next() goes on, without a
-    batch lost, and every other error of the library comes again. Nothing turns into a silent end.
+    An exception does not end it: after TimeoutError and KeyboardInterrupt next() continues, without
+    a batch lost, and every other error of the library comes again. Nothing turns into a silent end.
     """
 
     __slots__ = ("_hooks", "_ready")

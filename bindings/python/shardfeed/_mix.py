@@ -48,7 +48,7 @@ def mix(
     epoch continues where the last one stopped. It needs until="forever". It gives the mix a length,
     and every rank the same number of batches. epochs: how many of them one iteration has.
 
-    The streams are recipes, and stay as they are: the mix opens them anew, each with its own
+    The streams are recipes, and stay as they are: the mix opens them again, each with its own
     options. The options of the mix are for what it makes of the samples: batches are its own.
     """
     return Mix(streams, weights=weights, timeout=timeout, log=log, **options)

@@ -184,7 +184,7 @@ class OpenStream(ABC, Generic[_T]):
         """The same of `fetched`."""
 
     def save(self, unused: int) -> bytes:
-        """Where the user stands, who has not used the last `unused` of what fetch() fetched."""
+        """The position of the user, who has not used the last `unused` of what fetch() fetched."""
         with self.lock, self._pointer_lock:
             if self._stream is None:
                 raise UsageError("the stream is closed; help: save it before")

@@ -43,7 +43,7 @@ class Plan:
         """What each worker of each rank reads in the first epoch.
 
         "rank", "worker", "lanes", "shards", and "samples" and "bytes", which are None when they are
-        not known. The list is made anew each time.
+        not known. The list is made again each time.
         """
         properties = {
             "rank": lib.SHF_PLAN_RANK,

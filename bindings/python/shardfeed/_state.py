@@ -18,7 +18,7 @@ _VERSION = 1
 
 
 class SavedState(NamedTuple):
-    """Where a stream stood."""
+    """The position of a stream."""
 
     epoch: int  # the number of the one that runs, or of the next one
     blob: bytes | None  # of the library; None: at the start of that epoch
@@ -80,7 +80,7 @@ def merge_states(states: Iterable[Mapping[str, object]]) -> dict[str, object]:
         stream = shardfeed.Stream(urls, lanes=64, rank=rank, world_size=other_number)
         stream.load_state_dict(state)
 
-    Any number of ranks and workers can go on from it, with the same option lanes; best one that
+    Any number of ranks and workers can resume from it, with the same option lanes; best one that
     divides lanes, else several read the same shards and keep their own samples. The order of all
     samples together does not change.
     """

@@ -91,21 +91,22 @@ class Stream(Recipe):
     stand for the files that match, sorted, and ~/. expand=False takes URLs as they are.
 
     timeout: the longest time that next() waits for a sample, in seconds or as text ("200ms");
-    then it raises shardfeed.TimeoutError, and the next call goes on.
+    then it raises shardfeed.TimeoutError, and the next call continues.
 
     log: a function that takes a level (a number of the logging module) and a message, for skipped
     samples and shards; None for silence. By default the logger "shardfeed".
 
     Every iter(stream) is the next epoch: the first starts at the option epoch. With epoch_samples,
-    an epoch goes on where the last one stopped. With epochs=0 an iterator has no end, and the next
-    one goes on where it stopped. A stream has one active iterator: iter(stream) ends the last one.
+    an epoch continues where the last one stopped. With epochs=0 an iterator has no end, and the
+    next one continues where it stopped. A stream has one active iterator: iter(stream) ends the
+    last one.
 
     stream.batches() gives batches instead, decoded by threads of the library: Stream(urls,
     batch=256, decode="jpg:image/rgb8, cls:int").batches(). iter(stream) gives samples whether or
     not there is the option batch.
 
-    stream.state_dict() says where the stream stands; after load_state_dict() the next iterator goes
-    on with exactly the next sample or batch.
+    stream.state_dict() has the position of the stream; after load_state_dict() the next iterator
+    resumes with exactly the next sample or batch.
 
     A Stream is a recipe. It can be pickled, and used in a forked process, where the next
     iter(stream) opens the shards again. An iterator cannot: it raises ForkedError.
@@ -164,7 +165,7 @@ class Stream(Recipe):
     def _unopened(self, name: str) -> Self:
         """A stream of its own from the same recipe, which opens nothing until it is used."""
         if self._closed:
-            raise UsageError(f"{name} is closed; help: make it anew")
+            raise UsageError(f"{name} is closed; help: make it again")
         if self._resume is not None:
             raise UsageError(
                 f"{name} has a loaded state; help: load the state into what uses the stream"
@@ -196,7 +197,7 @@ class Stream(Recipe):
 
     def _find_epochs(self) -> None:
         self._epochs = self._number("epochs")
-        # Whether an epoch goes on where the last one stopped.
+        # Whether an epoch continues where the last one stopped.
         self._goes_on = self._epochs == 0 or self._number("epoch_samples") > 0
         self._next_epoch = self._number("epoch")
 
@@ -409,14 +410,14 @@ class Stream(Recipe):
         return opened
 
     def _resumed_left(self, unit: str, whole: int) -> int:
-        """What is to come of the epoch that begins or goes on: samples, or batches."""
+        """What is to come of the epoch that begins or continues: samples, or batches."""
         resume, self._resume = self._resume, None
         if resume is None or resume.left is None or whole == ENDLESS:
             return whole
         if resume.samples_or_batches != unit:
             raise UsageError(
                 f"the state was saved between {resume.samples_or_batches} of an epoch, and these "
-                f"are {unit}; help: go on as it was saved"
+                f"are {unit}; help: resume as it was saved"
             )
         if not resume.merged:
             return resume.left
@@ -441,13 +442,13 @@ class Stream(Recipe):
         return self._next_epoch - (max(self._epochs, 1) if runs else 0)
 
     def state_dict(self) -> dict[str, object]:
-        """Where the stream stands, as a small dict that JSON can hold.
+        """The position of the stream, as a small dict that JSON can hold.
 
             torch.save({"model": model.state_dict(), "data": stream.state_dict()}, path)
             ...
             stream = shardfeed.Stream(urls, **the_same_options)
             stream.load_state_dict(torch.load(path)["data"])
-            for sample in stream: ...          # goes on with exactly the next sample
+            for sample in stream: ...          # resumes with exactly the next sample
 
         At any time, also while an iterator is in the middle, and after an error: it is about what
         the user has been given so far. Between two epochs it leads to the next one.
@@ -468,13 +469,13 @@ class Stream(Recipe):
                 return to_dict(saved._replace(epoch=self.epoch))
             source = self._source
             if self._goes_on and source is not None and not source.over:
-                # The next epoch goes on where the last one stopped, a whole one.
+                # The next epoch continues where the last one stopped, a whole one.
                 blob, following = source.save(0), self._next_epoch
                 return to_dict(SavedState(following, blob, None, False, unit, source.epoch))
         return to_dict(SavedState(self._next_epoch, None, None, False, unit, self._next_epoch))
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """Makes the next iterator go on where state_dict() was called.
+        """Makes the next iterator resume where state_dict() was called.
 
         The URLs and options must be the same, but for threads, memory, time limits and what batches
         are made of; else the next iter(stream) or batches() raises UsageError, which names what

@@ -5,7 +5,7 @@
     data = shardfeed.grain.Stream(urls, batch=256, decode="jpg:image/rgb8, cls:int", epochs=0,
                                   rank=jax.process_index(), world_size=jax.process_count())
     iterator = iter(data.map(to_arrays))
-    state = iterator.get_state()    # and set_state(state) goes on from there
+    state = iterator.get_state()    # and set_state(state) resumes there
 
 For random access shardfeed.Dataset is a RandomAccessDataSource as it is:
 grain.MapDataset.source(shardfeed.Dataset(urls)).shuffle(seed=1).
@@ -122,7 +122,7 @@ class _Iterator(grain.DatasetIterator[Any]):
         return item if transform is None else transform(item)
 
     def get_state(self) -> dict[str, Any]:
-        """Where this iterator stands: that of shardfeed.Stream.state_dict(), and "ended".
+        """The position of this iterator: that of shardfeed.Stream.state_dict(), and "ended".
 
         Values have the same types at all times, as grain asks for.
         """

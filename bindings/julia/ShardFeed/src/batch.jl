@@ -19,7 +19,7 @@ the shards, `batch["__url__"]`.
 has them. With `chw`, (N, C, H, W) there is (W, H, C, N) here, what convolutions of Flux and Lux take.
 
 The arrays belong to you: write to them, keep them. Their memory goes back to the library when the
-last one is garbage. A batch itself, as a sample, may be used until the loop goes on, or
+last one is garbage. A batch itself, as a sample, may be used until the loop continues, or
 `keep(batch)`.
 """
 mutable struct Batch <: AbstractDict{String,AbstractArray}
@@ -120,7 +120,7 @@ end
 """
     keep(batch::Batch) -> Batch
 
-Makes a batch stay usable when the loop goes on. The arrays that were taken from it stay anyway.
+Makes a batch stay usable when the loop continues. The arrays that were taken from it stay anyway.
 """
 keep(batch::Batch) = (batch.kept = true; batch)
 

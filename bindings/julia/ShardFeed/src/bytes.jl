@@ -59,7 +59,7 @@ end
     Bytes <: DenseVector{UInt8}
 
 The bytes of a field where the library has them, without a copy; read only. They keep their memory
-alive, and may be looked at, by any task, as long as their [`Sample`](@ref) may: until the stream goes on
+alive, and may be looked at, by any task, as long as their [`Sample`](@ref) may: until the stream continues
 to the next one, unless it was kept. `copy(bytes)` is a `Vector{UInt8}`, `String(bytes)` a text.
 
 ```jldoctest
@@ -82,7 +82,7 @@ Bytes(bytes::NativeBytes, payload::Payload, number::Int) =
 
 @inline _live(payload::Payload, number::Int) = payload.live == number || _gone(payload)
 @noinline _gone(payload) = throw(_usage(
-    "these bytes are not there any more: the sample was released when its stream went on or was " *
+    "these bytes are not there any more: the sample was released when its stream continued or was " *
     "closed; help: take copy(sample) or keep(sample) inside the loop",
 ))
 

@@ -11,7 +11,7 @@ One sample of a stream, a dictionary from field names to [`Bytes`](@ref ShardFee
 - `sample.epoch`, `sample.lane`, `sample.shard_number`, `sample.offset`, `sample.part`: where it came
   from. `shard_number` and `lane` count from 0, `offset` is that of its first header
 
-A sample may be used until its stream goes on to the next one; then it is a `ShardFeedError`.
+A sample may be used until its stream continues to the next one; then it is a `ShardFeedError`.
 [`keep`](@ref) and `copy` make one that stays.
 
 ```jldoctest

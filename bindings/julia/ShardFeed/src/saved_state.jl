@@ -1,9 +1,9 @@
-# Saving where a stream stands, and going on there.
+# Saving the position of a stream, and resuming there.
 
 """
     ShardFeed.save(stream) -> Vector{UInt8}
 
-Where the loop over the stream stands: behind all samples or batches that it has delivered. A few
+The position of the loop over the stream: behind all samples or batches that it has delivered. A few
 hundred bytes without samples or secrets, to be stored and given to [`ShardFeed.restore!`](@ref),
 in another process or on another machine.
 
@@ -39,7 +39,7 @@ end
 """
     ShardFeed.restore!(stream, state) -> stream
 
-Makes a stream that was just opened, with the same shards and options, go on where `state` was saved.
+Makes a stream that was just opened, with the same shards and options, resume where `state` was saved.
 """
 function restore!(stream::Stream, state::AbstractVector{UInt8})
     bytes = Vector{UInt8}(state)

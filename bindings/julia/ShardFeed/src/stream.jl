@@ -4,7 +4,7 @@
     Stream
 
 What [`ShardFeed.open`](@ref) gives. Iterating over it gives each [`Sample`](@ref) once; a second loop
-goes on where the first one stopped, as with `eachline` of a file.
+continues where the first one stopped, as with `eachline` of a file.
 
 One task uses a stream at a time; a second one at the same time gets a `ShardFeedError`.
 `ShardFeed.cancel(stream)` and `close(stream)` may be called by any task at any time.
@@ -148,7 +148,7 @@ function _wait_for(next, stream::Stream, unit::String)
             throw(_error(stream.error, () -> _shards(stream.urls, stream.options)))
         elseif stream.timeout != 0 && time() - started >= stream.timeout
             throw(ShardFeedError(E_TIMEOUT, "no $unit within the time of the option timeout; " *
-                                            "help: call again to go on waiting"))
+                                            "help: call again to continue waiting"))
         end
         yield()
     end

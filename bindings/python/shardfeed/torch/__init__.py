@@ -8,7 +8,7 @@
     )
     for batch in batches:
         loss = model(batch["jpg"], batch["cls"])
-    torch.save(batches.state_dict(), "data.pt")    # and load_state_dict() goes on from there
+    torch.save(batches.state_dict(), "data.pt")    # and load_state_dict() resumes there
     shardfeed.torch.gather_state(batches)    # the same of all ranks, on each of them
 
     data = shardfeed.torch.Stream(urls, transform=to_tensors)    # in workers of a DataLoader

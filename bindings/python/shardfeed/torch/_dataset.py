@@ -33,7 +33,7 @@ class Dataset(_TorchDataset[Any]):
     An item is what `transform` makes of a shardfeed.Sample, whose fields are read-only views; or,
     without one, a dict with a copy of each field: name -> bytes.
 
-    Use it with any number of workers and any start method of them: a forked worker goes on with
+    Use it with any number of workers and any start method of them: a forked worker continues with
     the open shards, others open them again. Workers share the table of samples, so their memory
     does not grow with use. Batches are fetched with one call.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # How many times an epoch began, the number of the one that runs and of the one after it, and the
 # iterator that began it. Then for each worker a slot, of which memory is only what was written:
-# which beginning it took part in last, and where the stream stood at the end of an epoch.
+# which beginning it took part in last, and the position of the stream at the end of an epoch.
 _HEADER = struct.Struct("<QQQq")
 _SEEN = struct.Struct("<Q")
 _SIZE = struct.Struct("<Q")
@@ -33,7 +33,7 @@ _NOBODY = -2
 class Epochs:
     """Counts the epochs of a stream, in memory that its copies in workers share.
 
-    The workers of a DataLoader are usually made anew for every epoch, from the stream in the main
+    The workers of a DataLoader are usually made again for every epoch, from the stream in the main
     process, where nothing happens: without shared memory every epoch would be the first. And with
     persistent workers, which have copies made long ago, set_epoch() in the main process would do
     nothing.
@@ -70,14 +70,14 @@ class Epochs:
             return self._read()[3] >= 0
 
     def keep(self, share: Share, following: int, state: Mapping[str, Any]) -> None:
-        """Keeps where the share of a worker stands before an epoch, for who reads it then."""
+        """Keeps the position of the share of a worker before an epoch, for who reads it then."""
         text = json.dumps([share, following, dict(state)]).encode()
         if len(text) < _SLOT - _SEEN.size - _SIZE.size:
             place = _place(share.worker) + _SEEN.size
             os.pwrite(self._file, _SIZE.pack(len(text)) + text, place)
 
     def kept(self, share: Share, following: int) -> dict[str, Any] | None:
-        """Where this share stands before this epoch, if that is known."""
+        """The position of this share before this epoch, if that is known."""
         place = _place(share.worker) + _SEEN.size
         (size,) = _SIZE.unpack(os.pread(self._file, _SIZE.size, place) or bytes(_SIZE.size))
         if size == 0:

@@ -52,7 +52,7 @@ def loader(
     urls: also a stream or mix, whose options are taken, and those given here beside them.
 
     device: where tensors are moved. pin_memory: copy them to pinned memory first, from where they
-    are moved while the program goes on; by default where that helps, for a device of CUDA.
+    are moved while the program continues; by default where that helps, for a device of CUDA.
 
     Ranks, epochs and states are those of shardfeed.torch.Stream.
     """
@@ -171,18 +171,18 @@ class Loader:
         return self._stream._length(has_workers=True)
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next epoch this one. The one that runs goes on."""
+        """Makes the next epoch this one. The running one continues."""
         self._stream.set_epoch(epoch)
         if self._stream._loaded is None:
             self._resumed = self._loaded_end = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader stands after the batches handed out so far: see Stream.state_dict()."""
+        """The position after the batches handed out so far: see Stream.state_dict()."""
         unread = 0 if self._latest is None else self._latest.taken_ahead()
         return self._stream._state(unread)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Makes the next iter() go on with the batch after those handed out before `state`.
+        """Makes the next iter() continue with the batch after those handed out before `state`.
 
         After the last batch of an epoch that is the first one of the next epoch, where the state
         knows that it was the last (epoch_samples), and in Lightning. Else that iter() has no batch.

@@ -1,4 +1,4 @@
-"""Samples or batches of many shards in order, for DataLoader and whatever else iterates."""
+"""Samples or batches of many shards in order, for DataLoader and all else that iterates."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Stream(IterableDataset[Any]):
         self._recipe = recipe_of(urls, timeout, log, option_texts(options))
         self._options = {**self._recipe.options, **self._recipe._share()}
         self._epochs = Epochs(self._recipe._next_epoch)
-        # How far the number of the epoch goes with each iter(), and whether a new one goes on
+        # How far the number of the epoch goes with each iter(), and whether a new one continues
         # where the last one stopped.
         self._step = max(self._recipe._epochs, 1)
         self._goes_on = self._recipe._goes_on
@@ -189,9 +189,9 @@ class Stream(IterableDataset[Any]):
         return self._epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next epoch this one, for all workers too. The one that runs goes on.
+        """Makes the next epoch this one, for all workers too. The running one continues.
 
-        A state that was loaded holds on if it goes on in this epoch; else it is forgotten.
+        A state that was loaded holds on if it continues in this epoch; else it is forgotten.
         """
         # In every process, where a prepared DataLoader iterates in the first one alone.
         refuse_second_share(self._options, self._sent)
@@ -280,7 +280,7 @@ class Stream(IterableDataset[Any]):
         if loaded is not None and (info is None or self._loaded_at is None):
             resumed = self._epoch_after(loaded)
             if info is not None and loaded["ended"]:
-                # Other workers have more of that epoch. This one has not, and goes on after it.
+                # Other workers have more of that epoch. This one has not, and continues after it.
                 resumed, is_over = loaded["at"], True
         epoch, begun = self._epochs.begin(share.worker, key, self._step, resumed)
         if resumed is None and begun != self._loaded_at:
@@ -324,7 +324,7 @@ class Stream(IterableDataset[Any]):
     # ---- State ----
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this stream stands: a small dict, which JSON can hold, without secrets of URLs.
+        """The position of this stream: a small dict, which JSON can hold, without secrets of URLs.
 
         It is that of shardfeed.Stream.state_dict(), valid for the items handed out so far: "epoch"
         is the number of the epoch that runs, or of the next one. "at" is that of the last one that
@@ -373,7 +373,7 @@ class Stream(IterableDataset[Any]):
             )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Makes the next iter() go on where `state` was taken.
+        """Makes the next iter() resume where `state` was taken.
 
         The state of an epoch at its end leads to the next epoch; in a worker to the end first,
         because other workers may have more of that epoch.
@@ -389,7 +389,7 @@ class Stream(IterableDataset[Any]):
                 self._loaded = None  # the number of the epoch says all, to any number of workers
 
     def _epoch_after(self, state: Mapping[str, Any]) -> int:
-        """The epoch that goes on, or begins, where a state was saved."""
+        """The epoch that continues, or begins, where a state was saved."""
         return int(state["at"]) + (self._step if state["ended"] else 0)
 
     def close(self) -> None:
@@ -409,7 +409,7 @@ class Stream(IterableDataset[Any]):
         state = {**self.__dict__, "_samples": None, "_stands": None, "_epoch": None, "_ranks": None}
         state["_fetcher"] = None
         if get_spawning_popen() is not None:
-            # A process that is started anew has no process group to ask.
+            # A process that is started again has no process group to ask.
             state["_sent"] = self._find_ranks()
             refuse_second_share(self._options, self._sent)  # its stack does not show who iterates
         return state

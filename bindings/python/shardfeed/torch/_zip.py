@@ -33,9 +33,9 @@ class ZipDataset(_TorchDataset[Any]):
     whose name ends, in any case, in .png, .jpg, .jpeg, .webp, .bmp, .gif, .tif, .tiff, .ppm or,
     with load_encoded=False, .raw; hidden files (.name, as macOS puts beside others) are left out.
 
-    load_encoded=False: a member is the image's bytes as they are in memory, whatever its suffix,
-    and becomes a torch.uint8 tensor of `shape` that may be written to. True: it is an encoded
-    image, and becomes a PIL image in RGB.
+    load_encoded=False: a member is the image's bytes as they are in memory, regardless of its
+    suffix, and becomes a torch.uint8 tensor of `shape` that may be written to. True: it is an
+    encoded image, and becomes a PIL image in RGB.
 
     transform: called with the image; what it returns is the item's image.
 
@@ -43,7 +43,7 @@ class ZipDataset(_TorchDataset[Any]):
     list of [name, label]. Every image needs one. None: there are no labels, and items are images
     alone.
 
-    Use it with any number of workers and any start method of them: a forked worker goes on with
+    Use it with any number of workers and any start method of them: a forked worker continues with
     the open file, others open it again. Workers share the list of members and labels, which is not
     made of Python objects, so their memory does not grow with use.
     """

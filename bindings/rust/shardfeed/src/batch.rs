@@ -255,7 +255,7 @@ impl<'a> Column<'a> {
         self.native.values()
     }
 
-    /// The memory of all numbers, of whatever type.
+    /// The memory of all numbers, of any type.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.native.bytes()
     }

@@ -157,7 +157,7 @@ macro_rules! interruptible {
             ///
             /// It is asked about every 50 ms, on the thread that is in the call, and no more once
             /// something is open. It may call this crate. Clones of the builder share it: while
-            /// one thread is in it, another one goes on and asks later. A panic in it ends the
+            /// one thread is in it, another one continues and asks later. A panic in it ends the
             /// call too, and is carried to its caller.
             ///
             /// The option `timeout` ends these calls by itself. With this function it leaves the

@@ -42,7 +42,7 @@ pub enum ErrorKind {
     NoMemory,
     /// The stream was cancelled, or the opening by the function of `interrupt`.
     Cancelled,
-    /// The time of the option `timeout` is over; the next call goes on.
+    /// The time of the option `timeout` is over; the next call continues.
     Timeout,
     /// A child process failed.
     Child,
@@ -221,7 +221,7 @@ impl Error {
         rest.split_once("\": ").map(|(member, _)| member)
     }
 
-    /// Whether the same call goes on: of all errors of a stream only a timeout does not end it.
+    /// Whether the same call continues: of all errors of a stream only a timeout does not end it.
     pub(crate) fn goes_on(&self) -> bool {
         self.kind() == ErrorKind::Timeout
     }

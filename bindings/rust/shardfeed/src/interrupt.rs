@@ -17,7 +17,7 @@ impl Interrupt {
     pub(crate) fn ask(&self) -> bool {
         match self.0.try_lock() {
             Ok(mut is_stopped) => is_stopped(),
-            // It has panicked before. As a log function, it goes on with the next call.
+            // It has panicked before. As a log function, it continues with the next call.
             Err(TryLockError::Poisoned(lock)) => lock.into_inner()(),
             Err(TryLockError::WouldBlock) => false,
         }

@@ -18,7 +18,7 @@
 //!
 //! A stream delivers every sample of its shards that its options ask for, or says why not: the end
 //! of a shard is reported only when it is proven. The same URLs and options give the same samples
-//! in the same order, whatever the number of threads.
+//! in the same order, regardless of the number of threads.
 //!
 //! # Features
 //!

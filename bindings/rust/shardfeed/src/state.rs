@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error::Result;
 use crate::native;
 
-/// Where a stream stands: a few hundred bytes for each lane, without samples, URLs or secrets.
+/// The position of a stream: a few hundred bytes for each lane, without samples, URLs or secrets.
 ///
 /// It may be stored and restored by another process on another machine. With the feature `serde`
 /// it serialises: as bytes, or as hexadecimal text in formats for people.

@@ -27,7 +27,7 @@ use crate::state::State;
 /// ```
 ///
 /// **Errors.** An error ends the iterator, so that no loop goes round for ever: `None` comes after
-/// it. Only [`Timeout`](crate::ErrorKind::Timeout) does not; the next call goes on, with nothing
+/// it. Only [`Timeout`](crate::ErrorKind::Timeout) does not; the next call continues, with nothing
 /// lost. [`next_block`](Self::next_block) repeats an error.
 ///
 /// **Threads.** A stream may be sent to another thread, but serves one at a time: it is not
@@ -272,8 +272,8 @@ impl Stream {
         Batches { stream: self }
     }
 
-    /// Where the user of the stream stands: a stream that is restored from it goes on with exactly
-    /// the next sample or batch, shuffle buffers included. Reads nothing; the stream goes on.
+    /// The position of the user of the stream: a stream that is restored from it resumes with exactly
+    /// the next sample or batch, shuffle buffers included. Reads nothing; the stream continues.
     ///
     /// All samples of a block of [`next_block`](Self::next_block) count as read.
     ///
@@ -298,7 +298,7 @@ impl Stream {
         self.native.save(unread).map(State::new)
     }
 
-    /// Makes a stream that was just opened go on where a state was saved: with the same shards and
+    /// Makes a stream that was just opened resume where a state was saved: with the same shards and
     /// the same options but for threads, memory, time, checks and what is decoded. With a state of
     /// [`State::merge`] rank, world_size, worker and num_workers may be others, if lanes is the
     /// same.
