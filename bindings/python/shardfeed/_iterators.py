@@ -139,7 +139,8 @@ class SampleIterator(_EpochIterator[BlockStream, Sample]):
 
     An exception does not end it: after TimeoutError and KeyboardInterrupt next() continues, without
     a sample lost, and every other error of the library comes again. Nothing turns into a silent
-    end. """
+    end.
+    """
 
     __slots__ = ("_block", "_ready")
 
