@@ -199,8 +199,8 @@ impl Value for Ragged {
     }
 }
 
-/// The option `missing`: a sample without a field of decode: an error, passed over, or a row of
-/// zeros or no bytes.
+/// The option `missing`: a sample without a field of decode: an error, skipped, or a row of zeros
+/// or no bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Missing {
@@ -247,8 +247,8 @@ impl Value for Until {
     }
 }
 
-/// The option `index`: index files: use or make them; only use them; make them anew; leave them
-/// alone.
+/// The option `index`: index files: use or create them; require them; rebuild them; keep indexes in
+/// memory only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Index {
@@ -297,7 +297,7 @@ impl ArchiveBuilder {
         self.with("end_marker", value)
     }
 
-    /// Go on with another tar after an end marker.
+    /// Continue with another tar after an end marker.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn concat(self, value: bool) -> Self {
@@ -428,7 +428,7 @@ impl DatasetBuilder {
         self.with("end_marker", value)
     }
 
-    /// Go on with another tar after an end marker.
+    /// Continue with another tar after an end marker.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn concat(self, value: bool) -> Self {
@@ -563,7 +563,7 @@ impl DatasetBuilder {
         self.with("ragged", value)
     }
 
-    /// A sample without a field of decode: an error, passed over, or a row of zeros or no bytes.
+    /// A sample without a field of decode: an error, skipped, or a row of zeros or no bytes.
     ///
     /// Range: `error|skip|empty`. Default: `error`.
     pub fn missing(self, value: Missing) -> Self {
@@ -584,7 +584,7 @@ impl DatasetBuilder {
         self.with("max_decoded", value.into())
     }
 
-    /// Index files: use or make them; only use them; make them anew; leave them alone.
+    /// Index files: use or create them; require them; rebuild them; keep indexes in memory only.
     ///
     /// Range: `auto|require|rebuild|memory`. Default: `auto`.
     pub fn index(self, value: Index) -> Self {
@@ -680,7 +680,7 @@ impl MixBuilder {
         self.with("ragged", value)
     }
 
-    /// A sample without a field of decode: an error, passed over, or a row of zeros or no bytes.
+    /// A sample without a field of decode: an error, skipped, or a row of zeros or no bytes.
     ///
     /// Range: `error|skip|empty`. Default: `error`.
     pub fn missing(self, value: Missing) -> Self {
@@ -726,7 +726,7 @@ impl StreamBuilder {
         self.with("memory", value.into())
     }
 
-    /// Permute the shards anew in every epoch.
+    /// Permute the shards, in every epoch in another way.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn shuffle_shards(self, value: bool) -> Self {
@@ -836,7 +836,7 @@ impl StreamBuilder {
     }
 
     /// Deliver these samples of each shard, as a slice of Python; numbers count from 0, good and
-    /// bad ones, whatever their keys; others are not read; empty: all.
+    /// bad ones, regardless of their keys; others are not read; empty: all.
     ///
     /// Range: `START:STOP:STEP`. Default: empty.
     pub fn slice(self, value: impl AsRef<OsStr>) -> Self {
@@ -872,7 +872,7 @@ impl StreamBuilder {
         self.with("end_marker", value)
     }
 
-    /// Go on with another tar after an end marker.
+    /// Continue with another tar after an end marker.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn concat(self, value: bool) -> Self {
@@ -1029,7 +1029,7 @@ impl StreamBuilder {
         self.with("ragged", value)
     }
 
-    /// A sample without a field of decode: an error, passed over, or a row of zeros or no bytes.
+    /// A sample without a field of decode: an error, skipped, or a row of zeros or no bytes.
     ///
     /// Range: `error|skip|empty`. Default: `error`.
     pub fn missing(self, value: Missing) -> Self {
