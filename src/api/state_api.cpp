@@ -1,6 +1,6 @@
 // shf_stream_save, shf_stream_restore, shf_state_*.
 #include "api/handles.h"
-#include "order/stream_state.h"
+#include "order/state_encoding.h"
 
 #include <vector>
 

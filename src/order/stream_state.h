@@ -48,11 +48,6 @@ struct StreamState {
 // Mixes of mixes of ..., at most.
 constexpr unsigned deepest_mix = 8;
 
-// A small blob with a version and a checksum.
-std::vector<uint8_t> encode(const StreamState& state);
-// Throws Error(FORMAT, INTEGRITY, UNSUPPORTED) for anything that encode() did not make.
-StreamState decode_state(std::span<const uint8_t> blob);
-
 // One state of the lanes of several; of mixes, part by part. Throws Error(USAGE) when they are not
 // of one run.
 StreamState merge(std::span<const StreamState> states);

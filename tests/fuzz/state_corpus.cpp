@@ -2,6 +2,7 @@
 // file is named after what it tests; findings of the fuzzer are added beside them. With --check it
 // only looks whether those that are there are still states of this version, with all options: else
 // the replay would go no further than that.
+#include "order/state_encoding.h"
 #include "state_shards.h"
 
 #include "core/error.h"

@@ -1,5 +1,6 @@
 // Fuzz target of saved states: any bytes as a state. What is taken for one is written and read
 // again as the same, and a stream that goes on from it delivers samples of its shards, or an error.
+#include "order/state_encoding.h"
 #include "state_shards.h"
 
 #include "core/error.h"

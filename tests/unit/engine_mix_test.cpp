@@ -1,7 +1,7 @@
 // Mixes of streams: what comes when, how they end, what goes wrong in a part, and that a stop
 // leaves no trace.
 #include "mix_client.h"
-#include "order/stream_state.h"
+#include "order/state_encoding.h"
 
 #include <gtest/gtest.h>
 
