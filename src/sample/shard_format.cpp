@@ -35,10 +35,12 @@ bool has_tar_magic(std::span<const uint8_t> head) {
 ShardFormat shard_format(Source& source, std::string_view url, const Options& options) {
     std::array<uint8_t, tar_block> start{};
     const auto head = std::span<const uint8_t>(start).first(source.read(0, start));
+    const ShardFormat tar =
+        codec_of_magic(head) ? ShardFormat::compressed_tar : ShardFormat::tar;  // as the filter
     // The first member of a tar may be called anything, "PK\3\4" too.
-    if (head.size() == tar_block && parse_plain_header(head.data())) return ShardFormat::tar;
+    if (head.size() == tar_block && parse_plain_header(head.data())) return tar;
     if (has_zip_magic(head)) return ShardFormat::zip;
-    if (codec_of_magic(head)) return ShardFormat::compressed_tar;
+    if (tar == ShardFormat::compressed_tar) return tar;
     if (has_tar_magic(head)) return ShardFormat::tar;
     const bool may_be_zip = options.zip_prefix == Leniency::allow || is_named_zip(url);
     return may_be_zip ? ShardFormat::zip : ShardFormat::tar;
