@@ -1,8 +1,7 @@
 #include "core/parallel.h"
 
 #include "core/error.h"
-
-#include <signal.h>
+#include "core/threads.h"
 
 #include <algorithm>
 #include <atomic>
@@ -47,15 +46,12 @@ void run_jobs(size_t count, size_t run, uint64_t threads, uint64_t bytes,
     threads = std::min({threads, bytes / least_per_thread + 1, uint64_t{count / run + 1}});
     std::vector<std::thread> others;
     if (threads > 1) {
-        sigset_t all, before;  // the program's handlers run on the program's threads
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
         try {
+            const SignalsBlocked blocked;
             others.reserve(static_cast<size_t>(threads));
             for (uint64_t i = 1; i < threads; ++i) others.emplace_back(work);
         } catch (const std::exception&) {  // then with fewer
         }
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     work();
     for (std::thread& other : others) other.join();

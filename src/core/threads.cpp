@@ -2,8 +2,6 @@
 
 #include "core/error.h"
 
-#include <signal.h>
-
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -11,24 +9,11 @@
 
 namespace shf {
 
-namespace {
-
-// For a thread of the library, at its start: the program's handlers run on the program's threads.
-void block_signals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
-
-}  // namespace
-
 void start_thread(std::vector<std::thread>& threads, std::string_view what, uint64_t wanted,
                   std::function<void()> run) {
     try {
-        threads.emplace_back([run = std::move(run)] {
-            block_signals();
-            run();
-        });
+        const SignalsBlocked blocked;
+        threads.emplace_back(std::move(run));
     } catch (const std::system_error& error) {
         const int number = error.code().value();
         Fault fault;

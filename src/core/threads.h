@@ -1,5 +1,7 @@
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -7,6 +9,23 @@
 #include <vector>
 
 namespace shf {
+
+// While it lives, this thread and those that it starts have all signals blocked: the handlers of
+// the program run on threads of the program. A started thread keeps them blocked.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() noexcept {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  private:
+    sigset_t before_;
+};
 
 // Starts one more of `wanted` threads for `what` ("readers"), which runs without signals of the
 // program. When the system has no room for it, those before it run on, until they are joined.
