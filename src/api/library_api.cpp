@@ -1,7 +1,7 @@
 // Versions, error texts, features.
 #include "codec/filter.h"
 #include "core/error_codes.h"
-#include "image/image.h"
+#include "image/image_codecs.h"
 
 #include <shardfeed.h>
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "batch/decode_spec.h"
+#include "core/array.h"
 #include "core/memory.h"
-#include "decode/array.h"
 
 #include <atomic>
 #include <cstdint>

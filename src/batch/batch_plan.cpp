@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "decode/image_decoder.h"
 #include "decode/npy.h"
 #include "decode/number.h"
 #include "sample/name.h"

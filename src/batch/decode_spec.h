@@ -3,12 +3,12 @@
 //     jpg;png:image/rgb8/chw/resize=256x256, cls:int, json:bytes
 //
 // Columns are separated by commas. A column has the name of its field; several names, separated by
-// semicolons, are alternatives, and the column has the first one. After the colon stands what the
+// semicolons, are alternatives, and the column has the first one. After the colon is what the
 // field becomes, and after slashes how. Without a colon it is what the suffix says. "auto" is every
 // field of the first sample, each as its suffix says.
 #pragma once
 
-#include "image/image.h"
+#include "image/image_options.h"
 
 #include <string>
 #include <string_view>

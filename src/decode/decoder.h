@@ -1,7 +1,7 @@
 // What turns the bytes of one kind of field into an array.
 #pragma once
 
-#include "decode/array.h"
+#include "core/array.h"
 
 #include <cstddef>
 #include <cstdint>

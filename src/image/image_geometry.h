@@ -1,8 +1,8 @@
 // Where the pixels of an image go: orient, resize, crop and flip as sizes and places.
 #pragma once
 
-#include "image/image.h"
 #include "image/image_header.h"
+#include "image/image_options.h"
 #include "image/image_pixels.h"
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // What the modes of images are made of.
 #pragma once
 
-#include "decode/array.h"
-#include "image/image.h"
+#include "core/array.h"
+#include "image/image_options.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Pixels in memory while an image is being decoded, and what is done to them besides resampling.
 #pragma once
 
-#include "image/image.h"
+#include "image/image_options.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,5 @@
 #include "image/image_scratch.h"
 
-#include "decode/decoder.h"
-
 #include <limits>
 #include <new>
 
@@ -38,8 +36,5 @@ void ImageScratch::drop_large_pieces() noexcept {
         most_kept)
         resample = {};
 }
-
-DecodeScratch::DecodeScratch() = default;
-DecodeScratch::~DecodeScratch() = default;
 
 }  // namespace shf

@@ -25,7 +25,7 @@ class PixelBuffer {
 };
 
 struct ImageScratch {
-    // What is kept of each piece of memory; one large image must not cost its memory for ever.
+    // What is kept of each piece of memory; the memory of one large image must not stay.
     static constexpr size_t most_kept = size_t{64} << 20;
 
     JpegHandle jpeg;

@@ -6,7 +6,7 @@
 // 1 and 2 how to resize, bits 3 and 4 how to crop, bit 5 a flip at random, bit 6 the orientation,
 // bit 7 larger sizes.
 #include "core/error.h"
-#include "image/image.h"
+#include "decode/image_decoder.h"
 
 #include <cstdint>
 #include <cstdlib>

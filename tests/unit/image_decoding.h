@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "image/image.h"
+#include "decode/image_decoder.h"
 
 #include <gtest/gtest.h>
 

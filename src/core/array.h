@@ -1,8 +1,3 @@
-// decode: from the bytes of a field to numbers in memory. A Decoder says from the first bytes of a
-// field what array it is, and writes that array to the given place; what rows become which column,
-// in whose memory, is BatchBuilder's. Nothing here reads files or starts threads, and nothing in a
-// field is ever evaluated or unpickled.
-//
 // An ArrayType says how the numbers of one decoded field lie: C order, without gaps.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "image/image.h"
+#include "decode/image_decoder.h"
 
 #include "core/error.h"
 #include "image/image_geometry.h"
@@ -11,12 +11,9 @@
 #include "image/resample.h"
 #include "image/webp.h"
 
-#include <png.h>
-
 #include <algorithm>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace shf {
@@ -211,15 +208,6 @@ std::unique_ptr<Decoder> image_decoder(const ImageOptions& options, uint64_t max
     needs(crops, options.crop_width, "crop");
     needs(crops, options.crop_height, "crop");
     return std::make_unique<ImageDecoder>(options, max_decoded);
-}
-
-const char* image_codec_version(std::string_view format) {
-    if (format == "jpeg") return "libjpeg-turbo " SHF_JPEG_VERSION;
-    if (format == "png") {
-        static const std::string text = std::string("libpng ") + png_get_libpng_ver(nullptr);
-        return text.c_str();
-    }
-    return format == "webp" ? webp_version() : nullptr;
 }
 
 }  // namespace shf

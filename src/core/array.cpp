@@ -1,4 +1,4 @@
-#include "decode/array.h"
+#include "core/array.h"
 
 #include "core/error.h"
 
