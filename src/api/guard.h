@@ -1,5 +1,4 @@
-// api: the exported functions - argument checks, handles to classes, exceptions to codes. The only
-// files with extern "C" definitions.
+// Exceptions to codes.
 #pragma once
 
 #include "core/error.h"

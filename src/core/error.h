@@ -1,6 +1,3 @@
-// core: what every folder is built on - errors, the option table, payload memory, cancellation,
-// fork generation and log. Nothing here knows about files, formats or samples.
-//
 // Errors travel inside the library as the exception shf::Error and become shf_error only in
 // src/api. Each part of the library adds what it knows: the thrower names cause, offset and help,
 // the reader adds member and shard.

@@ -1,4 +1,4 @@
-// dataset: random access. An Archive is the members of one tar or ZIP file.
+// An Archive is the members of one tar or ZIP file.
 #pragma once
 
 #include "core/cancel.h"

@@ -1,5 +1,5 @@
-// index: where each sample and field of a shard lies, kept in a sidecar file so that a shard is
-// walked once and not in every run. docs/index-format.md describes the file byte for byte.
+// Where each sample and field of a shard lies. docs/index-format.md describes the file byte for
+// byte.
 #pragma once
 
 #include "core/little_endian.h"

@@ -1,5 +1,4 @@
-// io: bytes from where shards are stored. `Source` is one shard; everything above this room sees
-// shards only through it. Local files, standard input and child processes are here.
+// One shard as bytes; everything above this folder sees shards only through it.
 #pragma once
 
 #include "core/cancel.h"

@@ -1,6 +1,3 @@
-// order: which sample comes when. Pure: no I/O, no threads, no clock, so that it can be tested with
-// a million shards and no bytes. Everything random is keyed (core/random.h).
-//
 // The plan of a run: which consumer owns which lanes, and which shards a lane reads in an epoch.
 //
 //   1. Epoch e permutes the S shards with a generator keyed by (seed, e), or keeps the list order.

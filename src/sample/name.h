@@ -1,5 +1,4 @@
-// sample: from members to samples - key and field name of a member, grouping, and the blocks in
-// which samples travel.
+// Key and field name of a member.
 #pragma once
 
 #include <string>

@@ -1,6 +1,3 @@
-// format: from bytes to members - compression filters, the tar walker, and the window through which
-// it sees the bytes.
-//
 // A window shows a stretch of one shard as contiguous memory and moves forward over it. Bytes are
 // read straight into pooled slabs; a range that does not fit the current slab is carried into the
 // next one, which is made large enough, so that every member's data lies in one piece.
