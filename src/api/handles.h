@@ -15,7 +15,7 @@
 #include <span>
 #include <string_view>
 
-// Frozen for ever (shardfeed.h): bindings have these layouts compiled in.
+// Frozen (shardfeed.h): bindings have these layouts compiled in.
 static_assert(sizeof(shf_error) == 1024 && offsetof(shf_error, code) == 0 &&
               offsetof(shf_error, os_error) == 4 && offsetof(shf_error, offset) == 8 &&
               offsetof(shf_error, message) == 16);

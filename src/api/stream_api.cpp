@@ -118,8 +118,8 @@ void shf_stream_cancel(shf_stream* stream) {
 
 void shf_stream_close(shf_stream* stream) {
     if (!stream) return;
-    // In a forked child the threads do not exist, and a lock may be held for ever by one of them:
-    // what they worked with stays as it is, in pages shared with the parent.
+    // In a forked child the threads do not exist, and one of them may hold a lock that nobody
+    // releases: what they worked with stays as it is, in pages shared with the parent.
     if (stream->forked()) (void)stream->engine.release();
     delete stream;
 }

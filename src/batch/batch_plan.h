@@ -52,7 +52,7 @@ class BatchPlan {
     // The first call settles the columns of decode=auto.
     const Fields& fields_of(const std::shared_ptr<const Schema>& schema);
 
-    // Valid once fields_of() was called, and then the same for ever.
+    // Valid once fields_of() was called; does not change after that.
     [[nodiscard]] std::span<ColumnPlan> columns() { return columns_; }
     [[nodiscard]] std::span<const ColumnPlan> columns() const { return columns_; }
     [[nodiscard]] const Options& options() const { return options_; }

@@ -132,7 +132,7 @@ class Zlib final : public Gzip {
             case Z_DATA_ERROR: break;
             default: return fail(step, SHF_E_INTERNAL, "zlib refused the call");
         }
-        // only the message of zlib distinguishes a wrong check from damaged data.
+        // Only the message of zlib distinguishes a wrong check from damaged data.
         const std::string_view cause = stream_.msg != nullptr ? stream_.msg : "";
         if (cause == "incorrect data check" || cause == "incorrect length check")
             return fail(step, SHF_E_INTEGRITY, "wrong CRC-32 or length");

@@ -80,7 +80,7 @@ class OptionList {
         throw Error(SHF_E_USAGE,
                     "options: character " + std::to_string(at + 1) + ": " + cause + " in \"" +
                         escape(text_.substr(0, at)) + " >>> " + escape(text_.substr(at)) + "\"",
-                    "give name=value,name=value,...; a value with a comma stands in quotes, as in "
+                    "give name=value,name=value,...; a value with a comma is quoted, as in "
                     "shuffle=1000,decode='jpg, cls:int'");
     }
 

@@ -54,16 +54,15 @@ constexpr Row rows[] = {
     {"epoch", Type::count, "0", "0..4294967295", "stream dataset", &O::epoch,
      "number of the first epoch; of a dataset the one that random choices of decode are of", true},
     {"epochs", Type::count, "1", "0..4294967295", "stream mix", &O::epochs,
-     "epochs until the end; 0: for ever"},
+     "epochs until the end; 0: no end"},
     {"epoch_samples", Type::count, "0", "0..9223372036854775807", "stream mix", &O::epoch_samples,
      "samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass",
      true},
     {"resample", Type::boolean, "false", "true|false", "stream", &O::resample,
      "draw shards with replacement", true},
     {"even", Type::choice, "none", "none|drop|pad", "stream", &O::even,
-     "the same number of samples for every consumer in each epoch: leave out what some have more, "
-     "or "
-     "repeat some, which are marked; needs the index of every shard",
+     "the same number of samples for every consumer in each epoch: drop the surplus of some, or "
+     "repeat samples on the others, marked; needs the index of every shard",
      true},
     {"lanes", Type::count, "0", "0..65536", "stream", &O::lanes,
      "sequences that are interleaved; best a multiple of the consumers; 0: one per consumer"},
@@ -77,10 +76,10 @@ constexpr Row rows[] = {
      "the option threads"},
     {"fields", Type::text, "", "FIELD,FIELD,...", "stream dataset", &O::fields,
      "keep these fields; members of others are not looked at, even where they are damaged or there "
-     "twice; a stream leaves out samples that have none of them; empty: all",
+     "twice; a stream skips samples that have none of them; empty: all",
      true},
     {"select_keys", Type::text, "", "PATTERN,PATTERN,...", "stream", &O::select_keys,
-     "deliver samples whose key matches a shell pattern, in which a star stands for slashes too; "
+     "deliver samples whose key matches a shell pattern, in which a star matches slashes too; "
      "others are not read; empty: all",
      true},
     {"slice", Type::text, "", "START:STOP:STEP", "stream", &O::slice,
@@ -136,7 +135,7 @@ constexpr Row rows[] = {
      "save the index of each plain tar that is read to its end; none with fields, select_keys or "
      "slice"},
     {"decode", Type::text, "auto", "FIELD:KIND/..., ...", "stream mix dataset", &O::decode,
-     "columns of a batch: what becomes of which field; auto: every field, as its suffix says"},
+     "columns of a batch: which field becomes what; auto: every field, by its suffix"},
     {"batch", Type::count, "0", "0..4294967295", "stream mix", &O::batch,
      "samples in a batch; 0: the stream delivers samples"},
     {"last", Type::choice, "keep", "keep|drop", "stream mix", &O::last,
@@ -151,7 +150,7 @@ constexpr Row rows[] = {
     {"max_decoded", Type::bytes, "256MiB", "1..1EiB", "stream mix dataset", &O::max_decoded,
      "size of the largest decoded field"},
     {"until", Type::choice, "all", "first|all|forever", "mix", &O::until,
-     "a mix ends with the first part that ends; with the last one; never: its parts begin again, "
+     "when a mix ends: with its first part that ends; with its last one; never: its parts restart, "
      "as with epochs=0",
      true},
     {"index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,

@@ -32,7 +32,7 @@ struct Options {
     uint64_t shuffle;  // samples a lane's shuffle buffer holds
     uint64_t seed;
     uint64_t epoch;          // number of the first epoch
-    uint64_t epochs;         // 0: for ever
+    uint64_t epochs;         // 0: no end
     uint64_t epoch_samples;  // 0: an epoch is one pass over the shards
     uint64_t limit;          // 0: none
     bool resample;

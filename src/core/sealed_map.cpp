@@ -243,7 +243,7 @@ SealedOutline::SealedOutline(uint64_t size, const Read& read, const SealedKind& 
         if (!is_number) reader.pass(value.body);
         entries_.push_back({std::move(its_name), is_number, is_number ? value.value : value.body});
     }
-    if (reader.left() != 0) throw_damaged(kind, "goes on after its map");
+    if (reader.left() != 0) throw_damaged(kind, "continues after its map");
 }
 
 uint64_t SealedOutline::at(std::string_view name, bool is_number) const {

@@ -45,7 +45,7 @@ class SealedOutline {
   public:
     // Reads bytes of a file at an offset; fewer only at its end.
     using Read = std::function<size_t(uint64_t offset, std::span<uint8_t> out)>;
-    // Of a file of `size` bytes. Throws Error(FORMAT, UNSUPPORTED), and what reading throws.
+    // Reads a file of `size` bytes. Throws Error(FORMAT, UNSUPPORTED), and what reading throws.
     SealedOutline(uint64_t size, const Read& read, const SealedKind& kind);
 
     // The value of a number, and the length of a text or of bytes. Throws Error(FORMAT) where it is

@@ -119,14 +119,14 @@ std::optional<Error> fault_of(const ShardIndex& index, const ShardIdentity& shar
                               const Options& options) {
     if (index.identity() != shard)
         return Error(SHF_E_CHANGED, "the index is of another version of the shard",
-                     "index=auto makes it anew");
+                     "index=auto makes it again");
     // An index must not hide what a walk would refuse. One that was made under strict options is
     // good for all.
     if ((index.leniency() & ~leniency_of(options)) != 0)
         return Error(SHF_E_USAGE,
                      "the index was made under options that accept more: end_marker=optional, "
                      "concat, trailing=ignore, duplicate_keys=accept or allow_empty",
-                     "set them here too; index=auto makes it anew");
+                     "set them here too; index=auto makes it again");
     return std::nullopt;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view blanks = " \t\n\v\f\r";  // what DALI separates at: isspace(), C locale
 constexpr std::string_view names[] = {"v1.0", "v1.1", "v1.2"};
-constexpr const char* make_it_anew = "make the index anew from this shard";
+constexpr const char* make_it_again = "make the index again from this shard";
 
 std::string_view next_word(std::string_view& line) {
     line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
@@ -32,7 +32,7 @@ std::optional<uint64_t> number(std::string_view word) {
 }
 
 Error malformed(const std::string& what) {
-    return Error(SHF_E_FORMAT, what, make_it_anew);
+    return Error(SHF_E_FORMAT, what, make_it_again);
 }
 
 // The lines of a file.
@@ -120,8 +120,8 @@ std::optional<Error> compare(std::string_view& line, const View& view, uint32_t 
         return differs("offset", offset, truth.data,
                        offset == truth.header + 512
                            ? "wds2idx is wrong about GNU long names: let shardfeed make the index"
-                           : make_it_anew);
-    if (size != truth.size) return differs("size", size, truth.size, make_it_anew);
+                           : make_it_again);
+    if (size != truth.size) return differs("size", size, truth.size, make_it_again);
     if (columns == Columns::extension_offset_size_name)
         if (const std::string_view claimed = next_word(line); claimed != name)
             return malformed("has the name \"" + escape(claimed) + "\" where the shard has \"" +
@@ -154,7 +154,7 @@ std::optional<Difference> compare(const Text& text, const View& view, Columns co
                       Error(SHF_E_CHANGED,
                             "the index has " + plural(text.samples.size(), "sample") +
                                 ", the shard " + std::to_string(view.groups.size()),
-                            make_it_anew)};
+                            make_it_again)};
 }
 
 std::vector<Columns> columns_of(DaliVersion version) {

@@ -12,7 +12,7 @@ namespace shf {
 namespace {
 
 constexpr size_t width = sizeof(uint64_t);
-constexpr const char* make_it_anew = "make the index anew from this shard";
+constexpr const char* make_it_again = "make the index again from this shard";
 
 uint64_t number_at(std::string_view bytes, size_t i) {
     return little_endian<uint64_t>(reinterpret_cast<const uint8_t*>(bytes.data()) + i * width);
@@ -34,20 +34,20 @@ std::optional<Difference> compare(std::string_view bytes, const TarFiles& files,
                                        "sample " + std::to_string(i) + " starts at byte " +
                                            std::to_string(claimed) + " in the index, and at byte " +
                                            std::to_string(starts) + " in the shard",
-                                       make_it_anew)};
+                                       make_it_again)};
     }
     if (samples != groups.size())
         return Difference{std::min(samples, groups.size()),
                           Error(SHF_E_CHANGED,
                                 "the index has " + plural(samples, "sample") + ", the shard " +
                                     std::to_string(groups.size()),
-                                make_it_anew)};
+                                make_it_again)};
     if (const uint64_t end = number_at(bytes, samples); end != files.end())
         return Difference{samples, Error(SHF_E_CHANGED,
                                          "the shard ends at byte " + std::to_string(end) +
                                              " in the index, and at byte " +
                                              std::to_string(files.end()) + " in truth",
-                                         make_it_anew)};
+                                         make_it_again)};
     return std::nullopt;
 }
 
@@ -73,7 +73,7 @@ void check_energon_index(std::string_view bytes, const TarFiles& files) {
         throw Error(SHF_E_FORMAT,
                     "an index of " + plural(bytes.size(), "byte") +
                         ", which is not a number of 8 bytes for each sample and the end",
-                    make_it_anew);
+                    make_it_again);
     const auto theirs = compare(bytes, files, FileGroups(files, split_energon_name));
     if (!theirs) return;
     const auto ours = compare(bytes, files, FileGroups(files, split_name));

@@ -155,7 +155,7 @@ void import_wids(const std::string& text, const std::string& path, const Options
                                  "shard " + std::to_string(i) + " of the list has " + what + " " +
                                      std::to_string(claimed) + ", and " + std::to_string(truth) +
                                      " in truth",
-                                 "make the index anew from these shards");
+                                 "make the index again from these shards");
                 };
                 const uint64_t size = *shard.source->size();
                 if (shards[i].size.value_or(size) != size)

@@ -43,7 +43,7 @@ namespace {
 // One watcher serves all pipes of the process, so that a pipe costs a few short writes and not a
 // process more. It is a shell: there is no program of ours that could be run instead, and a copy of
 // this process (fork) may be as large as this process. It ends with the last stream and pipe, so
-// that programs which wait for all their children do not wait for ever.
+// that programs which wait for all their children do not hang.
 constexpr const char* script = R"sh(cd /
 all=
 while read -r what key group; do

@@ -39,7 +39,7 @@ void ReadAhead::read_on(uint64_t offset, size_t size) {
     const std::span<uint8_t> whole(memory_.get(), size);
     try {
         have_ = source_.read_unverified(offset, {&whole, 1});
-    } catch (const Error&) {  // it may lie where nobody will read: whoever does is told
+    } catch (const Error&) {  // it may lie where nobody reads: who does gets it
         in_turn_ = 0;
     }
 }

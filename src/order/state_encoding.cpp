@@ -112,7 +112,7 @@ ShardState read_shard(NumberReader& in, const ShardState* before) {
         throw_damaged_state("has a number that is too large");
     if (shard.next != ShardState::over &&
         (shard.next < shard.near_number || shard.near_offset > largest_in_state))
-        throw_damaged_state("goes on before the place where it starts to read");
+        throw_damaged_state("resumes before the position where it starts to read");
     return shard;
 }
 
@@ -148,7 +148,7 @@ LaneState read_lane(NumberReader& in) {
     const size_t shards = in.count();
     for (size_t i = 0; i < shards; ++i) {
         if (i > 0 && lane.shards.back().next != ShardState::over)
-            throw_damaged_state("goes on in two shards of a lane");
+            throw_damaged_state("resumes in two shards of a lane");
         lane.shards.push_back(read_shard(in, i == 0 ? nullptr : &lane.shards.back()));
     }
     return lane;

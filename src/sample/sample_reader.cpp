@@ -42,7 +42,7 @@ void SampleReader::read(const Resume* resume) {
         carrier_ = carrier.get();
         verified_ = carrier->verified();
         if (resume && resume->offset > 0 && !carrier->start_at(resume->offset))
-            throw Error(SHF_E_CHANGED, "the shard ends before the place where reading goes on",
+            throw Error(SHF_E_CHANGED, "the shard ends before the position where reading resumes",
                         "give the shard that the state was saved with, or start the epoch again");
         Grouper grouper(*carrier, options_, stats_, *this, filter_, resume);
         grouper.defer(deferred_);

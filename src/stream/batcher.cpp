@@ -198,11 +198,11 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         try {
             run_ = client_.take_run();
         } catch (...) {
-            break_off(taken_up_to());
+            break_off(start_of_next_sample());
             throw;
         }
         if (run_.count == 0) {
-            if (open_) close_making(taken_up_to());
+            if (open_) close_making(start_of_next_sample());
             const std::lock_guard lock(mutex_);
             return end(std::nullopt);
         }
@@ -258,7 +258,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         const std::lock_guard lock(mutex_);
         return making.failures.size() > shared_.options.max_skips;
     }();
-    if (making.builder.full() || enough) close_making(taken_up_to());
+    if (making.builder.full() || enough) close_making(start_of_next_sample());
 }
 
 // While the bytes of the field are in the caches of this thread.
@@ -281,8 +281,7 @@ void Batcher::hand_out_work(Making& making, std::vector<DecodeWork> work, const 
     workers_.notify_one();
 }
 
-// Where the sample starts that is taken next.
-Batcher::Start Batcher::taken_up_to() {
+Batcher::Start Batcher::start_of_next_sample() {
     if (run_.count > 0 && run_.before)
         return {.before = run_.before, .skip = run_.first, .lanes = {}};
     return {.before = std::make_shared<const Position>(client_.position()), .lanes = {}};

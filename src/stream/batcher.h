@@ -129,7 +129,7 @@ class Batcher {
     bool add_row(Making& making, uint32_t sample);
     void account(Making& making);
     void hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block);
-    [[nodiscard]] Start taken_up_to();
+    [[nodiscard]] Start start_of_next_sample();
     void close_making(Start next);
     void break_off(Start next) noexcept;
     void abandon() noexcept;

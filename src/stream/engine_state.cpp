@@ -176,7 +176,7 @@ void Engine::check_even(const StreamState& state) const {
                     plural(state.consumers, "consumer") + ", and these are " +
                     std::to_string(shared_.plan.consumers()) +
                     ": with the option even the rest "
-                    "of that epoch cannot be dealt out anew",
+                    "of that epoch cannot be dealt out again",
                 "change the number of ranks and workers between epochs, or leave out even");
 }
 

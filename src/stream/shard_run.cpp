@@ -207,12 +207,12 @@ std::shared_ptr<Source> ShardRun::open_again(const std::string& url, const Sourc
 void ShardRun::warn_of_rereading() {
     push({.block = {},
           .fault = {},
-          .warning = origin_->url + ": goes on at byte " + std::to_string(resume_->offset) +
+          .warning = origin_->url + ": resumes at byte " + std::to_string(resume_->offset) +
                      ", read and dropped up to there, because it cannot seek"});
 }
 
 // A reader continues when the consumer waits for its next sample, regardless of the others: no
-// number of lanes and no budget may end in waiting for ever. Else it may run ahead within bounds.
+// number of lanes and no budget can end in a deadlock. Others run ahead within bounds.
 bool ShardRun::admitted() const {
     if (shared_.wanted == this && events_.empty()) return true;
     // Large pieces are read by the first readers alone, and leave no room for much else.

@@ -1,6 +1,3 @@
-// stream: the engine that runs a plan with threads. Readers run ahead of the consumer, each over
-// one shard; threads decide when bytes arrive, never the order.
-//
 // A ShardRun is one reading of one shard: the queue between the reader's thread and the consumer.
 #pragma once
 

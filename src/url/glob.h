@@ -18,7 +18,7 @@ class Glob {
     // The path that `pattern` is when all of it is literal.
     static std::string literal_path(std::string_view pattern);
     // Whether something is called `path`, be it a symbolic link to nothing. Throws Error(IO) when
-    // that cannot be told.
+    // that is unknown.
     static bool exists(const std::string& path);
 
     // What matches, in the order of the bytes: * and ? and sets in brackets, none of which matches

@@ -29,7 +29,7 @@ Error too_short(size_t have, size_t size) {
 }
 
 Error too_long(size_t size) {
-    return damaged("the data goes on after its " + plural(size, "byte"));
+    return damaged("the data continues after its " + plural(size, "byte"));
 }
 
 Error left_over(size_t bytes) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the declarations of src/bindings.rs, made from the header by bindgen 0.60 (Debian's).
-#   ./generate.sh > src/bindings.rs       writes them anew
+#   ./generate.sh > src/bindings.rs       writes them again
 #   ./generate.sh | diff src/bindings.rs -    tells whether they are those of the header
 # Constants become i32, the type of the arguments and results that take them; SHF_STRLEN usize.
 set -euo pipefail

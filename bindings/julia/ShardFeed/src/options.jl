@@ -10,7 +10,7 @@ library lists them: `name`, `type`, `default`, `range`, `openers` (who takes it)
 
 ```jldoctest
 julia> first(o for o in ShardFeed.options() if o.name == "epochs").help
-"epochs until the end; 0: for ever"
+"epochs until the end; 0: no end"
 ```
 """
 options() = copy(_option_table())

@@ -73,7 +73,7 @@ function open(urls::URLs; timeout=0, log=log_to_julia, options...)
     return Stream(list_stream(handle[]), listed, options, limit, [target])
 end
 
-# What the library is told to wait at most, for a limit in seconds.
+# The longest time that the library waits, for a limit in seconds.
 _wait_option(limit) =
     string(max(round(Int, (limit == 0 ? _WAIT : min(limit, _WAIT)) * 1e9), 1), "ns")
 
@@ -197,7 +197,7 @@ Base.eltype(::Type{Stream}) = Sample
 
 @inline function Base.iterate(stream::Stream, state::Nothing=nothing)
     _begin(stream)
-    # A closed stream fetches too, and is told there that it is closed.
+    # A closed stream fetches too, and gets the error that it is closed.
     if (stream.given == stream.count || !isopen(stream.handle)) && !_fetch(stream)
         _end(stream)
         return nothing

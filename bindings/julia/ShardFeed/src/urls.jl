@@ -49,7 +49,7 @@ function expand_urls(urls::URLs; options...)
     return found
 end
 
-# The shards that an error may be about; none where that cannot be told. A list may be a FIFO, from
+# The shards that an error may be about; none where that is unknown. A list may be a FIFO, from
 # which nothing comes a second time.
 function _shards(urls::Vector{String}, options)
     given = [filter(p -> p[1] === :expand, collect(options))..., :timeout => "1s"]

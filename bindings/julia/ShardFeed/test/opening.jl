@@ -11,7 +11,7 @@ function ends(name, call)
     flush(stdout)
     try
         call()
-        println("went on")
+        println("continued")
     catch error
         println(error isa ShardFeedError ? error.class : typeof(error))
     end
@@ -78,7 +78,7 @@ end
 @testset "Ctrl-C ends what is opened" begin
     with_files() do
         make_fifo()
-        with_hanging("go on") do process
+        with_hanging("continue") do process
             count = 0
             while true
                 name = readline(process)

@@ -35,7 +35,7 @@ impl<'a> Name<'a> {
         std::str::from_utf8(self.0)
     }
 
-    /// The name as text, in which U+FFFD stands for what is not UTF-8.
+    /// The name as text, with U+FFFD for what is not UTF-8.
     pub fn to_string_lossy(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.0)
     }

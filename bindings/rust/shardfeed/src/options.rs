@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::builder::{ArchiveBuilder, DatasetBuilder, MixBuilder, Size, StreamBuilder, Value};
 
-/// The option `even`: the same number of samples for every consumer in each epoch: leave out what
-/// some have more, or repeat some, which are marked; needs the index of every shard.
+/// The option `even`: the same number of samples for every consumer in each epoch: drop the surplus
+/// of some, or repeat samples on the others, marked; needs the index of every shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Even {
@@ -223,8 +223,8 @@ impl Value for Missing {
     }
 }
 
-/// The option `until`: a mix ends with the first part that ends; with the last one; never: its
-/// parts begin again, as with epochs=0.
+/// The option `until`: when a mix ends: with its first part that ends; with its last one; never:
+/// its parts restart, as with epochs=0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Until {
@@ -414,7 +414,7 @@ impl DatasetBuilder {
     }
 
     /// Keep these fields; members of others are not looked at, even where they are damaged or there
-    /// twice; a stream leaves out samples that have none of them; empty: all.
+    /// twice; a stream skips samples that have none of them; empty: all.
     ///
     /// Range: `FIELD,FIELD,...`. Default: empty.
     pub fn fields(self, value: impl AsRef<OsStr>) -> Self {
@@ -548,7 +548,7 @@ impl DatasetBuilder {
         self.with("secure", value)
     }
 
-    /// Columns of a batch: what becomes of which field; auto: every field, as its suffix says.
+    /// Columns of a batch: which field becomes what; auto: every field, by its suffix.
     ///
     /// Range: `FIELD:KIND/..., ...`. Default: `auto`.
     pub fn decode(self, value: impl AsRef<OsStr>) -> Self {
@@ -615,7 +615,7 @@ impl MixBuilder {
         self.with("seed", value)
     }
 
-    /// Epochs until the end; 0: for ever.
+    /// Epochs until the end; 0: no end.
     ///
     /// Range: `0..4294967295`. Default: `1`.
     pub fn epochs(self, value: u64) -> Self {
@@ -651,7 +651,7 @@ impl MixBuilder {
         self.with("timeout", value)
     }
 
-    /// Columns of a batch: what becomes of which field; auto: every field, as its suffix says.
+    /// Columns of a batch: which field becomes what; auto: every field, by its suffix.
     ///
     /// Range: `FIELD:KIND/..., ...`. Default: `auto`.
     pub fn decode(self, value: impl AsRef<OsStr>) -> Self {
@@ -701,7 +701,7 @@ impl MixBuilder {
         self.with("max_decoded", value.into())
     }
 
-    /// A mix ends with the first part that ends; with the last one; never: its parts begin again,
+    /// When a mix ends: with its first part that ends; with its last one; never: its parts restart,
     /// as with epochs=0.
     ///
     /// Range: `first|all|forever`. Default: `all`.
@@ -754,7 +754,7 @@ impl StreamBuilder {
         self.with("epoch", value)
     }
 
-    /// Epochs until the end; 0: for ever.
+    /// Epochs until the end; 0: no end.
     ///
     /// Range: `0..4294967295`. Default: `1`.
     pub fn epochs(self, value: u64) -> Self {
@@ -775,8 +775,8 @@ impl StreamBuilder {
         self.with("resample", value)
     }
 
-    /// The same number of samples for every consumer in each epoch: leave out what some have more,
-    /// or repeat some, which are marked; needs the index of every shard.
+    /// The same number of samples for every consumer in each epoch: drop the surplus of some, or
+    /// repeat samples on the others, marked; needs the index of every shard.
     ///
     /// Range: `none|drop|pad`. Default: `none`.
     pub fn even(self, value: Even) -> Self {
@@ -820,14 +820,14 @@ impl StreamBuilder {
     }
 
     /// Keep these fields; members of others are not looked at, even where they are damaged or there
-    /// twice; a stream leaves out samples that have none of them; empty: all.
+    /// twice; a stream skips samples that have none of them; empty: all.
     ///
     /// Range: `FIELD,FIELD,...`. Default: empty.
     pub fn fields(self, value: impl AsRef<OsStr>) -> Self {
         self.with("fields", value.as_ref())
     }
 
-    /// Deliver samples whose key matches a shell pattern, in which a star stands for slashes too;
+    /// Deliver samples whose key matches a shell pattern, in which a star matches slashes too;
     /// others are not read; empty: all.
     ///
     /// Range: `PATTERN,PATTERN,...`. Default: empty.
@@ -1000,7 +1000,7 @@ impl StreamBuilder {
         self.with("write_index", value)
     }
 
-    /// Columns of a batch: what becomes of which field; auto: every field, as its suffix says.
+    /// Columns of a batch: which field becomes what; auto: every field, by its suffix.
     ///
     /// Range: `FIELD:KIND/..., ...`. Default: `auto`.
     pub fn decode(self, value: impl AsRef<OsStr>) -> Self {

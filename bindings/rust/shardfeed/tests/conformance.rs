@@ -371,7 +371,7 @@ fn passes(case: &Value, folder: &str) -> bool {
     true
 }
 
-/// The suite, and a folder with its archives, made anew.
+/// The suite, and a folder with its archives, made again.
 fn suite() -> (Value, String) {
     let suite = match std::env::var_os("SHARDFEED_CONFORMANCE") {
         Some(folder) => PathBuf::from(folder),

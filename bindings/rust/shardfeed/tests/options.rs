@@ -1,5 +1,5 @@
 //! `src/options.rs` is made from the library's table of options: this test compares them, and
-//! with SHARDFEED_WRITE=1 in the environment writes the file anew.
+//! with SHARDFEED_WRITE=1 in the environment writes the file again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
