@@ -5,7 +5,7 @@
 #include "core/fork.h"
 #include "core/opening.h"
 #include "core/options.h"
-#include "stream/engine.h"
+#include "stream/stream.h"
 
 #include <shardfeed.h>
 
@@ -27,7 +27,7 @@ struct shf_options {
 };
 
 struct shf_stream {
-    std::unique_ptr<shf::Engine> engine;
+    std::unique_ptr<shf::Stream> stream;
     uint64_t fork_generation = shf::fork_generation();
     std::atomic<bool> busy{false};  // a call is inside
 

@@ -32,7 +32,7 @@ int32_t shf_stream_save(shf_stream* stream, size_t unread, shf_state** out, shf_
     return guard(error, [&] {
         if (!out) throw Error(SHF_E_USAGE, "shf_stream_save: out is NULL");
         const StreamEntry entry(stream);
-        deliver(out, stream->engine->save(unread));
+        deliver(out, stream->stream->save(unread));
         return SHF_OK;
     });
 }
@@ -40,7 +40,7 @@ int32_t shf_stream_save(shf_stream* stream, size_t unread, shf_state** out, shf_
 int32_t shf_stream_restore(shf_stream* stream, const uint8_t* data, size_t size, shf_error* error) {
     return guard(error, [&] {
         const StreamEntry entry(stream);
-        stream->engine->restore(shf::decode_state(checked(data, size)));
+        stream->stream->restore(shf::decode_state(checked(data, size)));
         return SHF_OK;
     });
 }

@@ -18,23 +18,20 @@ int32_t deliver(Handle** out, Handle* handle) {
     return handle ? SHF_OK : SHF_END;
 }
 
-// The engine of a mix, which has taken the engines of the parts over.
-std::unique_ptr<shf::Engine> mix_of(std::span<shf_stream* const> parts,
+// The stream of a mix, which has taken over what the parts had.
+std::unique_ptr<shf::Stream> mix_of(std::span<shf_stream* const> parts,
                                     std::span<const double> weights, const shf_options* options) {
     std::vector<shf_stream*> sorted(parts.begin(), parts.end());
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
         throw Error(SHF_E_USAGE, "a stream is two parts of the mix", "open it once for each part");
     std::deque<StreamEntry> entries;
-    std::vector<std::unique_ptr<shf::Engine>> engines(parts.size());
-    for (shf_stream* part : parts) entries.emplace_back(part);
-    for (size_t i = 0; i < parts.size(); ++i) engines[i] = std::move(parts[i]->engine);
-    try {
-        return std::make_unique<shf::Engine>(engines, weights, shf::values_of(options));
-    } catch (...) {
-        for (size_t i = 0; i < parts.size(); ++i) parts[i]->engine = std::move(engines[i]);
-        throw;
+    std::vector<shf::Stream*> streams;
+    for (shf_stream* part : parts) {
+        entries.emplace_back(part);
+        streams.push_back(part->stream.get());
     }
+    return std::make_unique<shf::Stream>(streams, weights, shf::values_of(options));
 }
 
 }  // namespace
@@ -50,7 +47,7 @@ int32_t shf_stream_open(shf_stream** out, const char* const* urls, size_t url_co
         values.require_consumer();
         auto stream = std::make_unique<shf_stream>();
         const shf::Opening opening(values, shf::Opens::stream);
-        stream->engine = std::make_unique<shf::Engine>(shf::checked_urls(urls, url_count), values);
+        stream->stream = std::make_unique<shf::Stream>(shf::checked_urls(urls, url_count), values);
         *out = stream.release();
         return SHF_OK;
     });
@@ -64,7 +61,7 @@ int32_t shf_stream_mix(shf_stream** out, shf_stream* const* parts, const double*
             throw Error(SHF_E_USAGE, "shf_stream_mix: out or parts is NULL");
         const std::span all(parts, count);
         auto stream = std::make_unique<shf_stream>();
-        stream->engine = mix_of(all, std::span(weights, weights ? count : 0), options);
+        stream->stream = mix_of(all, std::span(weights, weights ? count : 0), options);
         for (shf_stream* part : all) delete part;
         *out = stream.release();
         return SHF_OK;
@@ -76,7 +73,7 @@ int32_t shf_stream_next(shf_stream* stream, shf_sample** out, shf_error* error) 
     return guard(error, [&]() -> int32_t {
         if (!out) throw Error(SHF_E_USAGE, "shf_stream_next: out is NULL");
         const StreamEntry entry(stream);
-        return deliver(out, shf::handle_of(stream->engine->next()));
+        return deliver(out, shf::handle_of(stream->stream->next()));
     });
 }
 
@@ -87,7 +84,7 @@ int32_t shf_stream_next_block(shf_stream* stream, size_t max_samples, shf_block*
         if (!out) throw Error(SHF_E_USAGE, "shf_stream_next_block: out is NULL");
         const StreamEntry entry(stream);
         return deliver(
-            out, reinterpret_cast<shf_block*>(stream->engine->next_block(max_samples).release()));
+            out, reinterpret_cast<shf_block*>(stream->stream->next_block(max_samples).release()));
     });
 }
 
@@ -96,7 +93,7 @@ int32_t shf_stream_next_batch(shf_stream* stream, shf_batch** out, shf_error* er
     return guard(error, [&]() -> int32_t {
         if (!out) throw Error(SHF_E_USAGE, "shf_stream_next_batch: out is NULL");
         const StreamEntry entry(stream);
-        return deliver(out, shf::handle_of(stream->engine->next_batch().release()));
+        return deliver(out, shf::handle_of(stream->stream->next_batch().release()));
     });
 }
 
@@ -104,7 +101,7 @@ int32_t shf_stream_stat(const shf_stream* stream, int32_t stat, uint64_t* value)
     if (value) *value = 0;
     if (!stream || !value || !shf::stat_name(stat)) return SHF_E_USAGE;
     if (stream->forked()) return SHF_E_FORKED;
-    *value = stream->engine->stat(stat);
+    *value = stream->stream->stat(stat);
     return SHF_OK;
 }
 
@@ -113,14 +110,14 @@ const char* shf_stat_name(int32_t stat) {
 }
 
 void shf_stream_cancel(shf_stream* stream) {
-    if (stream && !stream->forked()) stream->engine->cancel();
+    if (stream && !stream->forked()) stream->stream->cancel();
 }
 
 void shf_stream_close(shf_stream* stream) {
     if (!stream) return;
     // In a forked child the threads do not exist, and one of them may hold a lock that nobody
     // releases: what they worked with stays as it is, in pages shared with the parent.
-    if (stream->forked()) (void)stream->engine.release();
+    if (stream->forked()) (void)stream->stream.release();
     delete stream;
 }
 }

@@ -24,11 +24,11 @@ uint64_t thread_count(const Options& options) {
 
 }  // namespace
 
-Batcher::Batcher(Shared& shared, BatchClient& client)
-    : shared_(shared),
-      client_(client),
-      plan_(shared.options),
-      threads_wanted_(thread_count(shared.options)),
+Batcher::Batcher(SequenceTree& samples)
+    : samples_(samples),
+      context_(samples.context()),
+      plan_(context_.options),
+      threads_wanted_(thread_count(context_.options)),
       most_makings_(threads_wanted_ + 2) {}
 
 void Batcher::join() noexcept {
@@ -44,7 +44,8 @@ void Batcher::wake() {
 }
 
 void Batcher::start() {
-    next_start_ = {.before = std::make_shared<const Position>(client_.position()), .lanes = {}};
+    next_start_ = {.before = std::make_shared<const Position>(samples_.top().position()),
+                   .lanes = {}};
     for (uint64_t i = 0; i < threads_wanted_; ++i)
         start_thread(threads_, "decode threads", threads_wanted_, [this] { run(); });
 }
@@ -54,7 +55,7 @@ void Batcher::start() {
 void Batcher::run() noexcept {
     DecodeScratch scratch;
     std::unique_lock lock(mutex_);
-    while (!shared_.cancel.requested()) {
+    while (!context_.cancel.requested()) {
         if (!tasks_.empty()) {
             Task task = std::move(tasks_.front());
             tasks_.pop_front();
@@ -87,7 +88,7 @@ void Batcher::do_task(Task task, DecodeScratch& scratch) {
     std::vector<Making::Failure> failures;
     bool out_of_memory = false;
     for (const DecodeWork& work : task.work) {
-        if (shared_.cancel.requested()) break;
+        if (context_.cancel.requested()) break;
         try {
             task.making->builder.decode(work, scratch);
         } catch (...) {
@@ -100,7 +101,7 @@ void Batcher::do_task(Task task, DecodeScratch& scratch) {
         }
     }
     task.blocks.clear();  // their memory is free before anybody waits for it
-    shared_.wake_readers();
+    samples_.wake_readers();
     const std::lock_guard lock(mutex_);
     Making& making = *task.making;
     try {
@@ -118,6 +119,29 @@ void Batcher::do_task(Task task, DecodeScratch& scratch) {
         consumer_.notify_one();
 }
 
+// The samples that come next, waiting as long as it takes; none at the end.
+SampleRun Batcher::take_run() {
+    SampleSequence& sequence = samples_.top();
+    const Wait wait{.serves = false, .until = {}};
+    SampleRun run;
+    samples_.settle_shared(wait);
+    if (sequence.gives_whole_blocks() || samples_.shares_lanes())
+        run.before = std::make_shared<const Position>(sequence.position());
+    if (sequence.pull_block(run.block, UINT64_MAX, wait) == Pull::epoch_end) return {};
+    if (run.block) {
+        run.count =
+            static_cast<uint32_t>(std::min<uint64_t>(run.block->count, sequence.remaining()));
+    } else {
+        Delivery delivery;
+        if (sequence.pull(delivery, wait) == Pull::epoch_end) return {};
+        run.block = std::move(delivery.block);
+        run.first = delivery.index;
+        run.count = 1;
+    }
+    sequence.use_up(run.count);
+    return run;
+}
+
 // A thread may take samples when there is a batch to put them in, or room to start one.
 bool Batcher::may_take() const {
     if (ended_) return false;
@@ -125,7 +149,7 @@ bool Batcher::may_take() const {
     if (makings_.empty()) return true;
     uint64_t bytes = usual_bytes_;
     for (const auto& making : makings_) bytes += making->bytes;
-    return makings_.size() < most_makings_ && bytes <= shared_.options.memory / 2;
+    return makings_.size() < most_makings_ && bytes <= context_.options.memory / 2;
 }
 
 void Batcher::open_making() {
@@ -134,12 +158,12 @@ void Batcher::open_making() {
     {
         // After a row that failed one batch has fewer rows, so that the later ones fit again.
         const std::lock_guard lock(mutex_);
-        capacity = shared_.options.batch - phase_;
+        capacity = context_.options.batch - phase_;
         phase_ = 0;
         start = next_start_;
     }
     auto making = std::make_unique<Making>(plan_, capacity, [this](uint64_t bytes) {
-        return shared_.pool->acquire(static_cast<size_t>(bytes), shared_.cancel);
+        return context_.pool->acquire(static_cast<size_t>(bytes), context_.cancel);
     });
     making->start = std::move(start);
     const std::lock_guard lock(mutex_);
@@ -151,12 +175,12 @@ void Batcher::open_making() {
 void Batcher::account(Making& making) {
     const uint64_t bytes = making.builder.bytes() + making.kept_bytes;
     const uint64_t before = making.bytes.exchange(bytes, std::memory_order_relaxed);
-    shared_.batch_bytes.fetch_add(bytes - before, std::memory_order_relaxed);
-    if (bytes > shared_.options.memory)
+    context_.batch_bytes.fetch_add(bytes - before, std::memory_order_relaxed);
+    if (bytes > context_.options.memory)
         throw BatchTooLarge(SHF_E_LIMIT,
                             "a batch, with the samples that it is decoded from, takes more than "
                             "memory=" +
-                                std::to_string(shared_.options.memory),
+                                std::to_string(context_.options.memory),
                             "raise memory, or lower batch");
 }
 
@@ -176,12 +200,12 @@ bool Batcher::add_row(Making& making, uint32_t sample) {
             epoch_of_row = origin.epoch;
             return true;
         }
-        shared_.stats.add(SHF_STAT_PASSED_OVER, 1);
+        context_.stats.add(SHF_STAT_PASSED_OVER, 1);
     } catch (const BatchTooLarge&) {
         throw;  // no fault of the sample
     } catch (const Error& error) {
         // It is reported in its place among the rows.
-        if (shared_.options.on_error == OnError::raise || !skippable(error.code())) throw;
+        if (context_.options.on_error == OnError::raise || !skippable(error.code())) throw;
         const std::lock_guard lock(mutex_);
         making.failures.push_back({making.builder.rows(), never_added, error.fault()});
     }
@@ -196,7 +220,7 @@ bool Batcher::add_row(Making& making, uint32_t sample) {
 void Batcher::take_rows(DecodeScratch& scratch) {
     if (run_.count == 0) {
         try {
-            run_ = client_.take_run();
+            run_ = take_run();
         } catch (...) {
             break_off(start_of_next_sample());
             throw;
@@ -250,13 +274,13 @@ void Batcher::take_rows(DecodeScratch& scratch) {
     }
     if (run_.count == 0) {
         run_.block.reset();
-        shared_.wake_readers();
+        samples_.wake_readers();
     }
     account(making);
     // These are reported before more are looked for.
     const bool enough = skipped > 0 && [&] {
         const std::lock_guard lock(mutex_);
-        return making.failures.size() > shared_.options.max_skips;
+        return making.failures.size() > context_.options.max_skips;
     }();
     if (making.builder.full() || enough) close_making(start_of_next_sample());
 }
@@ -284,7 +308,7 @@ void Batcher::hand_out_work(Making& making, std::vector<DecodeWork> work, const 
 Batcher::Start Batcher::start_of_next_sample() {
     if (run_.count > 0 && run_.before)
         return {.before = run_.before, .skip = run_.first, .lanes = {}};
-    return {.before = std::make_shared<const Position>(client_.position()), .lanes = {}};
+    return {.before = std::make_shared<const Position>(samples_.top().position()), .lanes = {}};
 }
 
 // The batch that is made next starts at `next`.
@@ -368,25 +392,22 @@ void Batcher::wait_for_batch(std::unique_lock<std::mutex>& lock,
                              const std::optional<Clock::time_point>& deadline) {
     const auto start = Clock::now();
     bool in_time = true;
-    while (in_time && !complete() && !shared_.cancel.requested()) {
+    while (in_time && !complete() && !context_.cancel.requested()) {
         const auto happened = [&] {
-            return complete() || shared_.cancel.requested() || client_.wants_service();
+            return complete() || context_.cancel.requested() || samples_.wants_service();
         };
         if (deadline)
             in_time = consumer_.wait_until(lock, *deadline, happened);
         else
             consumer_.wait(lock, happened);
-        if (client_.wants_service()) {
+        if (samples_.wants_service()) {
             lock.unlock();
-            client_.serve();
+            samples_.serve();
             lock.lock();
         }
     }
-    shared_.stats.add(
-        SHF_STAT_CONSUMER_WAIT_NS,
-        static_cast<uint64_t>(
-            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()));
-    shared_.cancel.check();
+    context_.count_wait(start);
+    context_.cancel.check();
     if (!in_time)
         throw Error(SHF_E_TIMEOUT, "no batch within the time of the option timeout",
                     "call again to continue waiting");
@@ -405,19 +426,19 @@ Batcher::Left Batcher::collect(std::unique_ptr<Making> making) {
     for (uint64_t row = 0; row <= making->builder.rows(); ++row) {
         for (; failure != failures.end() && failure->row == row && failure->column == never_added;
              ++failure)
-            client_.bad_row(std::move(failure->fault));
+            context_.fault(std::move(failure->fault), false);
         if (row == making->builder.rows()) break;
         if (failure == failures.end() || failure->row != row) {
             left.rows.push_back(row);
             continue;
         }
-        client_.bad_row(std::move(failure->fault));
+        context_.fault(std::move(failure->fault), false);
         while (failure != failures.end() && failure->row == row) ++failure;
     }
     const uint64_t failed = making->builder.rows() - left.rows.size();
     {
         const std::lock_guard lock(mutex_);
-        const uint64_t size = shared_.options.batch;
+        const uint64_t size = context_.options.batch;
         phase_ = (phase_ + size - failed % size) % size;
     }
     left.start = making->start;
@@ -425,7 +446,7 @@ Batcher::Left Batcher::collect(std::unique_ptr<Making> making) {
     left.before = std::move(making->before);
     if (making->broken_off) left.rows.clear();
     if (!left.rows.empty()) left.batch = making->builder.finish();
-    shared_.batch_bytes.fetch_sub(making->bytes, std::memory_order_relaxed);
+    context_.batch_bytes.fetch_sub(making->bytes, std::memory_order_relaxed);
     return left;
 }
 
@@ -452,12 +473,12 @@ BatchRef Batcher::join_rows(uint64_t most) {
     }
     uint64_t all = 0;
     return gather_rows(rows, [this, &all](uint64_t bytes) {
-        const uint64_t memory = shared_.options.memory;
+        const uint64_t memory = context_.options.memory;
         if (bytes > memory || all > memory - bytes)
             throw Error(SHF_E_LIMIT, "a batch takes more than memory=" + std::to_string(memory),
                         "raise memory, or lower batch");
         all += bytes;
-        return shared_.pool->acquire(static_cast<size_t>(bytes), shared_.cancel);
+        return context_.pool->acquire(static_cast<size_t>(bytes), context_.cancel);
     });
 }
 
@@ -482,7 +503,7 @@ std::string Batcher::settled() {
 
 Position Batcher::position(bool unused_batch) {
     if (unused_batch) return last_->position();
-    if (threads_.empty()) return client_.position();
+    if (threads_.empty()) return samples_.top().position();
     if (!left_.empty()) return left_.front().next_start().position();
     if (lost_) return lost_->position();
     const std::lock_guard lock(mutex_);
@@ -491,7 +512,7 @@ Position Batcher::position(bool unused_batch) {
 
 BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     if (threads_.empty()) start();
-    const uint64_t wanted = shared_.options.batch;
+    const uint64_t wanted = context_.options.batch;
     while (left_rows_ < wanted) {
         std::unique_ptr<Making> making;
         {
@@ -520,7 +541,7 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
         left_rows_ += left.rows.size();
         left_.push_back(std::move(left));
     }
-    if (left_rows_ == 0 || (left_rows_ < wanted && shared_.options.last == LastBatch::drop))
+    if (left_rows_ == 0 || (left_rows_ < wanted && context_.options.last == LastBatch::drop))
         return nullptr;
     Start start = left_.front().next_start();
     BatchRef batch;
@@ -533,7 +554,7 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     }
     last_ = std::move(start);
     batch->hand_out();
-    shared_.wake_readers();
+    samples_.wake_readers();
     return batch;
 }
 

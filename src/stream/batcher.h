@@ -1,4 +1,4 @@
-// Makes batches of the samples of a stream, ahead of the consumer. Its threads take turns at taking
+// Makes batches of any sequence of samples, ahead of the consumer. Its threads take turns at taking
 // samples in the order of the plan and giving them rows; what takes time to decode is done by all
 // of them. Which thread does what decides when a batch is complete, never what is in it.
 #pragma once
@@ -6,9 +6,8 @@
 #include "batch/batch_builder.h"
 #include "batch/rows.h"
 #include "order/lane_state.h"
-#include "stream/shard_run.h"
+#include "stream/sequence_tree.h"
 
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -28,34 +27,16 @@ struct SampleRun {
     std::shared_ptr<const Position> before;
 };
 
-// What a batcher asks of the engine.
-class BatchClient {
-  public:
-    virtual ~BatchClient() = default;
-    // The samples that come next, waiting as long as it takes; none at the end. One thread of the
-    // batcher at a time. Throws Error.
-    virtual SampleRun take_run() = 0;
-    // Where the samples stand that take_run() gives next. On the thread that calls it, or before
-    // the first call.
-    virtual Position position() = 0;
-    // Allocations wait for serve(), which the consumer's thread calls. wants_service(): any thread.
-    [[nodiscard]] virtual bool wants_service() const = 0;
-    virtual void serve() = 0;
-    // A sample is bad: throws Error, or counts and returns when it is to be skipped. Any thread.
-    virtual void bad_row(Fault fault) = 0;
-};
-
 class Batcher {
   public:
-    // Starts no thread. Throws Error(USAGE) for a bad option "decode". The references must outlive
-    // it.
-    Batcher(Shared& shared, BatchClient& client);
+    // Starts no thread. Throws Error(USAGE) for a bad option "decode". The samples, which must
+    // outlive it, are pulled by its threads from the first call of next() on.
+    explicit Batcher(SequenceTree& samples);
     // After the stream was cancelled.
     ~Batcher() { join(); }
     Batcher(const Batcher&) = delete;
     Batcher& operator=(const Batcher&) = delete;
 
-    using Clock = std::chrono::steady_clock;
     // The next batch; NULL at the end. Waits until `deadline`, when there is one. Throws Error.
     BatchRef next(std::optional<Clock::time_point> deadline);
     // The position of the first sample that no batch has had, or of the last batch when it
@@ -121,6 +102,7 @@ class Batcher {
 
     void start();
     void run() noexcept;
+    SampleRun take_run();
     void do_task(Task task, DecodeScratch& scratch);
     [[nodiscard]] bool may_take() const;
     void take_rows(DecodeScratch& scratch);
@@ -141,8 +123,8 @@ class Batcher {
     Left collect(std::unique_ptr<Making> making);
     BatchRef join_rows(uint64_t most);
 
-    Shared& shared_;
-    BatchClient& client_;
+    SequenceTree& samples_;
+    StreamContext& context_;
     BatchPlan plan_;
     const uint64_t threads_wanted_;
     const uint64_t most_makings_;

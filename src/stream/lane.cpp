@@ -4,13 +4,13 @@
 #include "index/index_store.h"
 #include "order/shuffle_replay.h"
 
+#include <new>
 #include <numeric>
 
 namespace shf {
 
-Lane::Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch)
+Lane::Lane(Shared& shared, uint32_t number, uint64_t epoch)
     : shared_(shared),
-      client_(client),
       number_(number),
       most_runs_(16 + shared.options.threads),
       given_epoch_(epoch),
@@ -22,8 +22,7 @@ Lane::Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch)
 
 // ---- Restoring ----------------------------------------------------------------------------------
 
-Lane::Lane(Shared& shared, LaneClient& client, const LaneState& state)
-    : Lane(shared, client, state.lane, state.epoch) {
+Lane::Lane(Shared& shared, const LaneState& state) : Lane(shared, state.lane, state.epoch) {
     const LaneShare share = shared.plan.share(state.epoch, state.lane);
     if (state.turn > share.turns || state.epoch < shared.options.epoch || state.taken > share.takes)
         throw Error(SHF_E_FORMAT, "the state has a lane where no lane can stand", state_help);
@@ -275,7 +274,7 @@ void Lane::end_run() {
 }
 
 void Lane::take_event(ShardRun::Event event) {
-    if (!event.warning.empty()) client_.warn(event.warning);
+    if (!event.warning.empty()) shared_.warn(std::move(event.warning));
     if (event.block) {
         opened_ = true;
         block_ = std::move(event.block);
@@ -289,7 +288,7 @@ void Lane::take_event(ShardRun::Event event) {
         if (in_resumed_ && (refilling() || event.fault->code == SHF_E_CHANGED))
             throw Error(*event.fault);
         if (event.end && !event.opened && !unopened_) unopened_ = *event.fault;
-        client_.fault(std::move(*event.fault), event.end);
+        shared_.fault(std::move(*event.fault), event.end);
         if (!event.end && event.counted) trail_.bad(arrived_++);
     } else if (event.end && !(in_resumed_ && resumed_run()->resume->next == Resume::never)) {
         shared_.stats.add_alone(SHF_STAT_SHARDS, 1);
@@ -299,6 +298,47 @@ void Lane::take_event(ShardRun::Event event) {
     end_run();
 }
 
+// Waits until the shard that comes next has an event. shared.mutex is held through `lock`. False:
+// the caller does not want to wait. Throws Error: TIMEOUT, CANCELLED.
+bool Lane::wait_for_event(std::unique_lock<std::mutex>& lock) {
+    if (shared_.first && shared_.first != this) shared_.begin_all();
+    const Wait& wait = shared_.wait;
+    if (!wait.at_all) return false;
+    // A thread that makes batches waits as long as it takes; the consumer has the deadline, and
+    // runs the callbacks.
+    const auto wants_service = [&] { return wait.serves && shared_.pool->wants_service(); };
+    const auto has_event = [&] { return head() && head()->has_event(); };
+    const auto happened = [&] {
+        return has_event() || shared_.cancel.requested() || shared_.out_of_memory ||
+               wants_service() || head() != shared_.wanted;
+    };
+    const auto start = Clock::now();
+    bool in_time = true;
+    while (in_time && !has_event() && !shared_.cancel.requested()) {
+        shared_.wanted = head();  // NULL until a reader has taken the shard
+        if (head()) head()->want();
+        shared_.consumer_waits = true;
+        if (!wait.until)
+            shared_.consumer.wait(lock, happened);
+        else
+            in_time = shared_.consumer.wait_until(lock, *wait.until, happened);
+        shared_.consumer_waits = false;
+        if (shared_.out_of_memory) throw std::bad_alloc();
+        if (wants_service()) {
+            lock.unlock();
+            shared_.pool->serve();
+            lock.lock();
+        }
+    }
+    shared_.wanted = nullptr;
+    if (wait.serves) shared_.count_wait(start);
+    shared_.cancel.check();
+    if (!in_time)
+        throw Error(SHF_E_TIMEOUT, "no sample within the time of the option timeout",
+                    "call again to continue waiting");
+    return true;
+}
+
 // Makes block_ the block with the next sample.
 Pull Lane::fetch_block() {
     while (!block_ || next_ == block_->count) {
@@ -306,7 +346,7 @@ Pull Lane::fetch_block() {
         if (epoch_over_) return Pull::epoch_end;
         if (events_.empty()) {
             std::unique_lock lock(shared_.mutex);
-            if ((!head() || !head()->has_event()) && !client_.wait(lock, *this)) return Pull::later;
+            if ((!head() || !head()->has_event()) && !wait_for_event(lock)) return Pull::later;
             last_of_epoch_ = head()->last_of_epoch();
             if (!in_run_) begin_run(*head());
             head()->take_events(events_);

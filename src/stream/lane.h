@@ -26,27 +26,12 @@ enum class Pull : uint8_t {
     later,      // nothing yet, and the caller does not want to wait
 };
 
-class Lane;
-
-// What a lane asks of the engine when something is wrong, and when it must wait.
-class LaneClient {
-  public:
-    virtual ~LaneClient() = default;
-    // Waits until the lane's head has an event. shared.mutex is held through `lock`. False: the
-    // caller does not want to wait. Throws Error: TIMEOUT, CANCELLED.
-    virtual bool wait(std::unique_lock<std::mutex>& lock, Lane& lane) = 0;
-    // A sample or a shard is bad: throws Error, or counts and returns when it is to be skipped.
-    virtual void fault(Fault fault, bool whole_shard) = 0;
-    // Something for the log.
-    virtual void warn(const std::string& message) = 0;
-};
-
 class Lane {
   public:
     // At the start of an epoch.
-    Lane(Shared& shared, LaneClient& client, uint32_t number, uint64_t epoch);
+    Lane(Shared& shared, uint32_t number, uint64_t epoch);
     // At a saved position. Throws Error(FORMAT) when no lane can be there.
-    Lane(Shared& shared, LaneClient& client, const LaneState& state);
+    Lane(Shared& shared, const LaneState& state);
 
     // ---- Readers. Several threads; shared.mutex is held. ----
     // The next shard to read, when there is one and not too many are in hand; else NULL.
@@ -57,7 +42,7 @@ class Lane {
     void cancel();
     std::condition_variable readers;  // readers without a shard wait here
 
-    // ---- Consumer. One thread; shared.mutex is not held. ----
+    // ---- Consumer. One thread, which waits as shared.wait says; shared.mutex is not held. ----
     Pull pull(Delivery& out);
     // The next block as its reader made it, if that is what comes next and it has at most `most`
     // samples. Only for a lane without shuffle.
@@ -69,7 +54,7 @@ class Lane {
     // Whether in this epoch, so far, one of its shards could be.
     [[nodiscard]] bool opened() const { return opened_; }
     [[nodiscard]] bool shuffles() const { return shared_.single_samples; }
-    // Its position, but for what the engine knows: `epoch`, `taken`, `skip`.
+    // Its position, but for what the sequence knows: `epoch`, `taken`, `skip`.
     [[nodiscard]] LaneState state() const;
     // What reads the samples again that were in the shuffle buffer; NULL when there is nothing to
     // read or the readers do.
@@ -99,6 +84,7 @@ class Lane {
     [[nodiscard]] bool has_indexes() const;
     void recall_buffer();
     void end_recall();
+    bool wait_for_event(std::unique_lock<std::mutex>& lock);
     Pull fetch_block();
     void begin_run(const ShardRun& run);
     void end_run();
@@ -116,7 +102,6 @@ class Lane {
     [[nodiscard]] bool limited() const { return shared_.options.limit != 0; }
 
     Shared& shared_;
-    LaneClient& client_;
     const uint32_t number_;
     const uint64_t most_runs_;  // in hand at once
 

@@ -63,24 +63,17 @@ std::unique_ptr<Source> open_shard(Shared& shared, uint64_t turn, const Resume* 
 // Running ahead is bounded on its own, below the memory option: what a reader must have for the
 // sample whose turn it is comes on top of it. With the shuffle buffers that stays under memory
 // + 64 MiB (run_ahead twice: behind the last sample of the buffers, and before the next).
-Shared::Shared(std::span<const char* const> urls, const Options& given, bool mix)
-    : options(given),
+Shared::Shared(std::span<const char* const> urls, const Options& given)
+    : StreamContext(given),
       filter(options),
       // A shuffle buffer holds whole samples.
       deferred(options.batch > 0 && options.shuffle <= 1 ? fields_to_copy(options) : FieldTest()),
       shards(urls, options),
-      plan(options, mix ? 1 : shards.size()),
-      pool(Pool::make(options)),
+      plan(options, shards.size()),
       single_samples(options.shuffle > 1),
-      batched(options.batch > 0),
       run_ahead(std::min<uint64_t>(options.memory / 4, 32 * MiB)),
       queue_limit(std::min<uint64_t>(run_ahead / 2, 2 * MiB)),
       deep_limit(options.memory / 2) {}
-
-Shared::~Shared() {
-    pool->close();
-    pool->drop();
-}
 
 Error Shared::shuffle_too_large() const {
     return Error(
@@ -93,6 +86,11 @@ void Shared::wake_readers() {
     if (waiting_count.load(std::memory_order_seq_cst) == 0) return;
     const std::lock_guard lock(mutex);
     for (ShardRun* run : waiting) run->wake_reader_if_admitted();
+}
+
+void Shared::begin_all() {
+    first = nullptr;
+    begin.notify_all();
 }
 
 ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn, bool last_of_epoch,

@@ -1,15 +1,13 @@
 // A ShardRun is one reading of one shard: the queue between the reader's thread and the consumer.
 #pragma once
 
-#include "core/error.h"
-#include "core/memory.h"
-#include "core/stats.h"
 #include "index/shard_index.h"
 #include "io/pipe_watch.h"
 #include "io/urls.h"
 #include "order/lane_state.h"
 #include "order/plan.h"
 #include "sample/sample_reader.h"
+#include "stream/context.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -25,35 +23,25 @@ namespace shf {
 class Lane;
 class ShardRun;
 
-// What all threads of one stream share.
-struct Shared {
-    Shared(std::span<const char* const> urls, const Options& options)
-        : Shared(urls, options, false) {}
-    // Of a mix: its parts have the shards and the plans.
-    explicit Shared(const Options& options) : Shared({}, options, true) {}
-    ~Shared();
-    Shared(const Shared&) = delete;
-    Shared& operator=(const Shared&) = delete;
+// What all threads of one stream of shards share.
+struct Shared : StreamContext {
+    Shared(std::span<const char* const> urls, const Options& options);
 
-    Options options;    // no change once something was read
     uint32_t part = 0;  // number among the streams of a mix; as options
     const SampleFilter filter;
     const FieldTest deferred;  // fields that are read straight into batches; may be empty
     ShardList shards;
     Plan plan;
-    Cancel cancel;
     // Until the end of the stream one process watches for all its pipes.
     std::optional<PipeWatch::Stay> watch{std::in_place};
-    Stats stats;
-    Pool* const pool;
     const bool single_samples;   // blocks of one sample, for the shuffle buffers
-    const bool batched;          // samples go into batches: their memory is ours to the end
     const uint64_t run_ahead;    // bytes that all readers together may hold without being asked for
     const uint64_t queue_limit;  // bytes that one reader may have waiting in its queue
     // Bytes that the readers of slow shards whose turn has not come may hold together.
     // Without that much a second thread would wait for the first: a lane's shards are delivered in
     // turn.
     const uint64_t deep_limit;
+    Wait wait;  // of the thread that pulls samples, which sets it
 
     std::mutex mutex;  // guards all below, and the queues of all runs
     std::condition_variable consumer;
@@ -61,15 +49,15 @@ struct Shared {
     bool consumer_waits = false;
     const Lane* first = nullptr;  // while it is set, only the readers of this lane begin
     std::condition_variable begin;
-    uint64_t deep_bytes = 0;               // held by them now
-    bool large_pieces = false;             // some reader asked for more than run_ahead at once
-    bool out_of_memory = false;            // a reader could not even take a shard
-    std::vector<ShardRun*> waiting;        // runs whose readers wait in admit()
-    std::atomic<size_t> waiting_count{0};  // its size, to be looked at without the lock
-    // Held by shuffle buffers, and by batches in the making; not part of running ahead.
-    std::atomic<uint64_t> shuffle_bytes{0}, batch_bytes{0};
+    uint64_t deep_bytes = 0;                 // held by them now
+    bool large_pieces = false;               // some reader asked for more than run_ahead at once
+    bool out_of_memory = false;              // a reader could not even take a shard
+    std::vector<ShardRun*> waiting;          // runs whose readers wait in admit()
+    std::atomic<size_t> waiting_count{0};    // its size, to be looked at without the lock
+    std::atomic<uint64_t> shuffle_bytes{0};  // held by shuffle buffers
 
-    // Payload bytes that readers hold, but for the deep ones. With the lock held.
+    // Payload bytes that readers hold, but for the deep ones: what shuffle buffers and batches in
+    // the making hold is not running ahead. With the lock held.
     [[nodiscard]] uint64_t ahead() const {
         const uint64_t kept = shuffle_bytes.load(std::memory_order_relaxed) +
                               batch_bytes.load(std::memory_order_relaxed) + deep_bytes;
@@ -84,9 +72,8 @@ struct Shared {
     }
     // Wakes readers that may continue, after memory was handed out.
     void wake_readers();
-
-  private:
-    Shared(std::span<const char* const> urls, const Options& options, bool mix);
+    // All readers begin. With the lock held.
+    void begin_all();
 };
 
 // What is thrown when samples are missing that were there when a state was saved.

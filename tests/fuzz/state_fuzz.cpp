@@ -37,7 +37,7 @@ bool options_of(const shf::StreamState& state, shf::Options& options) {
 }
 
 // Every sample of it is one of the shards.
-bool take(shf::Engine& stream, bool blocks) {
+bool take(shf::Stream& stream, bool blocks) {
     if (blocks) {
         const shf::BlockRef block = stream.next_block(10);
         for (uint32_t i = 0; block && i < block->count; ++i)

@@ -5,7 +5,7 @@
 #include "../unit/zip_builder.h"
 
 #include "order/stream_state.h"
-#include "stream/engine.h"
+#include "stream/stream.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -41,10 +41,10 @@ class StateShards {
     StateShards(const StateShards&) = delete;
     StateShards& operator=(const StateShards&) = delete;
 
-    [[nodiscard]] std::unique_ptr<Engine> open(const Options& options) const {
+    [[nodiscard]] std::unique_ptr<Stream> open(const Options& options) const {
         std::vector<const char*> urls;
         for (const std::string& path : paths_) urls.push_back(path.c_str());
-        return std::make_unique<Engine>(urls, options);
+        return std::make_unique<Stream>(urls, options);
     }
     // Whether a stream may deliver this.
     [[nodiscard]] bool has(const Block& block, uint32_t index) const {

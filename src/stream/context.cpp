@@ -1,0 +1,53 @@
+#include "stream/context.h"
+
+#include "core/error_codes.h"
+#include "core/log.h"
+
+#include <utility>
+
+namespace shf {
+
+StreamContext::~StreamContext() {
+    pool->close();
+    pool->drop();
+}
+
+void StreamContext::fault(Fault fault, bool whole_shard) {
+    if (fault.unverified > 0) stats.add(SHF_STAT_UNVERIFIED_SAMPLES, fault.unverified);
+    if (options.on_error == OnError::raise || !skippable(fault.code)) throw Error(std::move(fault));
+    stats.add(whole_shard ? SHF_STAT_SKIPPED_SHARDS : SHF_STAT_SKIPPED_SAMPLES, 1);
+    stats.add(SHF_STAT_SKIPS_BY_CLASS - fault.code, 1);
+    const uint64_t samples = stats.get(SHF_STAT_SKIPPED_SAMPLES);
+    const uint64_t shards = stats.get(SHF_STAT_SKIPPED_SHARDS);
+    if (samples + shards > options.max_skips) {
+        fault.cause = plural(samples, "sample") + " and " + plural(shards, "shard") +
+                      " were skipped, more than max_skips=" + std::to_string(options.max_skips) +
+                      "; the last one: " + name_of_code(fault.code) + ": " + fault.cause;
+        fault.help = "mend the shards, or raise max_skips";
+        fault.code = SHF_E_LIMIT;
+        throw Error(std::move(fault));
+    }
+    warn((whole_shard ? "skipped the rest of a shard: " : "skipped a sample: ") +
+         std::string(name_of_code(fault.code)) + ": " + fault.text());
+}
+
+void StreamContext::warn(std::string message) {
+    const std::lock_guard lock(mutex_);
+    warnings_.push_back(std::move(message));
+}
+
+void StreamContext::pass_on_warnings() {
+    std::vector<std::string> warnings;
+    {
+        const std::lock_guard lock(mutex_);
+        warnings.swap(warnings_);
+    }
+    for (const std::string& warning : warnings) log(options, SHF_LOG_WARNING, warning);
+}
+
+void StreamContext::count_wait(Clock::time_point start) {
+    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
+    stats.add(SHF_STAT_CONSUMER_WAIT_NS, static_cast<uint64_t>(time.count()));
+}
+
+}  // namespace shf

@@ -1,0 +1,59 @@
+// What all threads of one stream share, be it a stream of shards or a mix: options, counters,
+// memory, and what becomes of faults.
+#pragma once
+
+#include "core/cancel.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/options.h"
+#include "core/stats.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shf {
+
+using Clock = std::chrono::steady_clock;
+
+// How a thread that pulls samples waits for them.
+struct Wait {
+    bool at_all = true;
+    bool serves = true;  // it is inside a call, and may run callbacks
+    std::optional<Clock::time_point> until;
+};
+
+struct StreamContext {
+    explicit StreamContext(const Options& given)
+        : options(given), pool(Pool::make(options)), batched(options.batch > 0) {}
+    ~StreamContext();
+    StreamContext(const StreamContext&) = delete;
+    StreamContext& operator=(const StreamContext&) = delete;
+
+    Options options;  // no change once something was read
+    Cancel cancel;
+    Stats stats;
+    Pool* const pool;
+    const bool batched;  // samples go into batches: their memory is ours to the end
+    std::atomic<uint64_t> batch_bytes{0};  // held by batches in the making
+
+    // A sample or a shard is bad: throws Error, or counts and returns when it is to be skipped. Any
+    // thread.
+    void fault(Fault fault, bool whole_shard);
+    // A warning for the log. Any thread.
+    void warn(std::string message);
+    // Passes the warnings on, on the thread that is inside a call.
+    void pass_on_warnings();
+    // Counts the time since `start` as waiting of the consumer.
+    void count_wait(Clock::time_point start);
+
+  private:
+    std::mutex mutex_;
+    std::vector<std::string> warnings_;
+};
+
+}  // namespace shf

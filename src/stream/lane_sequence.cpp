@@ -1,0 +1,258 @@
+#include "stream/lane_sequence.h"
+
+#include "core/log.h"
+#include "core/threads.h"
+#include "index/shard_counts.h"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+// The number of threads when the option leaves it open.
+Options with_threads(Options options) {
+    if (options.threads == 0)
+        options.threads = std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 4);
+    return options;
+}
+
+}  // namespace
+
+LaneSequence::LaneSequence(std::span<const char* const> urls, const Options& options)
+    : shared_(urls, with_threads(options)) {
+    if (options.even != Even::none)
+        shared_.plan.set_counts(
+            count_samples(shared_.shards, shared_.options, shared_.filter, shared_.cancel));
+    std::vector<std::unique_ptr<Lane>> lanes;
+    for (const uint32_t number : shared_.plan.own_lanes())
+        if (shared_.plan.shards_of(number) > 0)
+            lanes.push_back(std::make_unique<Lane>(shared_, number, options.epoch));
+    set_lanes(std::move(lanes), {});
+    refuse_second_reading(options.epochs != 1 || options.epoch_samples != 0 || options.resample);
+    if (options.even == Even::none)
+        begin_countdown(shared_.plan);
+    else
+        shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, shared_.plan.even_samples(options.epoch));
+}
+
+// Standard input can be read once. A list that is longer than this was not written with it in mind.
+void LaneSequence::refuse_second_reading(bool again) const {
+    constexpr uint64_t longest = 1000;
+    uint64_t times = 0;
+    for (uint64_t i = 0; i < shared_.shards.size() && i < longest; ++i)
+        times += shared_.shards.at(i) == "-" ? 1 : 0;
+    if (times > 1 || (times == 1 && again))
+        throw Error(SHF_E_USAGE, "standard input would be read more than once",
+                    "give \"-\" once, with epochs=1 and without epoch_samples and resample");
+}
+
+void LaneSequence::check_repeats() const {
+    refuse_second_reading(true);
+    if (!over_.empty())
+        throw Error(SHF_E_USAGE, "this stream was restored where its last epoch has ended",
+                    "mix streams right after opening, and restore the mix");
+}
+
+void LaneSequence::repeat() noexcept {
+    shared_.options.epochs = 0;
+    remaining_ = UINT64_MAX;
+}
+
+void LaneSequence::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
+                             std::span<const LaneState* const> states) {
+    lanes_ = std::move(lanes);
+    turns_ = {};
+    over_.clear();
+    skip_.assign(lanes_.size(), 0);
+    fruitful_epoch_ = shared_.options.epoch;
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+        if (states.empty()) {
+            turns_.add({shared_.options.epoch, 0, i});
+            continue;
+        }
+        fruitful_epoch_ = std::max(fruitful_epoch_, states[i]->epoch);
+        skip_[i] = states[i]->skip;
+        const Turns::Turn turn{states[i]->epoch, states[i]->taken, i};
+        is_over(turn.epoch) ? over_.push_back(turn) : turns_.add(turn);
+    }
+}
+
+// ---- Readers ------------------------------------------------------------------------------------
+
+void LaneSequence::start() {
+    if (started() || at_end()) return;
+    warn_of_sharing();
+    // A lane's shards are read in turn, some of them at once; every lane has readers of its own, so
+    // that no lane can keep another from its next sample.
+    const uint64_t per_lane =
+        (shared_.options.threads + lanes_.size() - 1) / std::max<size_t>(lanes_.size(), 1);
+    // Where the first sample needs hardly anything but its lane, it does not wait for the others.
+    if (const Lane& first = *lanes_[turns_.front().lane]; first.starts_near())
+        shared_.first = &first;
+    for (const auto& lane : lanes_)
+        for (uint64_t i = 0; i < per_lane; ++i)
+            start_thread(readers_, "readers", per_lane * lanes_.size(),
+                         [this, &lane = *lane] { run_reader(shared_, lane); });
+    start_recall();
+}
+
+void LaneSequence::start_recall() {
+    std::vector<std::shared_ptr<Recall>> recalls;
+    for (const auto& lane : lanes_)
+        if (lane->recall()) recalls.push_back(lane->recall());
+    if (recalls.empty()) return;
+    const size_t all = readers_.size() + 1;
+    start_thread(readers_, "readers", all, [this, recalls = std::move(recalls)] {
+        {
+            std::unique_lock lock(shared_.mutex);
+            shared_.begin.wait(lock, [&] { return !shared_.first || shared_.cancel.requested(); });
+        }
+        for (const auto& recall : recalls) recall->read();
+    });
+}
+
+void LaneSequence::run_reader(Shared& shared, Lane& lane) noexcept {
+    std::unique_lock lock(shared.mutex);
+    shared.begin.wait(
+        lock, [&] { return !shared.first || shared.first == &lane || shared.cancel.requested(); });
+    while (!shared.cancel.requested() && !lane.all_given()) {
+        std::shared_ptr<ShardRun> run;
+        try {
+            run = lane.next_run();
+        } catch (const std::bad_alloc&) {
+            shared.out_of_memory = true;
+            shared.consumer.notify_one();
+            return;
+        } catch (const Error&) {
+            return;  // the consumer comes to it as well, when it begins that epoch
+        }
+        if (!run) {
+            lane.readers.wait(lock);
+            continue;
+        }
+        if (shared.consumer_waits && lane.head() == run.get()) shared.consumer.notify_one();
+        lock.unlock();
+        run->read();
+        lock.lock();
+    }
+}
+
+void LaneSequence::interrupt() noexcept {
+    const std::lock_guard lock(shared_.mutex);
+    shared_.consumer.notify_all();
+    shared_.begin.notify_all();
+    for (const auto& lane : lanes_) lane->cancel();
+}
+
+void LaneSequence::join() noexcept {
+    for (std::thread& reader : readers_) reader.join();
+    readers_.clear();
+}
+
+void LaneSequence::wake_consumer() noexcept {
+    const std::lock_guard lock(shared_.mutex);
+    shared_.consumer.notify_one();
+}
+
+// Once for the program, which opens a stream for every epoch or rank.
+void LaneSequence::warn_of_sharing() {
+    static std::atomic<bool> said{false};
+    if (!shares_lanes() || !shared_.options.log || shared_.options.log_level < SHF_LOG_WARNING ||
+        said.exchange(true))
+        return;
+    const Plan& plan = shared_.plan;
+    shared_.warn("lanes=" + std::to_string(plan.lanes()) + " is not a multiple of the " +
+                 plural(plan.consumers(), "consumer") + ": every lane is read by " +
+                 std::to_string(plan.sharing().readers()) +
+                 " of them, which keep their own samples of it");
+}
+
+// ---- Consumer -----------------------------------------------------------------------------------
+
+// epoch_samples takes as many passes as it needs.
+bool LaneSequence::endless() const {
+    return shared_.options.epochs == 0 || shared_.options.epoch_samples != 0;
+}
+
+// Whether it comes after the last one.
+bool LaneSequence::is_over(uint64_t epoch) const {
+    return !endless() && epoch - shared_.options.epoch >= shared_.options.epochs;
+}
+
+// The lane has left its epoch; when the others have as well, a shard must have been opened there: a
+// mistyped path is no empty epoch, regardless of on_error.
+void LaneSequence::end_pass(const Lane& lane, uint64_t next) {
+    opened_ = opened_ || lane.opened();
+    if (!unopened_) unopened_ = lane.unopened();
+    if (!turns_.empty() && turns_.front().epoch < next) return;
+    const bool opened = std::exchange(opened_, false);
+    std::optional<Fault> fault = std::exchange(unopened_, std::nullopt);
+    if (opened || !fault) return;
+    fault->cause += "; no shard of this pass could be opened";
+    throw Error(std::move(*fault));
+}
+
+// A lane is at the end of its epoch: it begins the next one, or that was the last.
+void LaneSequence::end_epoch(size_t lane) {
+    const uint64_t next = turns_.take(lane).epoch + 1;
+    end_pass(*lanes_[lane], next);
+    if (is_over(next)) return over_.push_back({next, 0, lane});
+    lanes_[lane]->begin_epoch(next);
+    turns_.add({next, 0, lane});
+    // Every lane has been through a whole epoch without a sample: that would never end.
+    if (endless() && turns_.front().epoch > fruitful_epoch_ + 1)
+        throw Error(SHF_E_FORMAT, "no sample in a whole epoch",
+                    "check the shards, and what fields, select_keys and slice leave of them");
+}
+
+Pull LaneSequence::pull(Delivery& out, const Wait& wait) {
+    shared_.wait = wait;
+    if (!at_end() && settle() == Pull::later) return Pull::later;
+    size_t lane = 0;
+    return pull_own(out, lane);
+}
+
+// The next sample that is for this consumer, and the lane that it came through.
+Pull LaneSequence::pull_own(Delivery& out, size_t& lane) {
+    const bool shared = shares_lanes();
+    while (!at_end()) {
+        lane = turns_.front().lane;
+        const Pull pull = lanes_[lane]->pull(out);
+        if (shared_.first) {  // only this thread changes it
+            const std::lock_guard lock(shared_.mutex);
+            shared_.begin_all();
+        }
+        if (pull == Pull::later) return pull;
+        if (pull == Pull::epoch_end) {
+            end_epoch(lane);
+            continue;
+        }
+        fruitful_epoch_ = std::max(fruitful_epoch_, turns_.front().epoch);
+        turns_.took();
+        if (!shared || shared_.plan.owns(passed_++)) return pull;
+        out = {};
+    }
+    return Pull::epoch_end;
+}
+
+Pull LaneSequence::pull_block(BlockRef& out, uint64_t most, const Wait& wait) {
+    if (!gives_whole_blocks()) return Pull::sample;
+    shared_.wait = wait;
+    if (!at_end() && settle() == Pull::later) return Pull::later;
+    while (!at_end()) {
+        const Pull pull = lanes_[0]->pull_block(out, most);
+        if (pull == Pull::sample) {
+            fruitful_epoch_ = std::max(fruitful_epoch_, turns_.front().epoch);
+            if (out) turns_.took(out->count);
+        }
+        if (pull != Pull::epoch_end) return pull;
+        end_epoch(0);
+    }
+    return Pull::epoch_end;
+}
+
+}  // namespace shf

@@ -1,0 +1,91 @@
+// The samples of one consumer's lanes: readers ahead of it, whose turn it is, and epochs.
+#pragma once
+
+#include "order/turns.h"
+#include "stream/sequence.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace shf {
+
+class LaneSequence final : public SampleSequence {
+  public:
+    // Plans; opens no shard and starts no thread. Throws Error.
+    LaneSequence(std::span<const char* const> urls, const Options& options);
+
+    Pull pull(Delivery& out, const Wait& wait) override;
+    Pull pull_block(BlockRef& out, uint64_t most, const Wait& wait) override;
+    [[nodiscard]] bool gives_whole_blocks() const override {
+        return lanes_.size() == 1 && !shared_.single_samples && !shares_lanes();
+    }
+    [[nodiscard]] Position position() override;
+    [[nodiscard]] StreamState identity() override;
+    [[nodiscard]] Restored prepare(const StreamState& state) override;
+    void apply(Restored restored) override;
+    void repeat() noexcept override;
+    [[nodiscard]] StreamContext& context() override { return shared_; }
+
+    [[nodiscard]] const Plan& plan() const { return shared_.plan; }
+    // Several consumers read the lanes.
+    [[nodiscard]] bool shares_lanes() const { return shared_.plan.shares_lanes(); }
+    // Before a position is noted from which samples of this consumer are counted: what is still to
+    // be dropped is counted in another way.
+    void settle_shared(const Wait& wait);
+
+    // Starts the readers, unless they run or there is nothing to read.
+    void start();
+    [[nodiscard]] bool started() const { return !readers_.empty(); }
+    // After context().cancel was requested, from any thread: wakes all threads.
+    void interrupt() noexcept;
+    // Ends the readers, after that.
+    void join() noexcept;
+    // Readers that may continue, after memory was handed out.
+    void wake_readers() { shared_.wake_readers(); }
+    // The thread that waits for samples.
+    void wake_consumer() noexcept;
+    // At the end, so that no process is left then.
+    void leave_pipes() noexcept { shared_.watch.reset(); }
+
+    // As a part of a mix: its number among the streams there, and whether it can begin again.
+    void set_part(uint32_t number) noexcept { shared_.part = number; }
+    void check_repeats() const;
+
+  private:
+    [[nodiscard]] bool is_empty() const override { return turns_.empty(); }
+    void refuse_second_reading(bool again) const;
+    void warn_of_sharing();
+    void start_recall();
+    static void run_reader(Shared& shared, Lane& lane) noexcept;
+    void set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
+                   std::span<const LaneState* const> states);
+    void end_epoch(size_t lane);
+    void end_pass(const Lane& lane, uint64_t next);
+    [[nodiscard]] bool endless() const;
+    [[nodiscard]] bool is_over(uint64_t epoch) const;
+    Pull pull_own(Delivery& out, size_t& lane);
+    Pull settle();
+    Pull settle_own();
+    void check_even(const StreamState& state) const;
+
+    Shared shared_;
+    std::vector<std::unique_ptr<Lane>> lanes_;  // this consumer's, those that have shards
+    std::vector<std::thread> readers_;
+    Turns turns_;
+    std::vector<Turns::Turn> over_;  // of lanes past the last epoch
+    // Of the lanes that ended the epoch in which others still are, as Lane has them.
+    bool opened_ = false;
+    std::optional<Fault> unopened_;
+    uint64_t fruitful_epoch_ = 0;  // the last one in which a lane gave a sample
+    // Samples to drop before the first one, by lane, after a restore; skips_own_ as Position has
+    // it.
+    std::vector<uint64_t> skip_;
+    bool skips_own_ = false;
+    uint64_t passed_ = 0;       // of lanes that several consumers read, as Position has it
+    uint64_t shards_hash_ = 0;  // once it is known
+};
+
+}  // namespace shf
