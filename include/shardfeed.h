@@ -43,7 +43,9 @@
  * Results  int32_t: SHF_OK (0), SHF_END (1), or a negative SHF_E_* code. On failure every output
  *          is NULL or 0, and the caller's shf_error (last argument, NULL allowed) is written. It
  *          is written only on failure. After SHF_E_TIMEOUT the same call can be repeated and
- *          continues; every other error of a stream repeats.
+ *          continues; every other error of a stream repeats. "A bad shard" in a list of errors
+ *          is any of FORMAT, TRUNCATED, INTEGRITY, LIMIT, UNSUPPORTED, AMBIGUOUS, CHANGED, IO and
+ *          CHILD.
  * Owns     Outputs are either "owned, release with X" or "borrowed from X". shf_bytes live as
  *          long as the sample or block they were taken from. Handles may be released in any order:
  *          samples, blocks and batches outlive their stream. Releasing NULL is a no-op.
@@ -173,8 +175,16 @@ int32_t shf_options_set(shf_options *options, const char *name, const char *valu
 /* Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". Blanks around names
  * and values are ignored. A value needs quotes (' or ") when it contains a comma, starts or ends
  * with a blank, or starts with a quote; inside quotes a doubled quote is one.
- * Errors: USAGE, as shf_options_set; the object is then unchanged. Since: 0.1 */
+ * Errors: USAGE for an unknown name, a bad value, or a text that is no such list; the object is
+ * then unchanged. Since: 0.1 */
 int32_t shf_options_set_all(shf_options *options, const char *text, shf_error *error);
+
+/* The value of one option, as a text that shf_options_set takes and that is the same for equal
+ * values: sizes in bytes ("268435456"), times in nanoseconds ("1500000000ns"), "true" or "false".
+ * Owns: *out is borrowed from the object until the next call with it; it is also NUL-terminated.
+ * Errors: USAGE for an unknown name (the message has the nearest one). Since: 0.1 */
+int32_t shf_options_get(const shf_options *options, const char *name, shf_bytes *out,
+                        shf_error *error);
 
 enum {
     SHF_OPTION_NAME = 0,    /* "shuffle"                                                         */
@@ -182,7 +192,9 @@ enum {
     SHF_OPTION_DEFAULT = 2, /* a value shf_options_set accepts                                   */
     SHF_OPTION_RANGE = 3,   /* "0..4294967295", or the choices: "raise|skip_sample|skip_shard"    */
     SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream mix archive dataset"                */
-    SHF_OPTION_HELP = 5     /* one line                                                          */
+    SHF_OPTION_HELP = 5,    /* one line                                                          */
+    SHF_OPTION_GROUP = 6    /* "reading", "order", "consumer", "selection", "errors", "leniency",
+                               "limits", "batches", "index"                                      */
 };
 
 /* Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is
@@ -205,6 +217,26 @@ typedef void (*shf_log_fn)(void *ctx, int32_t level, const char *message);
  * shf_stream_next_batch or shf_dataset_open.
  * Since: 0.1 */
 void shf_options_set_log(shf_options *options, int32_t level, shf_log_fn log, void *ctx);
+
+/* A sample or shard that was skipped. Borrowed for the call, with all that it points to. Later
+ * versions may add members at its end. */
+typedef struct shf_skip {
+    const shf_error *error; /* class, byte offset and message                                    */
+    shf_bytes url;          /* of the shard, without secrets; also NUL-terminated                */
+    shf_bytes key;          /* of the sample; empty where no sample is known to be at fault      */
+    int32_t whole_shard;    /* 1: the rest of the shard, 0: one sample                           */
+} shf_skip;
+
+/* Takes one skip. Must not call back into the stream that skips. */
+typedef void (*shf_skip_fn)(void *ctx, const shf_skip *skip);
+
+/* Sets who receives each sample and shard that is skipped under on_error=skip_sample and
+ * skip_shard, in the order in which they are counted: for a list of what to repair. A part of a mix
+ * keeps the function of its own options. NULL: nobody. `ctx` must live as long as the streams
+ * opened with these options.
+ * Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block or
+ * shf_stream_next_batch. Since: 0.1 */
+void shf_options_set_on_skip(shf_options *options, shf_skip_fn on_skip, void *ctx);
 
 /* Returns 0 to continue the call, any other value to cancel it. */
 typedef int32_t (*shf_interrupt_fn)(void *ctx);
@@ -309,9 +341,9 @@ int32_t shf_stream_mix(shf_stream **out, shf_stream *const *parts, const double 
 
 /* Delivers the next sample, waiting for it at most as long as the option "timeout".
  * Owns: *out is owned, release with shf_sample_unref.
- * Errors: SHF_END after the last sample; TIMEOUT (call again); CANCELLED; FORKED; USAGE for a
- * second concurrent call; any class that a damaged shard can have. All but TIMEOUT and a
- * concurrent USAGE repeat. Since: 0.1 */
+ * Errors: SHF_END after the last sample; a bad shard; TIMEOUT (call again); CANCELLED; FORKED;
+ * NOMEM; USAGE for a second concurrent call. All but TIMEOUT and a concurrent USAGE repeat.
+ * Since: 0.1 */
 int32_t shf_stream_next(shf_stream *stream, shf_sample **out, shf_error *error);
 
 /* Delivers the next samples, at least one and at most `max_samples` (0: as many as are convenient),
@@ -320,7 +352,9 @@ int32_t shf_stream_next(shf_stream *stream, shf_sample **out, shf_error *error);
  * call is paid once per block. A kept block, or any sample of it, holds at most 64 KiB more than
  * 8 times the smallest sample in it.
  * Owns: *out is owned, release with shf_block_unref.
- * Errors: as shf_stream_next; samples before a fault are delivered first. Since: 0.1 */
+ * Errors: SHF_END after the last sample; a bad shard, when the samples before it were delivered;
+ * TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE for a second concurrent call.
+ * Since: 0.1 */
 int32_t shf_stream_next_block(shf_stream *stream, size_t max_samples, shf_block **out,
                               shf_error *error);
 
@@ -353,15 +387,23 @@ enum {
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 
-/* Reads one counter. All are 64 bit and start at 0 when the stream is opened. What readers find in
- * shards (ignored members, directories, links, ...) is counted when they find it, which may be
- * before the consumer gets there; at the end of the stream all counts are exact.
- * Threads: any. Errors: USAGE for an unknown counter. Since: 0.1 */
-int32_t shf_stream_stat(const shf_stream *stream, int32_t stat, uint64_t *value);
+/* Counter `stat` (SHF_STAT_*) of a stream; UINT64_MAX for any other number, and in a forked child.
+ * All are 64 bit and start at 0 when the stream is opened. What readers find in shards (ignored
+ * members, directories, links, ...) is counted when they find it, which may be before the consumer
+ * gets there; at the end of the stream all counts are exact.
+ * Threads: any. Since: 0.1 */
+uint64_t shf_stream_stat(const shf_stream *stream, int32_t stat);
 
-/* The name of a counter in lower case, "skipped_samples", "skips_truncated"; NULL when there is no
- * counter of that number. Owns: static. Since: 0.1 */
-const char *shf_stat_name(int32_t stat);
+enum {
+    SHF_COUNTER_NAME = 0, /* "skipped_samples", "skips_truncated"                                 */
+    SHF_COUNTER_KIND = 1, /* "counter": only grows; "gauge": a value of now                       */
+    SHF_COUNTER_UNIT = 2, /* "samples", "bytes", "shards", "members", "skips", "ns"               */
+    SHF_COUNTER_HELP = 3  /* one line                                                             */
+};
+
+/* Describes counter `stat` (SHF_STAT_*); `what` is one of SHF_COUNTER_*. NULL when there is no such
+ * counter or property. Owns: static. Since: 0.1 */
+const char *shf_stat_describe(int32_t stat, int32_t what);
 
 /* Makes the stream's waiting and future calls return CANCELLED, within 100 ms. Does not free.
  * Threads: any. Since: 0.1 */
@@ -402,7 +444,7 @@ void shf_plan_text(const shf_plan *plan, shf_bytes *out);
 int32_t shf_plan_warning(const shf_plan *plan, size_t index, shf_bytes *out);
 
 /* The number of consumers: world_size x num_workers. Since: 0.1 */
-uint64_t shf_plan_count(const shf_plan *plan);
+uint64_t shf_plan_consumer_count(const shf_plan *plan);
 
 enum {
     SHF_PLAN_RANK = 0,    /* number of the process, as the option rank                           */
@@ -416,6 +458,19 @@ enum {
 /* Property `what` (SHF_PLAN_*) of a consumer; UINT64_MAX for any other value and past the last
  * consumer. Since: 0.1 */
 uint64_t shf_plan_info(const shf_plan *plan, uint64_t consumer, int32_t what);
+
+/* The number of shards; they are numbered in the order in which shf_expand_urls gives them.
+ * Since: 0.1 */
+uint64_t shf_plan_shard_count(const shf_plan *plan);
+
+enum {
+    SHF_PLAN_SHARD_SAMPLES = 0, /* UINT64_MAX: not known                                         */
+    SHF_PLAN_SHARD_BYTES = 1    /* UINT64_MAX: not known                                         */
+};
+
+/* Property `what` (SHF_PLAN_SHARD_*) of a shard; UINT64_MAX for any other value and past the last
+ * shard. Since: 0.1 */
+uint64_t shf_plan_shard_info(const shf_plan *plan, uint64_t shard, int32_t what);
 
 /* Frees a plan. Since: 0.1 */
 void shf_plan_free(shf_plan *plan);
@@ -481,7 +536,7 @@ void shf_sample_key(const shf_sample *sample, shf_bytes *out);
 void shf_sample_url(const shf_sample *sample, shf_bytes *out);
 
 /* The number of fields. Since: 0.1 */
-size_t shf_sample_count(const shf_sample *sample);
+size_t shf_sample_field_count(const shf_sample *sample);
 
 /* Field number `index` in the order of the shard: its name and its bytes. name or data may be NULL.
  * Owns: both outputs are borrowed from the sample.
@@ -494,16 +549,16 @@ int32_t shf_sample_find(const shf_sample *sample, const char *name, size_t name_
                         shf_bytes *out);
 
 enum {
-    SHF_POSITION_EPOCH = 0,  /* pass over the shards, numbered from the option "epoch" upward    */
-    SHF_POSITION_LANE = 1,   /* lane that the sample came through                                */
-    SHF_POSITION_SHARD = 2,  /* number of the shard in the expanded list                         */
-    SHF_POSITION_OFFSET = 3, /* of the sample's first header in the (decompressed) shard, bytes  */
-    SHF_POSITION_PART = 4    /* stream of a mix, those of nested mixes counted through; else 0   */
+    SHF_SAMPLE_EPOCH = 0,  /* pass over the shards, numbered from the option "epoch" upward    */
+    SHF_SAMPLE_LANE = 1,   /* lane that the sample came through                                */
+    SHF_SAMPLE_SHARD = 2,  /* number of the shard in the expanded list                         */
+    SHF_SAMPLE_OFFSET = 3, /* of the sample's first header in the (decompressed) shard, bytes  */
+    SHF_SAMPLE_PART = 4    /* stream of a mix, those of nested mixes counted through; else 0   */
 };
 
-/* Where the sample came from; `what` is one of SHF_POSITION_*, UINT64_MAX for any other value.
+/* Where the sample came from; `what` is one of SHF_SAMPLE_*, UINT64_MAX for any other value.
  * Since: 0.1 */
-uint64_t shf_sample_position(const shf_sample *sample, int32_t what);
+uint64_t shf_sample_info(const shf_sample *sample, int32_t what);
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
@@ -514,7 +569,7 @@ shf_block *shf_block_ref(shf_block *block);
 void shf_block_unref(shf_block *block);
 
 /* The number of samples, at least 1. Since: 0.1 */
-size_t shf_block_count(const shf_block *block);
+size_t shf_block_sample_count(const shf_block *block);
 
 /* Sample number `index`, NULL past the last one.
  * Owns: borrowed from the block; shf_sample_ref makes it outlive the block. Since: 0.1 */
@@ -558,7 +613,7 @@ int32_t shf_block_buffer(const shf_block *block, size_t index, shf_bytes *out);
  * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
 int32_t shf_block_schema(const shf_block *block, size_t index, shf_bytes *out);
 
-/* URL number `index`, as shf_sample_url.
+/* URL number `index`, without secrets; it is also NUL-terminated.
  * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
 int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
 
@@ -640,16 +695,19 @@ typedef struct shf_array {
  * the one after it takes its place. The first error ends the stream; the batch that it falls into
  * is not delivered.
  * Owns: *out is owned, release with shf_batch_unref.
- * Errors: as shf_stream_next; FORMAT (a field cannot be decoded, rows of unequal shape, a missing
- * field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one batch above memory), USAGE
- * (bad option "decode", or no option "batch"). Since: 0.1 */
+ * Errors: SHF_END after the last batch; a bad shard; FORMAT (a field cannot be decoded, rows of
+ * unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one
+ * batch above memory); TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE (bad option "decode",
+ * no option "batch", a second concurrent call). Since: 0.1 */
 int32_t shf_stream_next_batch(shf_stream *stream, shf_batch **out, shf_error *error);
 
 /* Makes a batch of `count` samples, at least one, as the options "decode", "ragged" and "missing"
  * say; with missing=skip it may have fewer rows. Random choices are keyed by the option "seed" and,
  * for samples of a dataset, "epoch". `options` may be NULL.
  * Owns: *out is owned, release with shf_batch_unref.
- * Errors: as shf_stream_next_batch; that of the first bad sample. Since: 0.1 */
+ * Errors, that of the first bad sample: FORMAT (a field cannot be decoded, rows of unequal shape, a
+ * missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded); NOMEM; USAGE (no sample,
+ * bad option "decode"). Since: 0.1 */
 int32_t shf_batch_make(shf_batch **out, shf_sample *const *samples, size_t count,
                        const shf_options *options, shf_error *error);
 
@@ -661,10 +719,10 @@ shf_batch *shf_batch_ref(shf_batch *batch);
 void shf_batch_unref(shf_batch *batch);
 
 /* The number of rows. Since: 0.1 */
-size_t shf_batch_size(const shf_batch *batch);
+size_t shf_batch_row_count(const shf_batch *batch);
 
 /* The number of columns, "__key__" and "__url__" included. Since: 0.1 */
-size_t shf_batch_count(const shf_batch *batch);
+size_t shf_batch_column_count(const shf_batch *batch);
 
 /* Column number `index`: its name and its numbers. name or array may be NULL.
  * Owns: all that the outputs point to is borrowed from the batch.
@@ -722,7 +780,9 @@ int32_t shf_archive_open(shf_archive **out, const char *url, const shf_options *
                          shf_error *error);
 
 /* The same over `size` bytes at `data`, which must stay as they are until the archive is closed.
- * Owns: *out is owned, release with shf_archive_close. Errors: as shf_archive_open. Since: 0.1 */
+ * Owns: *out is owned, release with shf_archive_close.
+ * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT (the archive as a whole);
+ * USAGE, CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
 int32_t shf_archive_open_memory(shf_archive **out, const void *data, size_t size,
                                 const shf_options *options, shf_error *error);
 
@@ -730,7 +790,7 @@ int32_t shf_archive_open_memory(shf_archive **out, const void *data, size_t size
 void shf_archive_close(shf_archive *archive);
 
 /* The number of members; positions are below it. Since: 0.1 */
-uint64_t shf_archive_count(const shf_archive *archive);
+uint64_t shf_archive_member_count(const shf_archive *archive);
 
 /* The position of the member called `name` (`name_size` bytes or SHF_STRLEN, compared byte for
  * byte).
@@ -780,14 +840,16 @@ int32_t shf_archive_read(const shf_archive *archive, uint64_t position, void *bu
 /* Reads `count` members, in the order of the file and with several threads (option "threads")
  * where that pays. buffers[i] has room for SHF_MEMBER_SIZE of positions[i]. All are tried: on
  * failure the error is that of the first bad one in the list.
- * Errors: as shf_archive_read. Since: 0.1 */
+ * Errors: USAGE (no such position); FORMAT, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT (a member);
+ * TRUNCATED, CHANGED (the file is not the one that was opened); IO, NOMEM. Since: 0.1 */
 int32_t shf_archive_read_many(const shf_archive *archive, const uint64_t *positions, size_t count,
                               void *const *buffers, shf_error *error);
 
 /* The bytes of a member where they are in memory already: a stored member of an archive in memory,
  * or one of a compressed tar. They are checked as by shf_archive_read.
- * Owns: *out is borrowed from the archive. Errors: UNSUPPORTED when they are not in memory; as
- * shf_archive_read. Since: 0.1 */
+ * Owns: *out is borrowed from the archive.
+ * Errors: UNSUPPORTED when they are not in memory, or this member cannot be read; USAGE (no such
+ * position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); NOMEM. Since: 0.1 */
 int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_bytes *out,
                          shf_error *error);
 
@@ -813,9 +875,10 @@ typedef struct shf_dataset shf_dataset;
  * SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each index that is not used.
  * `options` may be NULL.
  * Owns: *out is owned, release with shf_dataset_close.
- * Errors: as shf_stream_open; any class that a damaged shard can have; UNSUPPORTED for a compressed
- * tar; with index=require NOT_FOUND, CHANGED, what a damaged index has, and USAGE when it was made
- * under options that accept more than these do. Since: 0.1 */
+ * Errors: USAGE (option, URL), IO (list file, no match); a bad shard, and UNSUPPORTED for a
+ * compressed tar; with index=require NOT_FOUND, CHANGED, FORMAT and INTEGRITY of an index, and
+ * USAGE when it was made under options that accept more than these do; CANCELLED, TIMEOUT, NOMEM.
+ * Since: 0.1 */
 int32_t shf_dataset_open(shf_dataset **out, const char *const *urls, size_t url_count,
                          const shf_options *options, shf_error *error);
 
@@ -823,28 +886,30 @@ int32_t shf_dataset_open(shf_dataset **out, const char *const *urls, size_t url_
 void shf_dataset_close(shf_dataset *dataset);
 
 /* The number of samples. Since: 0.1 */
-uint64_t shf_dataset_count(const shf_dataset *dataset);
+uint64_t shf_dataset_sample_count(const shf_dataset *dataset);
 
-/* Reads sample `number`. Its epoch and lane (shf_sample_position) are 0.
+/* Reads sample `number`. Its epoch and lane (shf_sample_info) are 0.
  * With the option "fields" it has those of them that the shard has, perhaps none.
  * Owns: *out is owned, release with shf_sample_unref.
- * Errors: USAGE (no such number); what a damaged shard can have; CHANGED and TRUNCATED when the
- * file is not the one that was opened; LIMIT; IO; NOMEM. Since: 0.1 */
+ * Errors: USAGE (no such number); a bad shard, with CHANGED and TRUNCATED when the file is not the
+ * one that was opened; NOMEM. Since: 0.1 */
 int32_t shf_dataset_get(const shf_dataset *dataset, uint64_t number, shf_sample **out,
                         shf_error *error);
 
 /* Reads `count` samples, in the order of the files and with several threads (option "threads")
  * where that pays. out[i] becomes sample numbers[i].
  * Owns: each out[i] is owned, release with shf_sample_unref. On failure all are NULL, and the error
- * is that of the first bad one in the list. Errors: as shf_dataset_get. Since: 0.1 */
+ * is that of the first bad one in the list.
+ * Errors: USAGE (no such number); a bad shard; NOMEM. Since: 0.1 */
 int32_t shf_dataset_get_many(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
                              shf_sample **out, shf_error *error);
 
 /* Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make does with
  * these `options`, or (NULL) with those of the dataset. Samples by number have no epoch: random
  * choices are those of the option "epoch", so that passes with other numbers have other ones.
- * Owns: *out is owned, release with shf_batch_unref. Errors: as shf_dataset_get and
- * shf_batch_make. Since: 0.1 */
+ * Owns: *out is owned, release with shf_batch_unref.
+ * Errors: USAGE (no such number, no number, bad option "decode"); a bad shard; FORMAT, UNSUPPORTED,
+ * LIMIT of a field that cannot be decoded; NOMEM. Since: 0.1 */
 int32_t shf_dataset_get_batch(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
                               const shf_options *options, shf_batch **out, shf_error *error);
 
@@ -861,7 +926,8 @@ int32_t shf_dataset_shard(const shf_dataset *dataset, uint64_t number, uint64_t 
                           uint64_t *first);
 
 /* Makes the index of the tar at `url` and saves it where a dataset looks for it.
- * Errors: as shf_dataset_open; IO when it cannot be saved. Since: 0.1 */
+ * Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for a compressed tar and for ZIP; IO,
+ * NOSPACE when the index cannot be saved; CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
 int32_t shf_index_build(const char *url, const shf_options *options, shf_error *error);
 
 /* Index files of other tools. */
@@ -879,9 +945,10 @@ enum {
  * would write, but right for GNU long names too: in shards with hidden files, files without a dot,
  * or names between __ and __ it has the samples that the tool sees, not those of a dataset. An
  * index of wids names shards in its own folder by relative paths, and has no md5sum.
- * Errors: as shf_dataset_open; USAGE (another number of shards than one, no file); UNSUPPORTED for
- * names that the format cannot hold (DALI: blanks, nothing after the dot; wids: not UTF-8, one of
- * ?#;), and for a ZIP file; IO, NOSPACE when the file cannot be written. Since: 0.1 */
+ * Errors: USAGE (option, URL, another number of shards than one, no file); a bad shard; UNSUPPORTED
+ * for names that the format cannot hold (DALI: blanks, nothing after the dot; wids: not UTF-8, one
+ * of ?#;), for a compressed tar, and for a ZIP file; IO, NOSPACE when the file cannot be written;
+ * CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
 int32_t shf_index_export(const char *const *urls, size_t url_count, int32_t format,
                          const char *path, const shf_options *options, shf_error *error);
 
@@ -892,10 +959,11 @@ int32_t shf_index_export(const char *const *urls, size_t url_count, int32_t form
  * whichever of the three was named. An index of wids names its shards: `url` is NULL, all of them
  * are local files, relative to the folder of the index, and those before one that is refused have
  * got their index.
- * Errors: as shf_index_build; FORMAT when the index is malformed, or says something else of a
- * sample than the shard does; CHANGED when it is of another number of samples or another size;
- * UNSUPPORTED (version, shards on the network); USAGE (a pipe in the index); LIMIT (a file above
- * 1 GiB). Since: 0.1 */
+ * Errors: USAGE (option, URL, a pipe in the index); a bad shard; FORMAT when the index is
+ * malformed, or says something else of a sample than the shard does; CHANGED when it is of another
+ * number of samples or another size; UNSUPPORTED (version, a compressed tar, shards on the
+ * network); LIMIT (a file above 1 GiB); IO, NOSPACE when the index cannot be saved; CANCELLED,
+ * TIMEOUT, NOMEM. Since: 0.1 */
 int32_t shf_index_import(const char *url, int32_t format, const char *path,
                          const shf_options *options, shf_error *error);
 

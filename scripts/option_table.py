@@ -1,7 +1,7 @@
-"""Keeps the table of docs/options.md equal to the library's.
+"""Keeps the tables of docs/options.md equal to those of the library.
 
 python scripts/option_table.py           compares, and fails when they differ
-python scripts/option_table.py --write   writes the table again
+python scripts/option_table.py --write   writes the tables again
 """
 
 import sys
@@ -12,10 +12,31 @@ import shardfeed
 BEGIN, END = "<!-- options -->\n", "<!-- /options -->\n"
 
 
-def table() -> str:
-    """The options as a Markdown table."""
-    rows = ["| option | default | values | |", "|---|---|---|---|"]
+HEADINGS = {
+    "reading": "Reading",
+    "order": "Order and epochs",
+    "consumer": "Ranks and workers",
+    "selection": "Which samples",
+    "errors": "Errors",
+    "leniency": "What is accepted",
+    "limits": "Limits",
+    "batches": "Batches",
+    "index": "Index files",
+}
+
+
+def tables() -> str:
+    """The options as Markdown tables, one for each group."""
+    groups: dict[str, list[dict[str, str]]] = {group: [] for group in HEADINGS}
     for option in shardfeed.options():
+        groups[option["group"]].append(option)
+    return "\n".join(f"## {HEADINGS[name]}\n\n{table(group)}" for name, group in groups.items())
+
+
+def table(options: list[dict[str, str]]) -> str:
+    """These options as a Markdown table."""
+    rows = ["| option | default | values | |", "|---|---|---|---|"]
+    for option in options:
         values = option["range"].replace("|", " \\| ")
         if option["type"] == "bool":
             values = "bool"
@@ -30,7 +51,7 @@ def main() -> None:
     text = page.read_text()
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    fresh = head + BEGIN + table() + END + tail
+    fresh = head + BEGIN + tables() + END + tail
     if "--write" in sys.argv[1:]:
         page.write_text(fresh)
     elif fresh != text:

@@ -9,7 +9,7 @@ static const int64_t believed = 1 << 20;
 
 static int64_t member_size(const shf_archive *archive, uint64_t position) {
     const uint64_t size = shf_archive_info(archive, position, SHF_MEMBER_SIZE);
-    if (size == UINT64_MAX && position >= shf_archive_count(archive))
+    if (size == UINT64_MAX && position >= shf_archive_member_count(archive))
         return archive ? SHF_E_NOT_FOUND : SHF_E_USAGE;
     return size > INT64_MAX ? INT64_MAX : (int64_t)size;
 }

@@ -23,7 +23,7 @@ int32_t python_get_many(shf_dataset **holder, const uint64_t *numbers, size_t co
 
 int32_t python_describe(shf_sample **holder, size_t fields, size_t bytes, python_sample *out) {
     const shf_sample *sample = *holder;
-    const size_t count = shf_sample_count(sample);
+    const size_t count = shf_sample_field_count(sample);
     uintptr_t first = UINTPTR_MAX, last = 0;
     size_t i, names_size = 0;
     for (i = 0; i < count; i++) {

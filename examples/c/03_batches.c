@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
         shf_array images, labels;
         shf_batch_column(batch, 0, NULL, &images);
         shf_batch_column(batch, 1, NULL, &labels);
-        printf("%zu images in %zu bytes, the first one of class %lld\n", shf_batch_size(batch), images.size,
+        printf("%zu images in %zu bytes, the first one of class %lld\n", shf_batch_row_count(batch), images.size,
                (long long)*(const int64_t *)labels.data);
         shf_batch_unref(batch);
     }

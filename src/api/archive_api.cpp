@@ -62,7 +62,7 @@ void shf_archive_close(shf_archive* archive) {
     delete archive;
 }
 
-uint64_t shf_archive_count(const shf_archive* archive) {
+uint64_t shf_archive_member_count(const shf_archive* archive) {
     return archive ? archive->archive.members().count() : 0;
 }
 

@@ -85,11 +85,11 @@ void shf_batch_unref(shf_batch* batch) {
     if (batch) batch_of(batch)->unref();
 }
 
-size_t shf_batch_size(const shf_batch* batch) {
+size_t shf_batch_row_count(const shf_batch* batch) {
     return batch ? static_cast<size_t>(batch_of(batch)->rows) : 0;
 }
 
-size_t shf_batch_count(const shf_batch* batch) {
+size_t shf_batch_column_count(const shf_batch* batch) {
     return batch ? batch_of(batch)->columns.size() : 0;
 }
 

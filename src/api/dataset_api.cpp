@@ -47,7 +47,7 @@ void shf_dataset_close(shf_dataset* dataset) {
     delete dataset;
 }
 
-uint64_t shf_dataset_count(const shf_dataset* dataset) {
+uint64_t shf_dataset_sample_count(const shf_dataset* dataset) {
     return dataset ? dataset->dataset.count() : 0;
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 // Frozen (shardfeed.h): bindings have these layouts compiled in.
@@ -24,6 +25,7 @@ static_assert(sizeof(shf_bytes) == 2 * sizeof(void*) && offsetof(shf_bytes, data
 
 struct shf_options {
     shf::Options values;
+    mutable std::string shown;  // what shf_options_get gave last
 };
 
 struct shf_stream {

@@ -39,6 +39,17 @@ int32_t shf_options_set_all(shf_options* options, const char* text, shf_error* e
     });
 }
 
+int32_t shf_options_get(const shf_options* options, const char* name, shf_bytes* out,
+                        shf_error* error) {
+    if (out) *out = shf_bytes{nullptr, 0};
+    return guard(error, [&] {
+        if (!options || !name || !out) throw Error(SHF_E_USAGE, "shf_options_get: a NULL argument");
+        options->shown = options->values.get(name);
+        *out = shf::bytes_of(options->shown);
+        return SHF_OK;
+    });
+}
+
 const char* shf_option_describe(size_t index, int32_t what) {
     return shf::describe_option(index, what);
 }
@@ -48,6 +59,12 @@ void shf_options_set_log(shf_options* options, int32_t level, shf_log_fn log, vo
     options->values.log_level = level;
     options->values.log = log;
     options->values.log_ctx = ctx;
+}
+
+void shf_options_set_on_skip(shf_options* options, shf_skip_fn on_skip, void* ctx) {
+    if (!options) return;
+    options->values.on_skip = on_skip;
+    options->values.on_skip_ctx = ctx;
 }
 
 void shf_options_set_allocator(shf_options* options, shf_alloc_fn alloc, shf_free_fn release,

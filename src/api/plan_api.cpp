@@ -61,12 +61,12 @@ int32_t shf_plan_warning(const shf_plan* plan, size_t index, shf_bytes* out) {
     return SHF_OK;
 }
 
-uint64_t shf_plan_count(const shf_plan* plan) {
+uint64_t shf_plan_consumer_count(const shf_plan* plan) {
     return plan ? plan->report.consumers() : 0;
 }
 
 uint64_t shf_plan_info(const shf_plan* plan, uint64_t consumer, int32_t what) {
-    if (consumer >= shf_plan_count(plan)) return UINT64_MAX;
+    if (consumer >= shf_plan_consumer_count(plan)) return UINT64_MAX;
     const auto share = plan->report.share(consumer);
     switch (what) {
         case SHF_PLAN_RANK: return share.rank;
@@ -75,6 +75,21 @@ uint64_t shf_plan_info(const shf_plan* plan, uint64_t consumer, int32_t what) {
         case SHF_PLAN_SHARDS: return share.shards;
         case SHF_PLAN_SAMPLES: return share.samples;
         case SHF_PLAN_BYTES: return share.bytes;
+        default: return UINT64_MAX;
+    }
+}
+
+uint64_t shf_plan_shard_count(const shf_plan* plan) {
+    return plan ? plan->report.shards().count : 0;
+}
+
+uint64_t shf_plan_shard_info(const shf_plan* plan, uint64_t shard, int32_t what) {
+    if (shard >= shf_plan_shard_count(plan)) return UINT64_MAX;
+    const shf::KnownShards& known = plan->report.shards();
+    if (known.samples.empty()) return UINT64_MAX;
+    switch (what) {
+        case SHF_PLAN_SHARD_SAMPLES: return known.samples[shard];
+        case SHF_PLAN_SHARD_BYTES: return known.bytes[shard];
         default: return UINT64_MAX;
     }
 }

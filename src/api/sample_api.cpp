@@ -32,7 +32,7 @@ void shf_sample_url(const shf_sample* sample, shf_bytes* out) {
     *out = bytes_of(block->origins[block->origin[i]]->url);
 }
 
-size_t shf_sample_count(const shf_sample* sample) {
+size_t shf_sample_field_count(const shf_sample* sample) {
     if (!sample) return 0;
     const auto& [block, i] = *sample_of(sample);
     return static_cast<size_t>(block->first_field[i + 1] - block->first_field[i]);
@@ -41,7 +41,7 @@ size_t shf_sample_count(const shf_sample* sample) {
 int32_t shf_sample_field(const shf_sample* sample, size_t index, shf_bytes* name, shf_bytes* data) {
     if (name) *name = {};
     if (data) *data = {};
-    if (index >= shf_sample_count(sample)) return SHF_E_NOT_FOUND;
+    if (index >= shf_sample_field_count(sample)) return SHF_E_NOT_FOUND;
     const auto& [block, i] = *sample_of(sample);
     const shf::FieldView field = block->field_of(i, index);
     if (name) *name = bytes_of(field.name);
@@ -65,16 +65,16 @@ int32_t shf_sample_find(const shf_sample* sample, const char* name, size_t name_
     return SHF_E_NOT_FOUND;
 }
 
-uint64_t shf_sample_position(const shf_sample* sample, int32_t what) {
+uint64_t shf_sample_info(const shf_sample* sample, int32_t what) {
     if (!sample) return UINT64_MAX;
     const auto& [block, i] = *sample_of(sample);
     const shf::Origin& origin = *block->origins[block->origin[i]];
     switch (what) {
-        case SHF_POSITION_EPOCH: return origin.epoch;
-        case SHF_POSITION_LANE: return origin.lane;
-        case SHF_POSITION_SHARD: return origin.shard;
-        case SHF_POSITION_OFFSET: return block->offset[i];
-        case SHF_POSITION_PART: return origin.part;
+        case SHF_SAMPLE_EPOCH: return origin.epoch;
+        case SHF_SAMPLE_LANE: return origin.lane;
+        case SHF_SAMPLE_SHARD: return origin.shard;
+        case SHF_SAMPLE_OFFSET: return block->offset[i];
+        case SHF_SAMPLE_PART: return origin.part;
         default: return UINT64_MAX;
     }
 }
@@ -88,12 +88,12 @@ void shf_block_unref(shf_block* block) {
     if (block) block_of(block)->unref();
 }
 
-size_t shf_block_count(const shf_block* block) {
+size_t shf_block_sample_count(const shf_block* block) {
     return block ? block_of(block)->count : 0;
 }
 
 shf_sample* shf_block_sample(const shf_block* block, size_t index) {
-    if (index >= shf_block_count(block)) return nullptr;
+    if (index >= shf_block_sample_count(block)) return nullptr;
     // The handle is a name for part of a block that does not change; references are counted.
     return shf::handle_of(const_cast<shf::Sample*>(&block_of(block)->samples[index]));
 }

@@ -1,4 +1,4 @@
-// shf_stream_*, shf_stat_name.
+// shf_stream_*, shf_stat_describe.
 #include "api/handles.h"
 #include "core/stats.h"
 
@@ -97,16 +97,14 @@ int32_t shf_stream_next_batch(shf_stream* stream, shf_batch** out, shf_error* er
     });
 }
 
-int32_t shf_stream_stat(const shf_stream* stream, int32_t stat, uint64_t* value) {
-    if (value) *value = 0;
-    if (!stream || !value || !shf::stat_name(stat)) return SHF_E_USAGE;
-    if (stream->forked()) return SHF_E_FORKED;
-    *value = stream->stream->stat(stat);
-    return SHF_OK;
+uint64_t shf_stream_stat(const shf_stream* stream, int32_t stat) {
+    if (!stream || !shf::describe_stat(stat, SHF_COUNTER_NAME) || stream->forked())
+        return UINT64_MAX;
+    return stream->stream->stat(stat);
 }
 
-const char* shf_stat_name(int32_t stat) {
-    return shf::stat_name(stat);
+const char* shf_stat_describe(int32_t stat, int32_t what) {
+    return shf::describe_stat(stat, what);
 }
 
 void shf_stream_cancel(shf_stream* stream) {

@@ -39,7 +39,8 @@ std::vector<uint8_t> whole(const Block& block, const FieldView& field, const Def
 Error placed(const Error& error, const Block& block, uint32_t sample, std::string_view field) {
     Fault fault = error.fault();
     fault.shard = block.origins[block.origin[sample]]->url;
-    fault.member = escape(std::string(block.key_of(sample)) + "." + std::string(field));
+    fault.key = block.key_of(sample);
+    fault.member = escape(fault.key + "." + std::string(field));
     fault.offset = block.offset[sample];
     return Error(std::move(fault));
 }

@@ -26,6 +26,7 @@ struct Fault {
     std::string member;  // escaped name, empty when no member is concerned
     std::string cause;   // "header checksum is 12, expected 4711"
     std::string help;    // "set end_marker=optional", empty when there is nothing to advise
+    std::string key{};   // of the sample, as it is; empty when no sample is concerned
 
     // "SHARD: member NAME: at byte N: CAUSE (help: HELP)" - the text of shf_error::message.
     [[nodiscard]] std::string text() const;

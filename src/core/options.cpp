@@ -26,6 +26,7 @@ using Member =
 
 struct Row {
     const char* name;
+    const char* group;
     Type type;
     const char* fallback;  // the default
     const char* range;     // "LOW..HIGH" in the type's units, "a|b|c", or what a text means
@@ -40,122 +41,132 @@ using O = Options;
 // Names are part of the ABI: never renamed, never given another meaning. The binding for Python,
 // docs/options.md and shf_option_describe read this table; no other place repeats it.
 constexpr Row rows[] = {
-    {"threads", Type::count, "0", "0..4096", "stream archive dataset", &O::threads,
+    {"threads", "reading", Type::count, "0", "0..4096", "stream archive dataset", &O::threads,
      "shards read and decompressed at once, each by a thread; at least one per lane; 0: min(4, "
      "cores)"},
-    {"memory", Type::bytes, "256MiB", "1MiB..16TiB", "stream mix archive dataset", &O::memory,
-     "payload memory held ahead of the consumer, and the size of the largest member"},
-    {"shuffle_shards", Type::boolean, "false", "true|false", "stream", &O::shuffle_shards,
+    {"memory", "reading", Type::bytes, "256MiB", "1MiB..16TiB", "stream mix archive dataset",
+     &O::memory, "payload memory held ahead of the consumer, and the size of the largest member"},
+    {"shuffle_shards", "order", Type::boolean, "false", "true|false", "stream", &O::shuffle_shards,
      "permute the shards, in every epoch in another way", true},
-    {"shuffle", Type::count, "0", "0..1000000000", "stream", &O::shuffle,
+    {"shuffle", "order", Type::count, "0", "0..1000000000", "stream", &O::shuffle,
      "samples in the shuffle buffer of each lane; 0 and 1: no shuffle", true},
-    {"seed", Type::count, "0", "0..18446744073709551615", "stream mix dataset", &O::seed,
+    {"seed", "order", Type::count, "0", "0..18446744073709551615", "stream mix dataset", &O::seed,
      "key of every random choice", true},
-    {"epoch", Type::count, "0", "0..4294967295", "stream dataset", &O::epoch,
+    {"epoch", "order", Type::count, "0", "0..4294967295", "stream dataset", &O::epoch,
      "number of the first epoch; of a dataset the one that random choices of decode are of", true},
-    {"epochs", Type::count, "1", "0..4294967295", "stream mix", &O::epochs,
+    {"epochs", "order", Type::count, "1", "0..4294967295", "stream mix", &O::epochs,
      "epochs until the end; 0: no end"},
-    {"epoch_samples", Type::count, "0", "0..9223372036854775807", "stream mix", &O::epoch_samples,
-     "samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass",
+    {"epoch_samples", "order", Type::count, "0", "0..9223372036854775807", "stream mix",
+     &O::epoch_samples,
+     "samples in an epoch over all consumers; each starts where the last one stopped; 0: one pass",
      true},
-    {"resample", Type::boolean, "false", "true|false", "stream", &O::resample,
+    {"resample", "order", Type::boolean, "false", "true|false", "stream", &O::resample,
      "draw shards with replacement", true},
-    {"even", Type::choice, "none", "none|drop|pad", "stream", &O::even,
+    {"even", "order", Type::choice, "none", "none|drop|pad", "stream", &O::even,
      "the same number of samples for every consumer in each epoch: drop the surplus of some, or "
      "repeat samples on the others, marked; needs the index of every shard",
      true},
-    {"lanes", Type::count, "0", "0..65536", "stream", &O::lanes,
+    {"lanes", "order", Type::count, "0", "0..65536", "stream", &O::lanes,
      "sequences that are interleaved; best a multiple of the consumers; 0: one per consumer"},
-    {"rank", Type::count, "0", "0..16777215", "stream", &O::rank, "number of this process"},
-    {"world_size", Type::count, "1", "1..16777216", "stream", &O::world_size,
+    {"rank", "consumer", Type::count, "0", "0..16777215", "stream", &O::rank,
+     "number of this process"},
+    {"world_size", "consumer", Type::count, "1", "1..16777216", "stream", &O::world_size,
      "number of processes that share the shards; above 1 a stream needs rank"},
-    {"worker", Type::count, "0", "0..65535", "stream", &O::worker,
+    {"worker", "consumer", Type::count, "0", "0..65535", "stream", &O::worker,
      "number of this worker in its process"},
-    {"num_workers", Type::count, "1", "1..65536", "stream", &O::num_workers,
+    {"num_workers", "consumer", Type::count, "1", "1..65536", "stream", &O::num_workers,
      "workers of each process, which share its shards; above 1 a stream needs worker; threads are "
      "the option threads"},
-    {"fields", Type::text, "", "FIELD,FIELD,...", "stream dataset", &O::fields,
+    {"fields", "selection", Type::text, "", "FIELD,FIELD,...", "stream dataset", &O::fields,
      "keep these fields; members of others are not looked at, even where they are damaged or there "
      "twice; a stream skips samples that have none of them; empty: all",
      true},
-    {"select_keys", Type::text, "", "PATTERN,PATTERN,...", "stream", &O::select_keys,
+    {"select_keys", "selection", Type::text, "", "PATTERN,PATTERN,...", "stream", &O::select_keys,
      "deliver samples whose key matches a shell pattern, in which a star matches slashes too; "
      "others are not read; empty: all",
      true},
-    {"slice", Type::text, "", "START:STOP:STEP", "stream", &O::slice,
+    {"slice", "selection", Type::text, "", "START:STOP:STEP", "stream", &O::slice,
      "deliver these samples of each shard, as a slice of Python; numbers count from 0, good and "
      "bad ones, regardless of their keys; others are not read; empty: all",
      true},
-    {"limit", Type::count, "0", "0..9223372036854775807", "stream", &O::limit,
+    {"limit", "selection", Type::count, "0", "0..9223372036854775807", "stream", &O::limit,
      "the first samples of each epoch, over all consumers; each lane gives its part of them and "
      "leaves the rest of its shards unread; 0: all",
      true},
-    {"on_error", Type::choice, "raise", "raise|skip_sample|skip_shard", "stream mix", &O::on_error,
-     "what a damaged sample or shard does; skips are counted and logged"},
-    {"max_skips", Type::count, "1000", "0..18446744073709551615", "stream mix", &O::max_skips,
-     "skipped samples and shards until the stream ends with LIMIT"},
-    {"end_marker", Type::choice, "required", "required|optional", "stream archive dataset",
-     &O::end_marker, "optional: a tar may end after a whole member, without its two zero blocks"},
-    {"concat", Type::boolean, "false", "true|false", "stream archive dataset", &O::concat,
-     "continue with another tar after an end marker", true},
-    {"trailing", Type::choice, "refuse", "refuse|ignore", "stream archive dataset", &O::trailing,
+    {"on_error", "errors", Type::choice, "raise", "raise|skip_sample|skip_shard", "stream mix",
+     &O::on_error, "what a damaged sample or shard does; skips are counted and logged"},
+    {"max_skips", "errors", Type::count, "1000", "0..18446744073709551615", "stream mix",
+     &O::max_skips, "skipped samples and shards until the stream ends with LIMIT"},
+    {"end_marker", "leniency", Type::choice, "required", "required|optional",
+     "stream archive dataset", &O::end_marker,
+     "optional: a tar may end after a whole member, without its two zero blocks"},
+    {"concat", "leniency", Type::boolean, "false", "true|false", "stream archive dataset",
+     &O::concat, "continue with another tar after an end marker", true},
+    {"trailing", "leniency", Type::choice, "refuse", "refuse|ignore", "stream archive dataset",
+     &O::trailing,
      "ignore: accept junk after the end marker, the compressed data or a ZIP end record"},
-    {"zip_prefix", Type::choice, "refuse", "refuse|allow", "stream archive dataset", &O::zip_prefix,
-     "allow: data may stand before a ZIP file, as in self-extracting files"},
-    {"zip_overlap", Type::choice, "refuse", "refuse|allow", "stream archive dataset",
+    {"zip_prefix", "leniency", Type::choice, "refuse", "refuse|allow", "stream archive dataset",
+     &O::zip_prefix, "allow: data may stand before a ZIP file, as in self-extracting files"},
+    {"zip_overlap", "leniency", Type::choice, "refuse", "refuse|allow", "stream archive dataset",
      &O::zip_overlap, "allow: read entries of a ZIP file that share bytes with others"},
-    {"allow_empty", Type::boolean, "false", "true|false", "stream dataset", &O::allow_empty,
-     "accept shards without samples"},
-    {"duplicate_keys", Type::choice, "error", "error|accept", "stream dataset", &O::duplicate_keys,
+    {"allow_empty", "leniency", Type::boolean, "false", "true|false", "stream dataset",
+     &O::allow_empty, "accept shards without samples"},
+    {"duplicate_keys", "leniency", Type::choice, "error", "error|accept", "stream dataset",
+     &O::duplicate_keys,
      "a key that comes again later in its shard; looked for in the first 1048576 samples", true},
-    {"max_member", Type::bytes, "16GiB", "0..1EiB", "stream archive dataset", &O::max_member,
-     "size of the largest member"},
-    {"max_sample", Type::bytes, "16GiB", "0..1EiB", "stream dataset", &O::max_sample,
+    {"max_member", "limits", Type::bytes, "16GiB", "0..1EiB", "stream archive dataset",
+     &O::max_member, "size of the largest member"},
+    {"max_sample", "limits", Type::bytes, "16GiB", "0..1EiB", "stream dataset", &O::max_sample,
      "size of the largest sample, all fields together"},
-    {"max_name", Type::bytes, "64KiB", "1..1GiB", "stream archive dataset", &O::max_name,
+    {"max_name", "limits", Type::bytes, "64KiB", "1..1GiB", "stream archive dataset", &O::max_name,
      "length of the longest member name"},
-    {"max_meta", Type::bytes, "1MiB", "1..1GiB", "stream archive dataset", &O::max_meta,
+    {"max_meta", "limits", Type::bytes, "1MiB", "1..1GiB", "stream archive dataset", &O::max_meta,
      "pax and GNU long-name headers before one member"},
-    {"max_ratio", Type::count, "1000", "1..18446744073709551615", "stream archive dataset",
-     &O::max_ratio, "output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB"},
-    {"max_window", Type::bytes, "128MiB", "1KiB..2GiB", "stream archive dataset", &O::max_window,
+    {"max_ratio", "limits", Type::count, "1000", "1..18446744073709551615",
+     "stream archive dataset", &O::max_ratio,
+     "output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB"},
+    {"max_window", "limits", Type::bytes, "128MiB", "1KiB..2GiB", "stream archive dataset",
+     &O::max_window,
      "history that a zstd frame may ask for; an xz decoder may use twice as much memory"},
-    {"max_shards", Type::count, "100000000", "1..4294967295", "stream dataset", &O::max_shards,
-     "shards after expansion"},
-    {"timeout", Type::duration, "0", "0..1000000s", "stream mix archive dataset", &O::timeout,
+    {"max_shards", "limits", Type::count, "100000000", "1..4294967295", "stream dataset",
+     &O::max_shards, "shards after expansion"},
+    {"timeout", "reading", Type::duration, "0", "0..1000000s", "stream mix archive dataset",
+     &O::timeout,
      "longest wait of one call; longest time that opening an archive or a dataset takes; 0: no "
      "limit"},
-    {"pipe_timeout", Type::duration, "600s", "0..1000000s", "stream archive dataset",
+    {"pipe_timeout", "reading", Type::duration, "600s", "0..1000000s", "stream archive dataset",
      &O::pipe_timeout, "longest silence of a child process or a FIFO; 0: no limit"},
-    {"expand", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
+    {"expand", "reading", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
      "expand braces, ::, ${NAME}, @FILE, ~/ and shell patterns in URLs"},
-    {"secure", Type::boolean, "false", "true|false", "stream archive dataset", &O::secure,
-     "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
-    {"write_index", Type::boolean, "false", "true|false", "stream", &O::write_index,
+    {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset",
+     &O::secure, "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
+    {"write_index", "index", Type::boolean, "false", "true|false", "stream", &O::write_index,
      "save the index of each plain tar that is read to its end; none with fields, select_keys or "
      "slice"},
-    {"decode", Type::text, "auto", "FIELD:KIND/..., ...", "stream mix dataset", &O::decode,
-     "columns of a batch: which field becomes what; auto: every field, by its suffix"},
-    {"batch", Type::count, "0", "0..4294967295", "stream mix", &O::batch,
+    {"decode", "batches", Type::text, "auto", "FIELD:KIND/..., ...", "stream mix dataset",
+     &O::decode, "columns of a batch: which field becomes what; auto: every field, by its suffix"},
+    {"batch", "batches", Type::count, "0", "0..4294967295", "stream mix", &O::batch,
      "samples in a batch; 0: the stream delivers samples"},
-    {"last", Type::choice, "keep", "keep|drop", "stream mix", &O::last,
+    {"last", "batches", Type::choice, "keep", "keep|drop", "stream mix", &O::last,
      "the last batch, when it has fewer samples"},
-    {"ragged", Type::choice, "error", "error|offsets|pad", "stream mix dataset", &O::ragged,
+    {"ragged", "batches", Type::choice, "error", "error|offsets|pad", "stream mix dataset",
+     &O::ragged,
      "arrays of unequal shape in one column: an error of the sample, one after another with "
      "offsets, or filled up with zeros"},
-    {"missing", Type::choice, "error", "error|skip|empty", "stream mix dataset", &O::missing,
+    {"missing", "batches", Type::choice, "error", "error|skip|empty", "stream mix dataset",
+     &O::missing,
      "a sample without a field of decode: an error, skipped, or a row of zeros or no bytes"},
-    {"decode_threads", Type::count, "0", "0..4096", "stream mix dataset", &O::decode_threads,
-     "threads that decode; 0: one for each core"},
-    {"max_decoded", Type::bytes, "256MiB", "1..1EiB", "stream mix dataset", &O::max_decoded,
-     "size of the largest decoded field"},
-    {"until", Type::choice, "all", "first|all|forever", "mix", &O::until,
+    {"decode_threads", "batches", Type::count, "0", "0..4096", "stream mix dataset",
+     &O::decode_threads, "threads that decode; 0: one for each core"},
+    {"max_decoded", "limits", Type::bytes, "256MiB", "1..1EiB", "stream mix dataset",
+     &O::max_decoded, "size of the largest decoded field"},
+    {"until", "order", Type::choice, "all", "first|all|forever", "mix", &O::until,
      "when a mix ends: with its first part that ends; with its last one; never: its parts restart, "
      "as with epochs=0",
      true},
-    {"index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,
+    {"index", "index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,
      "index files: use or create them; require them; rebuild them; keep indexes in memory only"},
-    {"index_dir", Type::text, "", "folder", "stream dataset", &O::index_dir,
+    {"index_dir", "index", Type::text, "", "folder", "stream dataset", &O::index_dir,
      "where index files are kept; empty: beside the shard, or in the cache folder of the user "
      "where "
      "that cannot be written"},
@@ -387,6 +398,12 @@ void Options::set(std::string_view name, std::string_view value) {
     }
 }
 
+std::string Options::get(std::string_view name) const {
+    const Row& row = find_row(name);
+    if (row.type == Type::text) return this->*std::get<std::string Options::*>(row.member);
+    return text_of(*this, row) + (row.type == Type::duration ? "ns" : "");
+}
+
 void Options::require_consumer() const {
     if (num_workers > 1 && !worker_given) {
         constexpr uint64_t most_threads = 4096;
@@ -424,6 +441,7 @@ const char* describe_option(size_t index, int32_t what) noexcept {
         case SHF_OPTION_RANGE: return row.range;
         case SHF_OPTION_OPENERS: return row.openers;
         case SHF_OPTION_HELP: return row.help;
+        case SHF_OPTION_GROUP: return row.group;
         default: return nullptr;
     }
 }

@@ -85,6 +85,8 @@ struct Options {
     int32_t log_level = 0;
     shf_log_fn log = nullptr;
     void* log_ctx = nullptr;
+    shf_skip_fn on_skip = nullptr;
+    void* on_skip_ctx = nullptr;
     shf_alloc_fn alloc = nullptr;
     shf_free_fn release = nullptr;
     void* alloc_ctx = nullptr;
@@ -94,6 +96,9 @@ struct Options {
     Options();  // every option at the default of its row
     // Parses and stores one value. Throws Error(USAGE).
     void set(std::string_view name, std::string_view value);
+    // The value as text that set() takes, the same for equal values: bytes, nanoseconds ("500ns"),
+    // "true". Throws Error(USAGE).
+    [[nodiscard]] std::string get(std::string_view name) const;
     // Stores all of "name=value,name='a, b'", or none when it throws Error(USAGE).
     void set_all(std::string_view text);
     // Throws Error(USAGE) when there are several ranks or workers and nothing says which this is:

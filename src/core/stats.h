@@ -30,7 +30,7 @@ class Stats {
     std::array<std::atomic<uint64_t>, size> values_{};
 };
 
-// The name of a counter, or NULL when there is none of that number.
-const char* stat_name(int32_t stat) noexcept;
+// Property `what` (SHF_COUNTER_*) of a counter, or NULL.
+const char* describe_stat(int32_t stat, int32_t what) noexcept;
 
 }  // namespace shf

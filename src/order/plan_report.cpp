@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 namespace shf {
 
@@ -69,37 +70,38 @@ void PlanReport::Range::add(uint64_t value) {
     most = std::max(most, value);
 }
 
-PlanReport::PlanReport(const Options& options, const KnownShards& shards)
-    : options_(options), shards_(shards.count), plan_(options, shards.count, Idle::allow) {
+PlanReport::PlanReport(const Options& options, KnownShards shards)
+    : options_(options), known_(std::move(shards)), plan_(options, known_.count, Idle::allow) {
     // Every lane is dealt out to its readers.
-    if (options_.epoch_samples == 0 && !shards.samples.empty() && consumers() <= most_counted &&
+    if (options_.epoch_samples == 0 && !known_.samples.empty() && consumers() <= most_counted &&
         plan_.lanes() <= most_counted / plan_.sharing().readers())
-        count(shards);
+        count();
     const auto idle = plan_.idle_consumers();
     if (idle) warnings_.emplace_back(idle->what());
     warn_of_parts();
-    warn_of_even(shards);
-    warn_of_shuffle(shards);
+    warn_of_even();
+    warn_of_shuffle();
     warn_of_lanes();
-    warn_of_memory(shards);
-    write(shards);
+    warn_of_memory();
+    write();
 }
 
 // ---- Counting -----------------------------------------------------------------------------------
 
-void PlanReport::count(const KnownShards& shards) {
+void PlanReport::count() {
     samples_.resize(static_cast<size_t>(consumers()));
     bytes_.resize(samples_.size());
     // Lanes from the number of shards on have none, unless every lane draws some.
-    const uint64_t lanes = options_.resample ? plan_.lanes() : std::min(plan_.lanes(), shards_);
+    const uint64_t lanes =
+        options_.resample ? plan_.lanes() : std::min(plan_.lanes(), known_.count);
     for (uint64_t lane = 0; lane < lanes; ++lane) {
         const uint64_t turns = plan_.shards_of(static_cast<uint32_t>(lane));
         uint64_t samples = 0, bytes = 0;
         for (uint64_t turn = 0; turn < turns; ++turn) {
             const auto shard =
                 static_cast<size_t>(plan_.shard(options_.epoch, static_cast<uint32_t>(lane), turn));
-            add(samples, shards.samples[shard]);
-            add(bytes, shards.bytes[shard]);
+            add(samples, known_.samples[shard]);
+            add(bytes, known_.bytes[shard]);
         }
         samples = std::min(samples, plan_.limit_of(lane));
         // Its readers take them in turn, and all of them read all of it.
@@ -128,7 +130,7 @@ void PlanReport::make_even() {
 uint64_t PlanReport::shards_of(uint64_t consumer) const {
     const uint64_t groups = plan_.sharing().groups(), group = consumer % groups;
     if (options_.resample) return plan_.lanes() / groups * plan_.shards_of(0);
-    return group >= shards_ ? 0 : rounded_up(shards_ - group, groups);
+    return group >= known_.count ? 0 : rounded_up(known_.count - group, groups);
 }
 
 PlanReport::Share PlanReport::share(uint64_t consumer) const {
@@ -187,11 +189,11 @@ void PlanReport::warn_of_parts() {
 }
 
 // What no stream with the option even can be opened with.
-void PlanReport::warn_of_even(const KnownShards& shards) {
+void PlanReport::warn_of_even() {
     if (options_.even == Even::none) return;
-    if (shards.needs_index)
+    if (known_.needs_index)
         warn(
-            "even needs the index of every shard, and the stream would not open: " + shards.unknown,
+            "even needs the index of every shard, and the stream would not open: " + known_.unknown,
             "read the shards once with the option write_index=true, or open them as a dataset, "
             "which makes it");
     const auto none = std::find(samples_.begin(), samples_.end(), uint64_t{0});
@@ -202,15 +204,15 @@ void PlanReport::warn_of_even(const KnownShards& shards) {
     if (!samples_.empty()) make_even();
 }
 
-void PlanReport::warn_of_shuffle(const KnownShards& shards) {
+void PlanReport::warn_of_shuffle() {
     if (options_.shuffle <= 1) {
         if (options_.epochs != 1 && !options_.shuffle_shards && !options_.resample)
             warn("nothing is shuffled: the samples have the same order in every epoch",
                  "set shuffle_shards=true and shuffle=N, for example 1000");
         return;
     }
-    if (shards.samples.empty()) return;
-    const uint64_t mean = sum_of(shards.samples) / shards_;
+    if (known_.samples.empty()) return;
+    const uint64_t mean = sum_of(known_.samples) / known_.count;
     if (options_.shuffle < mean)
         warn("shuffle=" + std::to_string(options_.shuffle) +
                  " is smaller than a shard, which has " + counted(mean, "sample") +
@@ -229,7 +231,7 @@ void PlanReport::warn_of_lanes() {
     constexpr uint64_t usual = 64, most_lanes = 65536;  // the latter: range of the option
     if (options_.lanes != 0 || options_.world_size == 1 || consumers() > most_lanes) return;
     uint64_t lanes = consumers();
-    while (lanes * 2 <= std::min(usual, shards_)) lanes *= 2;
+    while (lanes * 2 <= std::min(usual, known_.count)) lanes *= 2;
     warn(
         "lanes is not set, so that the order depends on the number of ranks and workers, and a "
         "saved state can only be restored on as many",
@@ -237,13 +239,13 @@ void PlanReport::warn_of_lanes() {
             std::to_string(lanes));
 }
 
-void PlanReport::warn_of_memory(const KnownShards& shards) {
-    const uint64_t all = sum_of(shards.samples);
+void PlanReport::warn_of_memory() {
+    const uint64_t all = sum_of(known_.samples);
     if (options_.shuffle <= 1 || all == 0) return;
     // A buffer holds no more than its lane has in an epoch.
     const uint64_t lanes = plan_.lanes() / plan_.sharing().groups();
     const uint64_t buffer = std::min(options_.shuffle, rounded_up(all, plan_.lanes()));
-    const double mean = static_cast<double>(sum_of(shards.bytes)) / static_cast<double>(all);
+    const double mean = static_cast<double>(sum_of(known_.bytes)) / static_cast<double>(all);
     const double need = mean * static_cast<double>(buffer) * static_cast<double>(lanes);
     if (need <= static_cast<double>(options_.memory)) return;
     const auto bytes = [](double value) {
@@ -258,10 +260,10 @@ void PlanReport::warn_of_memory(const KnownShards& shards) {
 
 // ---- Text ---------------------------------------------------------------------------------------
 
-void PlanReport::write(const KnownShards& shards) {
+void PlanReport::write() {
     const auto line = [&](const std::string& text) { text_ += text + "\n"; };
-    const std::string reason = shards.unknown.empty() ? "too many consumers" : shards.unknown;
-    line(counted(shards_, "shard") + ", " + counted(consumers(), "consumer") + " (" +
+    const std::string reason = known_.unknown.empty() ? "too many consumers" : known_.unknown;
+    line(counted(known_.count, "shard") + ", " + counted(consumers(), "consumer") + " (" +
          counted(options_.world_size, "rank") + " x " + counted(options_.num_workers, "worker") +
          "), " + counted(plan_.lanes(), "lane"));
     const Range shards_range = shards_each(), samples_range = samples_each();
@@ -272,7 +274,7 @@ void PlanReport::write(const KnownShards& shards) {
         line("an epoch: " +
              (options_.resample
                   ? counted(plan_.lanes() * plan_.shards_of(0), "shard") + " drawn with replacement"
-                  : counted(shards_, "shard")) +
+                  : counted(known_.count, "shard")) +
              (samples_.empty()
                   ? "; samples are not known: " + reason
                   : ", " + counted(sum_of(samples_), "sample") + ", " + size(sum_of(bytes_))) +

@@ -25,7 +25,7 @@ class PlanReport {
     static constexpr uint64_t unknown = std::numeric_limits<uint64_t>::max();
 
     // Throws Error(USAGE) as Plan does, but not for fewer shards than consumers.
-    PlanReport(const Options& options, const KnownShards& shards);
+    PlanReport(const Options& options, KnownShards shards);
 
     // What a consumer reads in the first epoch.
     struct Share {
@@ -35,6 +35,8 @@ class PlanReport {
     [[nodiscard]] uint64_t consumers() const { return plan_.consumers(); }
     // Of a consumer < consumers().
     [[nodiscard]] Share share(uint64_t consumer) const;
+
+    [[nodiscard]] const KnownShards& shards() const { return known_; }
 
     // Each is one line: what, and after "help: " what to do.
     [[nodiscard]] std::span<const std::string> warnings() const { return warnings_; }
@@ -48,21 +50,21 @@ class PlanReport {
         void add(uint64_t value);
     };
 
-    void count(const KnownShards& shards);
+    void count();
     void make_even();
     [[nodiscard]] uint64_t shards_of(uint64_t consumer) const;
     [[nodiscard]] Range shards_each() const;
     [[nodiscard]] Range samples_each() const;
     void warn(const std::string& cause, const std::string& help);
     void warn_of_parts();
-    void warn_of_even(const KnownShards& shards);
-    void warn_of_shuffle(const KnownShards& shards);
+    void warn_of_even();
+    void warn_of_shuffle();
     void warn_of_lanes();
-    void warn_of_memory(const KnownShards& shards);
-    void write(const KnownShards& shards);
+    void warn_of_memory();
+    void write();
 
     const Options options_;
-    const uint64_t shards_;
+    const KnownShards known_;
     Plan plan_;
     std::vector<uint64_t> samples_, bytes_;  // by consumer; empty when not known
     // By which even=drop and even=pad change the number of samples.

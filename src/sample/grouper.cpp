@@ -168,6 +168,7 @@ void Grouper::spoil(std::string_view name, uint64_t at, Fault fault) {
     feed_.release();
     fault.offset = at;
     fault.member = escape(name);
+    fault.key = key_;
     client_.bad_sample(std::move(fault), any_field_);
 }
 

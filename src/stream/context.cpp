@@ -27,22 +27,47 @@ void StreamContext::fault(Fault fault, bool whole_shard) {
         fault.code = SHF_E_LIMIT;
         throw Error(std::move(fault));
     }
-    warn((whole_shard ? "skipped the rest of a shard: " : "skipped a sample: ") +
-         std::string(name_of_code(fault.code)) + ": " + fault.text());
+    Notice notice{
+        .warning = (whole_shard ? "skipped the rest of a shard: " : "skipped a sample: ") +
+                   std::string(name_of_code(fault.code)) + ": " + fault.text(),
+        .skipped = std::nullopt,
+        .whole_shard = whole_shard};
+    if (options.on_skip) notice.skipped = std::move(fault);
+    note(std::move(notice));
 }
 
 void StreamContext::warn(std::string message) {
-    const std::lock_guard lock(mutex_);
-    warnings_.push_back(std::move(message));
+    note({.warning = std::move(message), .skipped = std::nullopt});
 }
 
-void StreamContext::pass_on_warnings() {
-    std::vector<std::string> warnings;
+void StreamContext::note(Notice notice) {
+    const std::lock_guard lock(mutex_);
+    notices_.push_back(std::move(notice));
+}
+
+void StreamContext::pass_on_notices() {
+    std::vector<Notice> notices;
     {
         const std::lock_guard lock(mutex_);
-        warnings.swap(warnings_);
+        notices.swap(notices_);
     }
-    for (const std::string& warning : warnings) log(options, SHF_LOG_WARNING, warning);
+    for (const Notice& notice : notices) pass_on(notice);
+}
+
+void StreamContext::pass_on(const Notice& notice) const {
+    log(options, SHF_LOG_WARNING, notice.warning);
+    if (!notice.skipped) return;
+    const Fault& fault = *notice.skipped;
+    const auto bytes = [](const std::string& text) {
+        return shf_bytes{reinterpret_cast<const uint8_t*>(text.c_str()), text.size()};
+    };
+    shf_error error;
+    write_error(&error, fault);
+    const shf_skip skip{.error = &error,
+                        .url = bytes(fault.shard),
+                        .key = bytes(fault.key),
+                        .whole_shard = notice.whole_shard ? 1 : 0};
+    options.on_skip(options.on_skip_ctx, &skip);
 }
 
 void StreamContext::count_wait(Clock::time_point start) {

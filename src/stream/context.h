@@ -46,14 +46,22 @@ struct StreamContext {
     void fault(Fault fault, bool whole_shard);
     // A warning for the log. Any thread.
     void warn(std::string message);
-    // Passes the warnings on, on the thread that is inside a call.
-    void pass_on_warnings();
+    // Passes warnings and skips on, on the thread that is inside a call.
+    void pass_on_notices();
     // Counts the time since `start` as waiting of the consumer.
     void count_wait(Clock::time_point start);
 
   private:
+    struct Notice {
+        std::string warning;
+        std::optional<Fault> skipped;  // when the program asks for skips
+        bool whole_shard = false;
+    };
+    void note(Notice notice);
+    void pass_on(const Notice& notice) const;
+
     std::mutex mutex_;
-    std::vector<std::string> warnings_;
+    std::vector<Notice> notices_;
 };
 
 }  // namespace shf

@@ -60,8 +60,8 @@ void SequenceTree::leave_pipes() noexcept {
     for (LaneSequence* stream : streams_) stream->leave_pipes();
 }
 
-void SequenceTree::pass_on_warnings() {
-    for (StreamContext* context : contexts_) context->pass_on_warnings();
+void SequenceTree::pass_on_notices() {
+    for (StreamContext* context : contexts_) context->pass_on_notices();
 }
 
 void SequenceTree::enter() const noexcept {

@@ -35,7 +35,7 @@ class SequenceTree {
     [[nodiscard]] bool started() const;
     void settle_shared(const Wait& wait);
     void leave_pipes() noexcept;
-    void pass_on_warnings();
+    void pass_on_notices();
     // Custom allocators: callbacks may run on this thread from enter() to leave(), and serve() runs
     // those that other threads wait for.
     void enter() const noexcept;

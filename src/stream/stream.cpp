@@ -99,11 +99,11 @@ auto Stream::guarded(Take take) {
         begin_call();
         auto taken = take();
         if (!taken) tree_.leave_pipes();
-        tree_.pass_on_warnings();
+        tree_.pass_on_notices();
         return taken;
     } catch (...) {
         Fault fault = describe_exception();
-        tree_.pass_on_warnings();
+        tree_.pass_on_notices();
         if (fault.code != SHF_E_TIMEOUT && !failure_) failure_ = std::move(fault);
         throw;
     }

@@ -27,7 +27,7 @@ REPOSITORY = HERE.parent.parent
 # What would break programs, and what would not: (what, pattern in the header, replacement).
 BREAKS = [
     ("a function is gone", r"const char \*shf_strerror\(int32_t code\);", ""),
-    ("another result", r"uint64_t (shf_archive_count\()", r"uint32_t \1"),
+    ("another result", r"uint64_t (shf_archive_member_count\()", r"uint32_t \1"),
     ("another parameter", r"(shf_block_sample\([^;]*)size_t index", r"\1uint32_t index"),
     ("a parameter more", r"(shf_option_describe\([^;]*)\);", r"\1, int32_t more);"),
     ("a smaller structure", r"message\[1008\]", "message[1000]"),

@@ -68,7 +68,7 @@ static shf_archive* open_archive(const char* path, const shf_options* options) {
 static int wrong_with(const shf_archive* archive, int first) {
     unsigned char buffer[30000];
     char name[64];
-    if (shf_archive_count(archive) != MEMBERS) return 1;
+    if (shf_archive_member_count(archive) != MEMBERS) return 1;
     for (int k = 0; k < MEMBERS; ++k) {
         const int i = (first + k) % MEMBERS;
         const size_t name_size = member_name(name, i);
@@ -200,7 +200,7 @@ static void test_wrong_calls(void) {
                    &error);
 
         shf_archive_close(NULL);
-        CHECK(shf_archive_count(NULL) == 0);
+        CHECK(shf_archive_member_count(NULL) == 0);
         CHECK_CODE(shf_archive_find(NULL, "x", 1, &position, &error), SHF_E_USAGE, &error);
         CHECK(position == 0);
         CHECK(shf_archive_name(NULL, 0, &bytes) == SHF_E_USAGE && bytes.data == NULL);

@@ -39,9 +39,9 @@ static bool is_sample(const shf_sample* sample, int number) {
     shf_bytes found;
     shf_sample_key(sample, &found);
     return found.size == size && memcmp(found.data, key, size) == 0 && is_whole(sample) &&
-           shf_sample_position(sample, SHF_POSITION_SHARD) == (uint64_t)(number / PER_SHARD) &&
-           shf_sample_position(sample, SHF_POSITION_EPOCH) == 0 &&
-           shf_sample_position(sample, SHF_POSITION_LANE) == 0;
+           shf_sample_info(sample, SHF_SAMPLE_SHARD) == (uint64_t)(number / PER_SHARD) &&
+           shf_sample_info(sample, SHF_SAMPLE_EPOCH) == 0 &&
+           shf_sample_info(sample, SHF_SAMPLE_LANE) == 0;
 }
 
 static shf_dataset* open_all(shf_options* options) {
@@ -58,7 +58,7 @@ static shf_dataset* open_all(shf_options* options) {
 
 /* The number of the first thing that is wrong with the dataset of all, or 0. */
 static int wrong_with(const shf_dataset* dataset, int first) {
-    if (shf_dataset_count(dataset) != ALL) return 1;
+    if (shf_dataset_sample_count(dataset) != ALL) return 1;
     for (int k = 0; k < ALL; ++k) {
         const int i = (first + k * 7) % ALL;
         char key[64];
@@ -151,7 +151,7 @@ static void test_wrong_calls(void) {
     CHECK_OK(shf_index_build(url, NULL, &error), &error);
 
     shf_dataset_close(NULL);
-    CHECK(shf_dataset_count(NULL) == 0);
+    CHECK(shf_dataset_sample_count(NULL) == 0);
     CHECK_CODE(shf_dataset_get(NULL, 0, &sample, &error), SHF_E_USAGE, &error);
     CHECK(sample == NULL);
     CHECK_CODE(shf_dataset_get_many(NULL, numbers, 1, samples, &error), SHF_E_USAGE, &error);
@@ -216,7 +216,7 @@ static void test_log(void) {
         memset(logged, 0, sizeof logged);
         CHECK_OK(shf_dataset_open(&dataset, &url, 1, options, &error), &error);
         shf_options_free(options);
-        CHECK(shf_dataset_count(dataset) == 3);
+        CHECK(shf_dataset_sample_count(dataset) == 3);
         shf_dataset_close(dataset);
         CHECK(logged[SHF_LOG_ERROR] == 0);
         CHECK(logged[SHF_LOG_WARNING] == (level >= SHF_LOG_WARNING ? 1 : 0));

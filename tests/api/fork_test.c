@@ -33,14 +33,13 @@ static int use_in_child(shf_stream* stream, shf_sample* sample, shf_block* block
     shf_sample* next = (shf_sample*)stream;
     shf_block* next_block = (shf_block*)stream;
     shf_error error;
-    uint64_t value = 1;
     alarm(60);
     if (shf_stream_next(stream, &next, &error) != SHF_E_FORKED) return 1;
     if (next != NULL || error.code != SHF_E_FORKED || strstr(error.message, "parent") == NULL)
         return 2;
     if (shf_stream_next_block(stream, 0, &next_block, &error) != SHF_E_FORKED || next_block)
         return 3;
-    if (shf_stream_stat(stream, SHF_STAT_SAMPLES, &value) != SHF_E_FORKED || value != 0) return 4;
+    if (shf_stream_stat(stream, SHF_STAT_SAMPLES) != UINT64_MAX) return 4;
     shf_stream_cancel(stream); /* of a stream that is not ours: nothing */
     if (!is_whole(sample)) return 5;
     if (block != NULL && !is_whole(shf_block_sample(block, 0))) return 6;
@@ -66,7 +65,7 @@ static void test_child_of_a_fork(void) {
             shf_stream* used = started ? stream : other;
             CHECK_OK(shf_stream_next(stream, &sample, &error), &error);
             CHECK_OK(shf_stream_next_block(stream, 0, &block, &error), &error);
-            size_t count = 1 + shf_block_count(block);
+            size_t count = 1 + shf_block_sample_count(block);
             fflush(NULL);
             const pid_t child = fork();
             if (child == 0) leave(use_in_child(used, sample, block));
@@ -169,7 +168,7 @@ static void test_many_forks_and_spawns(void) {
     for (int run = 0; run < RUNS; ++run) {
         /* Readers are busy: memory was just handed out. */
         CHECK_OK(shf_stream_next_block(stream, 0, &block, &error), &error);
-        for (size_t i = 0; i < shf_block_count(block); ++i, ++count)
+        for (size_t i = 0; i < shf_block_sample_count(block); ++i, ++count)
             CHECK(is_whole(shf_block_sample(block, i)));
         shf_block_unref(block);
         CHECK_OK(shf_stream_next(stream, &sample, &error), &error);
@@ -187,8 +186,7 @@ static void test_many_forks_and_spawns(void) {
         shf_sample_unref(sample);
         if (status != 0) break;
     }
-    uint64_t value;
-    CHECK(shf_stream_stat(stream, SHF_STAT_SAMPLES, &value) == SHF_OK && value == count);
+    CHECK(shf_stream_stat(stream, SHF_STAT_SAMPLES) == count);
     shf_stream_close(stream);
 }
 

@@ -101,7 +101,8 @@ static void test_described_options(void) {
         const bool is_choice = strcmp(type, "bool") == 0 || strcmp(type, "choice") == 0;
         CHECK_TEXT(range, is_text ? "" : is_choice ? "|" : "..");
         const char* openers = shf_option_describe(count, SHF_OPTION_OPENERS);
-        CHECK(strstr(openers, "stream") || strstr(openers, "dataset") || strcmp(openers, "mix") == 0);
+        CHECK(strstr(openers, "stream") || strstr(openers, "dataset") ||
+              strcmp(openers, "mix") == 0);
         const char* help = shf_option_describe(count, SHF_OPTION_HELP);
         CHECK(strlen(help) > 0 && strchr(help, '\n') == NULL);
         CHECK_OK(shf_options_set(options, name, fallback, &error), &error);
@@ -117,7 +118,18 @@ static void test_described_options(void) {
         for (size_t i = 0; i < count; ++i)
             CHECK(strcmp(name, shf_option_describe(i, SHF_OPTION_NAME)) != 0);
         CHECK(shf_option_describe(count, -1) == NULL);
-        CHECK(shf_option_describe(count, SHF_OPTION_HELP + 1) == NULL);
+        CHECK(shf_option_describe(count, SHF_OPTION_GROUP + 1) == NULL);
+        CHECK_TEXT(" reading order consumer selection errors leniency limits batches index ",
+                   shf_option_describe(count, SHF_OPTION_GROUP));
+        /* What get gives is a value for set, and stays what it is. */
+        shf_bytes now;
+        char first[64];
+        CHECK_OK(shf_options_get(options, name, &now, &error), &error);
+        snprintf(first, sizeof first, "%s", (const char*)now.data);
+        CHECK(strlen(first) == now.size);
+        CHECK_OK(shf_options_set(options, name, first, &error), &error);
+        CHECK_OK(shf_options_get(options, name, &now, &error), &error);
+        CHECK(strcmp((const char*)now.data, first) == 0);
     }
     CHECK(count > 20);
     CHECK(shf_option_describe(count, SHF_OPTION_HELP) == NULL);
@@ -165,6 +177,37 @@ static void test_option_values(void) {
     CHECK_TEXT(error.message, "\"12\"");
     CHECK_TEXT(error.message, "1MiB..16TiB");
     CHECK(error.os_error == 0 && error.offset == UINT64_MAX);
+    shf_options_free(options);
+}
+
+static void test_values_are_read_back(void) {
+    static const struct {
+        const char *name, *value, *canonical;
+    } cases[] = {{"memory", "1.5 GiB", "1610612736"},
+                 {"timeout", "1.5s", "1500000000ns"},
+                 {"timeout", "2min", "120000000000ns"},
+                 {"timeout", "0", "0ns"},
+                 {"shuffle_shards", "yes", "true"},
+                 {"shuffle_shards", "off", "false"},
+                 {"seed", "18446744073709551615", "18446744073709551615"},
+                 {"on_error", "skip_shard", "skip_shard"},
+                 {"fields", "a,\xc3\xa4\n", "a,\xc3\xa4\n"},
+                 {"index_dir", "", ""}};
+    shf_options* options = shf_options_new();
+    shf_error error;
+    shf_bytes now;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        CHECK_OK(shf_options_set(options, cases[i].name, cases[i].value, &error), &error);
+        CHECK_OK(shf_options_get(options, cases[i].name, &now, &error), &error);
+        CHECK(strcmp((const char*)now.data, cases[i].canonical) == 0);
+        CHECK(now.size == strlen(cases[i].canonical));
+    }
+    CHECK_CODE(shf_options_get(options, "shufle", &now, &error), SHF_E_USAGE, &error);
+    CHECK(now.data == NULL && now.size == 0);
+    CHECK_TEXT(error.message, "did you mean \"shuffle\"?");
+    CHECK_CODE(shf_options_get(options, "shuffle", NULL, &error), SHF_E_USAGE, &error);
+    CHECK_CODE(shf_options_get(options, NULL, &now, &error), SHF_E_USAGE, &error);
+    CHECK_CODE(shf_options_get(NULL, "shuffle", &now, NULL), SHF_E_USAGE, NULL);
     shf_options_free(options);
 }
 
@@ -335,22 +378,37 @@ static void test_expand_urls(void) {
     CHECK_OK(shf_expand_urls(NULL, 0, NULL, take_url, &none, NULL), NULL);
 }
 
-static void test_stat_names(void) {
-    CHECK(strcmp(shf_stat_name(SHF_STAT_SAMPLES), "samples") == 0);
-    CHECK(strcmp(shf_stat_name(SHF_STAT_EPOCH_SAMPLES), "epoch_samples") == 0);
-    CHECK(strcmp(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS - SHF_E_TRUNCATED), "skips_truncated") == 0);
-    CHECK(strcmp(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS - SHF_E_CHILD), "skips_child") == 0);
-    CHECK(shf_stat_name(-1) == NULL);
-    CHECK(shf_stat_name(SHF_STAT_UNVERIFIED_SAMPLES + 1) == NULL);
-    CHECK(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS) == NULL);
-    CHECK(shf_stat_name(INT32_MAX) == NULL && shf_stat_name(INT32_MIN) == NULL);
+/* The name of a counter, which has all that a counter needs. */
+static const char* counter(int32_t stat) {
+    const char* name = shf_stat_describe(stat, SHF_COUNTER_NAME);
+    if (name == NULL) return NULL;
+    CHECK_TEXT(" counter gauge ", shf_stat_describe(stat, SHF_COUNTER_KIND));
+    CHECK_TEXT(" samples bytes shards members skips ns ",
+               shf_stat_describe(stat, SHF_COUNTER_UNIT));
+    CHECK(strlen(shf_stat_describe(stat, SHF_COUNTER_HELP)) > 5);
+    CHECK(shf_stat_describe(stat, -1) == NULL);
+    CHECK(shf_stat_describe(stat, SHF_COUNTER_HELP + 1) == NULL);
+    return name;
+}
+
+static void test_stats_are_described(void) {
+    CHECK(strcmp(counter(SHF_STAT_SAMPLES), "samples") == 0);
+    CHECK(strcmp(counter(SHF_STAT_EPOCH_SAMPLES), "epoch_samples") == 0);
+    CHECK(strcmp(counter(SHF_STAT_UNVERIFIED_SAMPLES), "unverified_samples") == 0);
+    CHECK(strcmp(shf_stat_describe(SHF_STAT_MEMORY, SHF_COUNTER_KIND), "gauge") == 0);
+    CHECK(strcmp(shf_stat_describe(SHF_STAT_READER_WAIT_NS, SHF_COUNTER_UNIT), "ns") == 0);
+    for (int32_t stat = -300; stat < 300; ++stat) (void)counter(stat);
+    const int32_t none[] = {-1, SHF_STAT_UNVERIFIED_SAMPLES + 1, SHF_STAT_SKIPS_BY_CLASS, INT32_MAX,
+                            INT32_MIN};
+    for (size_t i = 0; i < sizeof none / sizeof *none; ++i) CHECK(counter(none[i]) == NULL);
     /* Every error class that a stream may skip has its counter under its own name. */
     for (int32_t code = SHF_E_FORMAT; code >= SHF_E_CHILD; --code) {
         char name[64] = "skips_";
         strcat(name, shf_error_name(code));
         for (char* c = name; *c != '\0'; ++c)
             if (*c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
-        CHECK(strcmp(shf_stat_name(SHF_STAT_SKIPS_BY_CLASS - code), name) == 0);
+        CHECK(strcmp(shf_stat_describe(SHF_STAT_SKIPS_BY_CLASS - code, SHF_COUNTER_NAME), name) ==
+              0);
     }
 }
 
@@ -362,9 +420,10 @@ int main(void) {
     RUN(test_described_options);
     RUN(test_option_values);
     RUN(test_set_all);
+    RUN(test_values_are_read_back);
     RUN(test_nearest_option);
     RUN(test_failed_set_changes_nothing);
     RUN(test_expand_urls);
-    RUN(test_stat_names);
+    RUN(test_stats_are_described);
     return finish();
 }

@@ -27,7 +27,7 @@ static void test_plan_without_shards(void) {
     shf_options* options = OPTIONS("world_size", "2", "num_workers", "2", "lanes", "8");
     shf_plan* plan = plan_of("/nonexistent/{0..5}.tar", options);
     shf_options_free(options); /* the plan has its own copy */
-    CHECK(shf_plan_count(plan) == 4);
+    CHECK(shf_plan_consumer_count(plan) == 4);
     for (uint64_t c = 0; c < 4; ++c) {
         CHECK(shf_plan_info(plan, c, SHF_PLAN_RANK) == c / 2);
         CHECK(shf_plan_info(plan, c, SHF_PLAN_WORKER) == c % 2);
@@ -87,6 +87,8 @@ static void test_samples_of_indexes(void) {
         shf_plan* plan = plan_of(url, options);
         CHECK(shf_plan_info(plan, 0, SHF_PLAN_SAMPLES) == UINT64_MAX);
         CHECK_TEXT(text_of(plan), "the shard has no index");
+        CHECK(shf_plan_shard_count(plan) == 4);
+        CHECK(shf_plan_shard_info(plan, 0, SHF_PLAN_SHARD_SAMPLES) == UINT64_MAX);
         shf_plan_free(plan);
         char name[16];
         snprintf(name, sizeof name, "s%d.tar", shard);
@@ -99,6 +101,12 @@ static void test_samples_of_indexes(void) {
     stat(path_of("s0.tar"), &s0);
     stat(path_of("s2.tar"), &s2);
     CHECK(shf_plan_info(plan, 0, SHF_PLAN_BYTES) == (uint64_t)(s0.st_size + s2.st_size));
+    CHECK(shf_plan_shard_count(plan) == 4);
+    for (uint64_t shard = 0; shard < 4; ++shard)
+        CHECK(shf_plan_shard_info(plan, shard, SHF_PLAN_SHARD_SAMPLES) == 10 * (shard + 1));
+    CHECK(shf_plan_shard_info(plan, 2, SHF_PLAN_SHARD_BYTES) == (uint64_t)s2.st_size);
+    CHECK(shf_plan_shard_info(plan, 4, SHF_PLAN_SHARD_BYTES) == UINT64_MAX);
+    CHECK(shf_plan_shard_info(plan, 0, SHF_PLAN_SHARD_BYTES + 1) == UINT64_MAX);
     CHECK_TEXT(text_of(plan), "100 samples, ");
     CHECK_TEXT(text_of(plan), "each consumer: 2 shards, 40 to 60 samples\n");
     shf_plan_free(plan);
@@ -152,9 +160,8 @@ static void test_even(void) {
 
     build_index("s22.tar", NULL);
     plan = plan_of(url, options);
-    uint64_t samples = 0;
     CHECK_OK(shf_stream_open(&stream, &given, 1, options, &error), &error);
-    CHECK(shf_stream_stat(stream, SHF_STAT_EPOCH_SAMPLES, &samples) == SHF_OK);
+    const uint64_t samples = shf_stream_stat(stream, SHF_STAT_EPOCH_SAMPLES);
     CHECK(samples == 21);
     CHECK(shf_plan_info(plan, 0, SHF_PLAN_SAMPLES) == samples);
     CHECK(shf_plan_info(plan, 1, SHF_PLAN_SAMPLES) == samples);
@@ -252,9 +259,9 @@ static void test_many_shards_take_little_time(void) {
     shf_options* options = OPTIONS("world_size", "12500", "num_workers", "8");
     const double start = seconds();
     shf_plan* plan = plan_of("/nonexistent/{000000..999999}.tar", options);
-    printf("a million shards, %.0f consumers: %.2f ms\n", (double)shf_plan_count(plan),
+    printf("a million shards, %.0f consumers: %.2f ms\n", (double)shf_plan_consumer_count(plan),
            (seconds() - start) * 1e3);
-    CHECK(shf_plan_count(plan) == 100000);
+    CHECK(shf_plan_consumer_count(plan) == 100000);
     CHECK_TEXT(text_of(plan), "... 99,991 more like these\n");
     shf_plan_free(plan);
     shf_options_free(options);
@@ -274,8 +281,10 @@ static void test_wrong_calls(void) {
     CHECK_CODE(shf_plan_make(&plan, &url, 1, options, NULL), SHF_E_USAGE, NULL);
     shf_options_free(options);
     CHECK(plan == NULL);
-    CHECK(shf_plan_count(NULL) == 0);
+    CHECK(shf_plan_consumer_count(NULL) == 0);
     CHECK(shf_plan_info(NULL, 0, SHF_PLAN_RANK) == UINT64_MAX);
+    CHECK(shf_plan_shard_count(NULL) == 0);
+    CHECK(shf_plan_shard_info(NULL, 0, SHF_PLAN_SHARD_SAMPLES) == UINT64_MAX);
     CHECK(shf_plan_warning(NULL, 0, &bytes) == SHF_E_USAGE && bytes.data == NULL);
     bytes.size = 1;
     shf_plan_text(NULL, &bytes);

@@ -240,7 +240,6 @@ static void test_two_threads(void) {
     shf_sample* sample;
     shf_block* block;
     shf_error error;
-    uint64_t value = 1;
     pthread_create(&thread, NULL, run_call, &call);
     int32_t rc = SHF_OK;
     sleep_ms(100);
@@ -250,7 +249,7 @@ static void test_two_threads(void) {
         CHECK_TEXT(error.message, "another thread");
         CHECK_CODE(shf_stream_next_block(stream, 0, &block, &error), SHF_E_USAGE, &error);
         CHECK(sample == NULL && block == NULL);
-        CHECK(shf_stream_stat(stream, SHF_STAT_SAMPLES, &value) == SHF_OK && value == 0);
+        CHECK(shf_stream_stat(stream, SHF_STAT_SAMPLES) == 0);
     }
     write_all(fd, "tiny.tar", 0, size_of("tiny.tar"));
     close(fd);
@@ -386,15 +385,70 @@ static void test_log(void) {
             CHECK_TEXT(log.last, "TRUNCATED");
             CHECK_TEXT(log.last, "skipped");
         }
-        uint64_t value;
-        CHECK(shf_stream_stat(stream, SHF_STAT_SKIPPED_SHARDS, &value) == SHF_OK && value == 1);
-        CHECK(shf_stream_stat(stream, SHF_STAT_SKIPS_BY_CLASS - SHF_E_TRUNCATED, &value) == SHF_OK);
-        CHECK(value == 1);
+        CHECK(shf_stream_stat(stream, SHF_STAT_SKIPPED_SHARDS) == 1);
+        CHECK(shf_stream_stat(stream, SHF_STAT_SKIPS_BY_CLASS - SHF_E_TRUNCATED) == 1);
         CHECK(count >= 2 * PER_SHARD);
         const size_t before = log.count;
         shf_stream_close(stream);
         CHECK(log.count == before);
     }
+}
+
+struct skips {
+    pthread_t caller;
+    size_t count, strangers;
+    shf_error last;
+    char url[256], key[64];
+    int32_t whole_shard;
+};
+
+static void take_skip(void* ctx, const shf_skip* skip) {
+    struct skips* skips = ctx;
+    ++skips->count;
+    skips->strangers += !pthread_equal(pthread_self(), skips->caller);
+    skips->last = *skip->error;
+    snprintf(skips->url, sizeof skips->url, "%s", (const char*)skip->url.data);
+    snprintf(skips->key, sizeof skips->key, "%.*s", (int)skip->key.size,
+             (const char*)skip->key.data);
+    skips->whole_shard = skip->whole_shard;
+}
+
+/* Reads the shard with these options to its end: what was skipped. */
+static struct skips skips_of(const char* name, shf_options* options) {
+    struct skips skips = {.caller = pthread_self()};
+    shf_options_set_on_skip(options, take_skip, &skips);
+    shf_stream* stream = open_stream(name, options);
+    shf_sample* sample;
+    shf_error error;
+    int32_t rc;
+    while ((rc = shf_stream_next(stream, &sample, &error)) == SHF_OK) shf_sample_unref(sample);
+    CHECK_CODE(rc, SHF_END, &error);
+    shf_stream_close(stream);
+    CHECK(skips.strangers == 0);
+    return skips;
+}
+
+static void test_skips(void) {
+    struct skips skips = skips_of("{s0,cut,s1}.tar", OPTIONS("on_error", "skip_sample"));
+    CHECK(skips.count == 1 && skips.whole_shard == 1 && skips.last.code == SHF_E_TRUNCATED);
+    CHECK_TEXT(skips.url, "cut.tar");
+    CHECK_TEXT(skips.last.message, skips.url);
+    CHECK(skips.last.offset > 0 && skips.last.offset != UINT64_MAX);
+    /* Of one sample the key is known, and each is there. */
+    skips = skips_of("s0.tar", OPTIONS("on_error", "skip_sample", "max_member", "0"));
+    CHECK(skips.count == PER_SHARD && skips.whole_shard == 0 && skips.last.code == SHF_E_LIMIT);
+    CHECK_TEXT(skips.last.message, skips.key);
+    CHECK(strlen(skips.key) > 0);
+    /* Nobody asks. */
+    shf_options* options = OPTIONS("on_error", "skip_sample");
+    shf_options_set_on_skip(options, take_skip, NULL);
+    shf_options_set_on_skip(options, NULL, NULL);
+    shf_stream* stream = open_stream("cut.tar", options);
+    shf_sample* sample;
+    while (shf_stream_next(stream, &sample, NULL) == SHF_OK) shf_sample_unref(sample);
+    CHECK(shf_stream_stat(stream, SHF_STAT_SKIPPED_SHARDS) == 1);
+    shf_stream_close(stream);
+    shf_options_set_on_skip(NULL, take_skip, NULL);
 }
 
 struct heap {
@@ -453,7 +507,7 @@ static bool heap_has(struct heap* heap, shf_bytes bytes) {
 }
 
 static bool all_in_heap(struct heap* heap, const shf_sample* sample) {
-    for (size_t i = 0; i < shf_sample_count(sample); ++i) {
+    for (size_t i = 0; i < shf_sample_field_count(sample); ++i) {
         shf_bytes data;
         shf_sample_field(sample, i, NULL, &data);
         if (!heap_has(heap, data)) return false;
@@ -486,7 +540,7 @@ static void check_allocator(const char* url, shf_options* options, bool blocks) 
         if (blocks) {
             rc = shf_stream_next_block(stream, 0, &block, &error);
             if (rc != SHF_OK) break;
-            n = shf_block_count(block);
+            n = shf_block_sample_count(block);
         } else {
             rc = shf_stream_next(stream, &sample, &error);
             if (rc != SHF_OK) break;
@@ -653,6 +707,7 @@ int main(void) {
     RUN(test_crowd);
     RUN(test_samples_of_many_threads);
     RUN(test_log);
+    RUN(test_skips);
     RUN(test_allocator_fails);
     RUN(test_half_an_allocator);
     RUN(test_close_while_readers_want_memory);

@@ -110,7 +110,7 @@ static inline bool is_whole(const shf_sample* sample) {
     memcpy(copy, key.data, key.size);
     copy[key.size] = '\0';
     if (sscanf(copy, "s%d/%d", &shard, &number) != 2) return false;
-    if (shf_sample_count(sample) != 2) return false;
+    if (shf_sample_field_count(sample) != 2) return false;
     if (shf_sample_find(sample, "txt", 3, &text) != SHF_OK || text.size != key.size ||
         memcmp(text.data, key.data, key.size) != 0)
         return false;

@@ -218,7 +218,11 @@ def draw_resume() -> str:
         parts.append(text(x, 122, label, "", "middle"))
     for y, style, label in (
         (146, "gone", "given: passed over, and in a plain tar not read before the first arrow"),
-        (174, "b", "in the buffer: which ones they are, and in which slots, follows from the draws"),
+        (
+            174,
+            "b",
+            "in the buffer: which ones they are, and in which slots, follows from the draws",
+        ),
         (202, "a", "still to come"),
     ):
         parts += boxes(16, y, [("", style)])

@@ -168,7 +168,7 @@ class Run {
         str(text(name));
         shf_sample_url(sample, &name);
         url(text(name));
-        u64(shf_sample_count(sample));
+        u64(shf_sample_field_count(sample));
         for (size_t i = 0; shf_sample_field(sample, i, &name, &data) == SHF_OK; ++i) {
             str(text(name));
             str(text(data));
@@ -176,9 +176,9 @@ class Run {
     }
 
     void batch(const shf_batch* batch) {
-        const size_t rows = shf_batch_size(batch);
+        const size_t rows = shf_batch_row_count(batch);
         u64(rows);
-        u64(shf_batch_count(batch));
+        u64(shf_batch_column_count(batch));
         shf_bytes name;
         shf_array array;
         for (size_t i = 0; shf_batch_column(batch, i, &name, &array) == SHF_OK; ++i) {
@@ -244,8 +244,8 @@ class Run {
         if (result == SHF_END) return false;
         check(result, error);
         const Block block(taken);
-        for (size_t i = 0; i < shf_block_count(taken); ++i) sample(shf_block_sample(taken, i));
-        count_ += shf_block_count(taken);
+        for (size_t i = 0; i < shf_block_sample_count(taken); ++i) sample(shf_block_sample(taken, i));
+        count_ += shf_block_sample_count(taken);
         return true;
     }
 
@@ -288,11 +288,9 @@ class Run {
         if (!expect.contains("stats")) return;
         for (const auto& [name, value] : expect["stats"].items()) {
             for (int32_t number = 0; number < 256; ++number) {
-                const char* known = shf_stat_name(number);
-                uint64_t found = 0;
+                const char* known = shf_stat_describe(number, SHF_COUNTER_NAME);
                 if (known == nullptr || name != known) continue;
-                shf_stream_stat(stream.get(), number, &found);
-                stats_[name] = found;
+                stats_[name] = shf_stream_stat(stream.get(), number);
             }
         }
     }
@@ -404,7 +402,7 @@ class Run {
             warnings.emplace_back(text(line));
         u64(warnings.size());
         for (const std::string& warning : warnings) url(warning);
-        count_ = shf_plan_count(made);
+        count_ = shf_plan_consumer_count(made);
         for (uint64_t consumer = 0; consumer < count_; ++consumer)
             for (int32_t what = SHF_PLAN_RANK; what <= SHF_PLAN_BYTES; ++what)
                 u64(shf_plan_info(made, consumer, what));
@@ -426,7 +424,7 @@ class Run {
         shf_error error;
         check(shf_archive_open(&opened, urls_.texts.at(0).c_str(), set.get(), &error), error);
         const Archive archive(opened);
-        for (uint64_t i = 0; i < shf_archive_count(opened); ++i) {
+        for (uint64_t i = 0; i < shf_archive_member_count(opened); ++i) {
             std::string data(shf_archive_info(opened, i, SHF_MEMBER_SIZE), '\0');
             check(shf_archive_read(opened, i, data.data(), data.size(), &error), error);
             shf_bytes name;
@@ -450,7 +448,7 @@ class Run {
                                &error),
               error);
         const Dataset dataset(opened);
-        count_ = shf_dataset_count(opened);
+        count_ = shf_dataset_sample_count(opened);
         for (const uint64_t number : case_.value("positions", std::vector<uint64_t>{})) {
             shf_sample* taken = nullptr;
             check(shf_dataset_get(opened, number, &taken, &error), error);

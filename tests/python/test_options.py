@@ -52,7 +52,7 @@ def test_stub_keywords_are_the_options_of_the_library(opener, stub):
 
 def test_options_describe_themselves():
     for option in shardfeed.options():
-        assert set(option) == {"name", "type", "default", "range", "openers", "help"}
+        assert set(option) == {"name", "type", "default", "range", "openers", "help", "group"}
         assert option["help"]
         assert "\n" not in option["help"]
         assert set(option["openers"].split()) <= {"stream", "mix", "archive", "dataset"}

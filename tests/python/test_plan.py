@@ -44,8 +44,10 @@ def test_a_shard_that_was_written_again(tmp_path: Path) -> None:
     path = tar_of(3, tmp_path / "t.tar")
     shardfeed.Dataset(path)
     assert shardfeed.plan(path).consumers[0]["samples"] == 3
+    assert shardfeed.plan(path).shards == [{"samples": 3, "bytes": path.stat().st_size}]
     tar_of(300, path)
     assert shardfeed.plan(path).consumers[0]["samples"] is None
+    assert shardfeed.plan(path).shards == [{"samples": None, "bytes": None}]
     assert "its index is of another version of the shard" in str(shardfeed.plan(path))
 
 

@@ -34,7 +34,7 @@ std::string sample(uint64_t i, bool damaged) {
 
 // Whether the rows are `expected` and the samples after it.
 bool sound_rows(const shf_batch* batch, uint64_t& expected, bool gaps) {
-    for (size_t row = 0; row < shf_batch_size(batch); ++row) {
+    for (size_t row = 0; row < shf_batch_row_count(batch); ++row) {
         shf_bytes key;
         if (shf_batch_key(batch, row, &key) != SHF_OK) return false;
         while (gaps && expected % 7 == 3) ++expected;
@@ -80,7 +80,7 @@ Scenario batches_of(const std::string& url, const Settings& settings, Where wher
             const faults::Exempt own;
             if (batch) {
                 outcome.sound = outcome.sound && sound_rows(batch, expected, gaps);
-                outcome.count += shf_batch_size(batch);
+                outcome.count += shf_batch_row_count(batch);
             }
             shf_batch_unref(batch);
         }
@@ -209,8 +209,8 @@ TEST_P(BatchNomem, of_a_dataset) {
                         shf_batch* batch = nullptr;
                         code = shf_dataset_get_batch(dataset, numbers.data(), numbers.size(),
                                                      nullptr, &batch, &error);
-                        outcome.count += shf_batch_size(batch);
-                        for (size_t row = 0; row < shf_batch_size(batch); ++row) {
+                        outcome.count += shf_batch_row_count(batch);
+                        for (size_t row = 0; row < shf_batch_row_count(batch); ++row) {
                             const faults::Exempt own;
                             shf_bytes key;
                             outcome.sound = outcome.sound &&
@@ -250,7 +250,7 @@ TEST_P(BatchNomem, of_samples) {
                 shf_batch* batch = nullptr;
                 int32_t code = shf_batch_make(&batch, list.data(), list.size(), options, &error);
                 uint64_t expected = 0;
-                outcome.count = shf_batch_size(batch);
+                outcome.count = shf_batch_row_count(batch);
                 {
                     const faults::Exempt own;
                     outcome.sound = !batch || sound_rows(batch, expected, false);

@@ -48,11 +48,11 @@ inline std::string description(const shf_sample* sample) {
     shf_bytes url;
     shf_sample_url(sample, &url);
     std::string out = key_of(sample) + " of " + text_of(url) + ", shard " +
-                      std::to_string(shf_sample_position(sample, SHF_POSITION_SHARD)) + ", byte " +
-                      std::to_string(shf_sample_position(sample, SHF_POSITION_OFFSET)) +
-                      ", epoch " + std::to_string(shf_sample_position(sample, SHF_POSITION_EPOCH)) +
-                      ", lane " + std::to_string(shf_sample_position(sample, SHF_POSITION_LANE));
-    for (size_t i = 0; i < shf_sample_count(sample); ++i) {
+                      std::to_string(shf_sample_info(sample, SHF_SAMPLE_SHARD)) + ", byte " +
+                      std::to_string(shf_sample_info(sample, SHF_SAMPLE_OFFSET)) +
+                      ", epoch " + std::to_string(shf_sample_info(sample, SHF_SAMPLE_EPOCH)) +
+                      ", lane " + std::to_string(shf_sample_info(sample, SHF_SAMPLE_LANE));
+    for (size_t i = 0; i < shf_sample_field_count(sample); ++i) {
         shf_bytes name, data, found;
         EXPECT_EQ(shf_sample_field(sample, i, &name, &data), SHF_OK);
         out += ", " + text_of(name) + "=" + text_of(data);
@@ -83,7 +83,7 @@ class Samples {
     Samples(const Samples&) = delete;
     Samples& operator=(const Samples&) = delete;
 
-    [[nodiscard]] uint64_t count() const { return shf_dataset_count(dataset); }
+    [[nodiscard]] uint64_t count() const { return shf_dataset_sample_count(dataset); }
     SampleHandle get(uint64_t number) {
         shf_sample* sample = nullptr;
         code = shf_dataset_get(dataset, number, &sample, &error);

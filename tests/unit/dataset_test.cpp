@@ -33,7 +33,7 @@ void expect_like_stream(const std::vector<std::string>& urls, const Settings& se
     while (const SampleHandle sample = stream.next()) {
         all.push_back(description(sample.get()));
         keys.push_back(key_of(sample.get()));
-        shards.push_back(shf_sample_position(sample.get(), SHF_POSITION_SHARD));
+        shards.push_back(shf_sample_info(sample.get(), SHF_SAMPLE_SHARD));
     }
     ASSERT_EQ(stream.code, SHF_END) << stream.message();
     for (const char* index : {"memory", "auto", "require"}) {

@@ -105,7 +105,6 @@ TEST_F(Descriptors, waits_end) {
     Client idle(urls[0], {{"memory", "8MiB"}});
     EXPECT_EQ(idle.keys(1).size(), 1U);
     Client waiting(urls[1], {{"timeout", "50ms"}});
-    (void)shf_stream_stat(waiting.stream, SHF_STAT_SAMPLES, nullptr);
     FewDescriptors few(0);
     EXPECT_FALSE(waiting.next());
     EXPECT_EQ(waiting.code, SHF_E_TIMEOUT) << waiting.message();

@@ -41,7 +41,7 @@ std::string shard(uint64_t from, uint64_t to, bool ragged = false) {
 std::vector<int64_t> numbers_of(BatchClient& client, std::vector<size_t>* sizes = nullptr) {
     std::vector<int64_t> all;
     while (const BatchHandle batch = client.next_batch()) {
-        const size_t rows = shf_batch_size(batch.get());
+        const size_t rows = shf_batch_row_count(batch.get());
         if (sizes) sizes->push_back(rows);
         const shf_array cls = column(batch, "cls"), txt = column(batch, "txt"),
                         x = column(batch, "x.npy");
@@ -128,7 +128,7 @@ TEST_F(EngineBatch, decode_names_columns) {
     BatchClient client(url(), {{"batch", "10"}, {"decode", "foo;cls:text, x.npy:bytes"}});
     const BatchHandle batch = client.next_batch();
     ASSERT_TRUE(batch) << client.message();
-    EXPECT_EQ(shf_batch_count(batch.get()), 4U);
+    EXPECT_EQ(shf_batch_column_count(batch.get()), 4U);
     EXPECT_EQ(text_of(column(batch, "foo"), 3), "3");
     EXPECT_EQ(column(batch, "foo").kind, SHF_COLUMN_TEXT);
     EXPECT_EQ(row_of<char>(column(batch, "x.npy"), 3).size(), 6128U);
@@ -374,7 +374,7 @@ TEST_F(EngineBatch, memory_is_bounded) {
     directory.write("a.tar", bytes + end_marker());
     BatchClient client(directory / "a.tar", {{"batch", "4"}, {"memory", "64MiB"}});
     size_t rows = 0;
-    while (const BatchHandle batch = client.next_batch()) rows += shf_batch_size(batch.get());
+    while (const BatchHandle batch = client.next_batch()) rows += shf_batch_row_count(batch.get());
     EXPECT_EQ(rows, 64U);
     EXPECT_EQ(client.code, SHF_END) << client.message();
     EXPECT_LE(client.stat(SHF_STAT_MEMORY_PEAK), 128 * MiB);

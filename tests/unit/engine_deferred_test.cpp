@@ -52,7 +52,7 @@ std::vector<std::string> contents(BatchClient& client) {
     std::vector<std::string> all;
     while (const BatchHandle batch = client.next_batch()) {
         std::string bytes;
-        for (size_t c = 0; c < shf_batch_count(batch.get()); ++c) {
+        for (size_t c = 0; c < shf_batch_column_count(batch.get()); ++c) {
             shf_bytes name;
             shf_array array;
             EXPECT_EQ(shf_batch_column(batch.get(), c, &name, &array), SHF_OK);

@@ -99,8 +99,8 @@ TEST_F(EngineEpochs, resample_draws_with_replacement) {
     std::map<uint64_t, uint64_t> drawn;  // times that each shard was read
     uint64_t shards = 0;
     while (const SampleHandle sample = client.next()) {
-        if (shf_sample_position(sample.get(), SHF_POSITION_OFFSET) != 0) continue;
-        ++drawn[shf_sample_position(sample.get(), SHF_POSITION_SHARD)];
+        if (shf_sample_info(sample.get(), SHF_SAMPLE_OFFSET) != 0) continue;
+        ++drawn[shf_sample_info(sample.get(), SHF_SAMPLE_SHARD)];
         ++shards;
     }
     EXPECT_EQ(client.code, SHF_END);

@@ -40,7 +40,7 @@ class EngineEven : public testing::Test {
         while (const BatchHandle batch = client.next_batch()) {
             size_t index = 0;
             const bool marked = shf_batch_find(batch.get(), "__valid__", 9, &index) == SHF_OK;
-            for (size_t i = 0; i < shf_batch_size(batch.get()); ++i) {
+            for (size_t i = 0; i < shf_batch_row_count(batch.get()); ++i) {
                 const bool valid =
                     !marked || row_of<uint8_t>(column(batch, "__valid__"), i)[0] == 1;
                 (valid ? part.keys : part.padding).push_back(text_of(column(batch, "__key__"), i));

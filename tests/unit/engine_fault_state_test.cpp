@@ -53,13 +53,13 @@ TEST_P(EngineFaultState, of_a_bad_row_leads_to_it_again) {
                 const auto failed = open(settings);
                 size_t delivered = 0;
                 while (const BatchHandle batch = failed->next_batch())
-                    delivered += shf_batch_size(batch.get());
+                    delivered += shf_batch_row_count(batch.get());
                 ASSERT_EQ(failed->code, SHF_E_FORMAT) << failed->message();
                 const std::string why = failed->message();
                 const auto again = open(settings);
                 ASSERT_EQ(restore(*again, save(*failed)), SHF_OK) << again->message();
                 while (const BatchHandle batch = again->next_batch())
-                    delivered += shf_batch_size(batch.get());
+                    delivered += shf_batch_row_count(batch.get());
                 ASSERT_EQ(again->code, SHF_E_FORMAT) << again->message();
                 EXPECT_EQ(again->message(), why);
                 EXPECT_LE(delivered, samples - 1);

@@ -20,7 +20,7 @@ std::vector<std::string> samples_of(Client& client) {
     std::vector<std::string> out;
     while (const SampleHandle sample = client.next()) {
         std::string text = key_of(sample.get()) + '{';
-        for (size_t i = 0; i < shf_sample_count(sample.get()); ++i) {
+        for (size_t i = 0; i < shf_sample_field_count(sample.get()); ++i) {
             shf_bytes name, data;
             EXPECT_EQ(shf_sample_field(sample.get(), i, &name, &data), SHF_OK);
             text += (i == 0 ? "" : " ") + text_of(name) + '=' + text_of(data).substr(0, 20);
@@ -125,8 +125,8 @@ TEST_F(EngineFilter, blocks_batches_and_shuffled_streams_have_the_same_samples) 
         size_t rows = 0;
         while ((batches.code = shf_stream_next_batch(batches.stream, &batch, &batches.error)) ==
                SHF_OK) {
-            EXPECT_EQ(shf_batch_count(batch), 3U);  // txt, __key__, __url__
-            rows += shf_batch_size(batch);
+            EXPECT_EQ(shf_batch_column_count(batch), 3U);  // txt, __key__, __url__
+            rows += shf_batch_row_count(batch);
             shf_batch_unref(batch);
         }
         EXPECT_EQ(batches.code, SHF_END) << batches.message();
@@ -475,7 +475,7 @@ TEST_F(EngineFilter, datasets_read_the_wanted_fields_alone) {
     for (const char* name : {"m.tar", "long.tar", "m.zip"}) {
         const auto fields_of = [](const SampleHandle& sample) {
             std::string out;
-            for (size_t i = 0; sample && i < shf_sample_count(sample.get()); ++i) {
+            for (size_t i = 0; sample && i < shf_sample_field_count(sample.get()); ++i) {
                 shf_bytes field, data;
                 EXPECT_EQ(shf_sample_field(sample.get(), i, &field, &data), SHF_OK);
                 out += text_of(field) + "=" + text_of(data).substr(0, 3) + " ";

@@ -46,7 +46,7 @@ TEST_F(EngineImage, damaged_ones_are_skipped_and_batches_stay_full) {
             std::vector<int64_t> numbers;
             std::vector<size_t> sizes;
             while (const BatchHandle batch = client.next_batch()) {
-                sizes.push_back(shf_batch_size(batch.get()));
+                sizes.push_back(shf_batch_row_count(batch.get()));
                 const shf_array png = column(batch, "png"), cls = column(batch, "cls");
                 ASSERT_EQ(png.ndim, 3);
                 EXPECT_EQ(png.shape[0], static_cast<int64_t>(sizes.back()));
@@ -102,7 +102,7 @@ TEST_F(EngineImage, shape_of_the_first_row_holds_for_all) {
                                                      {"decode_threads", threads}});
             std::vector<int64_t> numbers;
             while (const BatchHandle batch = client.next_batch())
-                for (size_t row = 0; row < shf_batch_size(batch.get()); ++row)
+                for (size_t row = 0; row < shf_batch_row_count(batch.get()); ++row)
                     numbers.push_back(row_of<int64_t>(column(batch, "cls"), row)[0]);
             EXPECT_EQ(client.code, SHF_END) << client.message();
             EXPECT_EQ(numbers, expected);
@@ -124,7 +124,7 @@ TEST_F(EngineImage, of_unequal_size) {
             const shf_array png = column(batch, "png"), cls = column(batch, "cls");
             ASSERT_TRUE(png.shapes);
             ASSERT_EQ(png.row_ndim, 2);
-            for (size_t row = 0; row < shf_batch_size(batch.get()); ++row, ++rows) {
+            for (size_t row = 0; row < shf_batch_row_count(batch.get()); ++row, ++rows) {
                 const auto i = row_of<int64_t>(cls, row)[0];
                 const int64_t width = i % 5 + 1, height = i % 3 + 1;
                 EXPECT_EQ(png.shapes[2 * row], height);

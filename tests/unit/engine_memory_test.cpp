@@ -47,7 +47,7 @@ std::function<void(shf_options*)> counting(Ledger& ledger) {
 
 uint64_t payload_of(const shf_sample* sample) {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < shf_sample_count(sample); ++i) {
+    for (size_t i = 0; i < shf_sample_field_count(sample); ++i) {
         shf_bytes data;
         shf_sample_field(sample, i, nullptr, &data);
         bytes += data.size;
@@ -86,7 +86,7 @@ TEST_F(EngineMemory, a_kept_sample_holds_no_more_than_promised) {
                             shf_block* block = nullptr;
                             while (shf_stream_next_block(client.stream, 0, &block, &client.error) ==
                                    SHF_OK) {
-                                for (size_t i = 0; i < shf_block_count(block); ++i)
+                                for (size_t i = 0; i < shf_block_sample_count(block); ++i)
                                     keep(shf_block_sample(block, i));
                                 shf_block_unref(block);
                             }
@@ -131,7 +131,7 @@ TEST_F(EngineMemory, every_thousandth_tiny_sample_of_two_gigabytes) {
         if (blocks) {
             shf_block* block = nullptr;
             while (shf_stream_next_block(client.stream, 0, &block, &client.error) == SHF_OK) {
-                for (size_t i = 0; i < shf_block_count(block); ++i)
+                for (size_t i = 0; i < shf_block_sample_count(block); ++i)
                     if (count++ % 1000 == 0)
                         kept.emplace_back(shf_sample_ref(shf_block_sample(block, i)));
                 shf_block_unref(block);
@@ -145,7 +145,7 @@ TEST_F(EngineMemory, every_thousandth_tiny_sample_of_two_gigabytes) {
             EXPECT_LE(resident_bytes(), before + kept.size() * (allowance + 8 * 60) + 32 * MiB);
         }
         EXPECT_LE(client.stat(SHF_STAT_MEMORY_PEAK), 32 * MiB);
-        for (const SampleHandle& sample : kept) EXPECT_EQ(shf_sample_count(sample.get()), 2U);
+        for (const SampleHandle& sample : kept) EXPECT_EQ(shf_sample_field_count(sample.get()), 2U);
     }
 }
 
@@ -172,7 +172,7 @@ TEST_F(EngineMemory, everything_is_kept_with_a_tenth_as_budget) {
         for (shf_block* block;
              shf_stream_next_block(client.stream, 0, &block, nullptr) == SHF_OK;) {
             kept.push_back(block);
-            count += shf_block_count(block);
+            count += shf_block_sample_count(block);
         }
         EXPECT_EQ(count, samples / 4 * 4);
         for (shf_block* block : kept) shf_block_unref(block);

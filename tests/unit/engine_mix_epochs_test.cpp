@@ -39,9 +39,7 @@ class EngineMixEpochs : public testing::Test {
 };
 
 uint64_t epoch_samples(const Client& client) {
-    uint64_t samples = 0;
-    EXPECT_EQ(shf_stream_stat(client.stream, SHF_STAT_EPOCH_SAMPLES, &samples), SHF_OK);
-    return samples;
+    return shf_stream_stat(client.stream, SHF_STAT_EPOCH_SAMPLES);
 }
 
 TEST_F(EngineMixEpochs, end_after_their_samples) {

@@ -115,8 +115,8 @@ TEST_F(EngineMix, goes_on_for_ever) {
         const SampleHandle sample = mix.next();
         ASSERT_TRUE(sample) << mix.message();
         keys.push_back(key_of(sample.get()));
-        if (shf_sample_position(sample.get(), SHF_POSITION_PART) == 1)
-            epoch = shf_sample_position(sample.get(), SHF_POSITION_EPOCH);
+        if (shf_sample_info(sample.get(), SHF_SAMPLE_PART) == 1)
+            epoch = shf_sample_info(sample.get(), SHF_SAMPLE_EPOCH);
     }
     EXPECT_EQ(of_set(keys, 0),
               large({{"shuffle", "10"}, {"epochs", "0"}})->keys(of_set(keys, 0).size()));
@@ -132,7 +132,7 @@ TEST_F(EngineMix, counts_the_streams_of_nested_mixes_through) {
     ASSERT_EQ(mix.code, SHF_OK) << mix.message();
     std::vector<std::vector<std::string>> keys(4);
     while (const SampleHandle sample = mix.next())
-        keys[shf_sample_position(sample.get(), SHF_POSITION_PART)].push_back(key_of(sample.get()));
+        keys[shf_sample_info(sample.get(), SHF_SAMPLE_PART)].push_back(key_of(sample.get()));
     EXPECT_EQ(mix.code, SHF_END) << mix.message();
     EXPECT_EQ(keys[0], large()->keys());
     EXPECT_EQ(keys[1], middle()->keys());
@@ -306,7 +306,7 @@ TEST_F(EngineMix, serves_the_allocators_of_its_parts) {
                 count = mix.keys().size();
             } else {
                 while (const BatchHandle taken = mix.next_batch())
-                    count += shf_batch_size(taken.get());
+                    count += shf_batch_row_count(taken.get());
             }
             EXPECT_EQ(count, 260U);
             EXPECT_EQ(mix.code, SHF_END) << mix.message();

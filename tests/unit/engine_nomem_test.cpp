@@ -28,7 +28,7 @@ Scenario run(const std::string& url, const Settings& settings, bool blocks) {
             shf_block* block = nullptr;
             const int32_t code = blocks ? shf_stream_next_block(stream, 0, &block, &error)
                                         : shf_stream_next(stream, &sample, &error);
-            const size_t count = blocks ? shf_block_count(block) : (sample ? 1 : 0);
+            const size_t count = blocks ? shf_block_sample_count(block) : (sample ? 1 : 0);
             {
                 const faults::Exempt own;
                 for (size_t i = 0; i < count; ++i)

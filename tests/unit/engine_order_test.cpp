@@ -222,13 +222,13 @@ TEST_F(EngineOrder, positions_tell_lane_shard_and_offset) {
     for (size_t t = 0; t < 1280; ++t) {
         const SampleHandle sample = client.next();
         ASSERT_TRUE(sample);
-        const auto at = [&](int32_t what) { return shf_sample_position(sample.get(), what); };
-        EXPECT_EQ(at(SHF_POSITION_EPOCH), 6 + t / 640);
-        EXPECT_EQ(at(SHF_POSITION_LANE), t % 4);
-        EXPECT_EQ(at(SHF_POSITION_OFFSET), t / 4 % 40 * 1024);
-        EXPECT_EQ(sample_key(at(SHF_POSITION_SHARD), at(SHF_POSITION_OFFSET) / 1024),
+        const auto at = [&](int32_t what) { return shf_sample_info(sample.get(), what); };
+        EXPECT_EQ(at(SHF_SAMPLE_EPOCH), 6 + t / 640);
+        EXPECT_EQ(at(SHF_SAMPLE_LANE), t % 4);
+        EXPECT_EQ(at(SHF_SAMPLE_OFFSET), t / 4 % 40 * 1024);
+        EXPECT_EQ(sample_key(at(SHF_SAMPLE_SHARD), at(SHF_SAMPLE_OFFSET) / 1024),
                   key_of(sample.get()));
-        positions.insert({at(SHF_POSITION_EPOCH), at(SHF_POSITION_SHARD), at(SHF_POSITION_OFFSET)});
+        positions.insert({at(SHF_SAMPLE_EPOCH), at(SHF_SAMPLE_SHARD), at(SHF_SAMPLE_OFFSET)});
     }
     EXPECT_EQ(positions.size(), 1280U);
     EXPECT_FALSE(client.next());

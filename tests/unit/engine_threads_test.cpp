@@ -61,7 +61,7 @@ class EngineThreads : public testing::Test {
     [[nodiscard]] std::string outcome(const Settings& settings) const {
         BatchClient client(directory / "{000..003}.tar", settings);
         size_t rows = 0;
-        while (const BatchHandle batch = client.next_batch()) rows += shf_batch_size(batch.get());
+        while (const BatchHandle batch = client.next_batch()) rows += shf_batch_row_count(batch.get());
         if (client.code == SHF_END) return std::to_string(rows) + " rows";
         const int32_t first = client.code;
         const int os_error = client.error.os_error;
@@ -116,7 +116,7 @@ TEST_F(EngineThreads, of_a_dataset_may_be_fewer) {
         if (shf_dataset_open(&dataset, &given, 1, options, &error) != SHF_OK ||
             shf_dataset_get_batch(dataset, numbers.data(), 40, nullptr, &batch, &error) != SHF_OK)
             return std::string(error.message);
-        return std::to_string(shf_batch_size(batch)) + " rows";
+        return std::to_string(shf_batch_row_count(batch)) + " rows";
     });
     EXPECT_EQ(found, "40 rows");
 }

@@ -135,7 +135,7 @@ TEST_F(EngineZip, pipes_and_compressed_files_are_unsupported) {
     shf_archive* archive = nullptr;
     shf_error error;
     ASSERT_EQ(shf_archive_open(&archive, pipe.c_str(), nullptr, &error), SHF_OK) << error.message;
-    EXPECT_EQ(shf_archive_count(archive), 5U);
+    EXPECT_EQ(shf_archive_member_count(archive), 5U);
     shf_archive_close(archive);
 }
 

@@ -144,7 +144,7 @@ inline std::vector<std::string> indexed_keys(const std::string& url) {
     shf_dataset* dataset = nullptr;
     const char* urls[] = {url.c_str()};
     EXPECT_EQ(shf_dataset_open(&dataset, urls, 1, options, &error), SHF_OK) << error.message;
-    for (uint64_t i = 0; i < shf_dataset_count(dataset); ++i) {
+    for (uint64_t i = 0; i < shf_dataset_sample_count(dataset); ++i) {
         shf_sample* sample = nullptr;
         EXPECT_EQ(shf_dataset_get(dataset, i, &sample, &error), SHF_OK) << error.message;
         if (sample) keys.push_back(key_of(sample));

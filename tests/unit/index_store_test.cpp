@@ -42,7 +42,7 @@ struct Opening {
         shf_dataset* opened = nullptr;
         code = shf_dataset_open(&opened, &given, 1, options.get(), &error);
         const DatasetHandle dataset(opened);
-        for (uint64_t i = 0; i < shf_dataset_count(opened); ++i) {
+        for (uint64_t i = 0; i < shf_dataset_sample_count(opened); ++i) {
             shf_sample* sample = nullptr;
             code = shf_dataset_get(opened, i, &sample, &error);
             const SampleHandle owned(sample);

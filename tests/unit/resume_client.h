@@ -49,7 +49,7 @@ inline std::vector<std::string> block_of(Client& client, size_t most) {
     shf_block* block = nullptr;
     client.code = shf_stream_next_block(client.stream, most, &block, &client.error);
     if (!block) return keys;
-    for (size_t i = 0; i < shf_block_count(block); ++i) {
+    for (size_t i = 0; i < shf_block_sample_count(block); ++i) {
         const shf_sample* sample = shf_block_sample(block, i);
         keys.push_back(is_whole(sample) ? key_of(sample) : "broken");
     }
@@ -60,7 +60,7 @@ inline std::vector<std::string> block_of(Client& client, size_t most) {
 inline std::vector<std::string> batch_of(BatchClient& client) {
     std::vector<std::string> keys;
     if (const BatchHandle batch = client.next_batch())
-        for (size_t i = 0; i < shf_batch_size(batch.get()); ++i)
+        for (size_t i = 0; i < shf_batch_row_count(batch.get()); ++i)
             keys.push_back(text_of(column(batch, "__key__"), i));
     return keys;
 }

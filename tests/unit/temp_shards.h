@@ -157,7 +157,7 @@ class Client {
         std::vector<std::string> keys;
         shf_block* block = nullptr;
         while ((code = shf_stream_next_block(stream, at_once, &block, &error)) == SHF_OK) {
-            for (size_t i = 0; i < shf_block_count(block); ++i) {
+            for (size_t i = 0; i < shf_block_sample_count(block); ++i) {
                 const shf_sample* sample = shf_block_sample(block, i);
                 keys.push_back(is_whole(sample) ? key_of(sample) : "broken");
             }
@@ -166,8 +166,8 @@ class Client {
         return keys;
     }
     [[nodiscard]] uint64_t stat(int32_t number) const {
-        uint64_t value = UINT64_MAX;
-        EXPECT_EQ(shf_stream_stat(stream, number, &value), SHF_OK);
+        const uint64_t value = shf_stream_stat(stream, number);
+        EXPECT_NE(value, UINT64_MAX);
         return value;
     }
     // Skips with this error code.

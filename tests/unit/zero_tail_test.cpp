@@ -86,7 +86,7 @@ class ZeroTail : public testing::Test {
         shf_archive* opened = nullptr;
         code = shf_archive_open(&opened, path.c_str(), nullptr, &error);
         std::vector<std::string> seen;
-        for (uint64_t i = 0; code == SHF_OK && i < shf_archive_count(opened); ++i) {
+        for (uint64_t i = 0; code == SHF_OK && i < shf_archive_member_count(opened); ++i) {
             std::string bytes(shf_archive_info(opened, i, SHF_MEMBER_SIZE), '\0');
             code = shf_archive_read(opened, i, bytes.data(), bytes.size(), &error);
             shf_bytes name;
@@ -102,7 +102,7 @@ class ZeroTail : public testing::Test {
 
     static std::string fields_of(const shf_sample* sample) {
         std::string out = key_of(sample);
-        for (size_t i = 0; i < shf_sample_count(sample); ++i) {
+        for (size_t i = 0; i < shf_sample_field_count(sample); ++i) {
             shf_bytes name, data;
             EXPECT_EQ(shf_sample_field(sample, i, &name, &data), SHF_OK);
             out += "|" + text_of(name) + "=" + text_of(data);

@@ -383,7 +383,7 @@ class Archive(OpenedRecipe, Sequence[Member]):
         signals.raise_exception()
         if failed:
             raise error_from(error)
-        count = lib.shf_archive_count(holder[0])
+        count = lib.shf_archive_member_count(holder[0])
         what = (lib.SHF_MEMBER_OFFSET, lib.SHF_MEMBER_STORED, lib.SHF_MEMBER_CRC32)
         last = [lib.shf_archive_info(holder[0], max(count - 1, 0), number) for number in what]
         if self._identity not in (None, (count, *last)):

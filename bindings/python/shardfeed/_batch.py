@@ -69,7 +69,7 @@ class Batch:
         cls, holder: _CData, options: Mapping[str, str], numbers: dict[str, int] | None = None
     ) -> Batch:
         """The batch that a call of the library put into the holder; `numbers` if they are known."""
-        rows = lib.shf_batch_size(holder[0])
+        rows = lib.shf_batch_row_count(holder[0])
         columns = Columns(rows, numbers or column_numbers(holder), {}, holder)
         return cls(columns, empty_is_none=options.get("missing") == "empty")
 

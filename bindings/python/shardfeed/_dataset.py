@@ -350,7 +350,7 @@ class Dataset(OpenedRecipe, Sequence[Sample]):
             target.raise_exception()
         if failed:
             raise error_from(error)
-        return holder, lib.shf_dataset_count(holder[0])
+        return holder, lib.shf_dataset_sample_count(holder[0])
 
     def close(self) -> None:
         """Closes the shards. Samples that were taken stay valid."""

@@ -220,9 +220,7 @@ class OpenStream(ABC, Generic[_T]):
 
     @staticmethod
     def _stat(stream: _CData, number: int) -> int:
-        value = ffi.new("uint64_t *")
-        lib.shf_stream_stat(stream, number, value)
-        return int(value[0])
+        return int(lib.shf_stream_stat(stream, number))
 
     def close(self, reason: str | None = None) -> None:
         """Closes the stream. A fetch() of another thread is ended first; if this thread is inside
@@ -271,7 +269,7 @@ class BlockStream(OpenStream["tuple[Block, list[Sample]]"]):
         return self._reader.read(holder, holder[0])
 
     def _count(self, holder: _CData) -> int:
-        return lib.shf_block_count(holder[0])
+        return lib.shf_block_sample_count(holder[0])
 
     def _fetched_count(self) -> int:
         return 0 if self.fetched is None else length_hint(self.fetched[1])
@@ -307,6 +305,9 @@ _STAT_NAMES: list[tuple[int, str]] = []
 def stat_names() -> list[tuple[int, str]]:
     """Number and name of each counter."""
     if not _STAT_NAMES:
-        names = [(number, lib.shf_stat_name(number)) for number in range(_MAX_STATS)]
+        names = [
+            (number, lib.shf_stat_describe(number, lib.SHF_COUNTER_NAME))
+            for number in range(_MAX_STATS)
+        ]
         _STAT_NAMES[:] = [(number, ffi.string(name).decode()) for number, name in names if name]
     return _STAT_NAMES

@@ -25,7 +25,7 @@ def options() -> list[dict[str, str]]:
     """All options that Stream, mix(), Archive and Dataset take as keywords, in the library's order.
 
     Each has "name", "type" ("bool", "count", "bytes", "duration", "choice" or "text"), "default",
-    "range", "openers" (who takes it: some of "stream mix archive dataset") and "help".
+    "range", "openers" (who takes it: some of "stream mix archive dataset"), "help" and "group".
     """
     properties = {
         "name": lib.SHF_OPTION_NAME,
@@ -34,6 +34,7 @@ def options() -> list[dict[str, str]]:
         "range": lib.SHF_OPTION_RANGE,
         "openers": lib.SHF_OPTION_OPENERS,
         "help": lib.SHF_OPTION_HELP,
+        "group": lib.SHF_OPTION_GROUP,
     }
     described: list[dict[str, str]] = []
     while lib.shf_option_describe(len(described), lib.SHF_OPTION_NAME):

@@ -11,7 +11,7 @@ from ._signals import Signals
 from ._urls import native_urls, url_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from typing_extensions import Unpack
 
@@ -53,15 +53,32 @@ class Plan:
             "samples": lib.SHF_PLAN_SAMPLES,
             "bytes": lib.SHF_PLAN_BYTES,
         }
-        info, native = lib.shf_plan_info, self._native
+        count = lib.shf_plan_consumer_count(self._native)
+        return self._table(properties, lib.shf_plan_info, count)
 
-        def value(consumer: int, what: int) -> int | None:
-            number = info(native, consumer, what)
-            return None if number == _UNKNOWN else number
+    @property
+    def shards(self) -> list[dict[str, int | None]]:
+        """Each shard of the expanded list: "samples" and "bytes", None when they are not known.
+
+        The list is made again each time.
+        """
+        properties = {
+            "samples": lib.SHF_PLAN_SHARD_SAMPLES,
+            "bytes": lib.SHF_PLAN_SHARD_BYTES,
+        }
+        count = lib.shf_plan_shard_count(self._native)
+        return self._table(properties, lib.shf_plan_shard_info, count)
+
+    def _table(
+        self, properties: dict[str, int], info: Callable[[_CData, int, int], int], count: int
+    ) -> list[dict[str, int | None]]:
+        def value(number: int, what: int) -> int | None:
+            found = info(self._native, number, what)
+            return None if found == _UNKNOWN else found
 
         return [
-            {name: value(consumer, what) for name, what in properties.items()}
-            for consumer in range(lib.shf_plan_count(native))
+            {name: value(number, what) for name, what in properties.items()}
+            for number in range(count)
         ]
 
     def __str__(self) -> str:

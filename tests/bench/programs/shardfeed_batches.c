@@ -23,8 +23,8 @@ static void take_rows(const shf_array* array, size_t rows, struct measure* m) {
 }
 
 static void take(shf_batch* batch, struct measure* m) {
-    const size_t rows = shf_batch_size(batch);
-    const size_t columns = shf_batch_count(batch);
+    const size_t rows = shf_batch_row_count(batch);
+    const size_t columns = shf_batch_column_count(batch);
     for (size_t i = 0; i < columns; i++) {
         shf_bytes name;
         shf_array array;
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
         take(batch, &m);
         shf_batch_unref(batch);
     }
-    shf_stream_stat(stream, SHF_STAT_MEMORY_PEAK, &m.engine_peak);
+    m.engine_peak = shf_stream_stat(stream, SHF_STAT_MEMORY_PEAK);
     shf_stream_close(stream);
     measure_stop(&m);
     if (rc != SHF_END) return fail(rc, &error);

@@ -36,7 +36,7 @@ static void pass_open(void* reader, const uint64_t* order, size_t count, struct 
     (void)order;
     (void)count;
     check(shf_archive_open(&archive, r->path, r->options, &error), &error);
-    m->members += shf_archive_count(archive);
+    m->members += shf_archive_member_count(archive);
     shf_archive_close(archive);
 }
 
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
         check(shf_dataset_open(&r.dataset, urls, 1, r.options, &error), &error);
     } else {
         check(shf_archive_open(&r.archive, r.path, r.options, &error), &error);
-        for (uint64_t i = 0; i < shf_archive_count(r.archive); i++) {
+        for (uint64_t i = 0; i < shf_archive_member_count(r.archive); i++) {
             const size_t size = (size_t)shf_archive_info(r.archive, i, SHF_MEMBER_SIZE);
             if (size > r.largest) r.largest = size;
         }

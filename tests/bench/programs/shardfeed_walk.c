@@ -19,7 +19,7 @@ static int every;
 
 static void take(shf_sample* sample, struct measure* m) {
     shf_bytes data;
-    const size_t count = shf_sample_count(sample);
+    const size_t count = shf_sample_field_count(sample);
     for (size_t i = 0; i < count; i++) {
         if (shf_sample_field(sample, i, NULL, &data) != SHF_OK) continue;
         m->checksum += touch(data.data, data.size);
@@ -46,7 +46,7 @@ static int32_t walk_blocks(shf_stream* stream, struct measure* m, shf_error* err
     int32_t rc;
     while ((rc = shf_stream_next_block(stream, 0, &block, error)) == SHF_OK) {
         if (m->samples == 0) measure_first(m);
-        const size_t count = shf_block_count(block);
+        const size_t count = shf_block_sample_count(block);
         for (size_t i = 0; i < count; i++) take(shf_block_sample(block, i), m);
         shf_block_unref(block);
     }
@@ -77,7 +77,7 @@ static int32_t walk_columns(shf_stream* stream, struct measure* m, shf_error* er
             m->bytes += size;
         }
         m->members += fields;
-        m->samples += shf_block_count(block);
+        m->samples += shf_block_sample_count(block);
         shf_block_unref(block);
     }
     return rc;
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
     int32_t rc = open_stream(&stream, argc, argv, 2, urls, &error);
     if (rc != SHF_OK) return fail(rc, &error);
     rc = modes[mode].walk(stream, &m, &error);
-    shf_stream_stat(stream, SHF_STAT_MEMORY_PEAK, &m.engine_peak);
+    m.engine_peak = shf_stream_stat(stream, SHF_STAT_MEMORY_PEAK);
     shf_stream_close(stream);
     measure_stop(&m);
     if (rc != SHF_END) return fail(rc, &error);

@@ -71,7 +71,7 @@ that were read stay.
 """
 Base.close(archive::Archive) = (let_go(archive.handle); nothing)
 
-Base.length(archive::Archive) = Int(using_handle(shf_archive_count, archive.handle))
+Base.length(archive::Archive) = Int(using_handle(shf_archive_member_count, archive.handle))
 Base.firstindex(::Archive) = 1
 Base.lastindex(archive::Archive) = length(archive)
 Base.eachindex(archive::Archive) = Base.OneTo(length(archive))

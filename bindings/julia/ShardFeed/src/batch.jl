@@ -33,7 +33,7 @@ function Batch(pointer::Pointer)
     handle = Handle(pointer, shf_batch_unref, "batch")
     bytes = Ref(NativeBytes())
     names = String[]
-    for i in 1:shf_batch_count(pointer)
+    for i in 1:shf_batch_column_count(pointer)
         shf_batch_column(pointer, i - 1, bytes, C_NULL)
         push!(names, _text(bytes[]))
     end
@@ -73,7 +73,7 @@ end
 
 The number of samples in a batch.
 """
-nrows(batch::Batch) = Int(using_handle(shf_batch_size, batch.handle))
+nrows(batch::Batch) = Int(using_handle(shf_batch_row_count, batch.handle))
 
 Base.length(batch::Batch) = length(batch.names)
 Base.haskey(batch::Batch, name::AbstractString) = name in batch.names
@@ -86,7 +86,7 @@ function Base.getindex(batch::Batch, name::AbstractString)
         using_handle(batch.handle) do pointer
             native = Ref(NativeArray())
             shf_batch_column(pointer, i - 1, C_NULL, native)
-            _column(native[], Int(shf_batch_size(pointer)), pointer)
+            _column(native[], Int(shf_batch_row_count(pointer)), pointer)
         end
     end
 end
@@ -113,7 +113,7 @@ function rowsizes(batch::Batch, name::AbstractString)
         native = Ref(NativeArray())
         shf_batch_column(pointer, i - 1, C_NULL, native)
         native[].shapes == C_NULL && return Tuple{}[]
-        _row_sizes(native[], Int(shf_batch_size(pointer)))
+        _row_sizes(native[], Int(shf_batch_row_count(pointer)))
     end
 end
 

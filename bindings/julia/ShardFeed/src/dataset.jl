@@ -77,7 +77,7 @@ Closes the data set, when the calls of other tasks on it are over. Samples that 
 """
 Base.close(dataset::Dataset) = (let_go(dataset.handle); nothing)
 
-Base.length(dataset::Dataset) = Int(using_handle(shf_dataset_count, dataset.handle))
+Base.length(dataset::Dataset) = Int(using_handle(shf_dataset_sample_count, dataset.handle))
 Base.size(dataset::Dataset) = (length(dataset),)
 Base.IndexStyle(::Type{Dataset}) = IndexLinear()
 

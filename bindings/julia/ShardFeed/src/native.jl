@@ -42,6 +42,13 @@ struct NativeBytes
 end
 NativeBytes() = NativeBytes(C_NULL, 0)
 
+struct NativeSkip
+    error::Ptr{UInt8}
+    url::NativeBytes
+    key::NativeBytes
+    whole_shard::Int32
+end
+
 struct NativeArray
     data::Ptr{Cvoid}
     size::Csize_t
@@ -72,6 +79,8 @@ const E_TIMEOUT = Int32(-17)
 const E_USAGE = Int32(-19)
 const E_NOT_FOUND = Int32(-21)
 
+const COUNTER_NAME = Int32(0)
+
 # ---- Functions -----------------------------------------------------------------------------------
 
 @native shf_version()::UInt32
@@ -83,8 +92,10 @@ const E_NOT_FOUND = Int32(-21)
 @native shf_options_new()::Pointer
 @native shf_options_free(options::Pointer)::Cvoid
 @native shf_options_set(options::Pointer, name::Ptr{UInt8}, value::Ptr{UInt8}, error::Ptr{UInt8})::Int32
+@native shf_options_get(options::Pointer, name::Ptr{UInt8}, out::Ptr{NativeBytes}, error::Ptr{UInt8})::Int32
 @native shf_option_describe(index::Csize_t, what::Int32)::Ptr{UInt8}
 @native shf_options_set_log(options::Pointer, level::Int32, log::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
+@native shf_options_set_on_skip(options::Pointer, on_skip::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 @native shf_options_set_interrupt(options::Pointer, interrupt::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 
 @native blocking shf_expand_urls(urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, each::Ptr{Cvoid}, context::Ptr{Cvoid}, error::Ptr{UInt8})::Int32
@@ -93,8 +104,8 @@ const E_NOT_FOUND = Int32(-21)
 @native shf_stream_mix(out::Ptr{Pointer}, parts::Ptr{Pointer}, weights::Ptr{Float64}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
 @native blocking shf_stream_next_block(stream::Pointer, most::Csize_t, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
 @native blocking shf_stream_next_batch(stream::Pointer, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
-@native shf_stream_stat(stream::Pointer, stat::Int32, value::Ptr{UInt64})::Int32
-@native shf_stat_name(stat::Int32)::Ptr{UInt8}
+@native shf_stream_stat(stream::Pointer, stat::Int32)::UInt64
+@native shf_stat_describe(stat::Int32, what::Int32)::Ptr{UInt8}
 @native shf_stream_cancel(stream::Pointer)::Cvoid
 @native blocking shf_stream_close(stream::Pointer)::Cvoid
 
@@ -107,34 +118,36 @@ const E_NOT_FOUND = Int32(-21)
 @native blocking shf_plan_make(out::Ptr{Pointer}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
 @native shf_plan_text(plan::Pointer, out::Ptr{NativeBytes})::Cvoid
 @native shf_plan_warning(plan::Pointer, index::Csize_t, out::Ptr{NativeBytes})::Int32
-@native shf_plan_count(plan::Pointer)::UInt64
+@native shf_plan_consumer_count(plan::Pointer)::UInt64
 @native shf_plan_info(plan::Pointer, consumer::UInt64, what::Int32)::UInt64
+@native shf_plan_shard_count(plan::Pointer)::UInt64
+@native shf_plan_shard_info(plan::Pointer, shard::UInt64, what::Int32)::UInt64
 @native shf_plan_free(plan::Pointer)::Cvoid
 
 @native shf_sample_ref(sample::Pointer)::Pointer
 @native shf_sample_unref(sample::Pointer)::Cvoid
 @native shf_sample_key(sample::Pointer, out::Ptr{NativeBytes})::Cvoid
 @native shf_sample_url(sample::Pointer, out::Ptr{NativeBytes})::Cvoid
-@native shf_sample_count(sample::Pointer)::Csize_t
+@native shf_sample_field_count(sample::Pointer)::Csize_t
 @native shf_sample_field(sample::Pointer, index::Csize_t, name::Ptr{NativeBytes}, data::Ptr{NativeBytes})::Int32
 @native shf_sample_find(sample::Pointer, name::Ptr{UInt8}, size::Csize_t, out::Ptr{NativeBytes})::Int32
-@native shf_sample_position(sample::Pointer, what::Int32)::UInt64
+@native shf_sample_info(sample::Pointer, what::Int32)::UInt64
 
 @native shf_block_unref(block::Pointer)::Cvoid
-@native shf_block_count(block::Pointer)::Csize_t
+@native shf_block_sample_count(block::Pointer)::Csize_t
 @native shf_block_sample(block::Pointer, index::Csize_t)::Pointer
 
 @native blocking shf_batch_make(out::Ptr{Pointer}, samples::Ptr{Pointer}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
 @native shf_batch_ref(batch::Pointer)::Pointer
 @native shf_batch_unref(batch::Pointer)::Cvoid
-@native shf_batch_size(batch::Pointer)::Csize_t
-@native shf_batch_count(batch::Pointer)::Csize_t
+@native shf_batch_row_count(batch::Pointer)::Csize_t
+@native shf_batch_column_count(batch::Pointer)::Csize_t
 @native shf_batch_column(batch::Pointer, index::Csize_t, name::Ptr{NativeBytes}, array::Ptr{NativeArray})::Int32
 
 @native blocking shf_archive_open(out::Ptr{Pointer}, url::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
 @native blocking shf_archive_open_memory(out::Ptr{Pointer}, data::Ptr{UInt8}, size::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
 @native shf_archive_close(archive::Pointer)::Cvoid
-@native shf_archive_count(archive::Pointer)::UInt64
+@native shf_archive_member_count(archive::Pointer)::UInt64
 @native shf_archive_find(archive::Pointer, name::Ptr{UInt8}, size::Csize_t, position::Ptr{UInt64}, error::Ptr{UInt8})::Int32
 @native shf_archive_name(archive::Pointer, position::UInt64, out::Ptr{NativeBytes})::Int32
 @native shf_archive_info(archive::Pointer, position::UInt64, what::Int32)::UInt64
@@ -144,7 +157,7 @@ const E_NOT_FOUND = Int32(-21)
 
 @native blocking shf_dataset_open(out::Ptr{Pointer}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
 @native shf_dataset_close(dataset::Pointer)::Cvoid
-@native shf_dataset_count(dataset::Pointer)::UInt64
+@native shf_dataset_sample_count(dataset::Pointer)::UInt64
 @native blocking shf_dataset_get(dataset::Pointer, number::UInt64, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
 @native blocking shf_dataset_get_many(dataset::Pointer, numbers::Ptr{UInt64}, count::Csize_t, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32
 @native blocking shf_dataset_get_batch(dataset::Pointer, numbers::Ptr{UInt64}, count::Csize_t, options::Pointer, out::Ptr{Pointer}, error::Ptr{UInt8})::Int32

@@ -1,12 +1,13 @@
 # Options by name: the library's table is read, never copied.
 
-const _PROPERTIES = (:name, :type, :default, :range, :openers, :help)
+const _PROPERTIES = (:name, :type, :default, :range, :openers, :help, :group)
 
 """
     ShardFeed.options() -> Vector of NamedTuples
 
 All keywords that [`ShardFeed.open`](@ref), [`Dataset`](@ref) and [`Archive`](@ref) take, as the
-library lists them: `name`, `type`, `default`, `range`, `openers` (who takes it) and `help`.
+library lists them: `name`, `type`, `default`, `range`, `openers` (who takes it), `help`
+and `group`.
 
 ```jldoctest
 julia> first(o for o in ShardFeed.options() if o.name == "epochs").help
@@ -16,7 +17,7 @@ julia> first(o for o in ShardFeed.options() if o.name == "epochs").help
 options() = copy(_option_table())
 
 # Read once, under _loading, and stored in one step: Ctrl-C may come at any time.
-const _table = Ref{Vector{NamedTuple{_PROPERTIES,NTuple{6,String}}}}()
+const _table = Ref{Vector{NamedTuple{_PROPERTIES,NTuple{7,String}}}}()
 
 function _option_table()
     load()
@@ -27,10 +28,10 @@ function _option_table()
 end
 
 function _read_table()
-    described = NamedTuple{_PROPERTIES,NTuple{6,String}}[]
+    described = NamedTuple{_PROPERTIES,NTuple{7,String}}[]
     while true
         index = length(described)
-        texts = [_text(shf_option_describe(index, Int32(what))) for what in 0:5]
+        texts = [_text(shf_option_describe(index, Int32(what))) for what in 0:6]
         texts[1] === nothing && return described
         push!(described, NamedTuple{_PROPERTIES}(Tuple(String.(texts))))
     end
@@ -79,13 +80,19 @@ function set_option(native::Pointer, opener::String, name::String, value::String
     return
 end
 
-# Seconds of a duration such as 1.5, "30s" or "200ms", which the library has accepted; 0: no limit.
+# Seconds of a duration such as 1.5, "30s" or "200ms"; 0: no limit.
 function _seconds(timeout)
     timeout === 0 && return 0.0
-    text = _option_text(timeout)
-    with_options(identity, "stream", [:timeout => text])
-    number, unit = match(r"^([0-9.]+) *([a-z]*)$", text).captures
-    scale = Dict("ns" => 1e-9, "us" => 1e-6, "ms" => 1e-3, "" => 1.0, "s" => 1.0, "min" => 60.0,
-                 "h" => 3600.0)
-    return parse(Float64, number) * scale[unit]
+    return with_options("stream", [:timeout => timeout]) do native
+        value = option_value(native, "timeout") # "1500000000ns"
+        parse(Int64, value[1:end-2]) / 1e9
+    end
+end
+
+# The value of an option, as a text that is the same for equal values.
+function option_value(native::Pointer, name::String)
+    error = new_error()
+    value = Ref(NativeBytes())
+    _check(GC.@preserve(name, shf_options_get(native, pointer(name), value, error)), error)
+    return _text(value[])
 end

@@ -1,25 +1,27 @@
 # Plans: what each rank and worker of a run would read.
 
 const _CONSUMER = (rank=0, worker=1, lanes=2, shards=3, samples=4, bytes=5)
+const _PLANNED_SHARD = (samples=0, bytes=1)
 
 """
     Plan
 
-What [`ShardFeed.plan`](@ref) gives: `text`, `warnings`, `consumers`.
+What [`ShardFeed.plan`](@ref) gives: `text`, `warnings`, `consumers`, `shards`.
 """
 struct Plan
     text::String
     warnings::Vector{String}
     consumers::Vector{NamedTuple}
+    shards::Vector{NamedTuple}
 end
 
 """
     ShardFeed.plan(urls; options...) -> Plan
 
 What each rank and worker of a run (options `world_size`, `num_workers`) would read, and what is wrong
-with that. Opens no shard. `print(plan)` is for people; `plan.warnings` are texts, and
+with that. Opens no shard. `print(plan)` is for people; `plan.warnings` are texts,
 `plan.consumers` have `rank`, `worker`, `lanes`, `shards`, `samples` and `bytes` (`nothing` where not
-known).
+known), and `plan.shards`, those of the expanded list, have `samples` and `bytes`.
 
 ```jldoctest
 julia> plan = ShardFeed.plan("train-{000..001}.tar"; world_size=2);
@@ -56,19 +58,26 @@ function _take_plan(made::Pointer)
         while shf_plan_warning(made, length(warnings), bytes) == OK
             push!(warnings, _text(bytes[]))
         end
-        consumers = NamedTuple[_consumer(made, i) for i in 1:shf_plan_count(made)]
-        return Plan(text, warnings, consumers)
+        consumers = NamedTuple[
+            _known(_CONSUMER, what -> shf_plan_info(made, i - 1, what)) for
+            i in 1:shf_plan_consumer_count(made)
+        ]
+        shards = NamedTuple[
+            _known(_PLANNED_SHARD, what -> shf_plan_shard_info(made, i - 1, what)) for
+            i in 1:shf_plan_shard_count(made)
+        ]
+        return Plan(text, warnings, consumers, shards)
     finally
         shf_plan_free(made)
     end
 end
 
-function _consumer(made, i)
-    values = map(_CONSUMER) do what
-        value = shf_plan_info(made, i - 1, Int32(what))
+# The properties of these numbers.
+function _known(numbers, info)
+    return map(numbers) do what
+        value = info(Int32(what))
         value == typemax(UInt64) ? nothing : Int(value)
     end
-    return values
 end
 
 Base.show(io::IO, plan::Plan) = print(io, rstrip(plan.text, '\n'))

@@ -78,7 +78,7 @@ function Base.getproperty(sample::Sample, name::Symbol)
         shf_sample_url(handle, bytes)
         return _text(bytes[])
     elseif haskey(_POSITIONS, name)
-        return shf_sample_position(handle, Int32(_POSITIONS[name]))
+        return shf_sample_info(handle, Int32(_POSITIONS[name]))
     end
     throw(ArgumentError("a Sample has no property $name"))
 end
@@ -119,7 +119,7 @@ end
 Base.get(default::Base.Callable, sample::Sample, name::AbstractString) =
     haskey(sample, name) ? sample[name] : default()
 Base.haskey(sample::Sample, name::AbstractString) = _find(sample, String(name))[1]
-@inline Base.length(sample::Sample) = Int(shf_sample_count(_alive(sample)))
+@inline Base.length(sample::Sample) = Int(shf_sample_field_count(_alive(sample)))
 
 function Base.iterate(sample::Sample, i::Int=1)
     i > length(sample) && return nothing

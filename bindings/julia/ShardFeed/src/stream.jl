@@ -37,9 +37,10 @@ braces (`"train-{000..099}.tar"`). With a function, as in a do-block, the stream
 end; otherwise call `close(stream)`.
 
 Keywords are options of the library, see [`ShardFeed.options`](@ref): `threads=8`, `shuffle=1000`,
-`seed=1`, `epochs=0`, `fields=["jpg", "cls"]`, `on_error="skip_sample"`, ... And one of this package:
+`seed=1`, `epochs=0`, `fields=["jpg", "cls"]`, `on_error="skip_sample"`, ... And two of this package:
 `log`, a function `(level::Symbol, message)` that receives what the library has to say; without it
-that goes to `@warn` and `@info`, and `nothing` drops it.
+that goes to `@warn` and `@info`, and `nothing` drops it. And `on_skip`, a function that receives a
+[`ShardFeed.Skip`](@ref) for each sample and shard that is skipped under `on_error`.
 
 ```jldoctest
 julia> ShardFeed.open("train-{000..001}.tar"; threads=2, epochs=2) do stream
@@ -48,11 +49,11 @@ julia> ShardFeed.open("train-{000..001}.tar"; threads=2, epochs=2) do stream
 12
 ```
 """
-function open(urls::URLs; timeout=0, log=log_to_julia, options...)
+function open(urls::URLs; timeout=0, log=log_to_julia, on_skip=nothing, options...)
     close_abandoned()
     limit = _seconds(timeout)
     listed = url_list(urls)
-    target = Log(log)
+    target = Log(log, on_skip)
     given = [pairs(options)..., :timeout => _wait_option(limit)]
     out = PointerOut(C_NULL)
     error = new_error()
@@ -165,7 +166,7 @@ function _fetch_block(stream::Stream)
             code = shf_stream_next_block(pointer, 0, out, stream.error)
             if code == OK
                 stream.payload = Payload(out[], _NO_BLOCK, shf_block_unref)
-                stream.count = shf_block_count(out[])
+                stream.count = shf_block_sample_count(out[])
             end
             code
         end
@@ -244,12 +245,10 @@ julia> ShardFeed.open("train-000.tar") do stream
 function stats(stream::Stream)
     return using_handle(stream.handle) do pointer
         counters = Dict{Symbol,Int}()
-        value = NumberOut(0)
         for number in Int32(0):Int32(255)
-            name = _text(shf_stat_name(number))
+            name = _text(shf_stat_describe(number, COUNTER_NAME))
             name === nothing && continue
-            shf_stream_stat(pointer, number, value)
-            counters[Symbol(name)] = value[] % Int
+            counters[Symbol(name)] = shf_stream_stat(pointer, number) % Int
         end
         counters
     end

@@ -42,7 +42,7 @@ function stands_for(c::String, julia)
     fits = Dict("int32_t" => Int32, "uint32_t" => UInt32, "uint64_t" => UInt64, "size_t" => Csize_t,
                 "double" => Float64)
     haskey(fits, c) && return julia === fits[c]
-    julia <: Ptr || c in ("shf_log_fn", "shf_url_fn") && return false
+    julia <: Ptr || c in ("shf_log_fn", "shf_skip_fn", "shf_url_fn") && return false
     pointed = Dict("char*" => UInt8, "uint8_t*" => UInt8, "uint64_t*" => UInt64, "void*" => missing,
                    "shf_error*" => UInt8, "shf_bytes*" => ShardFeed.NativeBytes,
                    "shf_array*" => ShardFeed.NativeArray, "char**" => Ptr{UInt8}, "void**" => Ptr{UInt8},
@@ -99,7 +99,7 @@ end
     for (property, value) in pairs(ShardFeed._MEMBER)
         @test number("SHF_MEMBER_" * uppercase(string(property))) == value
     end
-    @test number("SHF_POSITION_OFFSET") == ShardFeed._POSITIONS.offset
+    @test number("SHF_SAMPLE_OFFSET") == ShardFeed._POSITIONS.offset
     dtypes = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
               "FLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64", "COMPLEX128"]
     @test [number("SHF_DTYPE_$dtype") + 1 for dtype in dtypes] == 1:length(ShardFeed._DTYPES)

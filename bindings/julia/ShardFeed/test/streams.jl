@@ -130,6 +130,30 @@ end
     end
 end
 
+@testset "skips" begin
+    with_files() do
+        write("cut.tar", read("train-000.tar")[1:3600])
+        skips = ShardFeed.Skip[]
+        take(skip) = push!(skips, skip)
+        urls = ["cut.tar", "train-001.tar"]
+        options = (log=nothing, on_skip=take, on_error="skip_sample")
+        ShardFeed.open(stream_keys, urls; options...)
+        @test length(skips) == 1
+        skip = first(skips)
+        @test skip.error.class === :TRUNCATED && skip.error.offset !== nothing
+        @test skip.url == "cut.tar" && skip.key === nothing && skip.whole_shard
+        empty!(skips)
+        keys = ShardFeed.open(stream_keys, "train-001.tar"; log=nothing)
+        @test isempty(ShardFeed.open(stream_keys, "train-001.tar"; max_member=0, options...))
+        @test [skip.key for skip in skips] == keys && !any(skip -> skip.whole_shard, skips)
+        # What it throws goes to the loop.
+        refuse(skip) = error("no")
+        @test_throws ErrorException ShardFeed.open(
+            stream_keys, urls; log=nothing, on_skip=refuse, on_error="skip_sample",
+        )
+    end
+end
+
 # A stream that delivers nothing for as long as the test wants.
 with_silent_pipe(f; options...) = ShardFeed.open(f, "pipe:sleep 20"; options...)
 

@@ -115,10 +115,21 @@ extern "C" {
     /// Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". Blanks around names
     /// and values are ignored. A value needs quotes (' or ") when it contains a comma, starts or ends
     /// with a blank, or starts with a quote; inside quotes a doubled quote is one.
-    /// Errors: USAGE, as shf_options_set; the object is then unchanged. Since: 0.1
+    /// Errors: USAGE for an unknown name, a bad value, or a text that is no such list; the object is
+    /// then unchanged. Since: 0.1
     pub fn shf_options_set_all(
         options: *mut shf_options,
         text: *const core::ffi::c_char,
+        error: *mut shf_error,
+    ) -> i32;
+    /// The value of one option, as a text that shf_options_set takes and that is the same for equal
+    /// values: sizes in bytes ("268435456"), times in nanoseconds ("1500000000ns"), "true" or "false".
+    /// Owns: *out is borrowed from the object until the next call with it; it is also NUL-terminated.
+    /// Errors: USAGE for an unknown name (the message has the nearest one). Since: 0.1
+    pub fn shf_options_get(
+        options: *const shf_options,
+        name: *const core::ffi::c_char,
+        out: *mut shf_bytes,
         error: *mut shf_error,
     ) -> i32;
 }
@@ -134,6 +145,9 @@ pub const SHF_OPTION_RANGE: i32 = 3;
 pub const SHF_OPTION_OPENERS: i32 = 4;
 /// one line
 pub const SHF_OPTION_HELP: i32 = 5;
+/// "reading", "order", "consumer", "selection", "errors", "leniency",
+///"limits", "batches", "index"
+pub const SHF_OPTION_GROUP: i32 = 6;
 extern "C" {
     /// Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is
     /// no such option or property.
@@ -165,6 +179,37 @@ extern "C" {
         options: *mut shf_options,
         level: i32,
         log: shf_log_fn,
+        ctx: *mut ::core::ffi::c_void,
+    );
+}
+/// A sample or shard that was skipped. Borrowed for the call, with all that it points to. Later
+/// versions may add members at its end.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_skip {
+    /// class, byte offset and message
+    pub error: *const shf_error,
+    /// of the shard, without secrets; also NUL-terminated
+    pub url: shf_bytes,
+    /// of the sample; empty where no sample is known to be at fault
+    pub key: shf_bytes,
+    /// 1: the rest of the shard, 0: one sample
+    pub whole_shard: i32,
+}
+/// Takes one skip. Must not call back into the stream that skips.
+pub type shf_skip_fn = ::core::option::Option<
+    unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void, skip: *const shf_skip),
+>;
+extern "C" {
+    /// Sets who receives each sample and shard that is skipped under on_error=skip_sample and
+    /// skip_shard, in the order in which they are counted: for a list of what to repair. A part of a mix
+    /// keeps the function of its own options. NULL: nobody. `ctx` must live as long as the streams
+    /// opened with these options.
+    /// Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block or
+    /// shf_stream_next_batch. Since: 0.1
+    pub fn shf_options_set_on_skip(
+        options: *mut shf_options,
+        on_skip: shf_skip_fn,
         ctx: *mut ::core::ffi::c_void,
     );
 }
@@ -306,9 +351,9 @@ extern "C" {
     ) -> i32;
     /// Delivers the next sample, waiting for it at most as long as the option "timeout".
     /// Owns: *out is owned, release with shf_sample_unref.
-    /// Errors: SHF_END after the last sample; TIMEOUT (call again); CANCELLED; FORKED; USAGE for a
-    /// second concurrent call; any class that a damaged shard can have. All but TIMEOUT and a
-    /// concurrent USAGE repeat. Since: 0.1
+    /// Errors: SHF_END after the last sample; a bad shard; TIMEOUT (call again); CANCELLED; FORKED;
+    /// NOMEM; USAGE for a second concurrent call. All but TIMEOUT and a concurrent USAGE repeat.
+    /// Since: 0.1
     pub fn shf_stream_next(
         stream: *mut shf_stream,
         out: *mut *mut shf_sample,
@@ -320,7 +365,9 @@ extern "C" {
     /// call is paid once per block. A kept block, or any sample of it, holds at most 64 KiB more than
     /// 8 times the smallest sample in it.
     /// Owns: *out is owned, release with shf_block_unref.
-    /// Errors: as shf_stream_next; samples before a fault are delivered first. Since: 0.1
+    /// Errors: SHF_END after the last sample; a bad shard, when the samples before it were delivered;
+    /// TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE for a second concurrent call.
+    /// Since: 0.1
     pub fn shf_stream_next_block(
         stream: *mut shf_stream,
         max_samples: usize,
@@ -380,14 +427,25 @@ pub const SHF_STAT_UNVERIFIED_SAMPLES: i32 = 23;
 /// 64 + k counts the skips with error code -k
 pub const SHF_STAT_SKIPS_BY_CLASS: i32 = 64;
 extern "C" {
-    /// Reads one counter. All are 64 bit and start at 0 when the stream is opened. What readers find in
-    /// shards (ignored members, directories, links, ...) is counted when they find it, which may be
-    /// before the consumer gets there; at the end of the stream all counts are exact.
-    /// Threads: any. Errors: USAGE for an unknown counter. Since: 0.1
-    pub fn shf_stream_stat(stream: *const shf_stream, stat: i32, value: *mut u64) -> i32;
-    /// The name of a counter in lower case, "skipped_samples", "skips_truncated"; NULL when there is no
-    /// counter of that number. Owns: static. Since: 0.1
-    pub fn shf_stat_name(stat: i32) -> *const core::ffi::c_char;
+    /// Counter `stat` (SHF_STAT_*) of a stream; UINT64_MAX for any other number, and in a forked child.
+    /// All are 64 bit and start at 0 when the stream is opened. What readers find in shards (ignored
+    /// members, directories, links, ...) is counted when they find it, which may be before the consumer
+    /// gets there; at the end of the stream all counts are exact.
+    /// Threads: any. Since: 0.1
+    pub fn shf_stream_stat(stream: *const shf_stream, stat: i32) -> u64;
+}
+/// "skipped_samples", "skips_truncated"
+pub const SHF_COUNTER_NAME: i32 = 0;
+/// "counter": only grows; "gauge": a value of now
+pub const SHF_COUNTER_KIND: i32 = 1;
+/// "samples", "bytes", "shards", "members", "skips", "ns"
+pub const SHF_COUNTER_UNIT: i32 = 2;
+/// one line
+pub const SHF_COUNTER_HELP: i32 = 3;
+extern "C" {
+    /// Describes counter `stat` (SHF_STAT_*); `what` is one of SHF_COUNTER_*. NULL when there is no such
+    /// counter or property. Owns: static. Since: 0.1
+    pub fn shf_stat_describe(stat: i32, what: i32) -> *const core::ffi::c_char;
     /// Makes the stream's waiting and future calls return CANCELLED, within 100 ms. Does not free.
     /// Threads: any. Since: 0.1
     pub fn shf_stream_cancel(stream: *mut shf_stream);
@@ -428,7 +486,7 @@ extern "C" {
     /// Errors: NOT_FOUND past the last one. Since: 0.1
     pub fn shf_plan_warning(plan: *const shf_plan, index: usize, out: *mut shf_bytes) -> i32;
     /// The number of consumers: world_size x num_workers. Since: 0.1
-    pub fn shf_plan_count(plan: *const shf_plan) -> u64;
+    pub fn shf_plan_consumer_count(plan: *const shf_plan) -> u64;
 }
 /// number of the process, as the option rank
 pub const SHF_PLAN_RANK: i32 = 0;
@@ -446,6 +504,18 @@ extern "C" {
     /// Property `what` (SHF_PLAN_*) of a consumer; UINT64_MAX for any other value and past the last
     /// consumer. Since: 0.1
     pub fn shf_plan_info(plan: *const shf_plan, consumer: u64, what: i32) -> u64;
+    /// The number of shards; they are numbered in the order in which shf_expand_urls gives them.
+    /// Since: 0.1
+    pub fn shf_plan_shard_count(plan: *const shf_plan) -> u64;
+}
+/// UINT64_MAX: not known
+pub const SHF_PLAN_SHARD_SAMPLES: i32 = 0;
+/// UINT64_MAX: not known
+pub const SHF_PLAN_SHARD_BYTES: i32 = 1;
+extern "C" {
+    /// Property `what` (SHF_PLAN_SHARD_*) of a shard; UINT64_MAX for any other value and past the last
+    /// shard. Since: 0.1
+    pub fn shf_plan_shard_info(plan: *const shf_plan, shard: u64, what: i32) -> u64;
     /// Frees a plan. Since: 0.1
     pub fn shf_plan_free(plan: *mut shf_plan);
 }
@@ -514,7 +584,7 @@ extern "C" {
     /// NUL-terminated. Since: 0.1
     pub fn shf_sample_url(sample: *const shf_sample, out: *mut shf_bytes);
     /// The number of fields. Since: 0.1
-    pub fn shf_sample_count(sample: *const shf_sample) -> usize;
+    pub fn shf_sample_field_count(sample: *const shf_sample) -> usize;
     /// Field number `index` in the order of the shard: its name and its bytes. name or data may be NULL.
     /// Owns: both outputs are borrowed from the sample.
     /// Errors: NOT_FOUND past the last field. Since: 0.1
@@ -534,25 +604,25 @@ extern "C" {
     ) -> i32;
 }
 /// pass over the shards, numbered from the option "epoch" upward
-pub const SHF_POSITION_EPOCH: i32 = 0;
+pub const SHF_SAMPLE_EPOCH: i32 = 0;
 /// lane that the sample came through
-pub const SHF_POSITION_LANE: i32 = 1;
+pub const SHF_SAMPLE_LANE: i32 = 1;
 /// number of the shard in the expanded list
-pub const SHF_POSITION_SHARD: i32 = 2;
+pub const SHF_SAMPLE_SHARD: i32 = 2;
 /// of the sample's first header in the (decompressed) shard, bytes
-pub const SHF_POSITION_OFFSET: i32 = 3;
+pub const SHF_SAMPLE_OFFSET: i32 = 3;
 /// stream of a mix, those of nested mixes counted through; else 0
-pub const SHF_POSITION_PART: i32 = 4;
+pub const SHF_SAMPLE_PART: i32 = 4;
 extern "C" {
-    /// Where the sample came from; `what` is one of SHF_POSITION_*, UINT64_MAX for any other value.
+    /// Where the sample came from; `what` is one of SHF_SAMPLE_*, UINT64_MAX for any other value.
     /// Since: 0.1
-    pub fn shf_sample_position(sample: *const shf_sample, what: i32) -> u64;
+    pub fn shf_sample_info(sample: *const shf_sample, what: i32) -> u64;
     /// Adds a reference and returns its argument. Threads: any. Since: 0.1
     pub fn shf_block_ref(block: *mut shf_block) -> *mut shf_block;
     /// Drops a reference; the last one frees the block. Threads: any. Since: 0.1
     pub fn shf_block_unref(block: *mut shf_block);
     /// The number of samples, at least 1. Since: 0.1
-    pub fn shf_block_count(block: *const shf_block) -> usize;
+    pub fn shf_block_sample_count(block: *const shf_block) -> usize;
     /// Sample number `index`, NULL past the last one.
     /// Owns: borrowed from the block; shf_sample_ref makes it outlive the block. Since: 0.1
     pub fn shf_block_sample(block: *const shf_block, index: usize) -> *mut shf_sample;
@@ -593,7 +663,7 @@ extern "C" {
     /// Field-name list number `index`: the names in order, each followed by '/', which no name has.
     /// Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1
     pub fn shf_block_schema(block: *const shf_block, index: usize, out: *mut shf_bytes) -> i32;
-    /// URL number `index`, as shf_sample_url.
+    /// URL number `index`, without secrets; it is also NUL-terminated.
     /// Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1
     pub fn shf_block_url(block: *const shf_block, index: usize, out: *mut shf_bytes) -> i32;
 }
@@ -658,9 +728,10 @@ extern "C" {
     /// the one after it takes its place. The first error ends the stream; the batch that it falls into
     /// is not delivered.
     /// Owns: *out is owned, release with shf_batch_unref.
-    /// Errors: as shf_stream_next; FORMAT (a field cannot be decoded, rows of unequal shape, a missing
-    /// field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one batch above memory), USAGE
-    /// (bad option "decode", or no option "batch"). Since: 0.1
+    /// Errors: SHF_END after the last batch; a bad shard; FORMAT (a field cannot be decoded, rows of
+    /// unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one
+    /// batch above memory); TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE (bad option "decode",
+    /// no option "batch", a second concurrent call). Since: 0.1
     pub fn shf_stream_next_batch(
         stream: *mut shf_stream,
         out: *mut *mut shf_batch,
@@ -670,7 +741,9 @@ extern "C" {
     /// say; with missing=skip it may have fewer rows. Random choices are keyed by the option "seed" and,
     /// for samples of a dataset, "epoch". `options` may be NULL.
     /// Owns: *out is owned, release with shf_batch_unref.
-    /// Errors: as shf_stream_next_batch; that of the first bad sample. Since: 0.1
+    /// Errors, that of the first bad sample: FORMAT (a field cannot be decoded, rows of unequal shape, a
+    /// missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded); NOMEM; USAGE (no sample,
+    /// bad option "decode"). Since: 0.1
     pub fn shf_batch_make(
         out: *mut *mut shf_batch,
         samples: *const *mut shf_sample,
@@ -684,9 +757,9 @@ extern "C" {
     /// any. Since: 0.1
     pub fn shf_batch_unref(batch: *mut shf_batch);
     /// The number of rows. Since: 0.1
-    pub fn shf_batch_size(batch: *const shf_batch) -> usize;
+    pub fn shf_batch_row_count(batch: *const shf_batch) -> usize;
     /// The number of columns, "__key__" and "__url__" included. Since: 0.1
-    pub fn shf_batch_count(batch: *const shf_batch) -> usize;
+    pub fn shf_batch_column_count(batch: *const shf_batch) -> usize;
     /// Column number `index`: its name and its numbers. name or array may be NULL.
     /// Owns: all that the outputs point to is borrowed from the batch.
     /// Errors: NOT_FOUND past the last column. Since: 0.1
@@ -747,7 +820,9 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
     /// The same over `size` bytes at `data`, which must stay as they are until the archive is closed.
-    /// Owns: *out is owned, release with shf_archive_close. Errors: as shf_archive_open. Since: 0.1
+    /// Owns: *out is owned, release with shf_archive_close.
+    /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT (the archive as a whole);
+    /// USAGE, CANCELLED, TIMEOUT, NOMEM. Since: 0.1
     pub fn shf_archive_open_memory(
         out: *mut *mut shf_archive,
         data: *const ::core::ffi::c_void,
@@ -758,7 +833,7 @@ extern "C" {
     /// Frees an archive. Must not run at the same time as another call on it. Since: 0.1
     pub fn shf_archive_close(archive: *mut shf_archive);
     /// The number of members; positions are below it. Since: 0.1
-    pub fn shf_archive_count(archive: *const shf_archive) -> u64;
+    pub fn shf_archive_member_count(archive: *const shf_archive) -> u64;
     /// The position of the member called `name` (`name_size` bytes or SHF_STRLEN, compared byte for
     /// byte).
     /// Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where).
@@ -819,7 +894,8 @@ extern "C" {
     /// Reads `count` members, in the order of the file and with several threads (option "threads")
     /// where that pays. buffers[i] has room for SHF_MEMBER_SIZE of positions[i]. All are tried: on
     /// failure the error is that of the first bad one in the list.
-    /// Errors: as shf_archive_read. Since: 0.1
+    /// Errors: USAGE (no such position); FORMAT, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT (a member);
+    /// TRUNCATED, CHANGED (the file is not the one that was opened); IO, NOMEM. Since: 0.1
     pub fn shf_archive_read_many(
         archive: *const shf_archive,
         positions: *const u64,
@@ -829,8 +905,9 @@ extern "C" {
     ) -> i32;
     /// The bytes of a member where they are in memory already: a stored member of an archive in memory,
     /// or one of a compressed tar. They are checked as by shf_archive_read.
-    /// Owns: *out is borrowed from the archive. Errors: UNSUPPORTED when they are not in memory; as
-    /// shf_archive_read. Since: 0.1
+    /// Owns: *out is borrowed from the archive.
+    /// Errors: UNSUPPORTED when they are not in memory, or this member cannot be read; USAGE (no such
+    /// position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); NOMEM. Since: 0.1
     pub fn shf_archive_view(
         archive: *const shf_archive,
         position: u64,
@@ -849,9 +926,10 @@ extern "C" {
     /// SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each index that is not used.
     /// `options` may be NULL.
     /// Owns: *out is owned, release with shf_dataset_close.
-    /// Errors: as shf_stream_open; any class that a damaged shard can have; UNSUPPORTED for a compressed
-    /// tar; with index=require NOT_FOUND, CHANGED, what a damaged index has, and USAGE when it was made
-    /// under options that accept more than these do. Since: 0.1
+    /// Errors: USAGE (option, URL), IO (list file, no match); a bad shard, and UNSUPPORTED for a
+    /// compressed tar; with index=require NOT_FOUND, CHANGED, FORMAT and INTEGRITY of an index, and
+    /// USAGE when it was made under options that accept more than these do; CANCELLED, TIMEOUT, NOMEM.
+    /// Since: 0.1
     pub fn shf_dataset_open(
         out: *mut *mut shf_dataset,
         urls: *const *const core::ffi::c_char,
@@ -862,12 +940,12 @@ extern "C" {
     /// Frees a dataset. Must not run at the same time as another call on it. Samples stay. Since: 0.1
     pub fn shf_dataset_close(dataset: *mut shf_dataset);
     /// The number of samples. Since: 0.1
-    pub fn shf_dataset_count(dataset: *const shf_dataset) -> u64;
-    /// Reads sample `number`. Its epoch and lane (shf_sample_position) are 0.
+    pub fn shf_dataset_sample_count(dataset: *const shf_dataset) -> u64;
+    /// Reads sample `number`. Its epoch and lane (shf_sample_info) are 0.
     /// With the option "fields" it has those of them that the shard has, perhaps none.
     /// Owns: *out is owned, release with shf_sample_unref.
-    /// Errors: USAGE (no such number); what a damaged shard can have; CHANGED and TRUNCATED when the
-    /// file is not the one that was opened; LIMIT; IO; NOMEM. Since: 0.1
+    /// Errors: USAGE (no such number); a bad shard, with CHANGED and TRUNCATED when the file is not the
+    /// one that was opened; NOMEM. Since: 0.1
     pub fn shf_dataset_get(
         dataset: *const shf_dataset,
         number: u64,
@@ -877,7 +955,8 @@ extern "C" {
     /// Reads `count` samples, in the order of the files and with several threads (option "threads")
     /// where that pays. out[i] becomes sample numbers[i].
     /// Owns: each out[i] is owned, release with shf_sample_unref. On failure all are NULL, and the error
-    /// is that of the first bad one in the list. Errors: as shf_dataset_get. Since: 0.1
+    /// is that of the first bad one in the list.
+    /// Errors: USAGE (no such number); a bad shard; NOMEM. Since: 0.1
     pub fn shf_dataset_get_many(
         dataset: *const shf_dataset,
         numbers: *const u64,
@@ -888,8 +967,9 @@ extern "C" {
     /// Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make does with
     /// these `options`, or (NULL) with those of the dataset. Samples by number have no epoch: random
     /// choices are those of the option "epoch", so that passes with other numbers have other ones.
-    /// Owns: *out is owned, release with shf_batch_unref. Errors: as shf_dataset_get and
-    /// shf_batch_make. Since: 0.1
+    /// Owns: *out is owned, release with shf_batch_unref.
+    /// Errors: USAGE (no such number, no number, bad option "decode"); a bad shard; FORMAT, UNSUPPORTED,
+    /// LIMIT of a field that cannot be decoded; NOMEM. Since: 0.1
     pub fn shf_dataset_get_batch(
         dataset: *const shf_dataset,
         numbers: *const u64,
@@ -918,7 +998,8 @@ extern "C" {
         first: *mut u64,
     ) -> i32;
     /// Makes the index of the tar at `url` and saves it where a dataset looks for it.
-    /// Errors: as shf_dataset_open; IO when it cannot be saved. Since: 0.1
+    /// Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for a compressed tar and for ZIP; IO,
+    /// NOSPACE when the index cannot be saved; CANCELLED, TIMEOUT, NOMEM. Since: 0.1
     pub fn shf_index_build(
         url: *const core::ffi::c_char,
         options: *const shf_options,
@@ -943,9 +1024,10 @@ extern "C" {
     /// would write, but right for GNU long names too: in shards with hidden files, files without a dot,
     /// or names between __ and __ it has the samples that the tool sees, not those of a dataset. An
     /// index of wids names shards in its own folder by relative paths, and has no md5sum.
-    /// Errors: as shf_dataset_open; USAGE (another number of shards than one, no file); UNSUPPORTED for
-    /// names that the format cannot hold (DALI: blanks, nothing after the dot; wids: not UTF-8, one of
-    /// ?#;), and for a ZIP file; IO, NOSPACE when the file cannot be written. Since: 0.1
+    /// Errors: USAGE (option, URL, another number of shards than one, no file); a bad shard; UNSUPPORTED
+    /// for names that the format cannot hold (DALI: blanks, nothing after the dot; wids: not UTF-8, one
+    /// of ?#;), for a compressed tar, and for a ZIP file; IO, NOSPACE when the file cannot be written;
+    /// CANCELLED, TIMEOUT, NOMEM. Since: 0.1
     pub fn shf_index_export(
         urls: *const *const core::ffi::c_char,
         url_count: usize,
@@ -961,10 +1043,11 @@ extern "C" {
     /// whichever of the three was named. An index of wids names its shards: `url` is NULL, all of them
     /// are local files, relative to the folder of the index, and those before one that is refused have
     /// got their index.
-    /// Errors: as shf_index_build; FORMAT when the index is malformed, or says something else of a
-    /// sample than the shard does; CHANGED when it is of another number of samples or another size;
-    /// UNSUPPORTED (version, shards on the network); USAGE (a pipe in the index); LIMIT (a file above
-    /// 1 GiB). Since: 0.1
+    /// Errors: USAGE (option, URL, a pipe in the index); a bad shard; FORMAT when the index is
+    /// malformed, or says something else of a sample than the shard does; CHANGED when it is of another
+    /// number of samples or another size; UNSUPPORTED (version, a compressed tar, shards on the
+    /// network); LIMIT (a file above 1 GiB); IO, NOSPACE when the index cannot be saved; CANCELLED,
+    /// TIMEOUT, NOMEM. Since: 0.1
     pub fn shf_index_import(
         url: *const core::ffi::c_char,
         format: i32,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::interrupt::Interrupt;
 use crate::log::{Log, LogLevel};
+use crate::skip::{OnSkip, Skip};
 
 /// A number of bytes: a number, or a text such as `"256MiB"`.
 ///
@@ -70,11 +71,12 @@ impl Value for &OsStr {
     }
 }
 
-/// What a builder has been told.
+/// What was set on a builder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) options: Vec<(String, OsString)>,
     pub(crate) log: Option<Log>,
+    pub(crate) on_skip: Option<OnSkip>,
     pub(crate) interrupt: Option<Interrupt>,
 }
 
@@ -146,6 +148,24 @@ builder! {
     DatasetBuilder
 }
 
+macro_rules! skipping {
+    ($($name:ident)*) => {
+        $(impl $name {
+            /// Sets who receives each sample and shard that is skipped under `on_error`: for a list
+            /// of what to repair.
+            ///
+            /// It is called on the thread that is in a call of this crate. A panic in it is
+            /// carried to the caller of that call; nothing is lost by it.
+            pub fn on_skip(mut self, receive: impl Fn(&Skip<'_>) + Send + Sync + 'static) -> Self {
+                self.settings.on_skip = Some(OnSkip(Arc::new(receive)));
+                self
+            }
+        })*
+    };
+}
+
+skipping! { StreamBuilder MixBuilder }
+
 // A mix waits for nothing when it is opened.
 macro_rules! interruptible {
     ($($name:ident)*) => {
@@ -206,6 +226,8 @@ pub struct OptionInfo {
     pub openers: &'static str,
     /// One line.
     pub help: &'static str,
+    /// What it belongs to: `"order"`, `"limits"`, ...
+    pub group: &'static str,
 }
 
 /// All options of the library that runs.

@@ -42,6 +42,7 @@ mod native;
 mod options;
 mod plan;
 mod sample;
+mod skip;
 mod state;
 mod stream;
 
@@ -55,8 +56,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use log::LogLevel;
 pub use name::Name;
 pub use options::*;
-pub use plan::{Consumer, Plan};
+pub use plan::{Consumer, Plan, PlannedShard};
 pub use sample::{Block, Fields, Position, Sample, SampleRef, Samples};
+pub use skip::Skip;
 pub use state::State;
 pub use stream::{Batches, Control, Stream};
 

@@ -622,7 +622,7 @@ impl MixBuilder {
         self.with("epochs", value)
     }
 
-    /// Samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass.
+    /// Samples in an epoch over all consumers; each starts where the last one stopped; 0: one pass.
     ///
     /// Range: `0..9223372036854775807`. Default: `0`.
     pub fn epoch_samples(self, value: u64) -> Self {
@@ -761,7 +761,7 @@ impl StreamBuilder {
         self.with("epochs", value)
     }
 
-    /// Samples in an epoch over all consumers, going on where the last epoch stopped; 0: one pass.
+    /// Samples in an epoch over all consumers; each starts where the last one stopped; 0: one pass.
     ///
     /// Range: `0..9223372036854775807`. Default: `0`.
     pub fn epoch_samples(self, value: u64) -> Self {

@@ -14,6 +14,7 @@ use crate::native::{self, sys};
 /// println!("{plan}");
 /// assert_eq!(plan.consumers().len(), 2);
 /// assert_eq!(plan.consumers().map(|consumer| consumer.shards).sum::<u64>(), 3);
+/// assert_eq!(plan.shards().len(), 3);
 /// for warning in plan.warnings() {
 ///     eprintln!("warning: {warning}");
 /// }
@@ -39,13 +40,26 @@ pub struct Consumer {
     pub bytes: Option<u64>,
 }
 
+/// One shard of a [`Plan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedShard {
+    /// Samples in it, where that is known: when every shard has an index.
+    pub samples: Option<u64>,
+    /// Bytes of it, where that is known.
+    pub bytes: Option<u64>,
+}
+
+fn known(value: u64) -> Option<u64> {
+    Some(value).filter(|&value| value != u64::MAX)
+}
+
 impl Plan {
     /// All ranks and workers.
     pub fn consumers(&self) -> impl ExactSizeIterator<Item = Consumer> + '_ {
         // As many as world_size x num_workers, at most 2^40: all are places in memory's terms.
         (0..self.0.count() as usize).map(|number| {
             let info = |what| self.0.info(number as u64, what);
-            let known = |value| Some(value).filter(|&value| value != u64::MAX);
             Consumer {
                 rank: info(sys::SHF_PLAN_RANK),
                 worker: info(sys::SHF_PLAN_WORKER),
@@ -53,6 +67,17 @@ impl Plan {
                 shards: info(sys::SHF_PLAN_SHARDS),
                 samples: known(info(sys::SHF_PLAN_SAMPLES)),
                 bytes: known(info(sys::SHF_PLAN_BYTES)),
+            }
+        })
+    }
+
+    /// All shards, in the order of the expanded list.
+    pub fn shards(&self) -> impl ExactSizeIterator<Item = PlannedShard> + '_ {
+        (0..self.0.shard_count() as usize).map(|number| {
+            let info = |what| known(self.0.shard_info(number as u64, what));
+            PlannedShard {
+                samples: info(sys::SHF_PLAN_SHARD_SAMPLES),
+                bytes: info(sys::SHF_PLAN_SHARD_BYTES),
             }
         })
     }

@@ -76,11 +76,11 @@ impl<'a> SampleRef<'a> {
     pub fn position(self) -> Position {
         let position = |what| self.0.position(what);
         Position {
-            epoch: position(sys::SHF_POSITION_EPOCH),
-            lane: position(sys::SHF_POSITION_LANE),
-            shard: position(sys::SHF_POSITION_SHARD),
-            offset: position(sys::SHF_POSITION_OFFSET),
-            part: position(sys::SHF_POSITION_PART),
+            epoch: position(sys::SHF_SAMPLE_EPOCH),
+            lane: position(sys::SHF_SAMPLE_LANE),
+            shard: position(sys::SHF_SAMPLE_SHARD),
+            offset: position(sys::SHF_SAMPLE_OFFSET),
+            part: position(sys::SHF_SAMPLE_PART),
         }
     }
 

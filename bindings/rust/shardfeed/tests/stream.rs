@@ -231,6 +231,29 @@ fn skips_are_logged() {
 }
 
 #[test]
+fn skips_are_delivered_with_their_error() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&heard);
+    let receive = move |skip: &shardfeed::Skip<'_>| {
+        let url = skip.url.to_string();
+        let key = skip.key.map(|key| key.to_string());
+        list.lock().unwrap().push((skip.error.kind(), url, key, skip.whole_shard));
+    };
+    let builder = Stream::builder().on_error(OnError::SkipSample).on_skip(receive);
+    let paths = one_damaged("skips");
+    assert_eq!(builder.open(&paths).unwrap().filter(Result::is_ok).count(), 12);
+    assert_eq!(builder.max_member(0).open(&paths[1..]).unwrap().count(), 0);
+    let heard = heard.lock().unwrap();
+    let (kind, url, key, whole_shard) = &heard[0];
+    assert_eq!((*kind, key, *whole_shard), (ErrorKind::Truncated, &None, true));
+    assert!(url.ends_with("s-000.tar"), "{url}");
+    assert_eq!(heard.len(), 1 + 10);
+    let (kind, url, key, whole_shard) = &heard[1];
+    assert_eq!((*kind, *whole_shard), (ErrorKind::Limit, false));
+    assert!(url.ends_with("s-001.tar") && key.is_some(), "{url} {key:?}");
+}
+
+#[test]
 fn a_panic_in_the_log_function_is_carried_and_loses_nothing() {
     let builder = Stream::builder()
         .on_error(OnError::SkipShard)

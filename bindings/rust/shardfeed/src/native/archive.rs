@@ -58,7 +58,7 @@ impl Archive {
 
     pub(crate) fn count(&self) -> u64 {
         // SAFETY: an open archive.
-        unsafe { sys::shf_archive_count(self.pointer.as_ptr()) }
+        unsafe { sys::shf_archive_member_count(self.pointer.as_ptr()) }
     }
 
     pub(crate) fn find(&self, name: &[u8]) -> Result<u64> {

@@ -44,12 +44,12 @@ impl Batch {
 
     pub(crate) fn size(&self) -> usize {
         // SAFETY: a live batch.
-        unsafe { sys::shf_batch_size(self.pointer.as_ptr()) }
+        unsafe { sys::shf_batch_row_count(self.pointer.as_ptr()) }
     }
 
     pub(crate) fn count(&self) -> usize {
         // SAFETY: a live batch.
-        unsafe { sys::shf_batch_count(self.pointer.as_ptr()) }
+        unsafe { sys::shf_batch_column_count(self.pointer.as_ptr()) }
     }
 
     pub(crate) fn find(&self, name: &[u8]) -> Option<usize> {

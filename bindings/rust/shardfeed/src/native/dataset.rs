@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use super::options::LogTarget;
+use super::options::Receivers;
 use super::{c_string, checked, sys, Batch, Options, Sample, Urls};
 use crate::error::Result;
 
 /// A shf_dataset.
 pub(crate) struct Dataset {
     pointer: NonNull<sys::shf_dataset>,
-    _target: Option<Arc<LogTarget>>,
+    _receivers: Option<Arc<Receivers>>,
 }
 
 // SAFETY: "A dataset does not change once it is open and takes no locks: any number of threads".
@@ -28,7 +28,7 @@ impl Dataset {
             sys::shf_dataset_open(&mut out, urls, count, options, error)
         });
         let dataset =
-            NonNull::new(out).map(|pointer| Dataset { pointer, _target: options.target() });
+            NonNull::new(out).map(|pointer| Dataset { pointer, _receivers: options.receivers() });
         options.resume_panic();
         result?;
         Ok(dataset.expect("a dataset on success"))
@@ -36,7 +36,7 @@ impl Dataset {
 
     pub(crate) fn count(&self) -> u64 {
         // SAFETY: an open dataset.
-        unsafe { sys::shf_dataset_count(self.pointer.as_ptr()) }
+        unsafe { sys::shf_dataset_sample_count(self.pointer.as_ptr()) }
     }
 
     pub(crate) fn get(&self, number: u64) -> Result<Sample> {

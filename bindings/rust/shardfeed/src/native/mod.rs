@@ -80,7 +80,7 @@ pub(crate) fn feature(name: &str) -> Option<&'static str> {
 
 pub(crate) fn stat_name(stat: i32) -> Option<&'static str> {
     // SAFETY: static or NULL.
-    unsafe { static_text(sys::shf_stat_name(stat)) }
+    unsafe { static_text(sys::shf_stat_describe(stat, sys::SHF_COUNTER_NAME)) }
 }
 
 // ---- Texts and bytes ----

@@ -7,11 +7,13 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{c_string, checked, static_text, sys, Urls};
+use super::{c_string, checked, lent, received, static_text, sys, Urls};
 use crate::builder::{OptionInfo, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::interrupt::Interrupt;
 use crate::log::{Log, LogLevel};
+use crate::name::Name;
+use crate::skip::{OnSkip, Skip};
 
 /// What a callback threw, until the call that it was made in has returned: nothing may unwind
 /// through the library.
@@ -42,30 +44,55 @@ impl Carried {
     }
 }
 
-/// Receives the messages of one handle.
-pub(super) struct LogTarget {
-    log: Log,
+/// Receives the messages and the skips of one handle.
+#[derive(Default)]
+pub(super) struct Receivers {
+    log: Option<Log>,
+    on_skip: Option<OnSkip>,
     carried: Carried,
 }
 
-impl LogTarget {
-    /// Goes on with what the log function threw in the last call.
+impl Receivers {
+    /// Continues with the panic of a receiver in the last call.
     pub(super) fn resume_panic(&self) {
         self.carried.resume();
     }
 }
 
 /// # Safety
-/// `target` is a `LogTarget`, `message` a NUL-terminated string.
-unsafe extern "C" fn receive(target: *mut c_void, level: i32, message: *const c_char) {
+/// `receivers` is a `Receivers`, `message` a NUL-terminated string.
+unsafe extern "C" fn receive(receivers: *mut c_void, level: i32, message: *const c_char) {
     // SAFETY: as the caller promises. Only shared references are made of it.
-    let (target, message) = unsafe { (&*target.cast::<LogTarget>(), CStr::from_ptr(message)) };
+    let (receivers, message) =
+        unsafe { (&*receivers.cast::<Receivers>(), CStr::from_ptr(message)) };
     let level = match level {
         sys::SHF_LOG_ERROR => LogLevel::Error,
         sys::SHF_LOG_WARNING => LogLevel::Warning,
         _ => LogLevel::Info,
     };
-    target.carried.run(|| (target.log.receive)(level, &message.to_string_lossy()));
+    if let Some(log) = &receivers.log {
+        receivers.carried.run(|| (log.receive)(level, &message.to_string_lossy()));
+    }
+}
+
+/// # Safety
+/// `receivers` is a `Receivers`, `skip` what the library gives to a shf_skip_fn.
+unsafe extern "C" fn receive_skip(receivers: *mut c_void, skip: *const sys::shf_skip) {
+    // SAFETY: as the caller promises. All of it lives until this returns.
+    let (receivers, skip) = unsafe {
+        let (receivers, skip) = (&*receivers.cast::<Receivers>(), &*skip);
+        let key = lent(skip.key);
+        let skip = Skip {
+            error: received(&*skip.error),
+            url: Name::new(lent(skip.url)),
+            key: (!key.is_empty()).then(|| Name::new(key)),
+            whole_shard: skip.whole_shard != 0,
+        };
+        (receivers, skip)
+    };
+    if let Some(OnSkip(receive)) = &receivers.on_skip {
+        receivers.carried.run(|| receive(&skip));
+    }
 }
 
 /// Is asked whether a call with these options is to end.
@@ -88,7 +115,7 @@ unsafe extern "C" fn ask(asked: *mut c_void) -> i32 {
 /// A shf_options. Not kept: openers copy it.
 pub(crate) struct Options {
     pointer: NonNull<sys::shf_options>,
-    target: Option<Arc<LogTarget>>,
+    receivers: Option<Arc<Receivers>>,
     /// In an Arc, whose pointer stays valid when it is moved. The library asks only inside of
     /// calls that have these options.
     asked: Option<Arc<Asked>>,
@@ -100,13 +127,13 @@ impl Options {
         // SAFETY: takes nothing.
         let pointer = NonNull::new(unsafe { sys::shf_options_new() })
             .ok_or_else(|| Error::of(ErrorKind::NoMemory, "out of memory".to_owned()))?;
-        let mut options = Options { pointer, target: None, asked: None };
+        let mut options = Options { pointer, receivers: None, asked: None };
         for (name, value) in &settings.options {
             options.set(name, value)?;
             refuse_of_others(name, opener)?;
         }
-        if let Some(log) = &settings.log {
-            options.set_log(log);
+        if settings.log.is_some() || settings.on_skip.is_some() {
+            options.set_receivers(settings);
         }
         if let Some(interrupt) = &settings.interrupt {
             options.set_interrupt(interrupt);
@@ -124,19 +151,31 @@ impl Options {
         Ok(())
     }
 
-    fn set_log(&mut self, log: &Log) {
-        let level = match log.level {
-            LogLevel::Error => sys::SHF_LOG_ERROR,
-            LogLevel::Warning => sys::SHF_LOG_WARNING,
-            LogLevel::Info => sys::SHF_LOG_INFO,
-        };
-        let target = Arc::new(LogTarget { log: log.clone(), carried: Carried::default() });
-        let context = Arc::as_ptr(&target).cast_mut().cast();
-        // SAFETY: whoever opens something with these options keeps `target` as long (target()).
-        unsafe {
-            sys::shf_options_set_log(self.pointer.as_ptr(), level, Some(receive), context);
+    fn set_receivers(&mut self, settings: &Settings) {
+        let receivers = Arc::new(Receivers {
+            log: settings.log.clone(),
+            on_skip: settings.on_skip.clone(),
+            carried: Carried::default(),
+        });
+        let context = Arc::as_ptr(&receivers).cast_mut().cast();
+        if let Some(log) = &settings.log {
+            let level = match log.level {
+                LogLevel::Error => sys::SHF_LOG_ERROR,
+                LogLevel::Warning => sys::SHF_LOG_WARNING,
+                LogLevel::Info => sys::SHF_LOG_INFO,
+            };
+            // SAFETY: whoever opens something with these options keeps receivers() as long.
+            unsafe {
+                sys::shf_options_set_log(self.pointer.as_ptr(), level, Some(receive), context);
+            }
         }
-        self.target = Some(target);
+        if settings.on_skip.is_some() {
+            // SAFETY: as above.
+            unsafe {
+                sys::shf_options_set_on_skip(self.pointer.as_ptr(), Some(receive_skip), context);
+            }
+        }
+        self.receivers = Some(receivers);
     }
 
     fn set_interrupt(&mut self, interrupt: &Interrupt) {
@@ -153,14 +192,14 @@ impl Options {
     }
 
     /// What must live as long as that which was opened with these options.
-    pub(super) fn target(&self) -> Option<Arc<LogTarget>> {
-        self.target.clone()
+    pub(super) fn receivers(&self) -> Option<Arc<Receivers>> {
+        self.receivers.clone()
     }
 
-    /// Goes on with what the log function or the interrupt function threw in the last call.
+    /// Continues with the panic of a receiver or of the interrupt function in the last call.
     pub(super) fn resume_panic(&self) {
-        if let Some(target) = &self.target {
-            target.resume_panic();
+        if let Some(receivers) = &self.receivers {
+            receivers.resume_panic();
         }
         if let Some(asked) = &self.asked {
             asked.carried.resume();
@@ -201,6 +240,7 @@ pub(crate) fn option_info(index: usize) -> Option<OptionInfo> {
         range: property(sys::SHF_OPTION_RANGE)?,
         openers: property(sys::SHF_OPTION_OPENERS)?,
         help: property(sys::SHF_OPTION_HELP)?,
+        group: property(sys::SHF_OPTION_GROUP)?,
     })
 }
 
@@ -259,17 +299,15 @@ mod tests {
 
     // These run in Miri too: they call the callbacks as the library does.
 
-    fn target(receive: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Arc<LogTarget> {
-        Arc::new(LogTarget {
-            log: Log { level: LogLevel::Info, receive: Arc::new(receive) },
-            carried: Carried::default(),
-        })
+    fn receivers(receive: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Arc<Receivers> {
+        let log = Log { level: LogLevel::Info, receive: Arc::new(receive) };
+        Arc::new(Receivers { log: Some(log), ..Receivers::default() })
     }
 
-    fn send(target: &Arc<LogTarget>, message: &str) {
+    fn send(receivers: &Arc<Receivers>, message: &str) {
         let message = c_string(OsStr::new(message), "").unwrap();
-        let context = Arc::as_ptr(target).cast_mut().cast();
-        // SAFETY: a LogTarget and a NUL-terminated string.
+        let context = Arc::as_ptr(receivers).cast_mut().cast();
+        // SAFETY: a Receivers and a NUL-terminated string.
         unsafe { receive(context, sys::SHF_LOG_WARNING, message.as_ptr()) }
     }
 
@@ -277,7 +315,7 @@ mod tests {
     fn a_panic_in_a_callback_waits_until_the_call_is_over() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let list = Arc::clone(&heard);
-        let target = target(move |level, message| {
+        let target = receivers(move |level, message| {
             list.lock().unwrap().push((level, message.to_owned()));
             assert!(message != "two", "I do not like {message}");
         });

@@ -48,7 +48,17 @@ impl Plan {
 
     pub(crate) fn count(&self) -> u64 {
         // SAFETY: a live plan.
-        unsafe { sys::shf_plan_count(self.pointer.as_ptr()) }
+        unsafe { sys::shf_plan_consumer_count(self.pointer.as_ptr()) }
+    }
+
+    pub(crate) fn shard_count(&self) -> u64 {
+        // SAFETY: a live plan.
+        unsafe { sys::shf_plan_shard_count(self.pointer.as_ptr()) }
+    }
+
+    pub(crate) fn shard_info(&self, shard: u64, what: i32) -> u64 {
+        // SAFETY: a live plan; any numbers.
+        unsafe { sys::shf_plan_shard_info(self.pointer.as_ptr(), shard, what) }
     }
 
     pub(crate) fn info(&self, consumer: u64, what: i32) -> u64 {

@@ -41,7 +41,7 @@ impl<'a> SampleRef<'a> {
     #[inline]
     pub(crate) fn count(self) -> usize {
         // SAFETY: a live sample.
-        unsafe { sys::shf_sample_count(self.pointer.as_ptr()) }
+        unsafe { sys::shf_sample_field_count(self.pointer.as_ptr()) }
     }
 
     #[inline]
@@ -79,7 +79,7 @@ impl<'a> SampleRef<'a> {
 
     pub(crate) fn position(self, what: i32) -> u64 {
         // SAFETY: a live sample; any number.
-        unsafe { sys::shf_sample_position(self.pointer.as_ptr(), what) }
+        unsafe { sys::shf_sample_info(self.pointer.as_ptr(), what) }
     }
 
     /// A reference of its own.
@@ -152,7 +152,7 @@ impl Block {
 
     pub(crate) fn count(&self) -> usize {
         // SAFETY: a live block.
-        unsafe { sys::shf_block_count(self.pointer.as_ptr()) }
+        unsafe { sys::shf_block_sample_count(self.pointer.as_ptr()) }
     }
 
     #[inline]

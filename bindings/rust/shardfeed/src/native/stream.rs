@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::options::LogTarget;
+use super::options::Receivers;
 use super::{checked, lent, sys, Batch, Block, Options, Urls, NO_BYTES};
 use crate::error::Result;
 
@@ -38,10 +38,9 @@ impl Control {
 
     pub(crate) fn stat(&self, stat: i32) -> Option<u64> {
         let stream = self.0.lock();
-        let mut value = 0;
         // SAFETY: open, as the lock is held.
-        let code = unsafe { sys::shf_stream_stat((*stream)?.as_ptr(), stat, &mut value) };
-        (code == sys::SHF_OK).then_some(value)
+        let value = unsafe { sys::shf_stream_stat((*stream)?.as_ptr(), stat) };
+        (value != u64::MAX).then_some(value)
     }
 }
 
@@ -50,7 +49,7 @@ pub(crate) struct Stream {
     pointer: NonNull<sys::shf_stream>,
     control: Control,
     /// Live as long as the handle; of a mix, those of its parts.
-    targets: Vec<Arc<LogTarget>>,
+    receivers: Vec<Arc<Receivers>>,
     /// A stream serves one thread at a time.
     not_sync: PhantomData<Cell<()>>,
 }
@@ -68,7 +67,7 @@ impl Stream {
         let stream = NonNull::new(out).map(|pointer| Stream {
             pointer,
             control: Control(Arc::new(Handle(Mutex::new(Some(pointer))))),
-            targets: options.target().into_iter().collect(),
+            receivers: options.receivers().into_iter().collect(),
             not_sync: PhantomData,
         });
         options.resume_panic();
@@ -91,16 +90,16 @@ impl Stream {
         handles.iter_mut().for_each(|handle| **handle = None); // they are gone
         drop(handles);
         let pointer = NonNull::new(out).expect("a stream on success");
-        let targets = parts.iter().flat_map(|part| part.targets.iter().cloned());
+        let receivers = parts.iter().flat_map(|part| part.receivers.iter().cloned());
         Ok(Stream {
             pointer,
             control: Control(Arc::new(Handle(Mutex::new(Some(pointer))))),
-            targets: targets.chain(options.target()).collect(),
+            receivers: receivers.chain(options.receivers()).collect(),
             not_sync: PhantomData,
         })
     }
 
-    /// The next block; nothing at the end. What the log function threw is kept for resume_panic().
+    /// The next block; nothing at the end. The panic of a receiver is kept for resume_panic().
     pub(crate) fn next_block(&mut self, max_samples: usize) -> Result<Option<Block>> {
         let mut out = ptr::null_mut();
         // SAFETY: an open stream, used by this thread alone.
@@ -111,7 +110,7 @@ impl Stream {
         Ok(NonNull::new(out).map(|block| unsafe { Block::owning(block) }))
     }
 
-    /// The next batch; nothing at the end. What the log function threw is kept for resume_panic().
+    /// The next batch; nothing at the end. The panic of a receiver is kept for resume_panic().
     pub(crate) fn next_batch(&mut self) -> Result<Option<Batch>> {
         let mut out = ptr::null_mut();
         // SAFETY: an open stream, used by this thread alone.
@@ -122,11 +121,11 @@ impl Stream {
         Ok(NonNull::new(out).map(|batch| unsafe { Batch::owning(batch) }))
     }
 
-    /// Goes on with what the log function threw in the last call.
+    /// Continues with the panic of a receiver in the last call.
     #[inline]
     pub(crate) fn resume_panic(&self) {
-        for target in &self.targets {
-            target.resume_panic();
+        for receivers in &self.receivers {
+            receivers.resume_panic();
         }
     }
 
