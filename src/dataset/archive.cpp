@@ -3,6 +3,7 @@
 #include "codec/filter.h"
 #include "core/opening.h"
 #include "core/parallel.h"
+#include "io/sources.h"
 #include "sample/shard_format.h"
 #include "url/in_shard.h"
 
@@ -19,7 +20,7 @@ void WholeFile::Free::operator()(uint8_t* bytes) const {
 
 Archive::Archive(const std::string& url, const Options& options) : options_(options), url_(url) {
     in_shard(url_, [&] {
-        source_ = open_source(url, options_, cancel_);
+        source_ = Sources(options_, cancel_).open(url);
         if (!source_->seekable() || !source_->size()) {
             const auto input = source_->open_sequential(0);
             take_into_memory(*input, "raise memory, or copy it to a file");

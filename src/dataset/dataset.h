@@ -61,6 +61,7 @@ class Dataset final : private Names {
         void operator()(Recycler* memory) const { memory->drop(); }
     };
     const std::unique_ptr<Recycler, Drop> memory_;
+    const Sources sources_{options_, cancel_};
     const DatasetContext context_;
     ShardList urls_;
     std::vector<std::unique_ptr<DatasetShard>> shards_;

@@ -18,7 +18,7 @@ namespace shf {
 
 std::unique_ptr<DatasetShard> open_dataset_shard(const std::string& url, uint64_t shard,
                                                  const DatasetContext& context) {
-    auto source = open_source(url, context.options, context.cancel);
+    auto source = context.sources.open(url);
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "a dataset needs files that can be read at any offset",
                     "copy the shard to a disk, or read it with a stream");
@@ -28,12 +28,21 @@ std::unique_ptr<DatasetShard> open_dataset_shard(const std::string& url, uint64_
     return tar_dataset_shard(url, shard, std::move(source), std::move(index), context);
 }
 
+// Says which bytes the samples are read from.
+void DatasetShard::announce(std::span<const size_t> samples, Source& source) const {
+    std::vector<ByteRange> ranges;
+    ranges.reserve(samples.size());
+    for (const size_t sample : samples) ranges.push_back({offset(sample), room(sample)});
+    source.prefetch(ranges);
+}
+
 void DatasetShard::read(std::span<const size_t> samples, std::span<Sample*> out) const {
     // A block that small samples share, with its tables, stays below 64 KiB.
     constexpr uint64_t most_together = 36 * 1024;
     std::fill(out.begin(), out.end(), nullptr);
     for (const size_t sample : samples) prefetch(sample);
     const ShardFile::Lease source(file());
+    if (samples.size() > 1) announce(samples, *source);
     try {
         for (size_t i = 0; i < samples.size();) {
             size_t count = 1;

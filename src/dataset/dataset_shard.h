@@ -49,6 +49,9 @@ class DatasetShard {
     // Reads samples into one block; one alone, or several that take little room.
     [[nodiscard]] virtual BlockRef read_block(std::span<const size_t> samples,
                                               Source& source) const = 0;
+
+  private:
+    void announce(std::span<const size_t> samples, Source& source) const;
 };
 
 // What the shards of one dataset share; outlives them.
@@ -56,6 +59,7 @@ struct DatasetContext {
     const Options& options;
     const FieldFilter& fields;
     const Cancel& cancel;
+    const Sources& sources;
     FileBudget& budget;
     ScratchPool& scratches;
     Recycler& memory;

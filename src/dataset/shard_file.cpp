@@ -39,13 +39,12 @@ bool FileBudget::take() {
     return false;
 }
 
-ShardFile::ShardFile(std::string url, std::unique_ptr<Source> source, const Options& options,
-                     const Cancel& cancel, FileBudget& budget)
+ShardFile::ShardFile(std::string url, std::unique_ptr<Source> source, const Sources& sources,
+                     FileBudget& budget)
     : url_(std::move(url)),
-      version_(source->version()),
+      identity_(source->identity()),
       seen_(source->seen()),
-      options_(options),
-      cancel_(cancel),
+      sources_(sources),
       budget_(budget) {
     if (budget_.take()) kept_ = source.release();
 }
@@ -58,7 +57,7 @@ ShardFile::~ShardFile() {
 std::unique_ptr<Source> ShardFile::open_source_patiently() const {
     for (;;) {
         try {
-            return open_source(url_, options_, cancel_);
+            return sources_.open(url_);
         } catch (const Error& error) {
             if (!lacks_descriptor(error) || leased.get() <= 0) throw;
         }
@@ -68,7 +67,7 @@ std::unique_ptr<Source> ShardFile::open_source_patiently() const {
 
 std::unique_ptr<Source> ShardFile::open() const {
     auto source = open_source_patiently();
-    if (source->version() != version_)
+    if (source->identity() != identity_)
         throw Error(SHF_E_CHANGED, "the file is not the one that the dataset was opened with",
                     "let no program write to shards that are in use; open the dataset again");
     source->take_over(seen_);

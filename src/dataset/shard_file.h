@@ -1,8 +1,7 @@
 // The file of one shard of a dataset, opened when it is first needed.
 #pragma once
 
-#include "core/cancel.h"
-#include "io/source.h"
+#include "io/sources.h"
 
 #include <atomic>
 #include <cstdint>
@@ -10,8 +9,6 @@
 #include <string>
 
 namespace shf {
-
-struct Options;
 
 // How many files a dataset keeps open; the others are opened for each read. All datasets of a
 // process together keep half of what it may have.
@@ -31,8 +28,8 @@ class FileBudget {
 class ShardFile {
   public:
     // `source` is the open shard. The references must outlive the file.
-    ShardFile(std::string url, std::unique_ptr<Source> source, const Options& options,
-              const Cancel& cancel, FileBudget& budget);
+    ShardFile(std::string url, std::unique_ptr<Source> source, const Sources& sources,
+              FileBudget& budget);
     ~ShardFile();
     ShardFile(const ShardFile&) = delete;
     ShardFile& operator=(const ShardFile&) = delete;
@@ -56,10 +53,10 @@ class ShardFile {
     std::unique_ptr<Source> open() const;
     std::unique_ptr<Source> open_source_patiently() const;
 
-    const std::string url_, version_;
+    const std::string url_;
+    const Identity identity_;
     const std::shared_ptr<SeenBytes> seen_;
-    const Options& options_;
-    const Cancel& cancel_;
+    const Sources& sources_;
     FileBudget& budget_;
     mutable std::atomic<Source*> kept_{nullptr};
 };

@@ -18,9 +18,6 @@ namespace shf {
 namespace {
 
 constexpr uint64_t header_size = 512;
-// Bytes between fields that are read along rather than left out by a second call; and between
-// samples that share memory, where they must not take much of it.
-constexpr uint64_t longest_gap = 4096, longest_gap_between = 1024;
 // From this size on a read goes to the same place in a page as the bytes have in the file: the
 // kernel then copies whole pages.
 constexpr size_t paged_from = 16 * 1024, page = 4096, alignment = 64;
@@ -37,7 +34,8 @@ class TarShard final : public DatasetShard {
               .url = redact(url), .shard = shard, .epoch = 0, .lane = 0, .by_number = true})),
           index_(std::move(index)),
           wanted_(context.fields, index_->schemas()),
-          file_(url, std::move(source), context.options, context.cancel, context.budget) {}
+          gap_(source->read_cost().gap),
+          file_(url, std::move(source), context.sources, context.budget) {}
 
     [[nodiscard]] size_t samples() const override { return index_->samples(); }
     [[nodiscard]] std::string_view key(size_t sample) const override { return index_->key(sample); }
@@ -84,19 +82,22 @@ class TarShard final : public DatasetShard {
     const std::shared_ptr<const Origin> origin_;
     const std::shared_ptr<const ShardIndex> index_;
     const WantedFields wanted_;
+    // Bytes between fields that are read along rather than left out by a second read. Between
+    // samples that share memory, where they must not take much of it, a quarter.
+    const uint64_t gap_;
     const ShardFile file_;
 };
 
 // Its wanted fields, their headers, and what is read along between them; the tables.
 uint64_t TarShard::room(size_t sample) const {
-    uint64_t sum = index_->key(sample).size() + longest_gap_between;
+    uint64_t sum = index_->key(sample).size() + gap_ / 4;
     uint64_t end = 0;
     const size_t first = index_->first_member(sample);
     for (const uint32_t number : choice(sample).numbers) {
         const size_t i = first + number;
         const uint64_t start = index_->offset(i) - header_size;
         // A piece of its own starts at a multiple of `alignment`.
-        if (end > 0) sum += start - end <= longest_gap ? start - end : alignment;
+        if (end > 0) sum += start - end <= gap_ ? start - end : alignment;
         end = index_->offset(i) + index_->size(i);
         sum += end - start;
     }
@@ -136,7 +137,7 @@ TarShard::Pieces TarShard::pieces_of(std::span<const size_t> samples, uint64_t& 
                                      std::pmr::memory_resource& memory) const {
     Pieces pieces(&memory);
     for (const size_t sample : samples) {
-        uint64_t gap = longest_gap_between;
+        uint64_t gap = gap_ / 4;
         for (const uint32_t number : choice(sample).numbers) {
             const size_t i = index_->first_member(sample) + number;
             const uint64_t start = index_->offset(i) - header_size;
@@ -146,7 +147,7 @@ TarShard::Pieces TarShard::pieces_of(std::span<const size_t> samples, uint64_t& 
             } else {
                 pieces.push_back({start, end - start, 0});
             }
-            gap = longest_gap;
+            gap = gap_;
         }
     }
     for (Piece& piece : pieces) {

@@ -29,7 +29,7 @@ class ZipShard final : public DatasetShard {
           groups_(directory_, context.options),
           wanted_(context.fields, groups_.schemas()),
           is_checked_(std::make_unique<std::atomic<bool>[]>(groups_.size())),
-          file_(url, std::move(source), context.options, context.cancel, context.budget) {
+          file_(url, std::move(source), context.sources, context.budget) {
         // Around the samples is checked when they are read. Where the directory has another order
         // than the file, an entry may be missing from any sample; where there are no samples, from
         // one that would be there.

@@ -6,13 +6,13 @@
 #include "core/options.h"
 #include "index/tar_indexer.h"
 #include "io/file.h"
-#include "io/source.h"
-#include "io/urls.h"
+#include "io/sources.h"
 #include "zip/zip_directory.h"
 
 #define XXH_INLINE_ALL
 #include "sample/shard_format.h"
 #include "url/redact.h"
+#include "url/scheme.h"
 
 #include <xxhash.h>
 
@@ -61,7 +61,7 @@ fs::path name_for(const fs::path& shard) {
 
 // Where the index of a shard may lie, the best place first.
 std::vector<fs::path> places_for(const std::string& url, const Options& options) {
-    const fs::path shard = is_file_url(url) ? path_of_file_url(url) : url;
+    const fs::path shard = path_of(url);
     if (!options.index_dir.empty()) return {fs::path(options.index_dir) / name_for(shard)};
     std::vector<fs::path> places{fs::path(shard.string() + std::string(suffix))};
     if (const fs::path cache = cache_folder(); !cache.empty())
@@ -213,17 +213,12 @@ namespace {
 // The samples and bytes of one shard. Throws Error that says why they are not known.
 std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options& options) {
     const Cancel never;
-    if (url == "-" || url.starts_with("pipe:"))
-        throw Error(SHF_E_UNSUPPORTED, "only files have an index");
-    const std::string path = is_file_url(url) ? path_of_file_url(url) : url;
-    struct stat shard {};
-    if (::stat(path.c_str(), &shard) != 0) throw Error::system("look at the shard", errno);
+    const Identity shard = Sources(options, never).stat(url);
     for (const fs::path& place : places_for(url, options)) {
         const auto file = open_file(place, never);
         if (!file) continue;
         const IndexSummary summary = summary_of(*file);
-        if (summary.size != static_cast<uint64_t>(shard.st_size) ||
-            summary.modified != int64_t{shard.st_mtim.tv_sec} * 1000000000 + shard.st_mtim.tv_nsec)
+        if (summary.size != shard.size || summary.modified != shard.modified)
             throw Error(SHF_E_CHANGED, "its index is of another version of the shard");
         if ((summary.leniency & ~leniency_of(options)) != 0)
             throw Error(SHF_E_USAGE, "its index was made under options that accept more");
@@ -237,11 +232,11 @@ std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options
 // Whether there is a file where the index of a shard may lie: asked for every shard of a stream, so
 // without what it costs to find out why there is none.
 bool may_be_indexed(const std::string& url, const Options& options) {
-    if (url == "-" || url.starts_with("pipe:")) return false;
+    if (const std::string scheme = scheme_of(url); !scheme.empty() && scheme != "file")
+        return false;
     const auto is_there = [](const fs::path& path) { return ::access(path.c_str(), F_OK) == 0; };
     if (options.index_dir.empty()) {
-        if (is_there((is_file_url(url) ? path_of_file_url(url) : url) + std::string(suffix)))
-            return true;
+        if (is_there(path_of(url) + std::string(suffix))) return true;
         if (const fs::path cache = cache_folder(); cache.empty() || !is_there(cache)) return false;
     }
     const auto places = places_for(url, options);
@@ -296,7 +291,7 @@ std::string store_index(const std::string& url, const ShardIndex& index, const O
 }
 
 std::string build_index(const std::string& url, const Options& options, const Cancel& cancel) {
-    const auto source = open_source(url, options, cancel);
+    const auto source = Sources(options, cancel).open(url);
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "only files have an index", "copy the shard to a disk");
     if (shard_format(*source, url, options) == ShardFormat::zip)

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "index/index_store.h"
-#include "io/source.h"
+#include "io/sources.h"
 #include "sample/name.h"
 #include "sample/shard_format.h"
 #include "sample/zip_groups.h"
@@ -40,7 +40,7 @@ uint64_t count_in_zip(Source& source, const Options& options, const SampleFilter
 
 uint64_t count_in(const std::string& url, const Options& options, const SampleFilter& filter,
                   const Cancel& cancel) {
-    const auto source = open_source(url, options, cancel);
+    const auto source = Sources(options, cancel).open(url);
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "how many samples it has cannot be known before it is read",
                     "leave out even, and set epoch_samples");

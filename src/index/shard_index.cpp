@@ -61,7 +61,7 @@ std::array<uint8_t, 16> hash(std::span<const uint8_t> from) {
 ShardIdentity identify(Source& source) {
     ShardIdentity identity;
     identity.size = source.size().value_or(0);
-    identity.modified = source.modified();
+    identity.modified = source.identity().modified;
     std::vector<uint8_t> part(
         static_cast<size_t>(std::min<uint64_t>(identity.size, identity_part)));
     const auto read = [&](uint64_t offset) {

@@ -8,11 +8,11 @@
 #include "interop/energon_index.h"
 #include "interop/wids_index.h"
 #include "io/file.h"
-#include "io/source.h"
-#include "io/urls.h"
+#include "io/sources.h"
 #include "sample/shard_format.h"
 #include "sample/zip_groups.h"
 #include "url/in_shard.h"
+#include "url/scheme.h"
 #include "zip/zip_directory.h"
 
 #include <filesystem>
@@ -51,7 +51,7 @@ struct Shard {
 
 Shard walk(const std::string& url, const Options& options, const Cancel& cancel) {
     Shard shard;
-    shard.source = open_source(url, options, cancel);
+    shard.source = Sources(options, cancel).open(url);
     Source& source = *shard.source;
     if (!source.seekable() || !source.size())
         throw Error(SHF_E_USAGE, "only files have an index", "copy the shard to a disk");
@@ -81,9 +81,8 @@ uint64_t wids_samples(const Shard& shard) {
     return shard.files ? FileGroups(*shard.files, split_wids_name).size() : shard.samples;
 }
 
-fs::path path_of(const std::string& url) {
-    const fs::path path = is_file_url(url) ? path_of_file_url(url) : url;
-    return fs::absolute(path).lexically_normal();
+fs::path absolute_path(const std::string& url) {
+    return fs::absolute(path_of(url)).lexically_normal();
 }
 
 fs::path folder_of(const std::string& path) {
@@ -93,13 +92,14 @@ fs::path folder_of(const std::string& path) {
 // The index takes the place of a file of that name, which must not be a shard.
 void keep_shard(const std::string& url, const std::string& path) {
     std::error_code none;  // a file that is not there yet is no shard
-    if (fs::equivalent(path_of(url), path, none))
+    if (fs::equivalent(absolute_path(url), path, none))
         throw Error(SHF_E_USAGE, "the index would take the place of the shard",
                     "give the index another name");
 }
 
-std::string one_url(std::span<const char* const> urls, const Options& options) {
-    const ShardList list(urls, options);
+std::string one_url(std::span<const char* const> urls, const Options& options,
+                    const Cancel& cancel) {
+    const ShardList list = Sources(options, cancel).list(urls);
     if (list.size() != 1)
         throw Error(
             SHF_E_USAGE,
@@ -110,7 +110,7 @@ std::string one_url(std::span<const char* const> urls, const Options& options) {
 
 std::string wids_text(std::span<const char* const> urls, const std::string& path,
                       const Options& options, const Cancel& cancel) {
-    const ShardList list(urls, options);
+    const ShardList list = Sources(options, cancel).list(urls);
     if (list.size() == 0)
         throw Error(SHF_E_USAGE, "an index of wids needs a shard", "give at least one URL");
     std::vector<WidsShard> shards;
@@ -119,7 +119,7 @@ std::string wids_text(std::span<const char* const> urls, const std::string& path
         in_shard(url, [&] {
             const Shard shard = walk(url, options, cancel);
             keep_shard(url, path);
-            shards.push_back({.url = wids_url(path_of(url), folder_of(path)),
+            shards.push_back({.url = wids_url(absolute_path(url), folder_of(path)),
                               .samples = wids_samples(shard),
                               .size = shard.source->size()});
         });
@@ -173,9 +173,9 @@ void import_wids(const std::string& text, const std::string& path, const Options
 void export_index(std::span<const char* const> urls, IndexFormat format, const std::string& path,
                   const Options& options) {
     const Cancel never;
-    const std::string text = format == IndexFormat::wids
-                                 ? wids_text(urls, path, options, never)
-                                 : tar_text(one_url(urls, options), format, path, options, never);
+    const std::string text = format == IndexFormat::wids ? wids_text(urls, path, options, never)
+                                                         : tar_text(one_url(urls, options, never),
+                                                                    format, path, options, never);
     const std::span bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
     if (const int error = publish(path, bytes); error != 0)
         throw Error::system("writing the index file \"" + escape(path) + "\"", error);
@@ -185,7 +185,7 @@ void import_index(std::span<const char* const> urls, IndexFormat format, const s
                   const Options& options) {
     const Cancel never;
     std::string url;
-    if (format != IndexFormat::wids) url = one_url(urls, options);
+    if (format != IndexFormat::wids) url = one_url(urls, options, never);
     const std::string text = with_file(
         path, [&] { return read_whole_file(path, largest_file, never, options.pipe_timeout); });
     if (format == IndexFormat::wids) return import_wids(text, path, options, never);

@@ -1,14 +1,12 @@
 #include "interop/wids_index.h"
 
 #include "core/error.h"
-#include "io/file.h"
-#include "io/source.h"
 #include "url/redact.h"
+#include "url/scheme.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 namespace shf {
@@ -155,20 +153,6 @@ class ShardListReader final : public nlohmann::json_sax<json> {
     bool versioned_ = false, counted_ = false, in_list_ = false, in_parts_ = false;
 };
 
-// The scheme of a URL (RFC 3986, 3.1), lower-cased; empty for a path.
-std::string scheme_of(std::string_view url) {
-    const size_t end = url.find(':');
-    if (end == url.npos || end == 0 || std::isalpha(static_cast<unsigned char>(url[0])) == 0)
-        return {};
-    std::string scheme(url.substr(0, end));
-    for (char& c : scheme) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (std::isalnum(byte) == 0 && c != '+' && c != '-' && c != '.') return {};
-        c = static_cast<char>(std::tolower(byte));
-    }
-    return scheme;
-}
-
 // ---- Writing ------------------------------------------------------------------------------------
 
 // RFC 8259, section 7. `text` is UTF-8.
@@ -217,7 +201,7 @@ std::string wids_url(const fs::path& path, const fs::path& folder) {
     const fs::path relative = path.lexically_relative(folder);
     std::string url = relative.string();
     // Above the folder, or what a URL parser would not take for a path: said from the root on.
-    if (relative.empty() || *relative.begin() == ".." || !scheme_of(url).empty() ||
+    if (relative.empty() || *relative.begin() == ".." || !uri_scheme(url).empty() ||
         url.find(':') < url.find('/') || static_cast<unsigned char>(url[0]) <= ' ')
         url = path.string();
     const auto special = [](char c) {
@@ -234,7 +218,7 @@ std::string wids_url(const fs::path& path, const fs::path& folder) {
 }
 
 fs::path wids_path(const std::string& url, const fs::path& folder) {
-    const std::string scheme = scheme_of(url);
+    const std::string scheme = uri_scheme(url);
     if (scheme == "pipe")
         throw Error(SHF_E_USAGE, "it must not name a command: " + redact(url),
                     "give pipes to the call itself");
@@ -244,8 +228,7 @@ fs::path wids_path(const std::string& url, const fs::path& folder) {
     if (url.find_first_of("?#") != url.npos)
         throw Error(SHF_E_UNSUPPORTED, "it names a shard with a query: " + redact(url),
                     "name local files");
-    const fs::path path =
-        scheme.empty() ? url : path_of_file_url("file:" + url.substr(scheme.size() + 1));
+    const fs::path path = scheme.empty() ? url : path_of("file:" + url.substr(scheme.size() + 1));
     return (folder / path).lexically_normal();
 }
 

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
@@ -24,6 +23,12 @@ namespace {
 
 int64_t nanoseconds(const timespec& time) {
     return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
+
+Identity identity_of(const struct stat& file) {
+    return {.size = static_cast<uint64_t>(file.st_size),
+            .modified = nanoseconds(file.st_mtim),
+            .tag = std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino)};
 }
 
 // One open file. Its size and version are those of the moment it was opened, and each read proves
@@ -38,14 +43,7 @@ class File {
 
     [[nodiscard]] uint64_t size() const { return static_cast<uint64_t>(at_open_.st_size); }
 
-    [[nodiscard]] int64_t modified() const { return nanoseconds(at_open_.st_mtim); }
-
-    [[nodiscard]] Version version() const {
-        const auto& time = at_open_.st_mtim;
-        return std::to_string(at_open_.st_dev) + ":" + std::to_string(at_open_.st_ino) + ":" +
-               std::to_string(at_open_.st_size) + ":" + std::to_string(time.tv_sec) + "." +
-               std::to_string(time.tv_nsec);
-    }
+    [[nodiscard]] Identity identity() const { return identity_of(at_open_); }
 
     // Reads some bytes; 0 at the end only. Any thread.
     size_t read_some(uint64_t offset, std::span<uint8_t> out) const {
@@ -90,6 +88,13 @@ class File {
         if (got <= 0) return 0;
         check_unchanged();
         return noted(offset, wanted, got);
+    }
+
+    // Whether the byte at `offset` is in the kernel's cache, as far as the file system can tell.
+    [[nodiscard]] bool is_cached(uint64_t offset) const {
+        uint8_t byte = 0;
+        const iovec part = {&byte, 1};
+        return ::preadv2(descriptor_.get(), &part, 1, static_cast<off_t>(offset), RWF_NOWAIT) > 0;
     }
 
     void check_unchanged() const {
@@ -264,8 +269,7 @@ class FileSource : public Source {
         : file_(std::move(file)), cancel_(cancel) {}
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return file_->size(); }
-    [[nodiscard]] Version version() const override { return file_->version(); }
-    [[nodiscard]] int64_t modified() const override { return file_->modified(); }
+    [[nodiscard]] Identity identity() const override { return file_->identity(); }
     [[nodiscard]] bool ends_in_hole() const override { return file_->ends_in_hole(); }
     [[nodiscard]] bool seekable() const override { return true; }
 
@@ -305,6 +309,11 @@ class FileSource : public Source {
         return done;
     }
 
+    // Where the bytes are in the kernel's cache already, hints only cost time.
+    void prefetch(std::span<const ByteRange> ranges) override {
+        if (ranges.empty() || file_->is_cached(ranges.back().offset)) return;
+        for (const ByteRange& range : ranges) file_->expect(range.offset, range.size);
+    }
     void verify() override { file_->check_unchanged(); }
     [[nodiscard]] bool touched() const override { return file_->seen()->touched(); }
     [[nodiscard]] std::shared_ptr<SeenBytes> seen() const override { return file_->seen(); }
@@ -351,13 +360,6 @@ struct stat state_of(const Descriptor& descriptor) {
     return state;
 }
 
-int hex_value(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
 }  // namespace
 
 std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cancel,
@@ -367,6 +369,12 @@ std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cance
     if (!S_ISREG(state.st_mode)) return descriptor_source(std::move(descriptor), cancel, silence);
     return std::make_unique<FileSource>(std::make_shared<File>(std::move(descriptor), state, path),
                                         cancel);
+}
+
+Identity identity_of_file(const std::string& path) {
+    struct stat file {};
+    if (::stat(path.c_str(), &file) != 0) throw Error::system("look at the shard", errno);
+    return identity_of(file);
 }
 
 std::string read_whole_file(const std::string& path, uint64_t limit, const Cancel& cancel,
@@ -403,49 +411,6 @@ std::string read_whole_file(const std::string& path, uint64_t limit, const Cance
         if (text.size() > limit)
             throw Error(SHF_E_LIMIT, "the file has more than " + plural(limit, "byte"), "split it");
     }
-}
-
-bool is_file_url(std::string_view url) {
-    constexpr std::string_view file = "file:";
-    return url.size() > file.size() &&
-           std::equal(file.begin(), file.end(), url.begin(), [](char a, char b) {
-               return a == static_cast<char>(std::tolower(static_cast<unsigned char>(b)));
-           });
-}
-
-std::string path_of_file_url(std::string_view url) {
-    std::string_view rest = url.substr(std::string_view("file:").size());
-    if (rest.find_first_of("?#") != rest.npos)
-        throw Error(SHF_E_USAGE, "a file: URL with a query or fragment",
-                    "write %3F for ? and %23 for #, or give the plain path");
-    if (rest.starts_with("//")) {
-        rest.remove_prefix(2);
-        const std::string_view host = rest.substr(0, rest.find('/'));
-        std::string name(host);
-        std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-            return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-        });
-        if (!name.empty() && name != "localhost")
-            throw Error(SHF_E_USAGE, "a file: URL of host \"" + escape(host) + "\"",
-                        "an absolute path has three slashes: file:///path");
-        rest.remove_prefix(host.size());
-    }
-    std::string path;
-    for (size_t i = 0; i < rest.size(); ++i) {
-        char c = rest[i];
-        if (c == '%') {
-            const int high = i + 2 < rest.size() ? hex_value(rest[i + 1]) : -1;
-            const int low = i + 2 < rest.size() ? hex_value(rest[i + 2]) : -1;
-            if (high < 0 || low < 0 || (high == 0 && low == 0))
-                throw Error(SHF_E_USAGE, "a bad %-escape in a file: URL",
-                            "write %25 for a percent sign, or give the plain path");
-            c = static_cast<char>(high << 4 | low);
-            i += 2;
-        }
-        path += c;
-    }
-    if (path.empty()) throw Error(SHF_E_USAGE, "a file: URL without a path", "give file:///PATH");
-    return path;
 }
 
 }  // namespace shf

@@ -14,10 +14,12 @@ size_t ReadAhead::read_unverified(uint64_t offset, std::span<const std::span<uin
         return offset >= start_ && offset - start_ <= have_ && wanted <= have_ - (offset - start_);
     };
     if (!covered()) {
-        const bool follows = offset >= last_start_ && offset <= last_end_ + gap;
+        const bool follows = offset >= last_start_ && offset <= last_end_ + cost_.gap;
         in_turn_ = follows ? in_turn_ + 1 : 0;
-        step_ = in_turn_ < enough ? 0 : std::min(std::max<size_t>(2 * step_, gap), most);
-        if (step_ > 0 && wanted <= small) read_on(offset, std::max(step_, wanted));
+        step_ = in_turn_ < enough ? 0 : std::min(std::max(2 * step_, cost_.gap), cost_.at_once);
+        // Larger reads go straight to where they are wanted.
+        if (step_ > 0 && wanted <= cost_.at_once / 4)
+            read_on(offset, static_cast<size_t>(std::max<uint64_t>(step_, wanted)));
     }
     // A read that is not small, or that goes over the end of the file, is made as it is asked for.
     last_start_ = offset;
@@ -33,7 +35,7 @@ size_t ReadAhead::read_unverified(uint64_t offset, std::span<const std::span<uin
 
 // Makes the bytes from `offset` on those that are in memory.
 void ReadAhead::read_on(uint64_t offset, size_t size) {
-    if (!memory_) memory_ = std::make_unique_for_overwrite<uint8_t[]>(most);
+    if (!memory_) memory_ = std::make_unique_for_overwrite<uint8_t[]>(cost_.at_once);
     have_ = 0;
     start_ = offset;
     const std::span<uint8_t> whole(memory_.get(), size);

@@ -16,11 +16,12 @@ namespace shf {
 // end with verify() whether the file is still the one that was opened.
 class ReadAhead final : public Source {
   public:
-    explicit ReadAhead(Source& source) : source_(source) {}
+    explicit ReadAhead(Source& source) : source_(source), cost_(source.read_cost()) {}
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return source_.size(); }
-    [[nodiscard]] Version version() const override { return source_.version(); }
-    [[nodiscard]] int64_t modified() const override { return source_.modified(); }
+    [[nodiscard]] Identity identity() const override { return source_.identity(); }
+    [[nodiscard]] ReadCost read_cost() const override { return cost_; }
+    void prefetch(std::span<const ByteRange> ranges) override { source_.prefetch(ranges); }
     [[nodiscard]] bool ends_in_hole() const override { return source_.ends_in_hole(); }
     [[nodiscard]] bool seekable() const override { return true; }
     size_t read(uint64_t offset, std::span<uint8_t> out) override {
@@ -35,25 +36,20 @@ class ReadAhead final : public Source {
     }
 
   private:
-    // What is read at once stays in the cache of a core until it is asked for.
-    static constexpr size_t most = 128 * 1024;
-    // Larger reads go straight to where they are wanted.
-    static constexpr size_t small = most / 4;
-    // Reads with no more than this between them follow one another.
-    static constexpr uint64_t gap = 4096;
     // So many have to, before anything is read that nobody asked for.
     static constexpr unsigned enough = 3;
 
     void read_on(uint64_t offset, size_t size);
 
     Source& source_;
+    const ReadCost cost_;
     std::unique_ptr<uint8_t[]> memory_;
     uint64_t start_ = 0;                // of what is in memory
     size_t have_ = 0;                   // bytes of it
     uint64_t last_start_ = UINT64_MAX;  // of the last read
     uint64_t last_end_ = 0;
     unsigned in_turn_ = 0;  // reads that followed one another
-    size_t step_ = 0;       // bytes that were read at once
+    uint64_t step_ = 0;     // bytes that were read at once
 };
 
 }  // namespace shf

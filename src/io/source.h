@@ -12,7 +12,6 @@
 
 namespace shf {
 
-struct Options;
 class SeenBytes;
 
 // Reads one shard from front to back. One thread at a time.
@@ -32,9 +31,25 @@ class Sequential {
     virtual void finish() {}
 };
 
-// What identifies the version of a shard: empty when nothing is known. Equal strings, equal
-// bytes.
-using Version = std::string;
+// What tells one version of a shard from another, wherever it is kept.
+struct Identity {
+    std::optional<uint64_t> size;  // bytes
+    int64_t modified = 0;          // nanoseconds since 1970; 0: not known
+    std::string tag;               // what else its home says of it: device and inode, an ETag
+
+    bool operator==(const Identity&) const = default;
+};
+
+// When it pays to read more than is wanted, in bytes: kilobytes on a disk, megabytes where each
+// read is a request over a network.
+struct ReadCost {
+    uint64_t gap = 4096;            // unwanted bytes that are cheaper to read than a second read
+    uint64_t at_once = 128 * 1024;  // worth reading ahead where reads follow one another
+};
+
+struct ByteRange {
+    uint64_t offset = 0, size = 0;
+};
 
 // One shard, opened. Sources that can seek serve any number of threads through read().
 class Source {
@@ -43,9 +58,10 @@ class Source {
     // Length in bytes when it is known before reading.
     [[nodiscard]] virtual std::optional<uint64_t> size() const = 0;
     // The version that all reads of this object see.
-    [[nodiscard]] virtual Version version() const { return {}; }
-    // When it was last changed, in nanoseconds since 1970; 0 when nothing is known.
-    [[nodiscard]] virtual int64_t modified() const { return 0; }
+    [[nodiscard]] virtual Identity identity() const { return {.size = size(), .tag = {}}; }
+    [[nodiscard]] virtual ReadCost read_cost() const { return {}; }
+    // Says what will be read soon, in this order. The source may begin to fetch it.
+    virtual void prefetch(std::span<const ByteRange> /*ranges*/) {}
     // Whether the file ends in a hole: bytes that read as zeros because nobody has written any.
     // False where the file system cannot tell.
     [[nodiscard]] virtual bool ends_in_hole() const { return false; }
@@ -73,14 +89,6 @@ class Source {
     // The result keeps what it needs of the source alive.
     virtual std::unique_ptr<Sequential> open_sequential(uint64_t offset) = 0;
 };
-
-// Opens the shard that `url` names (see "URLs" in shardfeed.h; already expanded). `cancel` must
-// outlive the result and ends any wait in it. Throws Error without shard name (the caller adds it).
-std::unique_ptr<Source> open_source(const std::string& url, const Options& options,
-                                    const Cancel& cancel);
-
-// Whether an expanded URL names a file of this machine by its path alone.
-bool is_local_path(const std::string& url);
 
 // A Source over bytes in memory, which must outlive it. `chunk` bounds the bytes a single
 // Sequential::read gives (0: no bound); `size_known`: whether size() has a value. For tests,

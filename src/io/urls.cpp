@@ -4,10 +4,10 @@
 #include "core/options.h"
 #include "io/file.h"
 #include "io/pipe.h"
-#include "io/source.h"
 #include "url/braces.h"
 #include "url/glob.h"
 #include "url/redact.h"
+#include "url/scheme.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -107,7 +107,7 @@ bool needs_expansion(std::string_view url) {
     if (url.find_first_of("{}\\*?[~:$") == url.npos) return false;
     return url.find_first_of("{}\\") != url.npos || url.find("::") != url.npos ||
            url.find("${") != url.npos || starts_at_home(url) ||
-           (Glob::is_pattern(url) && is_local_path(std::string(url)));
+           (Glob::is_pattern(url) && is_local_path(url));
 }
 
 // With the folder of the user instead of ~, in whose name each of `marked` gets `mark` in front.
@@ -352,10 +352,8 @@ struct ShardList::Builder {
         Origin origin{.list = redact(name)};
         auto lines = std::make_shared<Lines>();
         try {
-            const bool url = name.starts_with("file:");
             const Cancel never;
-            lines->text = read_whole_file(url ? path_of_file_url(name) : name, max_text, never,
-                                          options.pipe_timeout);
+            lines->text = read_whole_file(path_of(name), max_text, never, options.pipe_timeout);
         } catch (const Error& error) {
             Fault fault = error.fault();
             fault.cause = "list file \"" + escape(origin.list) + "\": " + fault.cause;

@@ -34,8 +34,9 @@ constexpr uint64_t MiB = 1 << 20;
 
 // Of what is the same wherever the file is mounted.
 uint32_t version_hash(const Source& source) {
-    if (!source.size() || source.modified() == 0) return 0;
-    const uint64_t parts[] = {*source.size(), static_cast<uint64_t>(source.modified())};
+    const Identity now = source.identity();
+    if (!now.size || now.modified == 0) return 0;
+    const uint64_t parts[] = {*now.size, static_cast<uint64_t>(now.modified)};
     return static_cast<uint32_t>(XXH3_64bits(parts, sizeof parts)) | 1;
 }
 
@@ -52,7 +53,7 @@ std::unique_ptr<Source> open_shard(Shared& shared, uint64_t turn, const Resume* 
     origin.shard = shared.plan.shard(origin.epoch, origin.lane, turn);
     url = shared.shards.at(origin.shard);
     origin.url = redact(url);
-    auto source = open_source(url, shared.options, cancel);
+    auto source = Sources(shared.options, cancel).open(url);
     origin.version = version_hash(*source);
     if (resume && resume->version != 0 && resume->version != origin.version)
         throw Error(SHF_E_CHANGED, "the shard was changed after the state was saved",
@@ -68,7 +69,8 @@ Shared::Shared(std::span<const char* const> urls, const Options& given)
       filter(options),
       // A shuffle buffer holds whole samples.
       deferred(options.batch > 0 && options.shuffle <= 1 ? fields_to_copy(options) : FieldTest()),
-      shards(urls, options),
+      sources(options, cancel),
+      shards(sources.list(urls)),
       plan(options, shards.size()),
       single_samples(options.shuffle > 1),
       run_ahead(std::min<uint64_t>(options.memory / 4, 32 * MiB)),
@@ -193,7 +195,7 @@ void ShardRun::check_count(const std::string& url, Source& source, uint64_t foun
 // For what is read when the reader may be gone. Nothing when it is another file meanwhile.
 std::shared_ptr<Source> ShardRun::open_again(const std::string& url, const Source& opened) const {
     try {
-        auto source = open_source(url, shared_.options, shared_.cancel);
+        auto source = shared_.sources.open(url);
         source->take_over(opened.seen());
         return version_hash(*source) == origin_->version ? std::move(source) : nullptr;
     } catch (const Error& error) {

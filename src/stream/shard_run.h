@@ -3,7 +3,7 @@
 
 #include "index/shard_index.h"
 #include "io/pipe_watch.h"
-#include "io/urls.h"
+#include "io/sources.h"
 #include "order/lane_state.h"
 #include "order/plan.h"
 #include "sample/sample_reader.h"
@@ -30,6 +30,7 @@ struct Shared : StreamContext {
     uint32_t part = 0;  // number among the streams of a mix; as options
     const SampleFilter filter;
     const FieldTest deferred;  // fields that are read straight into batches; may be empty
+    const Sources sources;
     ShardList shards;
     Plan plan;
     // Until the end of the stream one process watches for all its pipes.

@@ -1,7 +1,7 @@
 // Shards that are local files, FIFOs, devices, standard input or memory.
 #include "core/error.h"
 #include "core/options.h"
-#include "io/source.h"
+#include "io/sources.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -27,10 +27,10 @@ namespace {
 
 using shf::Cancel;
 using shf::Error;
-using shf::open_source;
 using shf::Options;
 using shf::Sequential;
 using shf::Source;
+using shf::Sources;
 
 std::string text_of(Sequential& reader, size_t chunk = 1000) {
     std::string text;
@@ -73,7 +73,7 @@ class Files : public testing::Test {
         std::ofstream(name, std::ios::binary) << text;
     }
     std::unique_ptr<Source> open(const std::string& url) {
-        return open_source(url, options, cancel);
+        return Sources(options, cancel).open(url);
     }
 
     // Reads 1,000 bytes, lets `action` happen to the file, and reads on to the end.
@@ -98,8 +98,10 @@ TEST_F(Files, AreReadInOrderAndAtRandom) {
     const auto source = open(path);
     EXPECT_EQ(source->size(), bytes.size());
     EXPECT_TRUE(source->seekable());
-    EXPECT_FALSE(source->version().empty());
-    EXPECT_EQ(open(path)->version(), source->version());
+    EXPECT_EQ(source->identity().size, bytes.size());
+    EXPECT_GT(source->identity().modified, 0);
+    EXPECT_FALSE(source->identity().tag.empty());
+    EXPECT_EQ(open(path)->identity(), source->identity());
     for (const size_t chunk : {1000U, 4096U, 1000000U})
         EXPECT_EQ(text_of(*source->open_sequential(0), chunk), bytes);
     EXPECT_EQ(text_of(*source->open_sequential(12345)), bytes.substr(12345));
@@ -208,12 +210,12 @@ TEST_F(Files, ThatAreAlteredHaveChanged) {
     EXPECT_EQ(fault_after([&] { std::filesystem::remove(path); }).code, SHF_OK);
     EXPECT_EQ(fault_after([&] { ::chmod(path.c_str(), 0600); }).code, SHF_OK);
     const auto source = open(path);
-    const std::string version = source->version();
+    const shf::Identity version = source->identity();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     write(path, std::string(bytes.size(), 'x'));
     std::vector<uint8_t> buffer(100);
     EXPECT_EQ(fault_of([&] { source->read(0, buffer); }).code, SHF_E_CHANGED);
-    EXPECT_NE(open(path)->version(), version);
+    EXPECT_NE(open(path)->identity(), version);
 }
 
 TEST_F(Files, StayOffTheStandardDescriptors) {

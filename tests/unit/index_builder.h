@@ -194,7 +194,9 @@ class IndexedTar {
     FileBudget budget_;
     ScratchPool scratches_;
     const FieldFilter fields_{options_.fields};
-    const DatasetContext context_{options_, fields_, cancel_, budget_, scratches_, memory()};
+    const Sources sources_{options_, cancel_};
+    const DatasetContext context_{options_, fields_,    cancel_, sources_,
+                                  budget_,  scratches_, memory()};
     const std::unique_ptr<DatasetShard> shard_;
 };
 

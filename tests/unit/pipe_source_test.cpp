@@ -2,7 +2,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "io/pipe.h"
-#include "io/source.h"
+#include "io/sources.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -77,7 +77,7 @@ class Pipes : public testing::Test {
     void TearDown() override { EXPECT_FALSE(has_children()); }
 
     std::unique_ptr<Sequential> open(const std::string& command) {
-        return shf::open_source("pipe:" + command, options, cancel)->open_sequential(0);
+        return shf::Sources(options, cancel).open("pipe:" + command)->open_sequential(0);
     }
     std::string run(const std::string& command, shf::Fault* fault = nullptr) {
         return text_of(*open(command), fault);
@@ -100,7 +100,7 @@ TEST_F(Pipes, GiveTheOutputOfACommand) {
 }
 
 TEST_F(Pipes, StartNothingBeforeTheyAreRead) {
-    const auto source = shf::open_source("pipe:sleep 10", options, cancel);
+    const auto source = shf::Sources(options, cancel).open("pipe:sleep 10");
     EXPECT_FALSE(has_children());
     EXPECT_FALSE(source->seekable());
     EXPECT_FALSE(source->size().has_value());
@@ -108,7 +108,8 @@ TEST_F(Pipes, StartNothingBeforeTheyAreRead) {
     EXPECT_EQ(fault_of([&] { source->read(0, buffer); }).code, SHF_E_USAGE);
     EXPECT_EQ(fault_of([&] { source->open_sequential(1); }).code, SHF_E_USAGE);
     EXPECT_FALSE(has_children());
-    EXPECT_EQ(fault_of([&] { shf::open_source("pipe: ", options, cancel); }).code, SHF_E_USAGE);
+    EXPECT_EQ(fault_of([&] { (void)shf::Sources(options, cancel).open("pipe: "); }).code,
+              SHF_E_USAGE);
 }
 
 TEST_F(Pipes, AreRefusedInSecureMode) {

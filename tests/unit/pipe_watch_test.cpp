@@ -1,7 +1,7 @@
 // The commands of pipes end with the process that reads them, however it ends.
 #include "core/error.h"
 #include "core/options.h"
-#include "io/source.h"
+#include "io/sources.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -147,7 +147,8 @@ void report(int fd, pid_t number) {
 std::unique_ptr<Sequential> open_and_report(const std::string& command, int reports) {
     static const Options options;
     static const Cancel cancel;
-    auto reader = shf::open_source("pipe:echo $$; " + command, options, cancel)->open_sequential(0);
+    auto reader =
+        shf::Sources(options, cancel).open("pipe:echo $$; " + command)->open_sequential(0);
     std::string text;
     uint8_t byte = 0;
     while (reader->read({&byte, 1}) == 1 && byte != '\n') text += static_cast<char>(byte);
@@ -311,7 +312,7 @@ void kill_while_pipes_start(int rounds) {
                     const Options options;
                     const Cancel cancel;
                     for (;;) {
-                        auto source = shf::open_source("pipe:exec sleep " + mark, options, cancel);
+                        auto source = shf::Sources(options, cancel).open("pipe:exec sleep " + mark);
                         (void)source->open_sequential(0);
                     }
                 });

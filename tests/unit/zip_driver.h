@@ -126,7 +126,9 @@ class DatasetRoom {
     FileBudget budget_;
     ScratchPool scratches_;
     const FieldFilter fields_{options_.fields};
-    const DatasetContext context_{options_, fields_, cancel_, budget_, scratches_, memory()};
+    const Sources sources_{options_, cancel_};
+    const DatasetContext context_{options_, fields_,    cancel_, sources_,
+                                  budget_,  scratches_, memory()};
 };
 
 // Reads every sample by its number.

@@ -1,0 +1,97 @@
+#include "io/sources.h"
+
+#include "core/error.h"
+#include "core/options.h"
+#include "io/descriptor.h"
+#include "io/file.h"
+#include "io/pipe.h"
+#include "url/scheme.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace shf {
+
+namespace {
+
+std::unique_ptr<Source> open_file(const std::string& url, const Options& options,
+                                  const Cancel& cancel) {
+    return file_source(path_of(url), cancel, options.pipe_timeout);
+}
+
+Identity stat_file(const std::string& url, const Options& /*options*/) {
+    return identity_of_file(path_of(url));
+}
+
+std::unique_ptr<Source> open_stdin(const std::string& /*url*/, const Options& /*options*/,
+                                   const Cancel& cancel) {
+    return stdin_source(cancel);
+}
+
+std::unique_ptr<Source> open_pipe(const std::string& url, const Options& options,
+                                  const Cancel& cancel) {
+    if (pipes_refused(options)) refuse_pipe();
+    return pipe_source(url.substr(std::string_view("pipe:").size()), options, cancel);
+}
+
+Identity stat_of_nothing(const std::string& /*url*/, const Options& /*options*/) {
+    throw Error(SHF_E_UNSUPPORTED, "only files have an index");
+}
+
+constexpr std::array own_schemes = {
+    Scheme{"", open_file, stat_file},
+    Scheme{"file", open_file, stat_file},
+    Scheme{"-", open_stdin, stat_of_nothing},
+    Scheme{"pipe", open_pipe, stat_of_nothing},
+};
+
+std::vector<const Scheme*>& added_schemes() {
+    static std::vector<const Scheme*> schemes;
+    return schemes;
+}
+
+// What fetches the shards of a scheme, for pipe:.
+const char* fetcher_of(std::string_view scheme) {
+    if (scheme == "s3") return "pipe:aws s3 cp URL -";
+    if (scheme == "gs" || scheme == "gcs") return "pipe:gcloud storage cat URL, or gsutil cat";
+    if (scheme == "az" || scheme == "abfs" || scheme == "abfss")
+        return "pipe:azcopy cp HTTPS-URL --from-to BlobPipe";
+    if (scheme == "hdfs") return "pipe:hdfs dfs -cat URL";
+    if (scheme == "hf")
+        return "pipe:cat $(hf download --quiet --repo-type dataset REPOSITORY FILE), where older "
+               "versions have huggingface-cli for hf";
+    if (scheme == "http" || scheme == "https" || scheme == "ftp" || scheme == "ftps")
+        return "pipe:curl -fsSL URL";
+    return "pipe:COMMAND";
+}
+
+const Scheme& find_scheme(const std::string& url) {
+    if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL", "give a path");
+    if (url.find('\0') != url.npos) throw Error(SHF_E_USAGE, "a NUL byte in a URL");
+    const std::string name = scheme_of(url);
+    for (const Scheme& scheme : own_schemes)
+        if (scheme.name == name) return scheme;
+    for (const Scheme* scheme : added_schemes())
+        if (scheme->name == name) return *scheme;
+    throw Error(SHF_E_UNSUPPORTED, "this version reads no " + name + ":// URLs",
+                std::string("let a program fetch the shard, as in ") + fetcher_of(name) +
+                    ", or copy it to a local disk");
+}
+
+}  // namespace
+
+std::unique_ptr<Source> Sources::open(const std::string& url) const {
+    cancel_.check();
+    return find_scheme(url).open(url, options_, cancel_);
+}
+
+Identity Sources::stat(const std::string& url) const {
+    return find_scheme(url).stat(url, options_);
+}
+
+void Sources::add(const Scheme& scheme) {
+    added_schemes().push_back(&scheme);
+}
+
+}  // namespace shf

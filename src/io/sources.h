@@ -1,0 +1,53 @@
+// The home of opening: what opens and looks at a shard is found by the scheme of its URL.
+#pragma once
+
+#include "io/source.h"
+#include "io/urls.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace shf {
+
+struct Options;
+
+// What serves the URLs of a scheme. Both get an expanded URL, and throw Error without the name of
+// the shard.
+struct Scheme {
+    std::string_view name;  // "s3" of "s3://...", as scheme_of() gives it
+    std::unique_ptr<Source> (*open)(const std::string& url, const Options& options,
+                                    const Cancel& cancel);
+    // The version that is there now, without opening it.
+    Identity (*stat)(const std::string& url, const Options& options);
+};
+
+// Opens, looks at and lists the shards of a stream, a dataset or an archive, which owns it. Does
+// not change: any number of threads.
+class Sources {
+  public:
+    // The references must outlive it and what it opens. `cancel` ends any wait.
+    Sources(const Options& options, const Cancel& cancel) : options_(options), cancel_(cancel) {}
+
+    // Opens the shard that `url` names (see "URLs" in shardfeed.h; already expanded). Throws Error
+    // without shard name (the caller adds it).
+    [[nodiscard]] std::unique_ptr<Source> open(const std::string& url) const;
+    // What is there now, without opening it. Throws Error; UNSUPPORTED for what has no identity
+    // before it is read, such as a pipe.
+    [[nodiscard]] Identity stat(const std::string& url) const;
+    // The shards that these URLs mean.
+    [[nodiscard]] ShardList list(std::span<const char* const> urls) const {
+        return {urls, options_};
+    }
+
+    // Adds a scheme, for all that is opened from now on in this process. `scheme` must live as
+    // long. Before other threads open anything.
+    static void add(const Scheme& scheme);
+
+  private:
+    const Options& options_;
+    const Cancel& cancel_;
+};
+
+}  // namespace shf
