@@ -6,15 +6,12 @@ import struct
 import zlib
 from base64 import b64encode
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ._column import KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ._batch import Batch
-    from ._sample import Sample
+    from collections.abc import Collection, Iterable
 
 # A picture that is larger is shown smaller: a notebook keeps what its cells have shown.
 _PIXELS = 128
@@ -25,7 +22,30 @@ _COLUMNS = 24
 _CHARACTERS = 80
 
 
-def sample_html(sample: Sample) -> str:
+class _Sample(Protocol):
+    """What is asked of a sample. Samples and batches import this module, and not the reverse."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def shard(self) -> str: ...
+    def __len__(self) -> int: ...
+    def items(self) -> Iterable[tuple[str, memoryview]]: ...
+    def array(self, name: str, kind: str | None = None) -> Any: ...
+
+
+class _Batch(Protocol):
+    """What is asked of a batch."""
+
+    @property
+    def sample_keys(self) -> list[str]: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, name: object) -> bool: ...
+    def __getitem__(self, name: str) -> Any: ...
+    def keys(self) -> Collection[str]: ...
+
+
+def sample_html(sample: _Sample) -> str:
     """The fields of a sample: name, size and what they look like."""
     try:
         title = f"{sample.key!r} of {sample.shard!r}"
@@ -38,7 +58,7 @@ def sample_html(sample: Sample) -> str:
     return _titled("Sample", title, len(sample), _table(("field", "size", ""), rows))
 
 
-def batch_html(batch: Batch) -> str:
+def batch_html(batch: _Batch) -> str:
     """The first rows of a batch."""
     names = _first(batch.keys())
     shown = range(min(len(batch), _ROWS))
@@ -125,7 +145,7 @@ def _media_type(value: Any) -> str:
     return ""
 
 
-def _picture_of_field(sample: Sample, name: str, value: Any) -> str:
+def _picture_of_field(sample: _Sample, name: str, value: Any) -> str:
     if not _media_type(value):
         return ""
     if len(value) <= _MAX_BYTES:
