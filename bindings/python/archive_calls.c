@@ -77,10 +77,10 @@ int32_t python_read_many(shf_archive **holder, const uint64_t *positions, size_t
     return failed;
 }
 
-/* Idle buffers. No lock, so that a child process that is forked meanwhile can go on. */
+/* Idle buffers. No lock, so that a child process that is forked meanwhile can continue. */
 static void *idle[kept_buffers];
 
-/* The size stands in front of what is given out, which is aligned to 64 bytes. */
+/* The size is in front of what is given out, which is aligned to 64 bytes. */
 void *python_allocate(size_t size) {
     char *memory = NULL;
     if (size <= shared_size) {

@@ -6,7 +6,7 @@ import signal
 
 def collect(iterator, most):
     """What an iterator gives, at most `most` items, while an exception out of a signal handler ends
-    the loop at any point, and the next loop goes on.
+    the loop at any point, and the next loop continues.
     """
 
     class InterruptError(Exception):

@@ -83,7 +83,7 @@ def test_epochs_of_a_number_of_samples(url):
     up = [labels(stream.batches()) for _ in range(2)]
     flat = joined(map(joined, up))
     assert [len(epoch) for epoch in up] == [3, 3]  # of whole batches, 30 samples
-    assert flat == [n % 25 for n in range(60)]  # going on where the last epoch stopped
+    assert flat == [n % 25 for n in range(60)]  # continuing where the last epoch stopped
     assert [len(list(stream.batches(last="drop"))) for _ in range(2)] == [2, 2]
     with pytest.raises(shardfeed.UsageError, match="no batch of 100"):
         stream.batches(100, last="drop")
@@ -103,7 +103,7 @@ def test_epochs_for_ever(url):
     stream = shardfeed.Stream(url, epochs=0)
     batches = stream.batches(10)
     taken = [next(batches)["cls"].tolist() for _ in range(6)]
-    taken += [next(stream.batches(10))["cls"].tolist()]  # goes on where it stopped
+    taken += [next(stream.batches(10))["cls"].tolist()]  # continues where it stopped
     assert joined(taken) == [n % 25 for n in range(70)]
 
 
@@ -260,7 +260,7 @@ def test_cancel_ends_one_epoch_only(url):
         assert len(list(stream.batches(10))) == 3
 
 
-def test_timeout_and_the_next_call_goes_on(tmp_path):
+def test_timeout_and_the_next_call_continues(tmp_path):
     whole = write_tar(tmp_path / "t.tar", [("a.cls", b"7")]).read_bytes()
     path = tmp_path / "fifo"
     os.mkfifo(path)

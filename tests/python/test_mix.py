@@ -64,7 +64,7 @@ def test_until(streams) -> None:
     forever = shardfeed.mix(streams(), until="forever")
     keys = names(forever, 1000)
     assert len(of("c", keys)) > 300
-    # The next iterator goes on.
+    # The next iterator continues.
     assert keys + names(forever, 100) == names(shardfeed.mix(streams(), until="forever"), 1100)
 
 
@@ -96,7 +96,7 @@ def nested(streams: Any, until: str = "all") -> shardfeed.Mix:
 
 
 @pytest.mark.parametrize("until", ["first", "all", "forever"])
-def test_goes_on_with_the_next_sample_wherever_it_stopped(streams, until: str) -> None:
+def test_resumes_with_the_next_sample_wherever_it_stopped(streams, until: str) -> None:
     whole = names(nested(streams, until), 400)
     for stop in random.Random(1).sample(range(len(whole)), 12):
         mixed = nested(streams, until)
@@ -109,7 +109,7 @@ def test_goes_on_with_the_next_sample_wherever_it_stopped(streams, until: str) -
         assert keys + names(iterator, 400 - stop) == whole  # the one that was saved
 
 
-def test_goes_on_with_the_next_batch(streams) -> None:
+def test_resumes_with_the_next_batch(streams) -> None:
     def keys(batches: Any, most: int) -> list[Any]:
         return [list(batch["__key__"]) for batch in islice(batches, most)]
 

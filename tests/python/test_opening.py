@@ -156,7 +156,7 @@ def test_other_threads_run_while_an_archive_is_opened(fifo):
 
 
 def test_a_thread_opens_while_the_main_thread_gets_ctrl_c(fifo, tmp_path):
-    """Only the main thread runs handlers: the opening of another one goes on."""
+    """Only the main thread runs handlers: the opening of another one continues."""
     opened: list[int] = []
     thread = threading.Thread(target=lambda: opened.append(len(shardfeed.Archive(fifo))))
     thread.start()

@@ -104,7 +104,7 @@ def test_cancel_ends_one_epoch_only(shards):
         assert len(list(stream)) == options.get("epoch_samples", 2000)
 
 
-def test_timeout_and_the_next_call_goes_on(tmp_path):
+def test_timeout_and_the_next_call_continues(tmp_path):
     whole = tar_of(1, tmp_path / "t.tar").read_bytes()
     path = tmp_path / "fifo"
     os.mkfifo(path)

@@ -1,4 +1,4 @@
-"""A stream that is saved goes on with exactly the next sample, also in another process."""
+"""A stream that is saved resumes with exactly the next sample, also in another process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stored(state: dict[str, object]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_goes_on_with_the_next_sample_wherever_it_stopped(
+def test_resumes_with_the_next_sample_wherever_it_stopped(
     urls: list[str], options: dict[str, Any]
 ) -> None:
     whole = [sample.key for sample in shardfeed.Stream(urls, **options)]
@@ -66,12 +66,12 @@ def test_goes_on_with_the_next_sample_wherever_it_stopped(
         other.load_state_dict(state)
         assert stored(other.state_dict()) == state
         assert keys + [sample.key for sample in other] == whole
-        # The one that was saved goes on as well.
+        # The one that was saved continues as well.
         assert keys + [sample.key for sample in iterator] == whole
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_goes_on_with_the_next_batch(urls: list[str], options: dict[str, Any]) -> None:
+def test_resumes_with_the_next_batch(urls: list[str], options: dict[str, Any]) -> None:
     def batches(stream: shardfeed.Stream) -> shardfeed.BatchIterator:
         return stream.batches(9, decode="txt:bytes")
 
@@ -108,7 +108,7 @@ def test_the_next_epoch_follows_the_one_that_was_resumed(urls: list[str]) -> Non
     assert [sample.key for sample in third] == epochs[2]
 
 
-def test_an_epoch_of_so_many_samples_goes_on_after_the_last(urls: list[str]) -> None:
+def test_an_epoch_of_so_many_samples_continues_after_the_last(urls: list[str]) -> None:
     options: dict[str, Any] = {"epoch_samples": 70, "shuffle": 10}
     stream = shardfeed.Stream(urls, **options)
     epochs = [[sample.key for sample in stream] for _ in range(4)]
@@ -206,7 +206,7 @@ def test_refuses_a_later_format(urls: list[str]) -> None:
 @pytest.mark.parametrize("before", [1, 2, 3, 6])
 @pytest.mark.parametrize("after", [1, 2, 3, 6])
 @pytest.mark.parametrize("epoch_samples", [0, 120])
-def test_another_number_of_ranks_goes_on(
+def test_another_number_of_ranks_resumes(
     urls: list[str], before: int, after: int, epoch_samples: int
 ) -> None:
     options: dict[str, Any] = {"lanes": 6, "shuffle": 15, "seed": 2}

@@ -218,7 +218,7 @@ def test_iter_is_the_next_epoch(shards):
     assert keys(broken_off) == epochs[1]
 
 
-def test_endless_iterator_goes_on_where_the_last_one_stopped(shards):
+def test_endless_iterator_continues_where_the_last_one_stopped(shards):
     url = shards(2, 10)
     stream = shardfeed.Stream(url, epochs=0)
     twice = expected_keys(20) * 3

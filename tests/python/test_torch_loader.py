@@ -206,7 +206,7 @@ OPTIONS = {"batch": 5, "shuffle": 9, "shuffle_shards": True, "seed": 11}
 @pytest.mark.parametrize("more", [{}, {"epoch_samples": 30}, {"epochs": 2}], ids=str)
 def test_state_at_any_batch(datasets, url, more):
     """Lightning's protocol: state_dict() of the loader when a checkpoint is written, and
-    load_state_dict() before the first iter() of the process that goes on.
+    load_state_dict() before the first iter() of the process that resumes.
     """
     whole = datasets.loader(url, **OPTIONS, **more)
     epochs = [classes(whole) for _ in range(3)]

@@ -132,7 +132,7 @@ def test_batches(torch, datasets, mixed):
     ]
 
 
-def test_a_mix_for_ever_goes_on(datasets, mixed):
+def test_a_mix_for_ever_continues(datasets, mixed):
     endless = {"until": "forever"}
     wanted = [name(sample) for sample in itertools.islice(mixed(endless), 200)]
     stream = datasets.Stream(mixed(endless), transform=name)
@@ -210,7 +210,7 @@ def test_merged_states_go_on_with_other_ranks(datasets, mixed):
 def test_a_plain_stream_is_a_recipe_too(datasets, shards):
     url = shards(3, 4)
     plain = shardfeed.Stream(url, shuffle=5, seed=4)
-    next(iter(plain))  # which goes on by itself
+    next(iter(plain))  # which continues by itself
     wanted = [name(sample) for sample in shardfeed.Stream(url, shuffle=5, seed=4)]
     stream = datasets.Stream(plain, transform=name)
     assert list(stream) == wanted

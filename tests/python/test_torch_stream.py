@@ -663,7 +663,7 @@ def test_state_of_all_ranks(gloo, datasets, shards, tmp_path):
         assert len(taken + resumed) == 6
     # Only one process warns, once, and not where lanes were given.
     assert (first[3], second[3]) == ([1, 1, True], [0, 1, True])
-    # One process goes on where two stopped, and so do four.
+    # One process resumes where two stopped, and so do four.
     state = json.loads((tmp_path / "lanes").read_text())
     for size in (1, 4):
         seen = [key for part in (first, second) for batch in part[0][0] for key in batch]
