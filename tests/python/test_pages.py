@@ -21,7 +21,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-def test_the_example_of_the_python_page(
+def test_the_examples_of_the_python_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for shard in range(3):
@@ -32,7 +32,9 @@ def test_the_example_of_the_python_page(
                     info.size = len(data)
                     tar.addfile(info, io.BytesIO(data))
     monkeypatch.chdir(tmp_path)
-    exec(compile(blocks("docs/python.md", "python")[0], "docs/python.md", "exec"), {})
+    examples = blocks("docs/python.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(examples[0], "docs/python.md", "exec"), names)
     lines = capsys.readouterr().out.splitlines()
     samples, batches = lines[:60], lines[60:]
     assert sorted(samples) == sorted(
@@ -41,6 +43,10 @@ def test_the_example_of_the_python_page(
         for number in range(20)
     )
     assert batches == ["(32,) int64", "(28,) int64"]
+    exec(compile(examples[1], "docs/python.md, example 1", "exec"), names)
+    shares = capsys.readouterr().out.splitlines()
+    assert shares == [f"{rank} reads 20 samples" for rank in range(3)]
+    assert len(examples) == 2
 
 
 @pytest.mark.slow
@@ -207,12 +213,15 @@ def public_names(one: type) -> set[str]:
     return {name for base in own for name in vars(base) if not name.startswith("_")}
 
 
-@pytest.mark.parametrize("name", ["Stream", "Mix", "Sample", "Batch", "Dataset", "Archive"])
+@pytest.mark.parametrize(
+    "name",
+    ["Stream", "Mix", "StreamRecipe", "MixRecipe", "Sample", "Batch", "Dataset", "Archive"],
+)
 def test_help_and_the_page_have_every_method(name: str) -> None:
     described = getattr(shardfeed, name)
     assert len(described.__doc__.splitlines()) > 3
     page = (ROOT / "docs/python.md").read_text()
-    head = {"Mix": "Stream"}.get(name, name)
+    head = {"Mix": "Stream", "MixRecipe": "StreamRecipe"}.get(name, name)
     (table,) = re.findall(rf"^\| `{head}[`(].*\n(?:\|.*\n)+", page, re.MULTILINE)
     words = set(re.findall(r"\w+", table))
     for method in sorted(public_names(described) - {"received", "use_hooks"}):

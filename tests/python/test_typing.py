@@ -58,6 +58,15 @@ def learn(urls: list[str]) -> int:
     column: shardfeed.Column = first.column("jpg")
     shape: tuple[int, ...] = column.shape
     return seen
+
+def send(urls: list[str]) -> list[str]:
+    recipe = shardfeed.StreamRecipe(urls, shuffle=1000, timeout="30s")
+    mixed = shardfeed.MixRecipe([recipe.share(1, 2), shardfeed.Stream(urls)], until="first")
+    either: shardfeed.Recipe = shardfeed.Recipe.of(mixed.with_options(batch=5))
+    stream: shardfeed.Stream = either.open(3)
+    opened: shardfeed.Mix = mixed.open()
+    same: shardfeed.Recipe = stream.recipe
+    return [sample.key for sample in shardfeed.mix([recipe, opened])]
 """
 BAD = {
     'shardfeed.Stream("x.tar", shufle=1)': "Unexpected keyword",
@@ -67,6 +76,8 @@ BAD = {
     'shardfeed.Stream("x.tar").batches(5, shuffle=1)': "Unexpected keyword",
     'shardfeed.Stream("x.tar").batches(5, ragged="fill")': "incompatible type",
     'next(shardfeed.Stream("x.tar").batches(5))["x"] = 1': "Unsupported target",
+    'shardfeed.StreamRecipe("x.tar").with_options(shufle=1)': "Unexpected keyword",
+    'shardfeed.StreamRecipe("x.tar").timeout = 5.0': "read-only",
     'shardfeed.Archive("x.zip", shuffle=1)': "Unexpected keyword",
     'shardfeed.Archive("x.zip")[0] = b""': "Unsupported target",
     'shardfeed.Archive("x.zip").read(1.5)': "incompatible type",

@@ -65,6 +65,7 @@ from ._native import ffi as _ffi
 from ._native import lib as _lib
 from ._options import features, options
 from ._plan import Plan, plan
+from ._recipe import MixRecipe, Recipe, StreamRecipe
 from ._sample import Sample
 from ._state import merge_states
 from ._stream import Stream
@@ -93,6 +94,7 @@ __all__ = [
     "LimitError",
     "Member",
     "Mix",
+    "MixRecipe",
     "NetPermanentError",
     "NetTransientError",
     "NoMemberError",
@@ -102,9 +104,11 @@ __all__ = [
     "Plan",
     "Ragged",
     "ReadError",
+    "Recipe",
     "Sample",
     "SampleIterator",
     "Stream",
+    "StreamRecipe",
     "TLSError",
     "ThrottledError",
     "TimeoutError",

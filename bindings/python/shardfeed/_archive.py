@@ -18,7 +18,7 @@ from ._errors import (
 )
 from ._native import ffi, lib
 from ._options import native_options, option_texts
-from ._recipe import OpenedRecipe
+from ._reopenable import Reopenable
 from ._signals import Signals
 from ._urls import redacted, url_list
 
@@ -152,7 +152,7 @@ class Member:
         return f"<shardfeed.Member {self.position} {self.name!r} {self.size} bytes>"
 
 
-class Archive(OpenedRecipe, Sequence[Member]):
+class Archive(Reopenable, Sequence[Member]):
     """The members of one tar or ZIP file, in any order.
 
         with shardfeed.Archive("images.zip") as archive:
@@ -266,16 +266,6 @@ class Archive(OpenedRecipe, Sequence[Member]):
                 numbers[:count], numbers[count : 2 * count], numbers[2 * count : 3 * count]
             )
         ]
-
-    def _read_to(self, positions: Sequence[int], addresses: Sequence[int]) -> None:
-        """Reads members to where there is room for each."""
-        holder = self._opened()
-        error = ffi.new("shf_error *")
-        buffers = ffi.new("uintptr_t[]", addresses)
-        native = ffi.new("uint64_t[]", positions)
-        pointers = ffi.cast("void **", buffers)  # does not keep them
-        if lib.shf_archive_read_many(holder[0], native, len(positions), pointers, error):
-            raise self._failure(error)
 
     def open(self, where: Where) -> io.BytesIO:
         """A member as a binary file that can seek, as PIL.Image.open and json.load take."""
@@ -416,3 +406,14 @@ class Archive(OpenedRecipe, Sequence[Member]):
             shown.append("closed")
         shown += [f"{name}={text}" for name, text in self._options.items()]
         return f"<shardfeed.Archive {' '.join(shown)}>"
+
+
+def read_to_addresses(archive: Archive, positions: Sequence[int], addresses: Sequence[int]) -> None:
+    """Reads members to addresses where there is room for each, and the caller sees to that."""
+    holder = archive._opened()
+    error = ffi.new("shf_error *")
+    buffers = ffi.new("uintptr_t[]", addresses)
+    native = ffi.new("uint64_t[]", positions)
+    pointers = ffi.cast("void **", buffers)  # does not keep them
+    if lib.shf_archive_read_many(holder[0], native, len(positions), pointers, error):
+        raise archive._failure(error)

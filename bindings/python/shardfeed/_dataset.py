@@ -14,7 +14,7 @@ from ._hooks import checked_hooks
 from ._log import LogTarget, log_to_logging
 from ._native import ffi, lib
 from ._options import native_options, option_texts
-from ._recipe import OpenedRecipe
+from ._reopenable import Reopenable
 from ._sample import Sample, has_random_choices
 from ._signals import Signals
 from ._urls import native_urls, redacted, url_list
@@ -155,7 +155,7 @@ def _schema(names: bytes) -> dict[str, int]:
     return schema
 
 
-class Dataset(OpenedRecipe, Sequence[Sample]):
+class Dataset(Reopenable, Sequence[Sample]):
     """The samples of many shards, by number.
 
         with shardfeed.Dataset("train-{000000..000099}.tar") as data:

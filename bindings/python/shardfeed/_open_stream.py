@@ -50,7 +50,7 @@ class Part(NamedTuple):
     """A stream that becomes part of a mix."""
 
     source: Source
-    texts: dict[str, str]
+    options: dict[str, str]
     log: Log | None
 
 
@@ -66,10 +66,10 @@ class OpenStream(ABC, Generic[_T]):
     _unit: str  # what next() gives
 
     def __init__(
-        self, source: Source, texts: dict[str, str], epoch: int, timeout: float, log: Log | None
+        self, source: Source, options: dict[str, str], epoch: int, timeout: float, log: Log | None
     ) -> None:
         self.pid = os.getpid()
-        self.texts = texts
+        self.options = options
         self.epoch = epoch
         self.over = False  # after the end, an error or cancel() there is nothing more to come
         self.lock = Lock()  # held for fetch() and close_now(),
@@ -88,13 +88,13 @@ class OpenStream(ABC, Generic[_T]):
         if not isinstance(source, MixedStreams):
             own["epoch"] = str(epoch)  # those of a mix have it in their own options
         self._logs: list[tuple[LogTarget, _CData]] = []
-        self._stream: _CData | None = self._open(Part(source, {**texts, **own}, log))
+        self._stream: _CData | None = self._open(Part(source, {**options, **own}, log))
         self.epoch_samples = self._stat(self._stream[0], lib.SHF_STAT_EPOCH_SAMPLES)
 
     def _open(self, part: Part) -> _CData:
         """A holder of an open stream. The log functions stay with this object."""
         mixed = isinstance(part.source, MixedStreams)
-        native = native_options(part.texts, "mix" if mixed else "stream")
+        native = native_options(part.options, "mix" if mixed else "stream")
         if part.log is not None:
             target = LogTarget(part.log)
             self._logs.append((target, ffi.new_handle(target)))
@@ -200,7 +200,7 @@ class OpenStream(ABC, Generic[_T]):
                 lib.shf_state_free(state[0])
 
     def restore(self, blob: bytes) -> None:
-        """Goes on where a state was saved. Before the first fetch()."""
+        """Resumes where a state was saved. Before the first fetch()."""
         assert self._stream is not None
         if lib.shf_stream_restore(self._stream[0], blob, len(blob), self._error):
             raise error_from(self._error)
@@ -254,10 +254,10 @@ class BlockStream(OpenStream["tuple[Block, list[Sample]]"]):
     _unit = "sample"
 
     def __init__(
-        self, source: Source, texts: dict[str, str], epoch: int, timeout: float, log: Log | None
+        self, source: Source, options: dict[str, str], epoch: int, timeout: float, log: Log | None
     ) -> None:
         self._reader = BlockReader()
-        super().__init__(source, texts, epoch, timeout, log)
+        super().__init__(source, options, epoch, timeout, log)
 
     def _new_holder(self) -> _CData:
         return ffi.gc(ffi.new("shf_block **"), lib.python_unref_block)
@@ -290,7 +290,7 @@ class BatchStream(OpenStream[Batch]):
     def _taken(self, holder: _CData) -> Batch:
         if self._numbers is None:
             self._numbers = column_numbers(holder)
-        return Batch.received(holder, self.texts, self._numbers)
+        return Batch.received(holder, self.options, self._numbers)
 
     def _count(self, holder: _CData) -> int:
         return 1

@@ -45,6 +45,7 @@ def options() -> list[dict[str, str]]:
     return described
 
 
+@cache
 def option_default(name: str) -> str:
     """The default of one option, as text."""
     return next(option["default"] for option in options() if option["name"] == name)

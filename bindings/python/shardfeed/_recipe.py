@@ -1,128 +1,480 @@
-"""What streams, archives and datasets have in common: they were opened with options, and close."""
+"""Recipes: what streams and mixes are opened from, as values that can be compared and pickled."""
 
 from __future__ import annotations
 
+import operator
 import os
+import re
 from abc import ABC, abstractmethod
-from threading import RLock
+from copy import copy
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
-from weakref import WeakSet
 
-from ._errors import UsageError, error_from
+from ._errors import Error, UsageError
+from ._log import log_to_logging
+from ._open_stream import MixedStreams, Part
+from ._options import native_options, option_default, option_texts
+from ._plan import samples_of_consumer
+from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Iterable
 
-    from typing_extensions import Self
+    from typing_extensions import Self, TypeAlias, Unpack
 
-    from ._native import _CData
+    from ._log import Log
+    from ._mix import Mix
+    from ._native import MixOptions, StreamOptions
+    from ._open_stream import Source
+    from ._stream import Stream
+    from ._urls import URLs
+
+    Duration: TypeAlias = float | str | None
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+# The options that say what one of several consumers reads.
+_SHARE = ("rank", "world_size", "worker", "num_workers")
 
 
+def _seconds(timeout: Duration) -> float:
+    """A time such as 1.5, "30s" or None in seconds; 0 is no limit, as in the library."""
+    if timeout is None:
+        return 0.0
+    text = option_texts({"timeout": timeout})["timeout"]
+    native_options({"timeout": text})  # refuses what the library would refuse
+    number, unit = re.fullmatch(r"([0-9.]+) *([a-z]*)", text).groups()  # type: ignore[union-attr]
+    return float(number) * _SECONDS[unit]
+
+
+def check_epoch(epoch: int) -> int:
+    """The number of an epoch, if it is one; else TypeError or UsageError."""
+    number = operator.index(epoch)
+    native_options({"epoch": str(number)})
+    return number
+
+
+@dataclass(frozen=True, init=False, repr=False)
 class Recipe(ABC):
-    """Something that is opened from what it was given, and closed at the end of a with block."""
+    """What a stream is opened from: a StreamRecipe, or a MixRecipe made of several.
 
-    _options: dict[str, str]
-    _closed: bool
+    A recipe is a value. It does not change, holds nothing open and has no position; two that were
+    made alike are equal. It can be pickled if `log` can. Its methods make other recipes of it.
+    Every stream has one: stream.recipe.
+    """
+
+    _options: dict[str, str] = field(hash=False)
+    timeout: float  # of next(), in seconds; 0: none
+    log: Log | None
+
+    _noun: ClassVar[str]
+    _opener: ClassVar[str]  # whose options it takes
+    unknown_length: ClassVar[str]  # what the TypeError of len() says
+
+    @staticmethod
+    def of(source: URLs | Stream | Recipe) -> Recipe:
+        """The recipe of what shardfeed.torch and others take: URLs, a stream, a mix, or a recipe.
+
+        UsageError for a stream that is closed or has a loaded state, and for a mix of streams with
+        different ranks or workers.
+        """
+        made = _recipe_of(source, "the stream")
+        if made is None:
+            return StreamRecipe(source)  # type: ignore[arg-type]
+        made.share_options  # noqa: B018  which parts must agree on
+        return made
+
+    def _set(self, timeout: Duration, log: Log | None, options: dict[str, str]) -> None:
+        """Completes a new recipe. Bad values are refused before anything uses them."""
+        self.__dict__.update(timeout=_seconds(timeout), log=log, _options=options)
+        native_options(options, self._opener)
+
+    def with_options(
+        self,
+        *,
+        timeout: Duration = None,
+        log: Log | None = log_to_logging,
+        **options: Unpack[StreamOptions],
+    ) -> Self:
+        """A recipe with these options beside, or instead of, those of this one.
+
+        recipe.with_options(batch=256, decode="jpg:image/rgb8, cls:int", seed=5)
+
+        timeout and log stay as they are where they are not given.
+        """
+        made = self._with(option_texts(options))
+        if timeout is not None:
+            made.__dict__["timeout"] = _seconds(timeout)
+        if log is not log_to_logging:
+            made.__dict__["log"] = log
+        return made
+
+    def _with(self, options: dict[str, str]) -> Self:
+        made = copy(self)
+        made.__dict__["_options"] = {**self._options, **options}
+        native_options(made._options, self._opener)
+        return made
+
+    def share(self, rank: int, world_size: int, worker: int = 0, num_workers: int = 1) -> Self:
+        """What one worker of one rank reads; in a mix, of every part.
+
+        [recipe.share(rank, 8) for rank in range(8)] are the parts of eight processes.
+        """
+        numbers = (rank, world_size, worker, num_workers)
+        return self._with(option_texts(dict(zip(_SHARE, numbers))))
 
     @abstractmethod
-    def close(self) -> None:
-        """Lets go of what is open."""
+    def open(self, epoch: int | None = None) -> Stream:
+        """A stream of its own from this recipe, which begins with this epoch; None: first_epoch.
+
+        Its shards are opened when it is first used. Stream(urls) and mix(streams) open at once.
+        """
+
+    def _first(self, epoch: int | None) -> int:
+        return self.first_epoch if epoch is None else check_epoch(epoch)
+
+    # ---- What it was made of ----
 
     @property
-    def closed(self) -> bool:
-        """Whether close() was called."""
-        return self._closed
+    @abstractmethod
+    def urls(self) -> list[str]:
+        """The URLs as they were given; those of a mix are the URLs of all parts."""
 
     @property
     def options(self) -> dict[str, str]:
-        """The options that were given, as the library takes them."""
+        """The options that were given, as the library takes them. Parts of a mix have their own."""
         return dict(self._options)
 
-    def __enter__(self) -> Self:
-        return self
+    @property
+    @abstractmethod
+    def share_options(self) -> dict[str, str]:
+        """rank, world_size, worker and num_workers, where they were given; of a mix, to its parts.
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+        UsageError when those of the parts are not the same.
+        """
 
+    def number(self, option: str) -> int:
+        """The value of an option that is a number, as it was given or by default."""
+        return int(self._options.get(option) or option_default(option))
 
-class OpenedRecipe(Recipe):
-    """A recipe that stays open: an archive or a dataset. A copy opens when it is first used.
+    @property
+    def consumer(self) -> tuple[int, int]:
+        """The number of this consumer, rank * num_workers + worker, and how many there are."""
+        share = self.share_options
+        rank, ranks, worker, workers = (
+            int(share.get(name) or option_default(name)) for name in _SHARE
+        )
+        return rank * workers + worker, ranks * workers
 
-    A holder is a pointer to the handle that has the destructor. Every call has a reference to the
-    holder it uses, so close() in another thread ends nothing under it: never `self._opened()[0]` in
-    the arguments of a call, which keeps the handle and not the holder.
-    """
+    @property
+    @abstractmethod
+    def has_lanes(self) -> bool:
+        """Whether the option lanes was given, so that a state is good for other consumers too."""
 
-    _noun: ClassVar[str]
-    _none: ClassVar[_CData]  # the holder while nothing is open
-    _holder: _CData
-    _count: int  # of members or samples; 0 also while nothing is open
+    @property
+    @abstractmethod
+    def _is_secure(self) -> bool: ...
 
-    def __init__(self, options: dict[str, str]) -> None:
-        self._options = options
-        self._closed = False
-        self._start_unopened()
+    # ---- Epochs ----
 
-    def _start_unopened(self) -> None:
-        self._holder = self._none
-        self._count = 0
-        self._opening = RLock()  # so that threads which use a copy at once open it once
-        _recipes.add(self)
+    @property
+    def epochs(self) -> int:
+        """How many epochs an iterator has; 0: it has no end."""
+        return self.number("epochs")
+
+    @property
+    @abstractmethod
+    def first_epoch(self) -> int:
+        """The epoch that a stream begins with."""
+
+    @property
+    @abstractmethod
+    def continues(self) -> bool:
+        """Whether an epoch continues where the last one stopped, and begins no new pass."""
+
+    def batches_of_epoch(self, consumers: int) -> int | None:
+        """How many batches each of so many consumers has in an iterator; None: not known.
+
+        It is known with epoch_samples. No rank has a batch more than another.
+        """
+        total = self.number("epoch_samples") * self.epochs
+        if not total:
+            return None
+        size = self.number("batch")
+        samples = self.number("epoch_samples") // consumers * self.epochs  # the smallest share
+        whole = self._options.get("last") == "drop"
+        count = samples // size if whole else -(-samples // size)
+        if count == 0:
+            raise UsageError(
+                f"an epoch of {samples} samples has no batch of {size}; help: raise epoch_samples, "
+                "or lower batch"
+            )
+        return count
+
+    # ---- What the library opens. For Stream, and for mixes ----
 
     @abstractmethod
-    def _open(self) -> tuple[_CData, int]:
-        """Opens it: the holder and the count."""
+    def _source(self, epoch: int) -> Source:
+        """What the library opens for an epoch."""
 
-    def _opened(self) -> _CData:
-        """The holder, with an open handle in it."""
-        holder = self._holder
-        return holder if holder is not self._none else self._open_once()
+    def _opened_options(self, options: dict[str, str]) -> dict[str, str]:
+        """The options for the library, of which one stream may be several epochs."""
+        return {**options, "epochs": "0"} if self.continues else options
 
-    def _open_once(self) -> _CData:
-        with self._opening:
-            holder = self._holder
-            if holder is self._none:
-                self._check_not_closed()
-                holder, count = self._open()
-                self._check_not_closed()
-                self._holder = holder  # before the count: who sees the count uses the holder
-                self._count = count
-            return holder
+    @abstractmethod
+    def _part(self, epoch: int) -> Part:
+        """What the library opens in a mix, in the mix's epoch number `epoch`."""
 
-    def _check_not_closed(self) -> None:
-        if self._closed:
-            raise UsageError(f"the {self._noun} is closed")
+    @property
+    @abstractmethod
+    def _never_ends(self) -> bool:
+        """Whether it has no end as a part of a mix."""
 
-    def _failure(self, error: _CData) -> Exception:
-        return UsageError(f"the {self._noun} is closed") if self._closed else error_from(error)
+    @abstractmethod
+    def _indexed_samples(self, epoch: int) -> int | None:
+        """How many samples the indexes of all shards say that this consumer has in one epoch."""
 
-    def _let_go(self) -> None:
-        self._closed = True
-        self._count = 0
-        self._holder = self._none
+    def __str__(self) -> str:
+        """What it is made of, without secrets."""
+        return " ".join(f"{name}={text}" for name, text in self._options.items())
 
-    def __getstate__(self) -> dict[str, object]:
-        own = ("_holder", "_count", "_opening")
-        return {name: value for name, value in self.__dict__.items() if name not in own}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._start_unopened()
+    def __repr__(self) -> str:
+        return f"<shardfeed.{type(self).__name__} {self}>"
 
 
-# In this process.
-_recipes: WeakSet[OpenedRecipe] = WeakSet()
+@dataclass(frozen=True, init=False, repr=False)
+class StreamRecipe(Recipe):
+    """What a stream of shards is opened from.
+
+        recipe = shardfeed.StreamRecipe("train-{000000..000099}.tar", shuffle=1000, seed=1)
+        for rank in range(8):
+            start(pickle.dumps(recipe.share(rank, 8)))    # there: pickle.loads(...).open()
+
+    Parameters are those of Stream. No shard is looked for or opened.
+    """
+
+    _urls: tuple[str, ...]
+
+    _noun = "Stream"
+    _opener = "stream"
+    unknown_length = (
+        "the length of this stream is not known; help: give epoch_samples, which says how many "
+        "samples are an epoch, or make the index of every shard: shardfeed.Dataset(urls)"
+    )
+
+    def __init__(
+        self,
+        urls: URLs,
+        *,
+        timeout: Duration = None,
+        log: Log | None = log_to_logging,
+        **options: Unpack[StreamOptions],
+    ) -> None:
+        self.__dict__["_urls"] = tuple(url_list(urls))
+        self._set(timeout, log, option_texts(options))
+
+    def open(self, epoch: int | None = None) -> Stream:
+        """A stream of its own from this recipe, which begins with this epoch; None: first_epoch.
+
+        Its shards are opened when it is first used. Stream(urls) opens at once.
+        """
+        from ._stream import Stream  # which is made of recipes
+
+        return Stream._unopened(self, self._first(epoch))
+
+    @property
+    def urls(self) -> list[str]:
+        """The URLs as they were given."""
+        return list(self._urls)
+
+    @property
+    def share_options(self) -> dict[str, str]:
+        """rank, world_size, worker and num_workers, where they were given."""
+        return {name: self._options[name] for name in _SHARE if name in self._options}
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether the option lanes was given, so that a state is good for other consumers too."""
+        return "lanes" in self._options
+
+    @property
+    def _is_secure(self) -> bool:
+        return self._options.get("secure") in ("true", "1", "yes", "on")
+
+    @property
+    def first_epoch(self) -> int:
+        """The option epoch."""
+        return self.number("epoch")
+
+    @property
+    def continues(self) -> bool:
+        """Whether an epoch continues where the last one stopped, and begins no new pass."""
+        return self.epochs == 0 or self.number("epoch_samples") > 0
+
+    def _source(self, epoch: int) -> Source:
+        return self.urls
+
+    def _part(self, epoch: int) -> Part:
+        first = self.first_epoch + epoch * max(self.epochs, 1)
+        return Part(self.urls, {**self._options, "epoch": str(first)}, self.log)
+
+    @property
+    def _never_ends(self) -> bool:
+        return self.epochs == 0
+
+    def _indexed_samples(self, epoch: int) -> int | None:
+        lists = [url[1:] for url in self._urls if url.startswith("@")]
+        if any(os.path.exists(path) and not os.path.isfile(path) for path in lists):
+            return None  # a list that can be read only once, a FIFO, is for the stream itself
+        options = {**self._options, "batch": "0", "epoch": str(epoch), "epochs": "1"}
+        try:
+            return samples_of_consumer(self.urls, options, self.consumer[0])
+        except Error:
+            return None  # which reading will say, unless it skips that shard
+
+    def __str__(self) -> str:
+        """The first URLs, without secrets, and the options."""
+        shown = [repr(redacted(url)) for url in self._urls[:3]]
+        if len(self._urls) > 3:
+            shown.append(f"... {len(self._urls)} URLs")
+        return " ".join([*shown, super().__str__()]).rstrip()
 
 
-def _free_locks_in_child() -> None:
-    # A thread that the child does not have may have been opening one.
-    for recipe in _recipes:
-        recipe._opening = RLock()
+@dataclass(frozen=True, init=False, repr=False)
+class MixRecipe(Recipe):
+    """What a mix is opened from: recipes of its parts, their weights, and options.
+
+    Parameters are those of mix(). with_options() gives rank, world_size, worker and num_workers to
+    the parts, and the others to the mix.
+    """
+
+    parts: tuple[Recipe, ...]
+    weights: tuple[float, ...] | None
+
+    _noun = "Mix"
+    _opener = "mix"
+    unknown_length = (
+        'the length of a mix is not known; help: give it until="forever" and epoch_samples, which '
+        "says how many samples are an epoch"
+    )
+
+    def __init__(
+        self,
+        parts: Iterable[Stream | Recipe],
+        *,
+        weights: Iterable[float] | None = None,
+        timeout: Duration = None,
+        log: Log | None = log_to_logging,
+        **options: Unpack[MixOptions],
+    ) -> None:
+        made = tuple(_part_of_mix(part, number) for number, part in enumerate(parts))
+        floats = None if weights is None else tuple(float(weight) for weight in weights)
+        if floats is not None and len(floats) != len(made):
+            raise UsageError(
+                f"{len(floats)} weights for {len(made)} streams; help: give one for each"
+            )
+        self.__dict__.update(parts=made, weights=floats)
+        self._set(timeout, log, option_texts(options))
+
+    def open(self, epoch: int | None = None) -> Mix:
+        """A mix of its own from this recipe, which begins with this epoch; None: 0.
+
+        Its shards are opened when it is first used. mix(streams) opens at once.
+        """
+        from ._mix import Mix  # which is made of recipes
+
+        return Mix._unopened(self, self._first(epoch))
+
+    def _with(self, options: dict[str, str]) -> Self:
+        share = {name: text for name, text in options.items() if name in _SHARE}
+        made = super()._with({name: text for name, text in options.items() if name not in _SHARE})
+        if share:
+            made.__dict__["parts"] = tuple(part._with(share) for part in self.parts)
+        return made
+
+    @property
+    def urls(self) -> list[str]:
+        """The URLs of all parts."""
+        return [url for part in self.parts for url in part.urls]
+
+    @property
+    def share_options(self) -> dict[str, str]:
+        """rank, world_size, worker and num_workers of the parts. UsageError: they differ."""
+        shares = [part.share_options for part in self.parts] or [{}]
+        for number, share in enumerate(shares):
+            if share != shares[0]:
+                raise UsageError(
+                    f"stream 0 of the mix has {_listed(shares[0])}, and stream {number} "
+                    f"{_listed(share)}; help: leave these options out of the streams, and give "
+                    "them to what uses the mix"
+                )
+        return shares[0]
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether all parts have the option lanes."""
+        return all(part.has_lanes for part in self.parts)
+
+    @property
+    def _is_secure(self) -> bool:
+        return any(part._is_secure for part in self.parts)
+
+    @property
+    def first_epoch(self) -> int:
+        """0: the epochs of a mix are counted, and each part has its own."""
+        return 0
+
+    @property
+    def continues(self) -> bool:
+        """Whether an epoch continues where the last one stopped, and begins no new pass."""
+        until = self._options.get("until", "all")
+        endless = [part._never_ends for part in self.parts]
+        return until == "forever" or (any if until == "all" else all)(endless)
+
+    def _source(self, epoch: int) -> Source:
+        weights = None if self.weights is None else list(self.weights)
+        return MixedStreams([part._part(epoch) for part in self.parts], weights)
+
+    def _opened_options(self, options: dict[str, str]) -> dict[str, str]:
+        return super()._opened_options(options) if self.number("epoch_samples") else options
+
+    def _part(self, epoch: int) -> Part:
+        return Part(self._source(epoch), self._options, self.log)
+
+    @property
+    def _never_ends(self) -> bool:
+        return self.continues and (self.epochs == 0 or self.number("epoch_samples") == 0)
+
+    def _indexed_samples(self, epoch: int) -> int | None:
+        return None
+
+    def __str__(self) -> str:
+        """The parts, without secrets, and the options."""
+        parts = ", ".join(f"<shardfeed.{part._noun} {part}>" for part in self.parts)
+        weights = [] if self.weights is None else [f"weights={list(self.weights)}"]
+        return " ".join([f"[{parts}]", *weights, super().__str__()]).rstrip()
 
 
-os.register_at_fork(after_in_child=_free_locks_in_child)
+def _recipe_of(source: object, name: str) -> Recipe | None:
+    """The recipe of a stream or recipe that is called `name`; None: it is neither."""
+    from ._stream import Stream  # which is made of recipes
+
+    if isinstance(source, Stream):
+        source._check_is_unused(name)
+        return source.recipe
+    return source if isinstance(source, Recipe) else None
+
+
+def _part_of_mix(part: object, number: int) -> Recipe:
+    made = _recipe_of(part, f"stream {number} of the mix")
+    if made is None:
+        raise TypeError(
+            f"stream {number} of the mix: a Stream expected, not {type(part).__qualname__}"
+            f" of {type(part).__module__}; help: mix what shardfeed.Stream() makes, and give the "
+            "mix to shardfeed.torch or shardfeed.grain"
+        )
+    return made
+
+
+def _listed(share: dict[str, str]) -> str:
+    return ", ".join(f"{name}={text}" for name, text in share.items()) or "none of those"

@@ -2,84 +2,38 @@
 
 from __future__ import annotations
 
-import copy
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from ._errors import Error, UsageError
+from ._errors import UsageError
 from ._hooks import checked_hooks
 from ._iterators import ENDLESS, BatchIterator, SampleIterator, refuse_async
 from ._log import log_to_logging
-from ._open_stream import BatchStream, BlockStream, Part, stat_names
-from ._options import native_options, option_default, option_texts
-from ._plan import samples_of_consumer
-from ._recipe import Recipe
+from ._open_stream import BatchStream, BlockStream, stat_names
+from ._options import option_texts
+from ._recipe import StreamRecipe
+from ._reopenable import Closable
 from ._state import SavedState, from_dict, to_dict
-from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from typing_extensions import Self, TypeAlias, Unpack
+    from typing_extensions import Self, Unpack
 
     from ._hooks import Hook
     from ._log import Log
     from ._native import BatchOptions, StreamOptions
-    from ._open_stream import Source
+    from ._recipe import Duration, Recipe
     from ._urls import URLs
 
-    Duration: TypeAlias = float | str | None
-
 _Opened = TypeVar("_Opened", BlockStream, BatchStream)
-
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
-
-
-def _seconds(timeout: Duration) -> float:
-    """A time such as 1.5, "30s" or None in seconds; 0 is no limit, as in the library."""
-    if timeout is None:
-        return 0.0
-    text = option_texts({"timeout": timeout})["timeout"]
-    native_options({"timeout": text})  # refuses what the library would refuse
-    number, unit = re.fullmatch(r"([0-9.]+) *([a-z]*)", text).groups()  # type: ignore[union-attr]
-    return float(number) * _SECONDS[unit]
-
-
-# The options that say what one of several consumers reads.
-SHARE = ("rank", "world_size", "worker", "num_workers")
 
 # What batches() takes beside the options of its stream.
 _BATCH_OPTIONS = {"decode", "last", "ragged", "missing", "decode_threads", "max_decoded"}
 
 
-def batches_of_epoch(total: int, consumers: int, texts: Mapping[str, str]) -> int:
-    """How many batches each consumer has of an epoch of `total` samples (epoch_samples)."""
-    size = int(texts["batch"])
-    # The smallest share, so that no rank has a batch more than another.
-    samples = total // consumers * int(texts.get("epochs", "1"))
-    count = samples // size if texts.get("last") == "drop" else -(-samples // size)
-    if count == 0:
-        raise UsageError(
-            f"an epoch of {samples} samples has no batch of {size}; help: raise epoch_samples, "
-            "or lower batch"
-        )
-    return count
-
-
-def described(urls: list[str], options: Mapping[str, str]) -> str:
-    """The first URLs, without secrets, and the options."""
-    shown = [repr(redacted(url)) for url in urls[:3]]
-    if len(urls) > 3:
-        shown.append(f"... {len(urls)} URLs")
-    return " ".join([*shown, *(f"{name}={text}" for name, text in options.items())])
-
-
-# ---- Stream -------------------------------------------------------------------------------------
-
-
-class Stream(Recipe):
+class Stream(Closable):
     """The samples of many shards, in order, read ahead of the consumer.
 
         with shardfeed.Stream("train-{000000..000099}.tar", shuffle=1000, seed=1) as stream:
@@ -108,8 +62,9 @@ class Stream(Recipe):
     stream.state_dict() has the position of the stream; after load_state_dict() the next iterator
     resumes with exactly the next sample or batch.
 
-    A Stream is a recipe. It can be pickled, and used in a forked process, where the next
-    iter(stream) opens the shards again. An iterator cannot: it raises ForkedError.
+    A stream can be pickled, and used in a forked process, where the next iter(stream) opens the
+    shards again. An iterator cannot: it raises ForkedError. stream.recipe is what the stream was
+    opened from, without a position: a value that can be shared out and opened elsewhere.
     """
 
     def __init__(
@@ -120,122 +75,51 @@ class Stream(Recipe):
         log: Log | None = log_to_logging,
         **options: Unpack[StreamOptions],
     ) -> None:
-        self._urls = url_list(urls)
-        self._prepare(timeout, log, option_texts(options))
+        self._start(StreamRecipe(urls, timeout=timeout, log=log, **options))
         self._open_early()
 
-    def _prepare(self, timeout: Duration, log: Log | None, texts: dict[str, str]) -> None:
-        """Makes this a recipe that opens nothing until it is used."""
-        self._timeout = _seconds(timeout)
-        self._log = log
+    @classmethod
+    def _unopened(cls, recipe: Recipe, epoch: int) -> Self:
+        """For Recipe.open(): a stream that opens nothing until it is used."""
+        made = cls.__new__(cls)
+        made._start(recipe)
+        made._next_epoch = epoch
+        return made
+
+    def _start(self, recipe: Recipe) -> None:
+        self._recipe = recipe
         self._closed = False
+        self._next_epoch = recipe.first_epoch
         self._resume: SavedState | None = None
         self._iterator: SampleIterator | BatchIterator | None = None
         self._source: BlockStream | BatchStream | None = None
-        self._use_options(texts)
-
-    def _use_options(self, texts: dict[str, str]) -> None:
-        native_options(texts, self._opener)  # refuses bad values before the next lines use them
-        self._options = texts
         self._counted: dict[int, int] = {}  # samples of an epoch
-        self._find_epochs()
 
     def _open_early(self) -> None:
         # Opening starts no thread and opens no shard, but finds what is wrong with the arguments.
         self._source = (
-            self._open(BatchStream, self._options)
-            if self._number("batch")
-            else self._open(BlockStream, self._sample_texts())
+            self._open(BatchStream, self._recipe.options)
+            if self._recipe.number("batch")
+            else self._open(BlockStream, self._sample_options())
         )
 
-    def _number(self, option: str) -> int:
-        return int(self._options.get(option) or option_default(option))
+    def _sample_options(self) -> dict[str, str]:
+        return {**self._recipe.options, "batch": "0"}
 
-    def _sample_texts(self) -> dict[str, str]:
-        return {**self._options, "batch": "0"}
-
-    def _open(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
+    def _open(self, kind: type[_Opened], options: dict[str, str]) -> _Opened:
+        recipe = self._recipe
         epoch = self._next_epoch if self._resume is None else self._resume.opened
-        return kind(
-            self._source_of(epoch), self._native_texts(texts), epoch, self._timeout, self._log
-        )
+        native = recipe._opened_options(options)
+        return kind(recipe._source(epoch), native, epoch, recipe.timeout, recipe.log)
 
-    # ---- Recipes: what others make streams of ----
-
-    def _unopened(self, name: str) -> Self:
-        """A stream of its own from the same recipe, which opens nothing until it is used."""
+    def _check_is_unused(self, name: str) -> None:
+        """UsageError where the recipe alone would lose what was done to this stream."""
         if self._closed:
             raise UsageError(f"{name} is closed; help: make it again")
         if self._resume is not None:
             raise UsageError(
                 f"{name} has a loaded state; help: load the state into what uses the stream"
             )
-        return copy.copy(self)
-
-    def _with(self, texts: Mapping[str, str]) -> Self:
-        """An unopened stream with these options beside, or instead of, those of this one."""
-        made = self._unopened("the stream")
-        made._use_options({**self._options, **texts})
-        return made
-
-    def _share_from(self, share: Mapping[str, str], epoch: int) -> Self:
-        """What one consumer reads of this recipe, an unopened stream that begins with this epoch.
-
-        share: options that SHARE names.
-        """
-        made = self._with(share)
-        made._next_epoch = epoch
-        return made
-
-    # ---- What a mix does in another way ----
-
-    _opener = "stream"  # whose options it takes
-    _unknown_length = (
-        "the length of this stream is not known; help: give epoch_samples, which says how many "
-        "samples are an epoch, or make the index of every shard: shardfeed.Dataset(urls)"
-    )
-
-    def _find_epochs(self) -> None:
-        self._epochs = self._number("epochs")
-        # Whether an epoch continues where the last one stopped.
-        self._goes_on = self._epochs == 0 or self._number("epoch_samples") > 0
-        self._next_epoch = self._number("epoch")
-
-    def _share(self) -> dict[str, str]:
-        """The options that SHARE names, where they were given."""
-        return {name: self._options[name] for name in SHARE if name in self._options}
-
-    def _consumer(self) -> tuple[int, int]:
-        """The number of this consumer, and how many there are."""
-        share = self._share()
-        rank, ranks, worker, workers = (
-            int(share.get(name) or option_default(name)) for name in SHARE
-        )
-        return rank * workers + worker, ranks * workers
-
-    def _source_of(self, epoch: int) -> Source:
-        """What the library opens for an epoch."""
-        return self._urls
-
-    def _native_texts(self, texts: dict[str, str]) -> dict[str, str]:
-        """The options for the library, of which one stream may be several epochs."""
-        return {**texts, "epochs": "0"} if self._goes_on else texts
-
-    def _as_part(self, epoch: int) -> Part:
-        """The stream as a part of a mix, in the mix's epoch number `epoch`."""
-        first = self._number("epoch") + epoch * max(self._epochs, 1)
-        return Part(self._urls, {**self._options, "epoch": str(first)}, self._log)
-
-    def _never_ends(self) -> bool:
-        """Whether it has no end as a part of a mix."""
-        return self._epochs == 0
-
-    def _has_lanes(self) -> bool:
-        """Whether the option lanes was given, so that a state is good for other consumers, too."""
-        return "lanes" in self._options
-
-    def _is_secure(self) -> bool:
-        return self._options.get("secure") in ("true", "1", "yes", "on")
 
     def _leave_parent(self) -> None:
         """In a forked child, lets go of what belongs to the parent."""
@@ -247,9 +131,10 @@ class Stream(Recipe):
 
     def __iter__(self) -> SampleIterator:
         previous = self._iterator
-        source = self._begin_epoch(BlockStream, self._sample_texts())
-        counted = self._number("epoch_samples") > 0 and self._epochs > 0
-        samples = source.epoch_samples * self._epochs if counted else ENDLESS
+        recipe = self._recipe
+        source = self._begin_epoch(BlockStream, self._sample_options())
+        counted = recipe.number("epoch_samples") > 0 and recipe.epochs > 0
+        samples = source.epoch_samples * recipe.epochs if counted else ENDLESS
         left = self._resumed_left("samples", samples)
         self._iterator = SampleIterator(source, left, previous)
         if previous is not None:
@@ -301,26 +186,23 @@ class Stream(Recipe):
         alpha that is not wanted is dropped, and CMYK is an error (UnsupportedError). docs/decode.md
         says all of it.
         """
-        texts = {**self._options, **option_texts(options)}
+        given = option_texts(options)
         if batch is not None:
-            texts.update(option_texts({"batch": batch}))
-        native_options(texts, self._opener)  # refuses bad values before the next lines use them
+            given.update(option_texts({"batch": batch}))
+        recipe = self._recipe._with(given)
         unexpected = sorted(set(options) - _BATCH_OPTIONS)
         if unexpected:
             raise TypeError(
                 f'unexpected keyword argument: "{unexpected[0]}" is an option of the stream; help: '
                 "give it to Stream()"
             )
-        size = int(texts.get("batch", "0"))
-        if size == 0:
+        if recipe.number("batch") == 0:
             raise UsageError("how many samples are a batch? help: batches(256), or Stream(batch=)")
-        checked = checked_hooks(hooks, {"secure": "true" if self._is_secure() else "false"})
-        total = self._number("epoch_samples") if self._epochs else 0
-        consumers = self._consumer()[1]
-        count = batches_of_epoch(total, consumers, texts) if total else ENDLESS
+        checked = checked_hooks(hooks, {"secure": "true" if recipe._is_secure else "false"})
+        count = recipe.batches_of_epoch(recipe.consumer[1])
         previous = self._iterator
-        source = self._begin_epoch(BatchStream, texts)
-        left = self._resumed_left("batches", count)
+        source = self._begin_epoch(BatchStream, recipe.options)
+        left = self._resumed_left("batches", ENDLESS if count is None else count)
         self._iterator = BatchIterator(source, left, previous, checked)
         if previous is not None:
             previous.refuse(UsageError("batches() was called again, which ended this iterator"))
@@ -338,62 +220,51 @@ class Stream(Recipe):
                 "PyTorch; help: give it shardfeed.torch.Stream(urls, ...), or use shardfeed.torch."
                 "loader(urls, batch=) without one"
             )
-        if not self._epochs:
-            raise TypeError(self._unknown_length)
+        recipe = self._recipe
+        if not recipe.epochs:
+            raise TypeError(recipe.unknown_length)
         self._leave_parent()
         running = None if self._iterator is None else self._iterator.epoch
         first = self._next_epoch if running is None else running
-        if self._number("epoch_samples"):
-            return self._samples_of(first) * self._epochs
-        return sum(self._samples_of(first + number) for number in range(self._epochs))
+        if recipe.number("epoch_samples"):
+            return self._samples_of(first) * recipe.epochs
+        return sum(self._samples_of(first + number) for number in range(recipe.epochs))
 
     def __bool__(self) -> bool:
         return True
 
-    def _is_even(self) -> bool:
-        return self._options.get("even", "none") != "none"
-
     def _samples_of(self, epoch: int) -> int:
-        if not self._is_even() and self._number("epoch_samples") == 0:
+        recipe = self._recipe
+        is_even = recipe.options.get("even", "none") != "none"
+        if not is_even and recipe.number("epoch_samples") == 0:
             if epoch not in self._counted:
-                counted = self._indexed_samples(epoch)
+                counted = recipe._indexed_samples(epoch)
                 if counted is None:
-                    raise TypeError(self._unknown_length)
+                    raise TypeError(recipe.unknown_length)
                 self._counted[epoch] = counted
             return self._counted[epoch]
         if self._source is not None and self._source.epoch == epoch:
             return self._source.epoch_samples
         if epoch not in self._counted:
-            texts = self._native_texts(self._sample_texts())
-            source = BlockStream(self._source_of(epoch), texts, epoch, 0.0, None)
+            options = recipe._opened_options(self._sample_options())
+            source = BlockStream(recipe._source(epoch), options, epoch, 0.0, None)
             self._counted = {epoch: source.epoch_samples}
             source.close()
         return self._counted[epoch]
 
-    def _indexed_samples(self, epoch: int) -> int | None:
-        """How many samples the indexes of all shards say that this consumer has in one epoch."""
-        lists = [url[1:] for url in self._urls if url.startswith("@")]
-        if any(os.path.exists(path) and not os.path.isfile(path) for path in lists):
-            return None  # a list that can be read only once, a FIFO, is for the stream itself
-        texts = {**self._sample_texts(), "epoch": str(epoch), "epochs": "1"}
-        try:
-            return samples_of_consumer(self._urls, texts, self._consumer()[0])
-        except Error:
-            return None  # which reading will say, unless it skips that shard
-
-    def _begin_epoch(self, kind: type[_Opened], texts: dict[str, str]) -> _Opened:
+    def _begin_epoch(self, kind: type[_Opened], options: dict[str, str]) -> _Opened:
         """The open stream that the next epoch comes from."""
         if self._closed:
             raise UsageError("the stream is closed")
         self._leave_parent()
-        source = self._source
+        recipe, source = self._recipe, self._source
         used = self._iterator is not None
         cancelled = False
         if source is not None:
-            wanted = self._native_texts(texts)
-            if self._resume is None and not (used and (source.over or not self._goes_on)):
-                if isinstance(source, kind) and source.texts == wanted:
-                    self._next_epoch += max(self._epochs, 1)
+            wanted = recipe._opened_options(options)
+            if self._resume is None and not (used and (source.over or not recipe.continues)):
+                if isinstance(source, kind) and source.options == wanted:
+                    self._next_epoch += max(recipe.epochs, 1)
                     return source
                 cancelled = source.over and not used  # which is meant for this epoch
             self._source = None
@@ -401,12 +272,12 @@ class Stream(Recipe):
                 "another thread has started an iteration of this stream, which ended this "
                 "iterator; help: a stream has one iterator at a time: open one for each thread"
             )
-        opened = self._source = self._open(kind, texts)
+        opened = self._source = self._open(kind, options)
         if self._resume is not None and self._resume.blob is not None:
             opened.restore(self._resume.blob)
         if cancelled:
             opened.cancel()
-        self._next_epoch += max(self._epochs, 1)
+        self._next_epoch += max(recipe.epochs, 1)
         return opened
 
     def _resumed_left(self, unit: str, whole: int) -> int:
@@ -422,10 +293,10 @@ class Stream(Recipe):
         if not resume.merged:
             return resume.left
         # A merged state: what is left of all consumers is dealt out as they take turns.
-        number, consumers = self._consumer()
+        number, consumers = self._recipe.consumer
         if unit == "batches":
             return resume.left // consumers
-        total = self._number("epoch_samples") * self._epochs
+        total = self._recipe.number("epoch_samples") * self._recipe.epochs
         first = total - resume.left
         return len(range(number, total, consumers)) - len(range(number, first, consumers))
 
@@ -439,9 +310,9 @@ class Stream(Recipe):
         It is "epoch" of state_dict(), too. An epoch has ended when its iterator has said so.
         """
         runs = self._iterator is not None and self._iterator.epoch is not None
-        return self._next_epoch - (max(self._epochs, 1) if runs else 0)
+        return self._next_epoch - (max(self._recipe.epochs, 1) if runs else 0)
 
-    def state_dict(self) -> dict[str, object]:
+    def state_dict(self, *, unread: int = 0) -> dict[str, object]:
         """The position of the stream, as a small dict that JSON can hold.
 
             torch.save({"model": model.state_dict(), "data": stream.state_dict()}, path)
@@ -452,11 +323,9 @@ class Stream(Recipe):
 
         At any time, also while an iterator is in the middle, and after an error: it is about what
         the user has been given so far. Between two epochs it leads to the next one.
-        """
-        return self._state(0)
 
-    def _state(self, unread: int) -> dict[str, object]:
-        """The state without the last `unread` batches (0 or 1)."""
+        unread: 1 where the last batch was taken ahead and is not used, so that it comes again.
+        """
         if self._closed:
             raise UsageError("the stream is closed; help: save it before")
         self._leave_parent()
@@ -468,7 +337,7 @@ class Stream(Recipe):
             if saved is not None:
                 return to_dict(saved._replace(epoch=self.epoch))
             source = self._source
-            if self._goes_on and source is not None and not source.over:
+            if self._recipe.continues and source is not None and not source.over:
                 # The next epoch continues where the last one stopped, a whole one.
                 blob, following = source.save(0), self._next_epoch
                 return to_dict(SavedState(following, blob, None, False, unit, source.epoch))
@@ -516,41 +385,28 @@ class Stream(Recipe):
         return self._source.stats()
 
     @property
+    def recipe(self) -> Recipe:
+        """What the stream was opened from: URLs, or parts, and options. It has no position."""
+        return self._recipe
+
+    @property
     def urls(self) -> list[str]:
         """The URLs as they were given."""
-        return list(self._urls)
+        return self._recipe.urls
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options that were given, as the library takes them."""
+        return self._recipe.options
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_source": None, "_iterator": None}
 
-    def _described(self) -> str:
-        return described(self._urls, self._options)
-
     def __repr__(self) -> str:
-        return f"<shardfeed.Stream {self._described()}>"
+        return f"<shardfeed.Stream {self._recipe}>"
 
 
 def asked_by_data_loader() -> bool:
     """Whether who calls the function that calls this is PyTorch's DataLoader or its samplers."""
     asks = sys._getframe(2).f_globals.get("__name__")
     return isinstance(asks, str) and asks.startswith("torch.utils.data.")
-
-
-def recipe_of(
-    source: URLs | Stream, timeout: Duration, log: Log | None, texts: dict[str, str]
-) -> Stream:
-    """An unopened stream of these URLs; or that of a stream or mix, with these options beside its
-    own, and its own time limit and log unless others are given.
-    """
-    if not isinstance(source, Stream):
-        made = Stream.__new__(Stream)
-        made._urls = url_list(source)
-        made._prepare(timeout, log, texts)
-        return made
-    source._share()  # which its parts must agree on
-    made = source._with(texts)
-    if timeout is not None:
-        made._timeout = _seconds(timeout)
-    if log is not log_to_logging:
-        made._log = log
-    return made

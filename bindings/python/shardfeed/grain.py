@@ -26,22 +26,16 @@ except ModuleNotFoundError as missing:
         "shardfeed.grain needs grain; help: pip install grain", name="grain"
     ) from None
 
-from ._errors import UsageError
-from ._log import log_to_logging
-from ._options import option_texts
-from ._stream import recipe_of
+from . import Recipe, UsageError
+from ._integration import log_to_logging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from typing_extensions import Unpack
 
-    from ._hooks import Hook
-    from ._log import Log
-    from ._native import StreamOptions
-    from ._stream import Duration
-    from ._stream import Stream as _Samples
-    from ._urls import URLs
+    from . import Stream as _Samples
+    from ._integration import Duration, Hook, Log, StreamOptions, URLs
 
 __all__ = ["Stream"]
 
@@ -52,7 +46,7 @@ class Stream(grain.IterDataset[Any]):
     An element is a shardfeed.Sample or shardfeed.Batch, or what `transform` makes of it. options,
     hooks, timeout and log are those of shardfeed.Stream and its batches().
 
-    urls: also a shardfeed.Stream or a mix, as a recipe, with options beside its own.
+    urls: also a shardfeed.Stream, a mix or a recipe, with options beside its own.
 
     Every iterator begins at the option epoch, as iterators of grain do; epochs=0 repeats for ever,
     with a new order in each epoch. mp_prefetch deals the shards out to its workers.
@@ -60,7 +54,7 @@ class Stream(grain.IterDataset[Any]):
 
     def __init__(
         self,
-        urls: URLs | _Samples,
+        urls: URLs | _Samples | Recipe,
         *,
         transform: Callable[[Any], Any] | None = None,
         hooks: Mapping[str, Hook | str] | None = None,
@@ -71,31 +65,30 @@ class Stream(grain.IterDataset[Any]):
         super().__init__()
         self._transform = transform
         self._hooks = hooks
-        self._recipe = recipe_of(urls, timeout, log, option_texts(options))
+        self._recipe = Recipe.of(urls).with_options(timeout=timeout, log=log, **options)
 
     def __iter__(self) -> grain.DatasetIterator[Any]:
         return _Iterator(self)
 
     def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
         """Makes this the share of one worker of several, as mp_prefetch asks for."""
-        if {"worker", "num_workers"} & self._recipe._share().keys():
+        if {"worker", "num_workers"} & self._recipe.share_options.keys():
             raise UsageError(
                 "this stream has a worker's share already; help: leave out worker and num_workers, "
                 "or mp_prefetch"
             )
-        share = {"worker": str(sl.start or 0), "num_workers": str(sl.step or 1)}
-        self._recipe = self._recipe._with(share)
+        self._recipe = self._recipe.with_options(worker=sl.start or 0, num_workers=sl.step or 1)
 
-    def _samples(self) -> _Samples:
-        return self._recipe._with({})
+    def _new_samples(self) -> _Samples:
+        return self._recipe.open()
 
-    def _items(self, samples: _Samples) -> Iterator[Any]:
-        if samples._number("batch"):
+    def _items_of(self, samples: _Samples) -> Iterator[Any]:
+        if self._recipe.number("batch"):
             return samples.batches(hooks=self._hooks)
         return iter(samples)
 
     def __repr__(self) -> str:
-        return f"<shardfeed.grain.Stream {self._recipe._described()}>"
+        return f"<shardfeed.grain.Stream {self._recipe}>"
 
 
 class _Iterator(grain.DatasetIterator[Any]):
@@ -104,7 +97,7 @@ class _Iterator(grain.DatasetIterator[Any]):
     def __init__(self, stream: Stream) -> None:
         super().__init__()
         self._stream = stream
-        self._samples = stream._samples()
+        self._samples = stream._new_samples()
         self._items: Iterator[Any] | None = None
         self._ended = False
 
@@ -112,7 +105,7 @@ class _Iterator(grain.DatasetIterator[Any]):
         if self._ended:
             raise StopIteration
         if self._items is None:
-            self._items = self._stream._items(self._samples)
+            self._items = self._stream._items_of(self._samples)
         try:
             item = next(self._items)
         except StopIteration:
@@ -133,7 +126,7 @@ class _Iterator(grain.DatasetIterator[Any]):
         if ended is None:
             raise UsageError("this is no state of a stream; help: give what get_state() gave")
         self._samples.close()
-        self._samples = self._stream._samples()
+        self._samples = self._stream._new_samples()
         self._items = None
         self._ended = bool(ended)
         self._samples.load_state_dict({name: state[name] for name in state.keys() - {"ended"}})

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from torch.utils.data import Dataset as _TorchDataset
 from torch.utils.data import get_worker_info
 
-from .._dataset import Dataset as _Samples
-from .._dataset import leave_warnings_to_others
-from .._log import log_to_logging
+from .. import Dataset as _Samples
+from .._integration import leave_warnings_to_others, log_to_logging
 from ._epochs import Epochs
 
 if TYPE_CHECKING:
@@ -18,10 +17,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import SupportsIndex, Unpack
 
-    from .._log import Log
-    from .._native import DatasetOptions
-    from .._sample import Sample
-    from .._urls import URLs
+    from .. import Sample
+    from .._integration import DatasetOptions, Log, URLs
 
 
 _NEVER_SET = 2**64 - 1
@@ -52,8 +49,10 @@ class Dataset(_TorchDataset[Any]):
     ) -> None:
         self.transform = transform
         self._samples = _Samples(urls, log=log, **options)
+        # That of the samples underneath; to ask them for it would be a call more for each item.
+        self._epoch_set = self._samples.epoch if "epoch" in options else _NEVER_SET
         # In memory that workers share, also those that were started before set_epoch().
-        self._epoch = Epochs(self._samples.epoch if "epoch" in options else _NEVER_SET)
+        self._epoch = Epochs(self._epoch_set)
 
     @property
     def samples(self) -> _Samples:
@@ -63,7 +62,8 @@ class Dataset(_TorchDataset[Any]):
     def set_epoch(self, epoch: int) -> None:
         """Makes random crops and flips those of this epoch, here and in all workers."""
         self._samples.set_epoch(epoch)
-        self._epoch.set(self._samples.epoch)
+        self._epoch_set = self._samples.epoch
+        self._epoch.set(self._epoch_set)
 
     @property
     def epoch(self) -> int:
@@ -74,8 +74,9 @@ class Dataset(_TorchDataset[Any]):
         """The samples, as of the epoch that set_epoch() said in any process."""
         epoch = self._epoch.peek()
         if epoch != _NEVER_SET:
-            if epoch != self._samples._epoch:
+            if epoch != self._epoch_set:
                 self._samples.set_epoch(epoch)
+                self._epoch_set = epoch
         elif (worker := get_worker_info()) is not None and worker.id > 0:
             leave_warnings_to_others()
         return self._samples

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch.distributed
 
-from .._errors import Error, UsageError
-from .._state import merge_states
+from .. import Error, UsageError, merge_states
 from ._loader import Loader
 from ._ranks import has_group
 
@@ -25,7 +24,7 @@ def gather_state(source: Stream | Loader, group: Any = None) -> dict[str, Any]:
         batches.load_state_dict(torch.load("last.pt")["data"])    # on every rank
 
     With the option lanes any number of ranks can load it, best one that divides lanes; without,
-    only as many as saved it. It is that of shardfeed.merge_states(). All ranks must stand in the
+    only as many as saved it. It is that of shardfeed.merge_states(). All ranks must be in the
     same epoch, and UsageError is raised on all of them if one cannot save. Where every process
     reads all samples (rank=0, world_size=1), it is the state of the first one.
 

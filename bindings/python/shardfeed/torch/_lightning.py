@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .._errors import UsageError
+from .. import UsageError
 
 _LOOPS = ("lightning.pytorch.loops.", "pytorch_lightning.loops.")
 _FETCHERS = tuple(start + "fetchers" for start in _LOOPS)

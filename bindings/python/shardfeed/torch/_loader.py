@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data import SequentialSampler, get_worker_info
 
-from .._column import KEYS, Ragged
-from .._errors import UsageError
-from .._stream import asked_by_data_loader
+from .. import Ragged, UsageError
+from .._integration import KEYS, asked_by_data_loader
 from ._lightning import training_fetcher
 from ._stream import Stream, tensors_of
 
@@ -19,16 +18,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from .._batch import Batch
-    from .._hooks import Hook
-    from .._native import StreamOptions
-    from .._stream import Stream as _Samples
-    from .._urls import URLs
+    from .. import Batch, Recipe
+    from .. import Stream as _Samples
+    from .._integration import Hook, StreamOptions, URLs
     from ._lightning import TrainingFetcher
 
 
 def loader(
-    urls: URLs | Stream | _Samples,
+    urls: URLs | Stream | _Samples | Recipe,
     *,
     device: Any = None,
     pin_memory: bool | None = None,
@@ -49,7 +46,7 @@ def loader(
     keys=True adds "__key__", the list of keys. With even="pad" there is "__valid__", a tensor of
     bool: False for rows that repeat a sample to fill the epoch. Metrics must ignore them.
 
-    urls: also a stream or mix, whose options are taken, and those given here beside them.
+    urls: also a stream, mix or recipe, whose options are taken, and those given here beside them.
 
     device: where tensors are moved. pin_memory: copy them to pinned memory first, from where they
     are moved while the program continues; by default where that helps, for a device of CUDA.
@@ -57,7 +54,7 @@ def loader(
     Ranks, epochs and states are those of shardfeed.torch.Stream.
     """
     if isinstance(urls, Stream):
-        stream = urls._with(hooks, options)
+        stream = urls._remade(hooks, options)
     else:
         stream = Stream(urls, hooks=hooks, **options)
     return Loader(stream, device=device, pin_memory=pin_memory, keys=keys)
@@ -81,7 +78,7 @@ class Loader:
     def __init__(
         self, stream: Stream, *, device: Any = None, pin_memory: bool | None = None, keys: bool
     ) -> None:
-        if not stream._number("batch"):
+        if not stream._number_of("batch"):
             raise UsageError("how many samples are a batch? help: loader(urls, batch=256)")
         if stream.transform is not None:
             raise UsageError(
@@ -89,7 +86,7 @@ class Loader:
                 "and call it with what the loader gives"
             )
         self._stream = stream
-        self._dataset = stream._with(None, {"batch": 0})
+        self._dataset = stream._remade(None, {"batch": 0})
         self._dataset._epochs = stream._epochs
         self._dataset._without_workers = True
         self._keys = keys
@@ -112,7 +109,7 @@ class Loader:
     @property
     def batch_size(self) -> int:
         """How many samples are a batch."""
-        return self._stream._number("batch")
+        return self._stream._number_of("batch")
 
     @property
     def dataset(self) -> Stream:

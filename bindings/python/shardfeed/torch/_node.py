@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._errors import UsageError
+from .. import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

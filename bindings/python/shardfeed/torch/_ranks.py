@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch.distributed
 from torch.utils.data import get_worker_info
 
-from .._errors import UsageError
+from .. import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch.utils.data import get_worker_info
 
-from .._errors import UsageError
+from .. import UsageError
 from ._ranks import ranks_of
 
 if TYPE_CHECKING:

@@ -10,15 +10,8 @@ import torch.distributed
 from torch.utils.data import IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from .._batch import Batch
-from .._column import KEYS, VALID
-from .._errors import UsageError
-from .._log import log_to_logging
-from .._open_stream import stat_names
-from .._options import native_options, option_default, option_texts
-from .._state import SavedState, to_dict
-from .._stream import Stream as _Samples
-from .._stream import batches_of_epoch, recipe_of
+from .. import Batch, Recipe, UsageError
+from .._integration import KEYS, VALID, check_epoch, log_to_logging
 from ._epochs import NO_LOADER, Epochs
 from ._lightning import TrainingFetcher, saves_items_taken_ahead, training_fetcher
 from ._ranks import Ranks, Share, ranks_of, share_of
@@ -29,12 +22,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from .._hooks import Hook
-    from .._log import Log
-    from .._native import StreamOptions
-    from .._sample import Sample
-    from .._stream import Duration
-    from .._urls import URLs
+    from .. import Sample
+    from .. import Stream as _Samples
+    from .._integration import Duration, Hook, Log, StreamOptions, URLs
 
 
 _WARNING = 30  # as the module logging has it, which is slow to import
@@ -69,7 +59,7 @@ class Stream(IterableDataset[Any]):
     counted in stats(). options, hooks, timeout and log are those of shardfeed.Stream and its
     batches().
 
-    urls: also a shardfeed.Stream, or a mix of several, as a recipe; options are given beside, or
+    urls: also a shardfeed.Stream, a mix of several, or a recipe; options are given beside, or
     instead of, its own: Stream(shardfeed.mix([photographs, drawings], weights=[3, 1]), batch=256).
     The streams of a mix have one rank and one number of workers, those of this stream. With
     until="forever" no rank is at its end before another.
@@ -90,7 +80,7 @@ class Stream(IterableDataset[Any]):
 
     def __init__(
         self,
-        urls: URLs | _Samples,
+        urls: URLs | _Samples | Recipe,
         *,
         transform: Callable[[Any], Any] | None = None,
         hooks: Mapping[str, Hook | str] | None = None,
@@ -100,18 +90,18 @@ class Stream(IterableDataset[Any]):
     ) -> None:
         self.transform = transform
         self._hooks = hooks
-        self._recipe = recipe_of(urls, timeout, log, option_texts(options))
-        self._options = {**self._recipe.options, **self._recipe._share()}
-        self._epochs = Epochs(self._recipe._next_epoch)
+        self._recipe = Recipe.of(urls).with_options(timeout=timeout, log=log, **options)
+        self._options = {**self._recipe.options, **self._recipe.share_options}
+        self._epochs = Epochs(self._recipe.first_epoch)
         # How far the number of the epoch goes with each iter(), and whether a new one continues
         # where the last one stopped.
-        self._step = max(self._recipe._epochs, 1)
-        self._goes_on = self._recipe._goes_on
-        self._sent: Ranks | None = None  # with a copy for a worker that cannot see them itself
+        self._step = max(self._recipe.epochs, 1)
+        self._continues = self._recipe.continues
+        self._ranks_for_worker: Ranks | None = None  # in its copy, if it cannot see them itself
         self._ranks: Ranks | None = None  # of the last iter()
         self._pid = os.getpid()
         self._samples: _Samples | None = None  # what this process reads,
-        self._stands: tuple[Share, int] | None = None  # for whom, and which epoch comes next
+        self._position: tuple[Share, int] | None = None  # for whom, and which epoch comes next
         self._loaded: dict[str, Any] | None = None  # for the next epoch,
         self._loaded_at: int | None = None  # which is this beginning, if the main process loaded
         self._epoch: _Epoch | None = None  # what iter() gave last
@@ -119,10 +109,10 @@ class Stream(IterableDataset[Any]):
         self._last_stats = {"dropped_samples": 0}  # when it was closed
         self._fetcher: TrainingFetcher | None = None  # of Lightning, which asked for it
 
-    def _number(self, option: str) -> int:
-        return int(self._options.get(option) or option_default(option))
+    def _number_of(self, option: str) -> int:
+        return int(self._options.get(option) or self._recipe.number(option))
 
-    def _with(self, hooks: Mapping[str, Hook | str] | None, options: StreamOptions) -> Stream:
+    def _remade(self, hooks: Mapping[str, Hook | str] | None, options: StreamOptions) -> Stream:
         """Another stream of the same shards, with these options beside those of this one."""
         return Stream(
             self._recipe,
@@ -143,7 +133,7 @@ class Stream(IterableDataset[Any]):
         self._refuse_for_workers("its counters")
         samples = self._samples
         if samples is None or self._epoch is None:
-            return {**{name: 0 for _, name in stat_names()}, **self._last_stats}
+            return {**self._recipe.open().stats(), **self._last_stats}
         return {**samples.stats(), "dropped_samples": self._epoch.dropped}
 
     def _refuse_for_workers(self, what: str) -> None:
@@ -172,14 +162,14 @@ class Stream(IterableDataset[Any]):
         self._fetcher = training_fetcher() if get_worker_info() is None else None
         transform = self.transform
         if transform is None:
-            transform = _Tensors.of if self._number("batch") else _copied
+            transform = _Tensors.of if self._number_of("batch") else _copied
         return self._iterate(transform)
 
     def _iterate(self, transform: Callable[[Any], Any]) -> Iterator[Any]:
         """The next epoch, of what `transform` makes of samples or batches."""
         if self._pid != os.getpid():  # a forked child, to which nothing open belongs
             self._pid = os.getpid()
-            self._samples = self._stands = None
+            self._samples = self._position = None
         ranks = self._find_ranks()
         refuse_second_share(self._options, ranks)
         self._epoch = _Epoch(self, ranks, transform)
@@ -194,8 +184,8 @@ class Stream(IterableDataset[Any]):
         A state that was loaded holds on if it continues in this epoch; else it is forgotten.
         """
         # In every process, where a prepared DataLoader iterates in the first one alone.
-        refuse_second_share(self._options, self._sent)
-        native_options({"epoch": str(epoch)})  # refuses what the library would refuse
+        refuse_second_share(self._options, self._ranks_for_worker)
+        check_epoch(epoch)
         if self._loaded is not None and epoch != self._epoch_after(self._loaded):
             self._loaded = None
         self._epochs.set(epoch)
@@ -212,17 +202,19 @@ class Stream(IterableDataset[Any]):
 
     def _length(self, has_workers: bool) -> int:
         """has_workers: whether it is known how many there are."""
-        total, epochs = self._number("epoch_samples"), self._number("epochs")
+        total, epochs = self._number_of("epoch_samples"), self._number_of("epochs")
         if epochs == 0:
             _refuse_items_taken_ahead()
-            raise TypeError(self._recipe._unknown_length)
+            raise TypeError(self._recipe.unknown_length)
         ranks = self._find_ranks()
-        workers = self._number("num_workers")
+        workers = self._number_of("num_workers")
         consumers = ranks.world_size * workers
         if total == 0:
             return self._counted_length(ranks, workers, has_workers)
-        if self._number("batch"):
-            return workers * batches_of_epoch(total, consumers, self._options)
+        if self._number_of("batch"):
+            batches = self._recipe.batches_of_epoch(consumers)
+            assert batches is not None
+            return workers * batches
         first = ranks.rank * workers
         return epochs * sum(
             total // consumers + (consumer < total % consumers)
@@ -232,14 +224,13 @@ class Stream(IterableDataset[Any]):
     def _counted_length(self, ranks: Ranks, workers: int, has_workers: bool) -> int:
         """What the indexes of all shards say."""
         even = self._options.get("even", "none") != "none"
-        own = {"rank": str(ranks.rank), "world_size": str(ranks.world_size)}
-        own["num_workers"] = str(workers)
-        size, whole = self._number("batch"), self._options.get("last") == "drop"
+        size, whole = self._number_of("batch"), self._options.get("last") == "drop"
         running = self._epoch.number if self._epoch is not None else None
         epoch = self._epochs.following if running is None else running
 
         def items(worker: int) -> int:
-            count = len(self._recipe._share_from({**own, "worker": str(worker)}, epoch))
+            own = self._recipe.share(ranks.rank, ranks.world_size, worker, workers)
+            count = len(own.open(epoch))
             if not size:
                 return count
             # A pass may contain several epochs: batches continue across them.
@@ -249,12 +240,12 @@ class Stream(IterableDataset[Any]):
             if even:  # the same number for every rank and worker
                 return workers * items(0)
             if "worker" in self._options:
-                return items(self._number("worker"))
+                return items(self._number_of("worker"))
             length = sum(map(items, range(workers)))
         except TypeError:
             _refuse_items_taken_ahead()
             raise
-        if not has_workers and (ranks.world_size > 1 or size or self._number("limit")):
+        if not has_workers and (ranks.world_size > 1 or size or self._number_of("limit")):
             raise TypeError(
                 "the length depends on the number of workers of the DataLoader; help: give "
                 "num_workers here too (1 for none), or epoch_samples"
@@ -262,7 +253,7 @@ class Stream(IterableDataset[Any]):
         return length
 
     def _find_ranks(self) -> Ranks:
-        ranks = self._sent or ranks_of(self._options)
+        ranks = self._ranks_for_worker or ranks_of(self._options)
         if self._ranks is not None and self._ranks[:2] != ranks[:2]:
             raise UsageError(
                 f"{ranks}, but this stream was used as rank {self._ranks.rank} of "
@@ -287,39 +278,38 @@ class Stream(IterableDataset[Any]):
             loaded = None  # the main process loaded it, for an epoch that is gone
         try:
             if is_over:
-                self._stand(share, epoch + self._step, loaded)
+                self._open_at(share, epoch + self._step, loaded)
                 self._end()
-            elif loaded is not None or self._stands != (share, epoch):
-                self._stand(share, epoch, loaded or self._epochs.kept(share, epoch))
+            elif loaded is not None or self._position != (share, epoch):
+                self._open_at(share, epoch, loaded or self._epochs.kept(share, epoch))
             assert self._samples is not None
             items: Iterator[Any] | None = None
             if not is_over:
-                batches = self._number("batch") > 0
+                batches = self._number_of("batch") > 0
                 items = self._samples.batches(hooks=self._hooks) if batches else iter(self._samples)
         except Exception:
             if info is None:
                 self._epochs.set(epoch)  # which has not begun
             raise
         self._loaded = None
-        self._stands = share, epoch + self._step
+        self._position = share, epoch + self._step
         return epoch, items
 
-    def _stand(self, share: Share, epoch: int, state: Mapping[str, Any] | None) -> None:
+    def _open_at(self, share: Share, epoch: int, state: Mapping[str, Any] | None) -> None:
         """Makes this epoch, or what is left of it, the next one of the stream underneath."""
         if self._samples is not None:
             self._samples.close()
-        own = {name: str(value) for name, value in share._asdict().items()}
-        self._samples = self._recipe._share_from(own, epoch)
+        self._samples = self._recipe.share(*share).open(epoch)
         if state is not None and state["state"]:
             self._samples.load_state_dict({name: state[name] for name in state.keys() - _OWN})
-        self._stands = share, epoch
+        self._position = share, epoch
 
     def _end(self) -> None:
         """Tells workers to come where this one stopped. Those that begin a pass need no telling."""
-        if self._goes_on and get_worker_info() is not None:
+        if self._continues and get_worker_info() is not None:
             assert self._samples is not None
-            assert self._stands is not None
-            self._epochs.keep(*self._stands, self._samples.state_dict())
+            assert self._position is not None
+            self._epochs.keep(*self._position, self._samples.state_dict())
 
     # ---- State ----
 
@@ -344,24 +334,28 @@ class Stream(IterableDataset[Any]):
 
     def _state(self, unread: int) -> dict[str, Any]:
         """The state without the last `unread` items."""
-        self._refuse_for_workers("where it stands")
+        self._refuse_for_workers("its position")
         if self._loaded is not None:
             return dict(self._loaded)
-        if self._epoch is None or not (self._epoch.begun or (self._goes_on and self._samples)):
+        if self._epoch is None or not (self._epoch.begun or (self._continues and self._samples)):
             following = self._epochs.following
-            return {**_before(following), "at": following, "ended": False}
+            return {**self._before(following), "at": following, "ended": False}
         epoch, is_over = self._epoch.begin()
-        if is_over and not self._goes_on:
-            return {**_before(self._epochs.following), "at": epoch, "ended": True}
+        if is_over and not self._continues:
+            return {**self._before(self._epochs.following), "at": epoch, "ended": True}
         assert self._samples is not None
         self._warn_of_lanes()
-        return {**self._samples._state(unread), "at": epoch, "ended": is_over}
+        return {**self._samples.state_dict(unread=unread), "at": epoch, "ended": is_over}
+
+    def _before(self, epoch: int) -> dict[str, Any]:
+        """The state of a stream before an epoch that begins a pass."""
+        return self._recipe.open(epoch).state_dict()
 
     def _warn_of_lanes(self) -> None:
         """Warns once, in one process, that a state fits this number of ranks only."""
         global _warned_of_lanes
-        log, ranks = self._recipe._log, self._ranks
-        if _warned_of_lanes or log is None or ranks is None or self._recipe._has_lanes():
+        log, ranks = self._recipe.log, self._ranks
+        if _warned_of_lanes or log is None or ranks is None or self._recipe.has_lanes:
             return
         if ranks.world_size > 1 and ranks.rank == 0:
             _warned_of_lanes = True
@@ -401,21 +395,22 @@ class Stream(IterableDataset[Any]):
                     "dropped_samples": self._epoch.dropped,
                 }
             self._samples.close()
-        self._samples = self._stands = self._epoch = None
+        self._samples = self._position = self._epoch = None
 
     # ---- Copies ----
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "_samples": None, "_stands": None, "_epoch": None, "_ranks": None}
-        state["_fetcher"] = None
+        not_copied = "_samples", "_position", "_epoch", "_ranks", "_fetcher"
+        state = {**self.__dict__, **dict.fromkeys(not_copied)}
         if get_spawning_popen() is not None:
-            # A process that is started again has no process group to ask.
-            state["_sent"] = self._find_ranks()
-            refuse_second_share(self._options, self._sent)  # its stack does not show who iterates
+            # A process that is started again has no process group to ask, and its stack does not
+            # show who iterates.
+            ranks = state["_ranks_for_worker"] = self._find_ranks()
+            refuse_second_share(self._options, ranks)
         return state
 
     def __repr__(self) -> str:
-        return f"<shardfeed.torch.Stream {self._recipe._described()}>"
+        return f"<shardfeed.torch.Stream {self._recipe}>"
 
 
 class _Epoch:
@@ -467,11 +462,6 @@ class _Epoch:
             if made is not None:
                 return made
             self.dropped += len(item) if isinstance(item, Batch) else 1
-
-
-def _before(epoch: int) -> dict[str, Any]:
-    """The state of a stream before an epoch that begins a pass."""
-    return to_dict(SavedState(epoch, None, None, False, "samples", epoch))
 
 
 def tensors_of(batch: Batch) -> dict[str, Any]:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data import Dataset as _TorchDataset
 
-from .._archive import Archive
-from .._errors import FormatError, NoMemberError, UsageError
+from .. import Archive, FormatError, NoMemberError, UsageError
+from .._integration import read_to_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from typing_extensions import SupportsIndex
 
-    from .._urls import URL
+    from .._integration import URL
 
 _SUFFIXES = (b".png", b".jpg", b".jpeg", b".webp", b".bmp", b".gif", b".tif", b".tiff", b".ppm")
 _RAW_SUFFIX = b".raw"
@@ -114,7 +114,7 @@ class ZipDataset(_TorchDataset[Any]):
                     "load_encoded=True if the members are encoded images"
                 )
         tensors = [torch.empty(self.shape, dtype=torch.uint8) for _ in positions]
-        self._archive._read_to(positions, [tensor.data_ptr() for tensor in tensors])
+        read_to_addresses(self._archive, positions, [tensor.data_ptr() for tensor in tensors])
         return tensors
 
     def _decoded(self, positions: list[int]) -> list[Any]:

@@ -1,0 +1,35 @@
+"""What shardfeed.torch, shardfeed.grain and those like them use beside the public names.
+
+They import from here and from `shardfeed`, and use no private name of what they get
+(tests/python/test_integration.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._archive import read_to_addresses
+from ._column import KEYS, VALID
+from ._dataset import leave_warnings_to_others
+from ._log import log_to_logging
+from ._recipe import check_epoch
+from ._stream import asked_by_data_loader
+
+if TYPE_CHECKING:
+    from ._hooks import Hook as Hook
+    from ._log import Log as Log
+    from ._native import DatasetOptions as DatasetOptions
+    from ._native import StreamOptions as StreamOptions
+    from ._recipe import Duration as Duration
+    from ._urls import URL as URL
+    from ._urls import URLs as URLs
+
+__all__ = [
+    "KEYS",
+    "VALID",
+    "asked_by_data_loader",
+    "check_epoch",
+    "leave_warnings_to_others",
+    "log_to_logging",
+    "read_to_addresses",
+]
