@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import re
@@ -225,5 +226,5 @@ def test_help_and_the_page_have_every_method(name: str) -> None:
     (table,) = re.findall(rf"^\| `{head}[`(].*\n(?:\|.*\n)+", page, re.MULTILINE)
     words = set(re.findall(r"\w+", table))
     for method in sorted(public_names(described) - {"received", "use_hooks"}):
-        assert getattr(described, method).__doc__, f"{name}.{method} has no docstring"
+        assert inspect.getdoc(getattr(described, method)), f"{name}.{method} has no docstring"
         assert method in words, f"docs/python.md does not list {name}.{method}"

@@ -169,6 +169,7 @@ def test_epochs_of_recipes() -> None:
     assert [counted.batches_of_epoch(consumers) for consumers in (1, 3)] == [25, 9]
     assert counted.with_options(last="drop").batches_of_epoch(3) == 8
     assert plain.with_options(batch=8).batches_of_epoch(1) is None
+    assert counted.with_options(batch=0).batches_of_epoch(1) is None
     with pytest.raises(shardfeed.UsageError, match="has no batch of 8"):
         counted.with_options(last="drop").batches_of_epoch(50)
 

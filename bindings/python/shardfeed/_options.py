@@ -46,9 +46,13 @@ def options() -> list[dict[str, str]]:
 
 
 @cache
+def _defaults() -> dict[str, str]:
+    return {option["name"]: option["default"] for option in options()}
+
+
 def option_default(name: str) -> str:
     """The default of one option, as text."""
-    return next(option["default"] for option in options() if option["name"] == name)
+    return _defaults()[name]
 
 
 def features() -> dict[str, str | None]:

@@ -81,7 +81,7 @@ class Recipe(ABC):
         made = _recipe_of(source, "the stream")
         if made is None:
             return StreamRecipe(source)  # type: ignore[arg-type]
-        made.share_options  # noqa: B018  which parts must agree on
+        _ = made.share_options  # which the parts of a mix must agree on
         return made
 
     def _set(self, timeout: Duration, log: Log | None, options: dict[str, str]) -> None:
@@ -98,7 +98,7 @@ class Recipe(ABC):
     ) -> Self:
         """A recipe with these options beside, or instead of, those of this one.
 
-        recipe.with_options(batch=256, decode="jpg:image/rgb8, cls:int", seed=5)
+            recipe.with_options(batch=256, decode="jpg:image/rgb8, cls:int", seed=5)
 
         timeout and log stay as they are where they are not given.
         """
@@ -154,7 +154,7 @@ class Recipe(ABC):
         """
 
     def number(self, option: str) -> int:
-        """The value of an option that is a number, as it was given or by default."""
+        """The value of an option that is a plain number, as it was given or by default."""
         return int(self._options.get(option) or option_default(option))
 
     @property
@@ -169,7 +169,10 @@ class Recipe(ABC):
     @property
     @abstractmethod
     def has_lanes(self) -> bool:
-        """Whether the option lanes was given, so that a state is good for other consumers too."""
+        """Whether the option lanes was given (in a mix: to all parts).
+
+        A state is then good for other numbers of ranks and workers too.
+        """
 
     @property
     @abstractmethod
@@ -185,7 +188,7 @@ class Recipe(ABC):
     @property
     @abstractmethod
     def first_epoch(self) -> int:
-        """The epoch that a stream begins with."""
+        """The epoch that a stream begins with: the option epoch; 0 for a mix."""
 
     @property
     @abstractmethod
@@ -195,12 +198,11 @@ class Recipe(ABC):
     def batches_of_epoch(self, consumers: int) -> int | None:
         """How many batches each of so many consumers has in an iterator; None: not known.
 
-        It is known with epoch_samples. No rank has a batch more than another.
+        It is known with batch and epoch_samples. No rank has a batch more than another.
         """
-        total = self.number("epoch_samples") * self.epochs
-        if not total:
-            return None
         size = self.number("batch")
+        if not (size and self.number("epoch_samples") and self.epochs):
+            return None
         samples = self.number("epoch_samples") // consumers * self.epochs  # the smallest share
         whole = self._options.get("last") == "drop"
         count = samples // size if whole else -(-samples // size)
@@ -274,27 +276,20 @@ class StreamRecipe(Recipe):
         self._set(timeout, log, option_texts(options))
 
     def open(self, epoch: int | None = None) -> Stream:
-        """A stream of its own from this recipe, which begins with this epoch; None: first_epoch.
-
-        Its shards are opened when it is first used. Stream(urls) opens at once.
-        """
         from ._stream import Stream  # which is made of recipes
 
         return Stream._unopened(self, self._first(epoch))
 
     @property
     def urls(self) -> list[str]:
-        """The URLs as they were given."""
         return list(self._urls)
 
     @property
     def share_options(self) -> dict[str, str]:
-        """rank, world_size, worker and num_workers, where they were given."""
         return {name: self._options[name] for name in _SHARE if name in self._options}
 
     @property
     def has_lanes(self) -> bool:
-        """Whether the option lanes was given, so that a state is good for other consumers too."""
         return "lanes" in self._options
 
     @property
@@ -303,12 +298,10 @@ class StreamRecipe(Recipe):
 
     @property
     def first_epoch(self) -> int:
-        """The option epoch."""
         return self.number("epoch")
 
     @property
     def continues(self) -> bool:
-        """Whether an epoch continues where the last one stopped, and begins no new pass."""
         return self.epochs == 0 or self.number("epoch_samples") > 0
 
     def _source(self, epoch: int) -> Source:
@@ -333,7 +326,6 @@ class StreamRecipe(Recipe):
             return None  # which reading will say, unless it skips that shard
 
     def __str__(self) -> str:
-        """The first URLs, without secrets, and the options."""
         shown = [repr(redacted(url)) for url in self._urls[:3]]
         if len(self._urls) > 3:
             shown.append(f"... {len(self._urls)} URLs")
@@ -377,10 +369,6 @@ class MixRecipe(Recipe):
         self._set(timeout, log, option_texts(options))
 
     def open(self, epoch: int | None = None) -> Mix:
-        """A mix of its own from this recipe, which begins with this epoch; None: 0.
-
-        Its shards are opened when it is first used. mix(streams) opens at once.
-        """
         from ._mix import Mix  # which is made of recipes
 
         return Mix._unopened(self, self._first(epoch))
@@ -394,12 +382,10 @@ class MixRecipe(Recipe):
 
     @property
     def urls(self) -> list[str]:
-        """The URLs of all parts."""
         return [url for part in self.parts for url in part.urls]
 
     @property
     def share_options(self) -> dict[str, str]:
-        """rank, world_size, worker and num_workers of the parts. UsageError: they differ."""
         shares = [part.share_options for part in self.parts] or [{}]
         for number, share in enumerate(shares):
             if share != shares[0]:
@@ -412,7 +398,6 @@ class MixRecipe(Recipe):
 
     @property
     def has_lanes(self) -> bool:
-        """Whether all parts have the option lanes."""
         return all(part.has_lanes for part in self.parts)
 
     @property
@@ -421,12 +406,10 @@ class MixRecipe(Recipe):
 
     @property
     def first_epoch(self) -> int:
-        """0: the epochs of a mix are counted, and each part has its own."""
         return 0
 
     @property
     def continues(self) -> bool:
-        """Whether an epoch continues where the last one stopped, and begins no new pass."""
         until = self._options.get("until", "all")
         endless = [part._never_ends for part in self.parts]
         return until == "forever" or (any if until == "all" else all)(endless)
@@ -449,7 +432,6 @@ class MixRecipe(Recipe):
         return None
 
     def __str__(self) -> str:
-        """The parts, without secrets, and the options."""
         parts = ", ".join(f"<shardfeed.{part._noun} {part}>" for part in self.parts)
         weights = [] if self.weights is None else [f"weights={list(self.weights)}"]
         return " ".join([f"[{parts}]", *weights, super().__str__()]).rstrip()
