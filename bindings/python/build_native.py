@@ -13,9 +13,10 @@ import sys
 
 import cffi
 
-# What the library calls; _log.py and _urls.py define these with ffi.def_extern().
+# What the library calls; _receivers.py and _urls.py define these with ffi.def_extern().
 CALLBACKS = """
 extern "Python" void python_log(void *ctx, int32_t level, const char *message);
+extern "Python" void python_skip(void *ctx, const shf_skip *skip);
 extern "Python" int32_t python_url(void *ctx, const char *url, size_t size);
 """
 

@@ -65,6 +65,7 @@ from ._native import ffi as _ffi
 from ._native import lib as _lib
 from ._options import features, options
 from ._plan import Plan, plan
+from ._receivers import Skip
 from ._recipe import MixRecipe, Recipe, StreamRecipe
 from ._sample import Sample
 from ._state import merge_states
@@ -107,6 +108,7 @@ __all__ = [
     "Recipe",
     "Sample",
     "SampleIterator",
+    "Skip",
     "Stream",
     "StreamRecipe",
     "TLSError",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, overload
 from ._batch import Batch, new_holder
 from ._errors import AmbiguousError, NoMemberError, UsageError, error_from
 from ._hooks import checked_hooks
-from ._log import LogTarget, log_to_logging
 from ._native import ffi, lib
 from ._options import native_options, option_texts
+from ._receivers import Receivers, Target, log_to_logging
 from ._reopenable import Reopenable
 from ._sample import Sample, has_random_choices
 from ._signals import Signals
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing_extensions import SupportsIndex, Unpack
 
     from ._hooks import Hook
-    from ._log import Log
     from ._native import DatasetOptions, NumberedBatchOptions, _CData
+    from ._receivers import Log
     from ._urls import URLs
 
 # Names of fields, each followed by "/" -> field name -> position. Samples have few different ones.
@@ -338,16 +338,13 @@ class Dataset(Reopenable, Sequence[Sample]):
         error = ffi.new("shf_error *")
         native = native_options(self._options, "dataset")
         signals = Signals(native)
-        target = None if self._log is None else LogTarget(self._log)
-        handle = ffi.new_handle(target)
-        if target is not None:
-            lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, handle)
+        target = Target(Receivers(self._log))
+        target.set(native)
         array, keep = native_urls(self._urls)
         holder = ffi.gc(ffi.new("shf_dataset **"), partial(lib.python_close_dataset))
         failed = lib.shf_dataset_open(holder, array, len(keep), native, error)
         signals.raise_exception()
-        if target is not None:
-            target.raise_exception()
+        target.raise_exception()
         if failed:
             raise error_from(error)
         return holder, lib.shf_dataset_sample_count(holder[0])

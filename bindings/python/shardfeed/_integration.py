@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from ._archive import read_to_addresses
 from ._column import KEYS, VALID
 from ._dataset import leave_warnings_to_others
-from ._log import log_to_logging
+from ._receivers import log_to_logging
 from ._recipe import check_epoch
 from ._stream import asked_by_data_loader
 
 if TYPE_CHECKING:
     from ._hooks import Hook as Hook
-    from ._log import Log as Log
     from ._native import DatasetOptions as DatasetOptions
     from ._native import StreamOptions as StreamOptions
+    from ._receivers import Log as Log
     from ._recipe import Duration as Duration
     from ._urls import URL as URL
     from ._urls import URLs as URLs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._log import log_to_logging
+from ._receivers import log_to_logging
 from ._recipe import MixRecipe
 from ._stream import Stream
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from ._log import Log
     from ._native import MixOptions
+    from ._receivers import Log, OnSkip
     from ._recipe import Duration, Recipe
 
 
@@ -24,6 +24,7 @@ def mix(
     weights: Iterable[float] | None = None,
     timeout: Duration = None,
     log: Log | None = log_to_logging,
+    on_skip: OnSkip | None = None,
     **options: Unpack[MixOptions],
 ) -> Mix:
     """A stream that takes each sample from one of `streams`, at random by weight.
@@ -49,7 +50,7 @@ def mix(
     takes recipes as well. The options of the mix are for what it makes of the samples: batches are
     its own.
     """
-    return Mix(streams, weights=weights, timeout=timeout, log=log, **options)
+    return Mix(streams, weights=weights, timeout=timeout, log=log, on_skip=on_skip, **options)
 
 
 class Mix(Stream):
@@ -68,9 +69,14 @@ class Mix(Stream):
         weights: Iterable[float] | None = None,
         timeout: Duration = None,
         log: Log | None = log_to_logging,
+        on_skip: OnSkip | None = None,
         **options: Unpack[MixOptions],
     ) -> None:
-        self._start(MixRecipe(streams, weights=weights, timeout=timeout, log=log, **options))
+        self._start(
+            MixRecipe(
+                streams, weights=weights, timeout=timeout, log=log, on_skip=on_skip, **options
+            )
+        )
         self._open_early()
 
     def __repr__(self) -> str:

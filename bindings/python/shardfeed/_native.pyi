@@ -127,6 +127,7 @@ class _Lib:
     SHF_DTYPE_COMPLEX64: int
     SHF_DTYPE_COMPLEX128: int
     python_log: _CData
+    python_skip: _CData
     python_url: _CData
     python_check_signals: _CData
     def python_close_stream(self, holder: _CData) -> None: ...
@@ -169,6 +170,8 @@ class _Lib:
     def shf_options_set_log(
         self, options: _CData, level: int, log: _CData, ctx: _CData
     ) -> None: ...
+    def shf_options_set_on_skip(self, options: _CData, on_skip: _CData, ctx: _CData) -> None: ...
+    def shf_options_get(self, options: _CData, name: bytes, out: _CData, error: _CData) -> int: ...
     def shf_options_set_interrupt(
         self, options: _CData, interrupt: _CData, ctx: _CData
     ) -> None: ...

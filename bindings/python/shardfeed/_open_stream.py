@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, Union
 from ._batch import Batch, column_numbers, new_holder
 from ._block import BlockReader
 from ._errors import TimeoutError, UsageError, error_from
-from ._log import LogTarget
 from ._native import ffi, lib
 from ._options import native_options
+from ._receivers import Receivers, Target
 from ._signals import Signals
 from ._state import saved_bytes
 from ._urls import native_urls
 
 if TYPE_CHECKING:
     from ._block import Block
-    from ._log import Log
     from ._native import _CData
     from ._sample import Sample
 
@@ -51,7 +50,7 @@ class Part(NamedTuple):
 
     source: Source
     options: dict[str, str]
-    log: Log | None
+    receivers: Receivers
 
 
 class OpenStream(ABC, Generic[_T]):
@@ -66,7 +65,12 @@ class OpenStream(ABC, Generic[_T]):
     _unit: str  # what next() gives
 
     def __init__(
-        self, source: Source, options: dict[str, str], epoch: int, timeout: float, log: Log | None
+        self,
+        source: Source,
+        options: dict[str, str],
+        epoch: int,
+        timeout: float,
+        receivers: Receivers,
     ) -> None:
         self.pid = os.getpid()
         self.options = options
@@ -87,19 +91,16 @@ class OpenStream(ABC, Generic[_T]):
         own = {"timeout": f"{max(round(wait * 1e9), 1)}ns"}
         if not isinstance(source, MixedStreams):
             own["epoch"] = str(epoch)  # those of a mix have it in their own options
-        self._logs: list[tuple[LogTarget, _CData]] = []
-        self._stream: _CData | None = self._open(Part(source, {**options, **own}, log))
+        self._targets: list[Target] = []
+        self._stream: _CData | None = self._open(Part(source, {**options, **own}, receivers))
         self.epoch_samples = self._stat(self._stream[0], lib.SHF_STAT_EPOCH_SAMPLES)
 
     def _open(self, part: Part) -> _CData:
-        """A holder of an open stream. The log functions stay with this object."""
+        """A holder of an open stream. The receivers stay with this object."""
         mixed = isinstance(part.source, MixedStreams)
         native = native_options(part.options, "mix" if mixed else "stream")
-        if part.log is not None:
-            target = LogTarget(part.log)
-            self._logs.append((target, ffi.new_handle(target)))
-            handle = self._logs[-1][1]
-            lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, handle)
+        self._targets.append(Target(part.receivers))
+        self._targets[-1].set(native)
         stream = ffi.gc(ffi.new("shf_stream **"), lib.python_close_stream)
         if isinstance(part.source, MixedStreams):
             holders = [self._open(inner) for inner in part.source.parts]
@@ -155,7 +156,7 @@ class OpenStream(ABC, Generic[_T]):
             if self._stream is None:
                 raise UsageError(self._reason or "the stream is closed")
             result = self._next(self._stream[0], most, received)
-            for target, _ in self._logs:
+            for target in self._targets:
                 target.raise_exception()
             if result == lib.SHF_E_TIMEOUT:
                 if self._timeout and monotonic() - start >= self._timeout:
@@ -254,10 +255,15 @@ class BlockStream(OpenStream["tuple[Block, list[Sample]]"]):
     _unit = "sample"
 
     def __init__(
-        self, source: Source, options: dict[str, str], epoch: int, timeout: float, log: Log | None
+        self,
+        source: Source,
+        options: dict[str, str],
+        epoch: int,
+        timeout: float,
+        receivers: Receivers,
     ) -> None:
         self._reader = BlockReader()
-        super().__init__(source, options, epoch, timeout, log)
+        super().__init__(source, options, epoch, timeout, receivers)
 
     def _new_holder(self) -> _CData:
         return ffi.gc(ffi.new("shf_block **"), lib.python_unref_block)

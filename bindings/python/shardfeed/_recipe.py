@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import operator
 import os
-import re
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from ._errors import Error, UsageError
-from ._log import log_to_logging
 from ._open_stream import MixedStreams, Part
-from ._options import native_options, option_default, option_texts
+from ._options import canonical_text, native_options, option_default, option_texts
 from ._plan import samples_of_consumer
+from ._receivers import Receivers, log_to_logging
 from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
@@ -22,16 +21,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, TypeAlias, Unpack
 
-    from ._log import Log
     from ._mix import Mix
     from ._native import MixOptions, StreamOptions
     from ._open_stream import Source
+    from ._receivers import Log, OnSkip
     from ._stream import Stream
     from ._urls import URLs
 
     Duration: TypeAlias = float | str | None
-
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 # The options that say what one of several consumers reads.
 _SHARE = ("rank", "world_size", "worker", "num_workers")
@@ -41,10 +38,8 @@ def _seconds(timeout: Duration) -> float:
     """A time such as 1.5, "30s" or None in seconds; 0 is no limit, as in the library."""
     if timeout is None:
         return 0.0
-    text = option_texts({"timeout": timeout})["timeout"]
-    native_options({"timeout": text})  # refuses what the library would refuse
-    number, unit = re.fullmatch(r"([0-9.]+) *([a-z]*)", text).groups()  # type: ignore[union-attr]
-    return float(number) * _SECONDS[unit]
+    text = canonical_text("timeout", option_texts({"timeout": timeout}))  # "1500000000ns"
+    return int(text[:-2]) / 1e9
 
 
 def check_epoch(epoch: int) -> int:
@@ -59,13 +54,14 @@ class Recipe(ABC):
     """What a stream is opened from: a StreamRecipe, or a MixRecipe made of several.
 
     A recipe is a value. It does not change, holds nothing open and has no position; two that were
-    made alike are equal. It can be pickled if `log` can. Its methods make other recipes of it.
-    Every stream has one: stream.recipe.
+    made alike are equal. It can be pickled if `log` and `on_skip` can. Its methods make other
+    recipes of it. Every stream has one: stream.recipe.
     """
 
     _options: dict[str, str] = field(hash=False)
     timeout: float  # of next(), in seconds; 0: none
     log: Log | None
+    on_skip: OnSkip | None
 
     _noun: ClassVar[str]
     _opener: ClassVar[str]  # whose options it takes
@@ -84,29 +80,37 @@ class Recipe(ABC):
         _ = made.share_options  # which the parts of a mix must agree on
         return made
 
-    def _set(self, timeout: Duration, log: Log | None, options: dict[str, str]) -> None:
+    def _set(self, timeout: Duration, receivers: Receivers, options: dict[str, str]) -> None:
         """Completes a new recipe. Bad values are refused before anything uses them."""
-        self.__dict__.update(timeout=_seconds(timeout), log=log, _options=options)
+        self.__dict__.update(timeout=_seconds(timeout), **receivers._asdict(), _options=options)
         native_options(options, self._opener)
+
+    @property
+    def receivers(self) -> Receivers:
+        """Log and on_skip."""
+        return Receivers(self.log, self.on_skip)
 
     def with_options(
         self,
         *,
         timeout: Duration = None,
         log: Log | None = log_to_logging,
+        on_skip: OnSkip | None = None,
         **options: Unpack[StreamOptions],
     ) -> Self:
         """A recipe with these options beside, or instead of, those of this one.
 
             recipe.with_options(batch=256, decode="jpg:image/rgb8, cls:int", seed=5)
 
-        timeout and log stay as they are where they are not given.
+        timeout, log and on_skip stay as they are where they are not given.
         """
         made = self._with(option_texts(options))
         if timeout is not None:
             made.__dict__["timeout"] = _seconds(timeout)
         if log is not log_to_logging:
             made.__dict__["log"] = log
+        if on_skip is not None:
+            made.__dict__["on_skip"] = on_skip
         return made
 
     def _with(self, options: dict[str, str]) -> Self:
@@ -270,10 +274,11 @@ class StreamRecipe(Recipe):
         *,
         timeout: Duration = None,
         log: Log | None = log_to_logging,
+        on_skip: OnSkip | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
         self.__dict__["_urls"] = tuple(url_list(urls))
-        self._set(timeout, log, option_texts(options))
+        self._set(timeout, Receivers(log, on_skip), option_texts(options))
 
     def open(self, epoch: int | None = None) -> Stream:
         from ._stream import Stream  # which is made of recipes
@@ -294,7 +299,7 @@ class StreamRecipe(Recipe):
 
     @property
     def _is_secure(self) -> bool:
-        return self._options.get("secure") in ("true", "1", "yes", "on")
+        return canonical_text("secure", self._options) == "true"
 
     @property
     def first_epoch(self) -> int:
@@ -309,7 +314,7 @@ class StreamRecipe(Recipe):
 
     def _part(self, epoch: int) -> Part:
         first = self.first_epoch + epoch * max(self.epochs, 1)
-        return Part(self.urls, {**self._options, "epoch": str(first)}, self.log)
+        return Part(self.urls, {**self._options, "epoch": str(first)}, self.receivers)
 
     @property
     def _never_ends(self) -> bool:
@@ -357,6 +362,7 @@ class MixRecipe(Recipe):
         weights: Iterable[float] | None = None,
         timeout: Duration = None,
         log: Log | None = log_to_logging,
+        on_skip: OnSkip | None = None,
         **options: Unpack[MixOptions],
     ) -> None:
         made = tuple(_part_of_mix(part, number) for number, part in enumerate(parts))
@@ -366,7 +372,7 @@ class MixRecipe(Recipe):
                 f"{len(floats)} weights for {len(made)} streams; help: give one for each"
             )
         self.__dict__.update(parts=made, weights=floats)
-        self._set(timeout, log, option_texts(options))
+        self._set(timeout, Receivers(log, on_skip), option_texts(options))
 
     def open(self, epoch: int | None = None) -> Mix:
         from ._mix import Mix  # which is made of recipes
@@ -422,7 +428,7 @@ class MixRecipe(Recipe):
         return super()._opened_options(options) if self.number("epoch_samples") else options
 
     def _part(self, epoch: int) -> Part:
-        return Part(self._source(epoch), self._options, self.log)
+        return Part(self._source(epoch), self._options, self.receivers)
 
     @property
     def _never_ends(self) -> bool:

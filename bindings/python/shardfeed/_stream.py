@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from ._errors import UsageError
 from ._hooks import checked_hooks
 from ._iterators import ENDLESS, BatchIterator, SampleIterator, refuse_async
-from ._log import log_to_logging
 from ._open_stream import BatchStream, BlockStream, stat_names
 from ._options import option_texts
+from ._receivers import Receivers, log_to_logging
 from ._recipe import StreamRecipe
 from ._reopenable import Closable
 from ._state import SavedState, from_dict, to_dict
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ._hooks import Hook
-    from ._log import Log
     from ._native import BatchOptions, StreamOptions
+    from ._receivers import Log, OnSkip
     from ._recipe import Duration, Recipe
     from ._urls import URLs
 
@@ -50,6 +50,8 @@ class Stream(Closable):
     log: a function that takes a level (a number of the logging module) and a message, for skipped
     samples and shards; None for silence. By default the logger "shardfeed".
 
+    on_skip: a function that takes a Skip for each sample and shard that is skipped under on_error.
+
     Every iter(stream) is the next epoch: the first starts at the option epoch. With epoch_samples,
     an epoch continues where the last one stopped. With epochs=0 an iterator has no end, and the
     next one continues where it stopped. A stream has one active iterator: iter(stream) ends the
@@ -73,9 +75,10 @@ class Stream(Closable):
         *,
         timeout: Duration = None,
         log: Log | None = log_to_logging,
+        on_skip: OnSkip | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
-        self._start(StreamRecipe(urls, timeout=timeout, log=log, **options))
+        self._start(StreamRecipe(urls, timeout=timeout, log=log, on_skip=on_skip, **options))
         self._open_early()
 
     @classmethod
@@ -110,7 +113,7 @@ class Stream(Closable):
         recipe = self._recipe
         epoch = self._next_epoch if self._resume is None else self._resume.opened
         native = recipe._opened_options(options)
-        return kind(recipe._source(epoch), native, epoch, recipe.timeout, recipe.log)
+        return kind(recipe._source(epoch), native, epoch, recipe.timeout, recipe.receivers)
 
     def _check_is_unused(self, name: str) -> None:
         """UsageError where the recipe alone would lose what was done to this stream."""
@@ -247,7 +250,7 @@ class Stream(Closable):
             return self._source.epoch_samples
         if epoch not in self._counted:
             options = recipe._opened_options(self._sample_options())
-            source = BlockStream(recipe._source(epoch), options, epoch, 0.0, None)
+            source = BlockStream(recipe._source(epoch), options, epoch, 0.0, Receivers())
             self._counted = {epoch: source.epoch_samples}
             source.close()
         return self._counted[epoch]
