@@ -355,7 +355,7 @@ def test_repr(tmp_path):
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, lambda a: pickle.loads(pickle.dumps(a))])
-def test_archive_is_a_recipe(pair, duplicate):
+def test_a_pickled_copy_is_opened_again(pair, duplicate):
     archive, members = pair
     copied = duplicate(archive)
     assert copied.options == archive.options

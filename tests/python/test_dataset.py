@@ -105,7 +105,7 @@ def test_samples_outlive_the_dataset(shards):
         data[0]
 
 
-def test_pickles_as_a_recipe(shards, tmp_path):
+def test_a_pickled_copy_is_opened_again(shards, tmp_path):
     data = shardfeed.Dataset(shards(1, 10), index_dir=str(tmp_path / "indexes"))
     data[0]
     copy = pickle.loads(pickle.dumps(data))

@@ -38,7 +38,7 @@ def read_all(stream: shardfeed.Stream) -> list[str]:
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-def test_workers_use_the_stream_as_a_recipe(shards, method):
+def test_workers_open_the_stream_again(shards, method):
     url = shards(2, 200)
     stream = shardfeed.Stream(url, shuffle=50, seed=9)
     first = read_all(shardfeed.Stream(url, shuffle=50, seed=9))

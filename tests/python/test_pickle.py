@@ -16,7 +16,7 @@ def keys(stream) -> list[str]:
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_stream_is_a_recipe(shards, duplicate):
+def test_a_copy_is_opened_again(shards, duplicate):
     url = shards(2, 50)
     stream = shardfeed.Stream(url, shuffle=20, seed=4, timeout="20s", log=log)
     epochs = [keys(shardfeed.Stream(url, shuffle=20, seed=4, epoch=epoch)) for epoch in range(3)]

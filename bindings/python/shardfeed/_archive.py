@@ -172,7 +172,7 @@ class Archive(Reopenable, Sequence[Member]):
     for what is not UTF-8, or bytes. They are not paths: nothing here writes files.
 
     Any number of threads may use an archive at once, and so may forked processes, without opening
-    it again. Pickled, it is a recipe: the file is opened again when the copy is first used, and
+    it again. A pickled one opens the file again when the copy is first used, and raises
     ChangedError if it is another one by then, as far as its count and last member tell.
     """
 

@@ -169,8 +169,8 @@ class Dataset(Reopenable, Sequence[Sample]):
     index_dir); `log` hears of that.
 
     Any number of threads may use a dataset at once, and so may forked processes, without opening it
-    again: the numbers are in memory of the library, which no worker changes. Pickled, it is a
-    recipe: the shards are opened again when the copy is first used.
+    again: the numbers are in memory of the library, which no worker changes. A pickled one
+    opens the shards again when the copy is first used.
 
     Random crops and flips depend on the options seed and epoch, the shard and the key. Call
     set_epoch() before each epoch, or every epoch has the same ones.

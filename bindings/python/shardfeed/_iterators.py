@@ -68,8 +68,7 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"a {type(self).__name__} cannot be pickled or copied: it has threads and open files; "
-            "help: pickle the Stream, which is a recipe, and its state_dict(), and load that into "
-            "the copy"
+            "help: pickle the Stream and its state_dict(), and load that into the copy"
         )
 
     @abstractmethod
