@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 
 bench_smoke() {
-    "$python" tests/bench/run.py --build "$plain" --scale 0.01 --repeat 1 --python "$python" \
+    "$python" bench/run.py --build "$plain" --scale 0.01 --repeat 1 --python "$python" \
         --json "$build/bench.json" &&
-        "$python" tests/bench/random_access.py --scale 0.01 --repeat 1 --build "$plain" \
+        "$python" bench/random_access.py --scale 0.01 --repeat 1 --build "$plain" \
             --json "$build/random.json" &&
-        "$python" tests/bench/batches.py --scale 0.01 --repeat 1 --build "$plain" \
+        "$python" bench/batches.py --scale 0.01 --repeat 1 --build "$plain" \
             --python "$python" --reader c,python --json "$build/batches.json" &&
-        "$python" tests/bench/order.py --build "$plain" --scale 0.2 --repeat 1 &&
-        "$python" tests/bench/draw.py "$build/bench.json" "$build/batches.json" "$build/speed.svg"
+        "$python" bench/order.py --build "$plain" --scale 0.2 --repeat 1 &&
+        "$python" bench/draw.py "$build/bench.json" "$build/batches.json" "$build/speed.svg"
 }
 bench_checks() { check "benchmark, small" bench_smoke; }

@@ -28,7 +28,7 @@ make_environment() {
     local more=()
     wants docs && more+=(-r docs/requirements.txt)
     # The peers of the benchmark, and PyTorch.
-    wants python bench && more+=(-r tests/bench/requirements.txt -r tests/python/requirements-torch.txt)
+    wants python bench && more+=(-r bench/requirements.txt -r tests/python/requirements-torch.txt)
     [ ${#more[@]} -eq 0 ] || "$environment/bin/pip" install --quiet --disable-pip-version-check "${more[@]}"
 }
 environment_checks() { check "Python environment" make_environment; }

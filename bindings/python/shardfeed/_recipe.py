@@ -86,7 +86,7 @@ class Recipe(ABC):
         native_options(options, self._opener)
 
     @property
-    def receivers(self) -> Receivers:
+    def _receivers(self) -> Receivers:
         """Log and on_skip."""
         return Receivers(self.log, self.on_skip)
 
@@ -314,7 +314,7 @@ class StreamRecipe(Recipe):
 
     def _part(self, epoch: int) -> Part:
         first = self.first_epoch + epoch * max(self.epochs, 1)
-        return Part(self.urls, {**self._options, "epoch": str(first)}, self.receivers)
+        return Part(self.urls, {**self._options, "epoch": str(first)}, self._receivers)
 
     @property
     def _never_ends(self) -> bool:
@@ -428,7 +428,7 @@ class MixRecipe(Recipe):
         return super()._opened_options(options) if self.number("epoch_samples") else options
 
     def _part(self, epoch: int) -> Part:
-        return Part(self._source(epoch), self._options, self.receivers)
+        return Part(self._source(epoch), self._options, self._receivers)
 
     @property
     def _never_ends(self) -> bool:

@@ -113,7 +113,7 @@ class Stream(Closable):
         recipe = self._recipe
         epoch = self._next_epoch if self._resume is None else self._resume.opened
         native = recipe._opened_options(options)
-        return kind(recipe._source(epoch), native, epoch, recipe.timeout, recipe.receivers)
+        return kind(recipe._source(epoch), native, epoch, recipe.timeout, recipe._receivers)
 
     def _check_is_unused(self, name: str) -> None:
         """UsageError where the recipe alone would lose what was done to this stream."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how well a stream shuffles, and draws the pictures of docs/order.md.
 
-    draw_order.py --build ../../build ../../docs
+    draw_order.py --build ../build ../docs
 
 Prints the tables of docs/order.md. All figures are of one epoch of `tiny64`, 64 shards of 1,000
 samples, as the library delivers it: the same on every machine.

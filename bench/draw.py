@@ -2,7 +2,7 @@
 """Draws the figures of run.py and batches.py as bars, in multiples of webdataset.
 
     run.py --json passes.json; batches.py --json batches.json
-    draw.py passes.json batches.json ../../docs/speed.svg
+    draw.py passes.json batches.json ../docs/speed.svg
 
 A second file name that ends with .png is the same picture, where cairosvg can be imported. The
 SVG has colours for light and for dark pages. Bars of different panels have different scales: only

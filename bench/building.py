@@ -12,7 +12,7 @@ from pathlib import Path
 import corpora
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parent
 BUILT = corpora.DATA / "build"
 PROGRAMS = HERE / "programs"
 WARNINGS = ["-std=c99", "-O3", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic"]
@@ -100,7 +100,7 @@ def julia_command(build: Path) -> list[str] | None:
 
 
 def own_python(reinstall: bool) -> Path:
-    """The interpreter of tests/bench/.venv, which is made on first use."""
+    """The interpreter of bench/.venv, which is made on first use."""
     python = HERE / ".venv/bin/python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(HERE / ".venv")], check=True)

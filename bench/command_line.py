@@ -39,12 +39,12 @@ def parse_arguments(
     parser.add_argument(
         "--python",
         type=Path,
-        help="interpreter of an environment with the readers (tests/bench/.venv, made if absent)",
+        help="interpreter of an environment with the readers (bench/.venv, made if absent)",
     )
     parser.add_argument(
         "--reinstall",
         action="store_true",
-        help="install this checkout's Python package into tests/bench/.venv again",
+        help="install this checkout's Python package into bench/.venv again",
     )
     parser.add_argument(
         "--only",
