@@ -21,7 +21,7 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
     std::shared_ptr<const ShardIndex> run(const ShardIdentity& identity) {
         MemberFeed& feed = *this;
         GrouperClient& client = *this;
-        Grouper grouper(feed, options_, stats_, client);
+        Grouper grouper(feed, client, options_, stats_);
         grouper.run();
         if (grouper.samples() == 0 && !options_.allow_empty)
             throw Error(SHF_E_FORMAT, "empty shard: there is no sample in it",

@@ -70,11 +70,8 @@ bool BlockBuilder::accepts(const LooseSample& sample) const {
     return place(sample).joins;
 }
 
-void BlockBuilder::add(const LooseSample& sample) {
+uint64_t BlockBuilder::add(const LooseSample& sample) {
     const auto [payload, copied, joins] = place(sample);
-    ++seen_;
-    seen_bytes_ += payload;
-    seen_smallest_ = std::min(seen_smallest_, payload);
     if (!joins) flush();
     shared_bytes_ = shared_bytes(*sample.schema, *sample.origin);
     if (origins_.empty() || origins_.back() != sample.origin) origins_.push_back(sample.origin);
@@ -101,6 +98,7 @@ void BlockBuilder::add(const LooseSample& sample) {
     origin_.push_back(origins_.size() - 1);
     offset_.push_back(sample.offset);
     if (single_samples_ || payload_bytes_ + deferred_bytes_ >= enough) flush();
+    return payload;
 }
 
 uint64_t BlockBuilder::buffer_for(const StorageRef& storage) {
@@ -172,13 +170,6 @@ void BlockBuilder::flush() {
     storage_bytes_ = payload_bytes_ = deferred_bytes_ = shared_bytes_ = 0;
     smallest_ = UINT64_MAX;
     full_(std::move(block));
-}
-
-uint64_t BlockBuilder::take_smallest() {
-    const uint64_t smallest = seen_ == 0 ? 0 : seen_smallest_;
-    seen_ = seen_bytes_ = 0;
-    seen_smallest_ = UINT64_MAX;
-    return smallest;
 }
 
 }  // namespace shf

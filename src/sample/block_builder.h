@@ -2,6 +2,7 @@
 // are; either way a kept block holds at most 64 KiB more than 8 times its smallest sample.
 #pragma once
 
+#include "core/slab_sizer.h"
 #include "sample/block.h"
 
 #include <functional>
@@ -28,7 +29,7 @@ struct LooseSample {
 class BlockBuilder {
   public:
     // Samples up to this size are always copied together: their headers would waste most of a slab.
-    static constexpr uint64_t always_copied = 2048;
+    static constexpr uint64_t always_copied = SlabSizer::always_copied;
 
     // Full blocks go to `full`. `single_samples`: one sample per block, copied out of its slab
     // unless it fills half of it, so that a shuffle buffer can keep it for long.
@@ -38,17 +39,14 @@ class BlockBuilder {
     // Where deferred parts of fields are. Before the first sample.
     void set_source(std::shared_ptr<Source> source) { source_ = std::move(source); }
 
-    void add(const LooseSample& sample);
+    // Returns the bytes of payload.
+    uint64_t add(const LooseSample& sample);
     // True when add() would put the sample into the block under construction.
     [[nodiscard]] bool accepts(const LooseSample& sample) const;
     // Passes on what there is, if anything.
     void flush();
 
     [[nodiscard]] size_t count() const { return offset_.size(); }
-    // The smallest sample, in payload bytes, that add() saw since the last call; 0 when none.
-    uint64_t take_smallest();
-    // Average payload of the samples behind take_smallest(), reset by it.
-    [[nodiscard]] uint64_t average() const { return seen_ == 0 ? 0 : seen_bytes_ / seen_; }
 
   private:
     // How a sample would be placed.
@@ -82,7 +80,6 @@ class BlockBuilder {
     size_t arena_used_ = 0;
     uint64_t storage_bytes_ = 0, payload_bytes_ = 0, deferred_bytes_ = 0, shared_bytes_ = 0;
     uint64_t smallest_ = UINT64_MAX;
-    uint64_t seen_ = 0, seen_bytes_ = 0, seen_smallest_ = UINT64_MAX;
 };
 
 }  // namespace shf

@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "core/member.h"
-#include "core/options.h"
-#include "core/stats.h"
+#include "core/read_context.h"
+#include "core/slab_sizer.h"
 #include "io/source.h"
 #include "sample/block_builder.h"
 
@@ -15,21 +15,6 @@
 #include <vector>
 
 namespace shf {
-
-// What a carrier asks of the reader that drives it.
-class CarrierClient {
-  public:
-    virtual ~CarrierClient() = default;
-    // Returns when `bytes` more memory may be taken, or throws Error(CANCELLED).
-    virtual void admit(size_t bytes) = 0;
-    // Called before a read that will wait for another process or host.
-    virtual void about_to_wait() = 0;
-    // The shard is compressed in a way that takes longer to read than fresh memory takes to get.
-    // Called before the first member is found.
-    virtual void is_slow() = 0;
-    // The size that the next slab should have, in bytes. Asked once for each slab.
-    virtual size_t next_slab_size() = 0;
-};
 
 // The members of a shard, one after another.
 class MemberFeed {
@@ -81,15 +66,12 @@ class Carrier : public MemberFeed {
 };
 
 // Opens a carrier of the shard's format (shard_format.h). The references must outlive it.
-std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url, const Options& options,
-                                      Pool& pool, const Cancel& cancel, Stats& stats,
-                                      CarrierClient& client);
+std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url,
+                                      const ReadContext& context, SlabSizer& sizer);
 
 // For open_carrier.
-std::unique_ptr<Carrier> tar_carrier(Source& source, std::string_view url, const Options& options,
-                                     Pool& pool, const Cancel& cancel, Stats& stats,
-                                     CarrierClient& client);
-std::unique_ptr<Carrier> zip_carrier(Source& source, const Options& options, Pool& pool,
-                                     const Cancel& cancel, CarrierClient& client);
+std::unique_ptr<Carrier> tar_carrier(Source& source, std::string_view url,
+                                     const ReadContext& context, SlabSizer& sizer);
+std::unique_ptr<Carrier> zip_carrier(Source& source, const ReadContext& context, SlabSizer& sizer);
 
 }  // namespace shf

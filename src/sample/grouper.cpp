@@ -1,6 +1,7 @@
 #include "sample/grouper.h"
 
 #include "core/options.h"
+#include "core/stats.h"
 #include "sample/name.h"
 
 #include <utility>

@@ -3,10 +3,8 @@
 
 #include "sample/carrier.h"
 #include "sample/key_set.h"
-#include "sample/resume.h"
-#include "sample/sample_filter.h"
+#include "sample/sample_request.h"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,27 +30,22 @@ class GrouperClient {
     virtual void bad_sample(Fault fault, bool wanted) = 0;
 };
 
-// Whether something holds for the fields of a name, as split_name() has it.
-using FieldTest = std::function<bool(std::string_view field)>;
-
 class Grouper {
   public:
-    // All references must outlive the grouper. `filter` may be NULL: every sample and field is
-    // wanted. The feed starts where `resume` says; NULL: at the first sample.
-    Grouper(MemberFeed& feed, const Options& options, Stats& stats, GrouperClient& client,
-            const SampleFilter* filter = nullptr, const Resume* resume = nullptr)
+    // All references must outlive the grouper. The feed starts where `request.resume` says.
+    Grouper(MemberFeed& feed, GrouperClient& client, const Options& options, Stats& stats,
+            const SampleRequest& request = {})
         : feed_(feed),
+          client_(client),
           options_(options),
           stats_(stats),
-          client_(client),
-          filter_(filter),
-          resume_(resume),
-          stop_(resume ? resume->stop() : Resume::never),
-          samples_(resume ? resume->number : 0),
+          filter_(request.filter),
+          resume_(request.resume),
+          deferred_(request.deferred),
+          stop_(resume_ ? resume_->stop() : Resume::never),
+          samples_(resume_ ? resume_->number : 0),
           told_(samples_) {}
 
-    // Of fields that it holds for, and that are large, only the start is taken. Before run().
-    void defer(const FieldTest* fields) { deferred_ = fields; }
     // Takes all members. False when it stopped earlier, because nothing more is wanted. Throws
     // Error when the feed or the client does; a partial sample is then dropped.
     bool run();
@@ -75,13 +68,13 @@ class Grouper {
     std::shared_ptr<const Schema> schema_of_names();
 
     MemberFeed& feed_;
+    GrouperClient& client_;
     const Options& options_;
     Stats& stats_;
-    GrouperClient& client_;
     const SampleFilter* const filter_;
     const Resume* const resume_;
+    const FieldTest* const deferred_;
     const uint64_t stop_;  // no sample from this number on is wanted
-    const FieldTest* deferred_ = nullptr;
 
     // The sample under construction.
     bool in_sample_ = false, spoiled_ = false;

@@ -1,5 +1,7 @@
 #include "codec/filter.h"
 #include "codec/magic.h"
+#include "core/options.h"
+#include "core/stats.h"
 #include "sample/carrier.h"
 #include "tar/tar.h"
 #include "tar/window.h"
@@ -12,25 +14,22 @@ namespace shf {
 
 namespace {
 
-class TarCarrier final : public Carrier, private WindowClient {
+class TarCarrier final : public Carrier, private SlabKeeper {
   public:
-    TarCarrier(Source& source, std::string_view url, const Options& options, Pool& pool,
-               const Cancel& cancel, Stats& stats, CarrierClient& client)
-        : pool_(pool),
-          cancel_(cancel),
-          stats_(stats),
-          client_(client),
-          input_(open_filter(source.open_sequential(0), options, report_)),
-          window_(*input_, pool, cancel, *this),
-          walker_(window_, options, stats) {
+    TarCarrier(Source& source, std::string_view url, const ReadContext& context, SlabSizer& sizer)
+        : context_(context),
+          sizer_(sizer),
+          input_(open_filter(source.open_sequential(0), context.options, report_)),
+          window_(*input_, context, sizer, this),
+          walker_(window_, context.options, context.stats) {
         window_.need(1);  // the filter is known from the first bytes on
         if (!report_.codec) walker_.set_source(source);
-        if (report_.codec && is_slow_codec(report_.codec)) client.is_slow();
+        if (report_.codec && is_slow_codec(report_.codec)) context.is_slow();
         const char* suffix = codec_of_suffix(url);
         if (url.starts_with("pipe:")) {  // its words tell nothing about its output
         } else if (suffix ? !report_.codec || std::string_view(suffix) != report_.codec
                           : report_.codec && url.ends_with(".tar"))
-            stats.add(SHF_STAT_SUFFIX_MISMATCHES);
+            context.stats.add(SHF_STAT_SUFFIX_MISMATCHES);
     }
 
     bool start_at(uint64_t offset) override { return window_.skip(offset, 0); }
@@ -43,7 +42,7 @@ class TarCarrier final : public Carrier, private WindowClient {
 
     void finish() override {
         input_->finish();
-        if (report_.trailing || walker_.saw_trailing()) stats_.add(SHF_STAT_TRAILING);
+        if (report_.trailing || walker_.saw_trailing()) context_.stats.add(SHF_STAT_TRAILING);
     }
 
     void skip(const Member& member) override { walker_.skip_data(member); }
@@ -63,7 +62,7 @@ class TarCarrier final : public Carrier, private WindowClient {
         walker_.take_start(member, size);
         rows_.push_back(
             {.offset = member.data_offset, .size = size, .deferred = member.size - size});
-        after_jump_ = true;
+        sizer_.after_jump();
         walker_.skip_rest(member, size);
         return std::nullopt;
     }
@@ -100,28 +99,18 @@ class TarCarrier final : public Carrier, private WindowClient {
         size_t slab = 0;                // index in left_behind_ when data is set
         uint64_t deferred = 0;          // bytes after them that are not read here
     };
-    // Of a deferred member: it has the header of an .npy. And what is read behind one: the headers
-    // and small members before the next, as a rule.
+    // Of a deferred member: it has the header of an .npy.
     static constexpr uint64_t start_size = 512;
-    static constexpr size_t slab_after_jump = 8192;
 
-    void admit(size_t bytes) override { client_.admit(bytes); }
-    void about_to_wait() override { client_.about_to_wait(); }
-    size_t next_slab_size() override {
-        return std::exchange(after_jump_, false) ? slab_after_jump : client_.next_slab_size();
-    }
     void leave_behind(const StorageRef& slab) override;
 
-    Pool& pool_;
-    const Cancel& cancel_;
-    Stats& stats_;
-    CarrierClient& client_;
+    const ReadContext context_;
+    SlabSizer& sizer_;
     FilterReport report_;
     const std::unique_ptr<Sequential> input_;
     Window window_;
     TarWalker walker_;
     uint64_t end_ = 0;
-    bool after_jump_ = false;  // the next slab begins behind what was deferred
     std::vector<Row> rows_;
     std::vector<StorageRef> left_behind_;
 };
@@ -134,7 +123,8 @@ void TarCarrier::leave_behind(const StorageRef& slab) {
     // A slab is kept for the fields that fill it. A few bytes are copied out: with large members
     // between them that belong to no sample, they would hold slab after slab.
     const bool copied = bytes < slab->capacity / 8;
-    const StorageRef kept = copied ? pool_.acquire(static_cast<size_t>(bytes), cancel_) : slab;
+    const StorageRef kept =
+        copied ? context_.pool.acquire(static_cast<size_t>(bytes), context_.cancel) : slab;
     uint8_t* to = kept->data;
     for (size_t i = rows_.size(); i-- > 0 && !rows_[i].data;) {
         rows_[i].data = window_.at(rows_[i].offset);
@@ -148,10 +138,9 @@ void TarCarrier::leave_behind(const StorageRef& slab) {
 
 }  // namespace
 
-std::unique_ptr<Carrier> tar_carrier(Source& source, std::string_view url, const Options& options,
-                                     Pool& pool, const Cancel& cancel, Stats& stats,
-                                     CarrierClient& client) {
-    return std::make_unique<TarCarrier>(source, url, options, pool, cancel, stats, client);
+std::unique_ptr<Carrier> tar_carrier(Source& source, std::string_view url,
+                                     const ReadContext& context, SlabSizer& sizer) {
+    return std::make_unique<TarCarrier>(source, url, context, sizer);
 }
 
 }  // namespace shf

@@ -1,3 +1,5 @@
+#include "core/cancel.h"
+#include "core/options.h"
 #include "io/read_ahead.h"
 #include "sample/carrier.h"
 #include "sample/name.h"
@@ -13,23 +15,20 @@ namespace {
 
 class ZipCarrier final : public Carrier {
   public:
-    ZipCarrier(Source& source, const Options& options, Pool& pool, const Cancel& cancel,
-               CarrierClient& client)
+    ZipCarrier(Source& source, const ReadContext& context, SlabSizer& sizer)
         : source_(source),
-          options_(options),
-          pool_(pool),
-          cancel_(cancel),
-          client_(client),
-          directory_(source, options),
+          context_(context),
+          sizer_(sizer),
+          directory_(source, context.options),
           ahead_(source),
-          reader_(ahead_, directory_, options),
+          reader_(ahead_, directory_, context.options),
           order_(directory_.by_offset()) {
         // Where the directory has another order than the file, an offset that is wrong moves its
         // entry away from its sample, which would be delivered without it.
         for (size_t i = 0; i < directory_.size() && !directory_.sorted(); ++i)
             reader_.check_place(i);
         if (!order_.empty() && is_slow_zip_method(directory_.entry(order_[0]).method))
-            client.is_slow();
+            context.is_slow();
     }
 
     bool start_at(uint64_t offset) override {
@@ -40,7 +39,7 @@ class ZipCarrier final : public Carrier {
     [[nodiscard]] bool any() const override { return true; }
 
     bool next(Member& member) override {
-        if (cancel_.requested()) cancel_.check();
+        if (context_.cancel.requested()) context_.cancel.check();
         if (next_ == order_.size()) return false;
         current_ = order_[next_++];
         const ZipEntry& entry = directory_.entry(current_);
@@ -118,19 +117,19 @@ class ZipCarrier final : public Carrier {
         const ZipEntry& entry = directory_.entry(current_);
         const uint64_t stored = entry.method == 0 ? 0 : entry.stored_size;
         const uint64_t counted = stored > uncounted ? stored : 0;
-        if (counted > options_.memory - std::min<uint64_t>(options_.memory, size))
+        const uint64_t memory = context_.options.memory;
+        if (counted > memory - std::min<uint64_t>(memory, size))
             throw Error(SHF_E_LIMIT,
                         "a compressed entry takes " + std::to_string(stored) + " + " +
-                            plural(size, "byte") +
-                            ", more than memory=" + std::to_string(options_.memory),
+                            plural(size, "byte") + ", more than memory=" + std::to_string(memory),
                         "raise memory");
         if (slabs_.empty() || slabs_.back()->capacity - used_ < size) {
-            const size_t capacity = std::max(size, client_.next_slab_size());
+            const size_t capacity = std::max(size, sizer_.next());
             // A slab without a field in it goes before the next one comes.
             if (!slabs_.empty() && (rows_.empty() || rows_.back().slab + 1 < slabs_.size()))
                 slabs_.pop_back();
-            client_.admit(capacity + static_cast<size_t>(counted));
-            slabs_.push_back(pool_.acquire(capacity, cancel_));
+            context_.admit(capacity + static_cast<size_t>(counted));
+            slabs_.push_back(context_.pool.acquire(capacity, context_.cancel));
             used_ = 0;
         }
         uint8_t* data = slabs_.back()->data + used_;
@@ -141,10 +140,8 @@ class ZipCarrier final : public Carrier {
     }
 
     Source& source_;
-    const Options& options_;
-    Pool& pool_;
-    const Cancel& cancel_;
-    CarrierClient& client_;
+    const ReadContext context_;
+    SlabSizer& sizer_;
     const ZipDirectory directory_;
     ReadAhead ahead_;
     const ZipReader reader_;
@@ -162,18 +159,16 @@ class ZipCarrier final : public Carrier {
 
 }  // namespace
 
-std::unique_ptr<Carrier> zip_carrier(Source& source, const Options& options, Pool& pool,
-                                     const Cancel& cancel, CarrierClient& client) {
-    return std::make_unique<ZipCarrier>(source, options, pool, cancel, client);
+std::unique_ptr<Carrier> zip_carrier(Source& source, const ReadContext& context, SlabSizer& sizer) {
+    return std::make_unique<ZipCarrier>(source, context, sizer);
 }
 
-std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url, const Options& options,
-                                      Pool& pool, const Cancel& cancel, Stats& stats,
-                                      CarrierClient& client) {
+std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url,
+                                      const ReadContext& context, SlabSizer& sizer) {
     if (source.seekable() && source.size() &&
-        shard_format(source, url, options) == ShardFormat::zip)
-        return zip_carrier(source, options, pool, cancel, client);
-    return tar_carrier(source, url, options, pool, cancel, stats, client);
+        shard_format(source, url, context.options) == ShardFormat::zip)
+        return zip_carrier(source, context, sizer);
+    return tar_carrier(source, url, context, sizer);
 }
 
 }  // namespace shf

@@ -2,6 +2,7 @@
 
 #include "core/opening.h"
 #include "core/options.h"
+#include "core/stats.h"
 #include "sample/grouper.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ class ZipGroups::Grouping final : private MemberFeed, private GrouperClient {
         Options unbounded = options;  // limits of size are for reading
         unbounded.memory = unbounded.max_member = unbounded.max_sample =
             std::numeric_limits<int64_t>::max();
-        Grouper grouper(feed, unbounded, stats, client);
+        Grouper grouper(feed, client, unbounded, stats);
         grouper.run();
         if (grouper.samples() == 0 && !options.allow_empty)
             throw Error(SHF_E_FORMAT, "empty shard: there is no sample in it",

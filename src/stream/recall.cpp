@@ -19,17 +19,12 @@ constexpr uint64_t next_header = 512;
 // Takes the samples of a reading that waits for nobody.
 class Receiver final : public SampleSink {
   public:
-    Receiver(const Cancel& cancel, std::function<void(BlockRef)> take)
-        : cancel_(cancel), take_(std::move(take)) {}
+    explicit Receiver(std::function<void(BlockRef)> take) : take_(std::move(take)) {}
 
   private:
-    void admit(size_t) override { cancel_.check(); }
     void deliver(BlockRef block) override { take_(std::move(block)); }
-    void is_slow() override {}
-    void about_to_wait() override {}
     void bad_sample(Fault fault, bool) override { throw Error(std::move(fault)); }
 
-    const Cancel& cancel_;
     const std::function<void(BlockRef)> take_;
 };
 
@@ -68,10 +63,13 @@ std::unique_ptr<Recall::Opened> Recall::open(size_t number, const Cancel& cancel
 
 void Recall::read_into(SampleSink& sink, const Opened& from, const Resume& resume,
                        const Cancel& cancel, uint64_t expected) {
-    SampleReader reader(*from.source, from.origin, shared_.options, true, *shared_.pool, cancel,
-                        uncounted_, sink, shared_.filter.all() ? nullptr : &shared_.filter);
-    reader.expect(expected);
-    reader.read(&resume);
+    SampleReader(*from.source, from.origin, {shared_.options, *shared_.pool, cancel, uncounted_},
+                 sink,
+                 {.filter = shared_.filter.all() ? nullptr : &shared_.filter,
+                  .resume = &resume,
+                  .single_samples = true,
+                  .expected = expected})
+        .read();
 }
 
 // ---- The thread that reads all ------------------------------------------------------------------
@@ -88,7 +86,7 @@ void Recall::read_shard(size_t number) {
     const auto opened = open(number, cancel_);
     size_t place = first_[number];
     bool room = true;
-    Receiver receiver(cancel_, [&](BlockRef block) {
+    Receiver receiver([&](BlockRef block) {
         room = room && keep(place++, std::move(block));
         if (!room) throw Error(SHF_E_CANCELLED, "the shuffle buffers are full");
     });
@@ -153,7 +151,7 @@ BlockRef Recall::read_alone(size_t shard, uint64_t number) {
                 bytes = starts->bytes(number) + next_header;
             }
         BlockRef found;
-        Receiver receiver(shared_.cancel, [&](BlockRef block) { found = std::move(block); });
+        Receiver receiver([&](BlockRef block) { found = std::move(block); });
         read_into(receiver, *opened_, resume, shared_.cancel, bytes);
         if (!found) throw fewer_samples();
         return found;

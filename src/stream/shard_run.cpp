@@ -157,13 +157,20 @@ void ShardRun::read_shard() {
     const auto source = open_shard(shared_, turn_, resume_.get(), cancel_, *origin_, url);
     counted = OpenShards::opened();
     if (resume_ && resume_->offset > 0 && !source->seekable()) warn_of_rereading();
-    SampleReader reader(*source, origin_, shared_.options, shared_.single_samples, *shared_.pool,
-                        cancel_, shared_.stats, *this,
-                        shared_.filter.all() ? nullptr : &shared_.filter);
-    if (shared_.deferred && origin_->version != 0)
-        if (auto again = open_again(url, *source)) reader.defer(shared_.deferred, std::move(again));
+    SampleRequest request{.filter = shared_.filter.all() ? nullptr : &shared_.filter,
+                          .resume = resume_.get(),
+                          .single_samples = shared_.single_samples,
+                          .places = indexed_};
+    if (shared_.deferred && origin_->version != 0) {
+        request.rest = open_again(url, *source);
+        if (request.rest) request.deferred = &shared_.deferred;
+    }
+    SampleReader reader(*source, origin_,
+                        {shared_.options, *shared_.pool, cancel_, shared_.stats, this}, *this,
+                        std::move(request));
+    samples_ = &reader;
     try {
-        reader.read(resume_.get());
+        reader.read();
     } catch (...) {
         opened_ = reader.opened();
         throw;
@@ -335,7 +342,9 @@ std::string ShardRun::many_fields(const Block& block) const {
     return {};
 }
 
+// Whole samples are delivered first: the consumer may wait for them.
 void ShardRun::about_to_wait() {
+    samples_->flush();
     const std::lock_guard lock(shared_.mutex);
     wake_consumer();
 }

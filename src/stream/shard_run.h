@@ -92,7 +92,7 @@ inline LanePlace place_of(const Block& block, uint32_t sample) {
     return {origin.part, origin.lane};
 }
 
-class ShardRun final : public SampleSink {
+class ShardRun final : private MemoryGate, private SampleSink {
   public:
     struct Event {
         BlockRef block;              // some samples, or
@@ -134,11 +134,10 @@ class ShardRun final : public SampleSink {
 
   private:
     void admit(size_t bytes) override;
-    void deliver(BlockRef block) override;
     void about_to_wait() override;
     void is_slow() override;
+    void deliver(BlockRef block) override;
     void bad_sample(Fault fault, bool wanted) override;
-    [[nodiscard]] bool wants_places() const override { return indexed_; }
     void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
     void check_count(const std::string& url, Source& source, uint64_t found) const;
     [[nodiscard]] std::string many_fields(const Block& block) const;
@@ -158,8 +157,9 @@ class ShardRun final : public SampleSink {
     const std::shared_ptr<const Resume> resume_;
     // The reader's thread completes it before the first event.
     const std::shared_ptr<Origin> origin_;
-    Cancel cancel_;  // of this run, also when the stream is cancelled
-    bool indexed_;   // every sample so far is in rows_
+    Cancel cancel_;                    // of this run, also when the stream is cancelled
+    SampleReader* samples_ = nullptr;  // while it reads
+    bool indexed_;                     // every sample so far is in rows_
     std::unique_ptr<IndexRows> rows_;
     std::string warning_;
     const Schema* schema_ = nullptr;  // of the latest sample

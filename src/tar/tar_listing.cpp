@@ -8,7 +8,8 @@ TarListing::TarListing(Source& source, const Options& options, const Cancel& can
                        uint64_t offset)
     : pool_(Pool::make(Options())),
       input_(source.open_sequential(offset)),
-      window_(*input_, *pool_, cancel, client()),
+      sizer_(options, false, size_t{64} * 1024),
+      window_(*input_, {options, *pool_, cancel, stats}, sizer_),
       walker_(window_, options, stats) {
     walker_.set_source(source, offset);
 }

@@ -7,7 +7,7 @@
 
 namespace shf {
 
-class TarListing final : private WindowClient {
+class TarListing {
   public:
     // All references must outlive the listing. Starts at `offset`, where a header must be; the
     // offsets of members count from there.
@@ -24,12 +24,6 @@ class TarListing final : private WindowClient {
     void finish() { input_->finish(); }
 
   private:
-    WindowClient& client() { return *this; }
-    void admit(size_t /*bytes*/) override {}
-    void about_to_wait() override {}
-    void leave_behind(const StorageRef& /*slab*/) override {}
-    size_t next_slab_size() override { return size_t{64} * 1024; }
-
     struct Drop {
         void operator()(Pool* pool) const {
             pool->close();
@@ -38,6 +32,7 @@ class TarListing final : private WindowClient {
     };
     const std::unique_ptr<Pool, Drop> pool_;
     const std::unique_ptr<Sequential> input_;
+    SlabSizer sizer_;
     Window window_;
     TarWalker walker_;
 };

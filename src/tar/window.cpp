@@ -1,5 +1,7 @@
 #include "tar/window.h"
 
+#include "core/cancel.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -19,15 +21,15 @@ constexpr size_t longest_read = 16 * 1024 * 1024;
 
 }  // namespace
 
-Window::Window(Sequential& input, Pool& pool, const Cancel& cancel, WindowClient& client)
-    : input_(input), pool_(pool), cancel_(cancel), client_(client) {}
+Window::Window(Sequential& input, const ReadContext& context, SlabSizer& sizer, SlabKeeper* keeper)
+    : input_(input), context_(context), sizer_(sizer), keeper_(keeper) {}
 
 bool Window::fill(size_t size) {
     while (stop_ - next_ < size) {
         if (ended_) return false;
         if (room_ - next_ < size || room_ == stop_) move_to_new_slab(size);
-        if (!input_.ready()) client_.about_to_wait();
-        cancel_.check();
+        if (!input_.ready()) context_.about_to_wait();
+        context_.cancel.check();
         const size_t count = input_.read({data_ + stop_, std::min(room_ - stop_, longest_read)});
         if (count == 0) ended_ = true;
         stop_ += count;
@@ -38,7 +40,7 @@ bool Window::fill(size_t size) {
 void Window::move_to_new_slab(size_t size) {
     size_t keep = mark_ == none ? next_ : mark_;
     if (next_ - keep > longest_carry) {
-        client_.leave_behind(slab_);
+        keeper_->leave_behind(slab_);
         keep = mark_ = next_;
     }
     const size_t carry = stop_ - keep;
@@ -49,7 +51,7 @@ void Window::move_to_new_slab(size_t size) {
     const size_t rest = next_ + size - stop_;
     // Some bytes beyond a large member, so that the headers and small fields after it come along.
     const size_t beyond = std::clamp<size_t>(size / 32, 2 * page, 16 * page);
-    const size_t wanted = client_.next_slab_size();
+    const size_t wanted = sizer_.next();
     size_t capacity = front + rest + beyond;
     if (capacity < wanted) capacity = wanted;
     const uint8_t* carried = data_ + keep;
@@ -60,8 +62,8 @@ void Window::move_to_new_slab(size_t size) {
         carried = carried_.data();
         slab_ = {};
     }
-    client_.admit(capacity);
-    StorageRef slab = pool_.acquire(capacity, cancel_);
+    context_.admit(capacity);
+    StorageRef slab = context_.pool.acquire(capacity, context_.cancel);
     uint8_t* data = slab->data + front - carry;
     if (carry > 0) std::memcpy(data, carried, carry);
     start_ += keep;
@@ -77,7 +79,7 @@ void Window::move_to_new_slab(size_t size) {
 bool Window::skip(uint64_t size, uint64_t worth) {
     if (const uint64_t seen = stop_ - next_;
         size > seen && size - seen > worth && input_.skip(size - seen)) {
-        if (mark_ != none) client_.leave_behind(slab_);  // what follows is not behind it in memory
+        if (mark_ != none) keeper_->leave_behind(slab_);  // what follows is not behind it in memory
         start_ += size - seen;
         next_ = stop_;
         if (mark_ != none) mark_ = next_;

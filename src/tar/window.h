@@ -4,6 +4,8 @@
 #pragma once
 
 #include "core/memory.h"
+#include "core/read_context.h"
+#include "core/slab_sizer.h"
 #include "io/source.h"
 
 #include <cstdint>
@@ -12,25 +14,21 @@
 
 namespace shf {
 
-// What a window asks of the reader that drives it.
-class WindowClient {
+// Who keeps what a window leaves behind.
+class SlabKeeper {
   public:
-    virtual ~WindowClient() = default;
-    // Called before `bytes` of memory are taken; returns when they may be.
-    virtual void admit(size_t bytes) = 0;
-    // Called before a read that will wait for another process or host.
-    virtual void about_to_wait() = 0;
+    virtual ~SlabKeeper() = default;
     // Called when the bytes from the mark on are too many to be carried along, or what follows them
-    // lies elsewhere: they stay in `slab`,
-    // which the client keeps alive as long as it needs them. The mark moves to position().
+    // lies elsewhere: they stay in `slab`, which the keeper holds on to as long as it needs them.
+    // The mark moves to position().
     virtual void leave_behind(const StorageRef& slab) = 0;
-    // The size that the next slab should have, in bytes. Asked once for each slab.
-    virtual size_t next_slab_size() = 0;
 };
 
 class Window {
   public:
-    Window(Sequential& input, Pool& pool, const Cancel& cancel, WindowClient& client);
+    // `keeper` may be NULL when mark() is not called. The references must outlive the window.
+    Window(Sequential& input, const ReadContext& context, SlabSizer& sizer,
+           SlabKeeper* keeper = nullptr);
 
     // Offset of the next byte in the (decompressed) shard.
     [[nodiscard]] uint64_t position() const { return start_ + next_; }
@@ -59,9 +57,9 @@ class Window {
     void move_to_new_slab(size_t size);
 
     Sequential& input_;
-    Pool& pool_;
-    const Cancel& cancel_;
-    WindowClient& client_;
+    const ReadContext context_;
+    SlabSizer& sizer_;
+    SlabKeeper* const keeper_;
     StorageRef slab_;
     uint8_t* data_ = nullptr;  // in the slab; offset start_ of the shard
     uint64_t start_ = 0;

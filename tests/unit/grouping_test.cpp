@@ -128,8 +128,8 @@ TEST(Grouping, KeptBlocksHoldLittle) {
             CollectingSink sink(options);
             const auto source = memory_source(
                 {reinterpret_cast<const uint8_t*>(shard.bytes.data()), shard.bytes.size()});
-            SampleReader(*source, std::make_shared<const Origin>(), options, alone, *pool, cancel,
-                         stats, sink)
+            SampleReader(*source, std::make_shared<const Origin>(), {options, *pool, cancel, stats},
+                         sink, {.single_samples = alone})
                 .read();
             size_t count = 0;
             for (const BlockRef& block : sink.blocks()) {

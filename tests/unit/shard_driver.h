@@ -98,9 +98,6 @@ class CollectingSink final : public SampleSink {
   public:
     explicit CollectingSink(const Options& options) : options_(options) {}
 
-    void admit(size_t) override {}
-    void about_to_wait() override {}
-    void is_slow() override {}
     void deliver(BlockRef block) override {
         delivered_ += block->count;
         blocks_.push_back(std::move(block));
@@ -150,8 +147,9 @@ inline ShardResult read_shard(std::string_view bytes, const Options& options = {
     const auto origin = std::make_shared<const Origin>(
         Origin{.url = std::move(url), .shard = 0, .epoch = 0, .lane = 0});
     try {
-        SampleReader reader(*source, origin, options, way.alone, *pool, cancel, stats, sink);
-        reader.read();
+        SampleReader(*source, origin, {options, *pool, cancel, stats}, sink,
+                     {.single_samples = way.alone})
+            .read();
     } catch (const Error& error) {
         result.end = sink.seen(error.fault());
     }

@@ -261,7 +261,9 @@ TEST(ZipShard, KeptSamplesHoldLittleMoreThanTheyHave) {
         const auto source =
             memory_source({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
         const auto origin = std::make_shared<const Origin>(Origin{});
-        SampleReader(*source, origin, options, true, *pool, cancel, stats, sink).read();
+        SampleReader(*source, origin, {options, *pool, cancel, stats}, sink,
+                     {.single_samples = true})
+            .read();
         ASSERT_EQ(sink.samples().size(), 20U);
         for (const BlockRef& block : sink.blocks()) {
             ASSERT_EQ(block->count, 1U);
