@@ -243,14 +243,15 @@ typedef int32_t (*shf_interrupt_fn)(void *ctx);
 
 /* Sets a function that a call which opens something asks about every 50 ms: no handle is there yet
  * by which it could be cancelled. shf_expand_urls, shf_stream_open, shf_plan_make,
- * shf_archive_open, shf_archive_open_memory, shf_dataset_open and shf_index_* return CANCELLED
- * within 100 ms when the result is not 0; a shell command that they have started is ended first, as
- * by shf_stream_close. A program returns a flag of its own there, which its signal handler sets.
+ * shf_archive_open, shf_archive_open_memory, shf_members_open, shf_dataset_open and shf_index_*
+ * return CANCELLED within 100 ms when the result is not 0; a shell command that they have started
+ * is ended first, as by shf_stream_close. A program returns a flag of its own there, which its
+ * signal handler sets. shf_members_next and shf_members_read ask it too.
  *
  * The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. With an interrupt
- * function it leaves shf_stream_open alone, so that a program which waits for samples in short
- * steps can open its stream. NULL: none. `ctx` must live as long as calls are made with these
- * options.
+ * function it leaves shf_stream_open and shf_members_open alone, so that a program which waits in
+ * short steps can open its stream. NULL: none. `ctx` must live as long as calls are made with these
+ * options, and until members in sequence that were opened with them are closed.
  * Threads: called on the thread that is inside the call. It may call this library. Since: 0.1 */
 void shf_options_set_interrupt(shf_options *options, shf_interrupt_fn interrupt, void *ctx);
 
@@ -809,7 +810,15 @@ enum {
     SHF_MEMBER_METHOD = 2, /* 0 stored, 8 deflate, 12 bzip2, 14 LZMA, 93 zstd, 95 xz             */
     SHF_MEMBER_CRC32 = 3,  /* as the archive has it; UINT64_MAX in a tar                         */
     SHF_MEMBER_OFFSET = 4, /* of its first header in the (decompressed) archive, bytes           */
-    SHF_MEMBER_KIND = 5    /* one of SHF_KIND_*                                                  */
+    SHF_MEMBER_KIND = 5,   /* one of SHF_KIND_*                                                  */
+    /* Known to shf_members_info and shf_members_text alone: */
+    SHF_MEMBER_MODE = 6,   /* permission bits, 07777                                             */
+    SHF_MEMBER_UID = 7,    /* number of the owner                                                */
+    SHF_MEMBER_GID = 8,    /* number of the group                                                */
+    SHF_MEMBER_MTIME = 9,  /* nanoseconds since 1970 (an int64_t); a DOS time is taken for UTC   */
+    SHF_MEMBER_LINK = 32,  /* text: what a link in a tar points at; in a ZIP that is its data    */
+    SHF_MEMBER_USER = 33,  /* text: name of the owner                                            */
+    SHF_MEMBER_GROUP = 34  /* text: name of the group                                            */
 };
 
 enum {
@@ -823,8 +832,8 @@ enum {
     SHF_KIND_UNKNOWN = 7
 };
 
-/* Property `what` (SHF_MEMBER_*) of a member; UINT64_MAX for any other value and past the last
- * member. Since: 0.1 */
+/* Property `what` (SHF_MEMBER_SIZE to SHF_MEMBER_KIND) of a member; UINT64_MAX for any other value
+ * and past the last member. Since: 0.1 */
 uint64_t shf_archive_info(const shf_archive *archive, uint64_t position, int32_t what);
 
 /* Reads a member into `buffer`, which has room for `capacity` bytes; it gets SHF_MEMBER_SIZE of
@@ -852,6 +861,82 @@ int32_t shf_archive_read_many(const shf_archive *archive, const uint64_t *positi
  * position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); NOMEM. Since: 0.1 */
 int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_bytes *out,
                          shf_error *error);
+
+/* ---- Members in sequence --------------------------------------------------------------------- */
+
+/* The members of one tar or ZIP file from front to back, as they lie in it: all of them, with
+ * duplicates, directories, links and devices, names exactly as they are. Nothing is grouped or left
+ * out.
+ *
+ *     shf_members *members;
+ *     shf_bytes name;
+ *     size_t size;
+ *     int32_t rc = shf_members_open(&members, "pipe:zcat old.tar.gz", NULL, &error);
+ *     while (rc == SHF_OK && (rc = shf_members_next(members, &name, &error)) == SHF_OK)
+ *         do {
+ *             rc = shf_members_read(members, buffer, sizeof buffer, &size, &error);
+ *             use(name.data, name.size, buffer, size);
+ *         } while (rc == SHF_OK && size > 0);
+ *     if (rc != SHF_END) fprintf(stderr, "%s\n", error.message);
+ *     shf_members_close(members);
+ *
+ * A member may be of any size: its bytes go to the caller's buffer, and the memory that is held
+ * does not grow with it. A ZIP file that cannot be read at any offset, as from a pipe, is taken
+ * into memory, as far as the option "memory" allows.
+ *
+ * The options are those of an archive, without "threads" and "max_member". "timeout" and the
+ * interrupt function end every call that waits: shf_members_next and shf_members_read then return
+ * TIMEOUT or CANCELLED, and when they are called again they continue; no byte is lost. Every other
+ * error repeats. What is wrong with the data of one entry of a ZIP file (FORMAT, INTEGRITY,
+ * AMBIGUOUS, UNSUPPORTED, LIMIT) repeats until shf_members_next goes on to the next one.
+ * Threads: one at a time, but for shf_members_cancel; a second concurrent call gets USAGE.
+ * Fork: a sequence belongs to the process that opened it; in a forked child its calls return
+ * FORKED, and close only lets go of it. */
+typedef struct shf_members shf_members;
+
+/* Opens the file at `url` (a path, file:, "-", pipe:; not expanded). Reads nothing: what is wrong
+ * with its bytes is said by shf_members_next. `options` may be NULL; they are copied.
+ * Owns: *out is owned, release with shf_members_close.
+ * Errors: IO, USAGE (URL, refused pipe, standard input is in use), TIMEOUT, CANCELLED, NOMEM.
+ * Since: 0.1 */
+int32_t shf_members_open(shf_members **out, const char *url, const shf_options *options,
+                         shf_error *error);
+
+/* Goes on to the next member, behind what was not read of the one before. `name` may be NULL.
+ * Owns: *name is borrowed until the next call of this function.
+ * Errors: SHF_END after the last member, when the end of the file is proven; FORMAT, TRUNCATED,
+ * INTEGRITY, AMBIGUOUS, UNSUPPORTED (the file, or headers of members), CHANGED, LIMIT, IO, CHILD;
+ * TIMEOUT (call again), CANCELLED, FORKED, USAGE, NOMEM. Since: 0.1 */
+int32_t shf_members_next(shf_members *members, shf_bytes *name, shf_error *error);
+
+/* Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
+ * archive does not say, for any other value, and when there is no current member. Since: 0.1 */
+uint64_t shf_members_info(const shf_members *members, int32_t what);
+
+/* A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as
+ * the archive has them.
+ * Owns: *out is borrowed until the next call of shf_members_next.
+ * Errors: NOT_FOUND when it has none, and when there is no current member. Since: 0.1 */
+int32_t shf_members_text(const shf_members *members, int32_t what, shf_bytes *out);
+
+/* Moves the next bytes of the current member to `buffer`, which has room for `capacity` of them, at
+ * least one. *size is how many they are, which may be fewer than fit; 0 at the end of the member,
+ * when all checks that the archive has for it have held: before that, bytes may be wrong. The last
+ * bytes of an entry of a ZIP file come when its checks have held, the first ones too when it is
+ * compressed and not above 1 MiB.
+ * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (also the data of SHF_KIND_SPARSE
+ * and the two kinds after it, which shf_members_next passes over), CHANGED, LIMIT, IO, CHILD;
+ * TIMEOUT (call again), CANCELLED, FORKED, NOMEM; USAGE (no current member, no room). Since: 0.1 */
+int32_t shf_members_read(shf_members *members, void *buffer, size_t capacity, size_t *size,
+                         shf_error *error);
+
+/* Makes waiting and future calls return CANCELLED, within 100 ms. Does not free.
+ * Threads: any. Since: 0.1 */
+void shf_members_cancel(shf_members *members);
+
+/* Ends the sequence and its child processes, and frees its memory. Must not run at the same time as
+ * another call on it. Since: 0.1 */
+void shf_members_close(shf_members *members);
 
 /* ---- Datasets -------------------------------------------------------------------------------- */
 

@@ -28,34 +28,52 @@ struct shf_options {
     mutable std::string shown;  // what shf_options_get gave last
 };
 
-struct shf_stream {
-    std::unique_ptr<shf::Stream> stream;
-    uint64_t fork_generation = shf::fork_generation();
+namespace shf {
+
+// What a handle has that belongs to one process, and serves one thread at a time.
+struct Exclusive {
+    uint64_t generation = fork_generation();
     std::atomic<bool> busy{false};  // a call is inside
 
-    [[nodiscard]] bool forked() const { return fork_generation != shf::fork_generation(); }
+    [[nodiscard]] bool forked() const { return generation != fork_generation(); }
+};
+
+// Marks a handle as in use for the time of a call. Throws Error(USAGE, FORKED); `noun` says what it
+// is, "stream".
+class ExclusiveCall {
+  public:
+    ExclusiveCall(Exclusive* handle, const char* noun) : handle_(handle) {
+        const auto refuse = [noun](int32_t code, const char* before, const char* after,
+                                   const std::string& help) {
+            throw Error(code, std::string(before) + noun + after, help);
+        };
+        if (!handle) refuse(SHF_E_USAGE, "the ", " is NULL", {});
+        if (handle->forked())
+            refuse(SHF_E_FORKED, "this ", " was opened by the parent process",
+                   std::string("open a ") + noun + " in the process that reads it");
+        if (handle->busy.exchange(true, std::memory_order_acquire))
+            refuse(SHF_E_USAGE, "another thread is inside a call on this ", "",
+                   std::string("give every thread a ") + noun + " of its own, or take turns");
+    }
+    ~ExclusiveCall() { handle_->busy.store(false, std::memory_order_release); }
+    ExclusiveCall(const ExclusiveCall&) = delete;
+    ExclusiveCall& operator=(const ExclusiveCall&) = delete;
+
+  private:
+    Exclusive* handle_;
+};
+
+}  // namespace shf
+
+struct shf_stream : shf::Exclusive {
+    std::unique_ptr<shf::Stream> stream;
 };
 
 namespace shf {
 
-// Marks a stream as in use for the time of a call.
-class StreamEntry {
+class StreamEntry : ExclusiveCall {
   public:
-    explicit StreamEntry(shf_stream* stream) : stream_(stream) {
-        if (!stream) throw Error(SHF_E_USAGE, "the stream is NULL");
-        if (stream->forked())
-            throw Error(SHF_E_FORKED, "this stream was opened by the parent process",
-                        "open a stream in the process that reads it");
-        if (stream->busy.exchange(true, std::memory_order_acquire))
-            throw Error(SHF_E_USAGE, "another thread is inside a call on this stream",
-                        "give every thread a stream of its own, or take turns");
-    }
-    ~StreamEntry() { stream_->busy.store(false, std::memory_order_release); }
-    StreamEntry(const StreamEntry&) = delete;
-    StreamEntry& operator=(const StreamEntry&) = delete;
-
-  private:
-    shf_stream* stream_;
+    explicit StreamEntry(shf_stream* stream) : ExclusiveCall(stream, "stream") {}
 };
 
 inline Options values_of(const shf_options* options) {

@@ -8,12 +8,12 @@
 
 namespace shf {
 
-uint32_t crc32(std::span<const uint8_t> bytes) {
+uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before) {
 #ifdef SHF_HAVE_ISAL
     // Three times as fast as libdeflate's where both are there.
-    return crc32_gzip_refl(0, bytes.data(), bytes.size());
+    return crc32_gzip_refl(before, bytes.data(), bytes.size());
 #else
-    return libdeflate_crc32(0, bytes.data(), bytes.size());
+    return libdeflate_crc32(before, bytes.data(), bytes.size());
 #endif
 }
 

@@ -6,6 +6,7 @@
 
 namespace shf {
 
-uint32_t crc32(std::span<const uint8_t> bytes);
+// `before` is the CRC of the bytes before them.
+uint32_t crc32(std::span<const uint8_t> bytes, uint32_t before = 0);
 
 }  // namespace shf

@@ -5,6 +5,7 @@
 #include "codec/input_block.h"
 #include "codec/magic.h"
 #include "core/error.h"
+#include "core/opening.h"
 #include "core/options.h"
 
 #include <algorithm>
@@ -49,6 +50,9 @@ class Filter final : public Sequential {
         } catch (const std::bad_alloc&) {
             failure_ =
                 std::make_exception_ptr(fault(SHF_E_NOMEM, "no memory for a decompressor", {}));
+        } catch (const Error& error) {
+            if (ends_call(error.code())) throw;  // the next call goes on
+            failure_ = std::current_exception();
         } catch (...) {
             failure_ = std::current_exception();
         }
@@ -111,9 +115,9 @@ class Filter final : public Sequential {
             stage_ = Stage::plain;
             return 0;
         }
-        input_.fill();  // or the first block would have the size of the caller's span
         stage_ = Stage::boundary;
         name_ = report_.codec = magic->codec;
+        input_.fill();  // or the first block would have the size of the caller's span
         return 0;
     }
 

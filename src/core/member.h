@@ -1,7 +1,10 @@
 // What a tar or ZIP file is made of.
 #pragma once
 
+#include "core/error.h"
+
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace shf {
@@ -16,6 +19,9 @@ enum class MemberKind : uint8_t {
     multi_volume,  // a piece of a member that began on another volume
     unknown,
 };
+
+// Why the data of a member of this kind is never handed out (UNSUPPORTED); nothing: it is.
+std::optional<Fault> refusal(MemberKind kind);
 
 // One member of a tar file. The walker is at the first byte of its data.
 struct Member {

@@ -16,10 +16,11 @@ constexpr auto pause = std::chrono::milliseconds(50);
 
 thread_local constinit Opening* Opening::innermost = nullptr;
 
-Opening::Opening(const Options& options, Opens what) : outer_(innermost), options_(options) {
+Opening::Opening(const Options& options, Opens what)
+    : outer_(innermost), options_(options), what_(what) {
     const auto now = Clock::now();
     next_question_ = now + pause;
-    if (options.timeout != 0 && (what == Opens::other || options.interrupt == nullptr))
+    if (options.timeout != 0 && (what != Opens::stream || options.interrupt == nullptr))
         deadline_ = now + std::chrono::nanoseconds(options.timeout);
     innermost = this;
 }
@@ -30,11 +31,15 @@ Opening::~Opening() {
 
 void Opening::ask() {
     const auto now = Clock::now();
-    if (now >= deadline_)
-        throw Error(SHF_E_TIMEOUT,
-                    "opening took longer than timeout=" +
-                        std::to_string(options_.timeout / 1'000'000) + "ms",
+    if (now >= deadline_) {
+        const std::string bound =
+            " longer than timeout=" + std::to_string(options_.timeout / 1'000'000) + "ms";
+        if (what_ == Opens::nothing)
+            throw Error(SHF_E_TIMEOUT, "the call waited" + bound,
+                        "call again, or raise the option timeout, 0 for no limit");
+        throw Error(SHF_E_TIMEOUT, "opening took" + bound,
                     "raise the option timeout, 0 for no limit, and open it again");
+    }
     if (options_.interrupt == nullptr || now < next_question_) return;
     // The function may call this library, and what it opens is not what it was asked about.
     innermost = nullptr;

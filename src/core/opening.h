@@ -12,9 +12,10 @@ namespace shf {
 struct Options;
 
 // What is opened. A stream has the option `timeout` for all its later calls, and a program that
-// waits in short steps sets a short one: the opening of a stream is ended by the interrupt function
-// alone, when there is one.
-enum class Opens : uint8_t { stream, other };
+// waits in short steps sets a short one: the opening of a stream, or of members in sequence, is ended by the interrupt function
+// alone, when there is one. A call that reads on the program's own thread ends in the same way, and
+// can be repeated: it opens nothing.
+enum class Opens : uint8_t { stream, other, nothing };
 
 // Made by the call, on its stack. Only this thread is asked, and only inside the call, so that the
 // program's function runs on no other thread. An opening inside another one (a log function that
@@ -43,6 +44,7 @@ class Opening {
 
     Opening* const outer_;
     const Options& options_;
+    const Opens what_;
     Clock::time_point deadline_ = Clock::time_point::max();
     Clock::time_point next_question_;
 };

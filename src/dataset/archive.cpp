@@ -1,22 +1,16 @@
 #include "dataset/archive.h"
 
 #include "codec/filter.h"
-#include "core/opening.h"
 #include "core/parallel.h"
 #include "io/sources.h"
 #include "sample/shard_format.h"
 #include "url/in_shard.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
+#include <utility>
 #include <vector>
 
 namespace shf {
-
-void WholeFile::Free::operator()(uint8_t* bytes) const {
-    std::free(bytes);
-}
 
 Archive::Archive(const std::string& url, const Options& options) : options_(options), url_(url) {
     in_shard(url_, [&] {
@@ -26,7 +20,7 @@ Archive::Archive(const std::string& url, const Options& options) : options_(opti
             take_into_memory(*input, "raise memory, or copy it to a file");
             input->finish();
         }
-        list({whole_.bytes.get(), whole_.size});
+        list(whole_.bytes());
     });
 }
 
@@ -51,7 +45,7 @@ void Archive::list(std::span<const uint8_t> memory) {
                              "raise memory, or decompress the file: members of a compressed tar "
                              "cannot be read in place, those of a plain tar or a ZIP can");
             input->finish();
-            memory = {whole_.bytes.get(), whole_.size};
+            memory = whole_.bytes();
         }
         members_ = tar_members(*source_, memory, options_, cancel_);
     }
@@ -61,31 +55,9 @@ void Archive::list(std::span<const uint8_t> memory) {
 // Reads all of `input`, which then is the archive.
 void Archive::take_into_memory(Sequential& input, const char* help) {
     WholeFile whole;
-    size_t capacity = 0;
-    for (;;) {
-        if (whole.size == capacity) {
-            if (whole.size > options_.memory)
-                throw Error(
-                    SHF_E_LIMIT,
-                    "the archive has more bytes than memory=" + std::to_string(options_.memory),
-                    help);
-            capacity = std::max<size_t>(2 * capacity, 1 << 20);
-            auto* larger = static_cast<uint8_t*>(std::realloc(whole.bytes.get(), capacity));
-            if (!larger) throw std::bad_alloc();
-            (void)whole.bytes.release();
-            whole.bytes.reset(larger);
-        }
-        Opening::check();
-        const size_t got = input.read({whole.bytes.get() + whole.size, capacity - whole.size});
-        if (got == 0) break;
-        whole.size += got;
-    }
-    if (whole.size > options_.memory)
-        throw Error(SHF_E_LIMIT,
-                    "the archive has more bytes than memory=" + std::to_string(options_.memory),
-                    help);
+    whole.take(input, options_.memory, help);
     whole_ = std::move(whole);
-    source_ = memory_source({whole_.bytes.get(), whole_.size});
+    source_ = memory_source(whole_.bytes());
 }
 
 size_t Archive::find(std::string_view name) const {

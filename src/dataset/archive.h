@@ -6,6 +6,7 @@
 #include "dataset/members.h"
 #include "dataset/name_table.h"
 #include "dataset/scratch_pool.h"
+#include "io/whole_file.h"
 
 #include <memory>
 #include <optional>
@@ -14,15 +15,6 @@
 #include <string_view>
 
 namespace shf {
-
-// Memory of `size` bytes from malloc.
-struct WholeFile {
-    struct Free {
-        void operator()(uint8_t* bytes) const;
-    };
-    std::unique_ptr<uint8_t, Free> bytes;
-    size_t size = 0;
-};
 
 // Read-only and without locks once it is open: any number of threads, and forked children
 // use it as it is.

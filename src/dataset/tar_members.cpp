@@ -100,25 +100,15 @@ class TarMembers final : public Members {
 
     [[nodiscard]] const Row& readable(size_t position) const {
         const Row& row = rows_[position];
-        const auto refuse = [&](int32_t code, std::string cause, std::string help) {
-            throw named(position, Fault{.code = code,
-                                        .shard = {},
-                                        .member = {},
-                                        .cause = std::move(cause),
-                                        .help = std::move(help)});
-        };
-        if (row.kind == MemberKind::sparse)
-            refuse(SHF_E_UNSUPPORTED, "a sparse member", "write the archive without --sparse");
-        if (row.kind == MemberKind::multi_volume)
-            refuse(SHF_E_UNSUPPORTED, "a piece of a multi-volume member",
-                   "write the archive as one volume");
-        if (row.kind == MemberKind::unknown)
-            refuse(SHF_E_UNSUPPORTED, "a member of unknown type", "");
+        if (const auto fault = refusal(row.kind)) throw named(position, *fault);
         if (row.size > max_member_)
-            refuse(SHF_E_LIMIT,
-                   "a member of " + plural(row.size, "byte") +
-                       " is larger than max_member=" + std::to_string(max_member_),
-                   "raise max_member");
+            throw named(position,
+                        Fault{.code = SHF_E_LIMIT,
+                              .shard = {},
+                              .member = {},
+                              .cause = "a member of " + plural(row.size, "byte") +
+                                       " is larger than max_member=" + std::to_string(max_member_),
+                              .help = "raise max_member"});
         return row;
     }
 

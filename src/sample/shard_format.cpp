@@ -12,8 +12,6 @@ namespace shf {
 
 namespace {
 
-constexpr size_t tar_block = 512;
-
 bool is_named_zip(std::string_view url) {
     constexpr std::string_view suffix = ".zip";
     const auto same_letter = [](char a, char b) {
@@ -33,12 +31,16 @@ bool has_tar_magic(std::span<const uint8_t> head) {
 }  // namespace
 
 ShardFormat shard_format(Source& source, std::string_view url, const Options& options) {
-    std::array<uint8_t, tar_block> start{};
-    const auto head = std::span<const uint8_t>(start).first(source.read(0, start));
+    std::array<uint8_t, shard_head> start{};
+    return shard_format(std::span(start).first(source.read(0, start)), url, options);
+}
+
+ShardFormat shard_format(std::span<const uint8_t> head, std::string_view url,
+                         const Options& options) {
     const ShardFormat tar =
         codec_of_magic(head) ? ShardFormat::compressed_tar : ShardFormat::tar;  // as the filter
     // The first member of a tar may be called anything, "PK\3\4" too.
-    if (head.size() == tar_block && parse_plain_header(head.data())) return tar;
+    if (head.size() == shard_head && parse_plain_header(head.data())) return tar;
     if (has_zip_magic(head)) return ShardFormat::zip;
     if (tar == ShardFormat::compressed_tar) return tar;
     if (has_tar_magic(head)) return ShardFormat::tar;

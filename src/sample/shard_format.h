@@ -3,7 +3,9 @@
 
 #include "io/source.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace shf {
@@ -17,5 +19,10 @@ enum class ShardFormat : uint8_t { tar, compressed_tar, zip };
 // file that ends in ".zip", it is a ZIP file. What is none of them is a tar, whose reader says what
 // is wrong. Throws what reading throws.
 ShardFormat shard_format(Source& source, std::string_view url, const Options& options);
+
+// The same from the first `shard_head` bytes of the shard, or all that it has.
+inline constexpr size_t shard_head = 512;
+ShardFormat shard_format(std::span<const uint8_t> head, std::string_view url,
+                         const Options& options);
 
 }  // namespace shf

@@ -1,6 +1,7 @@
 // pax extended headers (POSIX.1-2017, pax Interchange Format, "pax Extended Header"): records
 // "LENGTH KEY=VALUE\n", where LENGTH counts the whole record and VALUE may hold newlines.
 #include "tar/tar.h"
+#include "tar/tar_metadata.h"
 
 #include <charconv>
 
@@ -28,7 +29,8 @@ bool unused(std::string_view key) {
 
 }  // namespace
 
-void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& records) {
+void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& records,
+               PaxFields* fields) {
     while (!body.empty()) {
         uint64_t length = 0;
         const char* first = body.data();
@@ -56,6 +58,7 @@ void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& 
         if (global && (sparse || key == "path" || key == "linkpath" || key == "size"))
             broken(offset,
                    "a global header that sets \"" + std::string(key) + "\" for every later member");
+        if (fields) fields->take(key, value);
         // A key that is repeated in one header: the last one holds.
         if (key == "path" && !records.sparse_name) records.path = value;
         if (key == "linkpath") records.linkpath = value;

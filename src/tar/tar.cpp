@@ -2,6 +2,7 @@
 
 #include "codec/magic.h"
 #include "core/options.h"
+#include "tar/tar_metadata.h"
 
 #include <algorithm>
 #include <bit>
@@ -181,6 +182,7 @@ struct TarWalker::Pending {
     bool pax_seen = false, long_name_seen = false, long_link_seen = false;
     PaxRecords pax;
     std::string long_name;
+    bool done = false;  // the member that they describe was returned
 
     [[nodiscard]] bool any() const { return pax_seen || long_name_seen || long_link_seen; }
 };
@@ -192,9 +194,15 @@ TarWalker::~TarWalker() = default;
 
 bool TarWalker::next(Member& member) {
     Pending& pending = *pending_;
-    if (pending.any()) pending = {};
-    pending.first_header = no_offset;
-    pending.meta_bytes = 0;
+    if (pending.done) {
+        if (pending.any()) pending = {};
+        pending.first_header = no_offset;
+        pending.meta_bytes = 0;
+        pending.done = false;
+        if (metadata_) metadata_->forget_member();
+    }
+    if (in_sparse_map_) return pass_sparse_map(member);
+    if (marker_ && !skip_zeros()) return finish();
     for (;;) {
         const uint64_t at = window_.position();
         if (!window_.need(block_size)) {
@@ -232,10 +240,26 @@ bool TarWalker::next(Member& member) {
         }
         bool ready = false;
         parse_header(block, pending, member, ready);
+        if (in_sparse_map_) return pass_sparse_map(member);
         if (ready) {
+            pending.done = true;
             return true;
         }
     }
+}
+
+// Old GNU sparse maps continue in blocks after the header.
+bool TarWalker::pass_sparse_map(Member& member) {
+    while (in_sparse_map_) {
+        if (!window_.need(block_size))
+            throw Error(SHF_E_TRUNCATED, "the shard ends inside a sparse map", copy_again,
+                        member.data_offset - block_size);
+        in_sparse_map_ = window_.seen()[gnu_extension_extended_at] != 0;
+        window_.advance(block_size);
+    }
+    member.data_offset = window_.position();
+    pending_->done = true;
+    return true;
 }
 
 void TarWalker::not_a_tar(std::string_view seen, uint64_t at) const {
@@ -295,7 +319,6 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
         if (magic != (gnu_type ? Magic::gnu : Magic::ustar))
             throw bad(std::string("a header of type '") + type + "' under " +
                       (gnu_type ? "other than GNU" : "other than ustar") + " magic");
-        window_.advance(block_size);
         read_meta(type, *header_size, at, pending);
         return;
     }
@@ -370,14 +393,9 @@ void TarWalker::parse_header(const uint8_t* block, Pending& pending, Member& mem
         std::memcpy(short_name_.data(), block + name_at, name_size);
         name = std::string_view(short_name_.data(), name.size());
     }
-    bool extended = type == 'S' && block[gnu_extended_at] != 0;
+    in_sparse_map_ = type == 'S' && block[gnu_extended_at] != 0;
+    if (metadata_) metadata_->take_header(std::span<const uint8_t, block_size>(block, block_size));
     window_.advance(block_size);
-    while (extended) {  // old GNU sparse maps continue in blocks after the header
-        if (!window_.need(block_size))
-            throw Error(SHF_E_TRUNCATED, "the shard ends inside a sparse map", copy_again, at);
-        extended = window_.seen()[gnu_extension_extended_at] != 0;
-        window_.advance(block_size);
-    }
     member = {.kind = kind,
               .name = name,
               .header_offset = pending.first_header,
@@ -403,12 +421,15 @@ void TarWalker::read_meta(char type, uint64_t size, uint64_t at, Pending& pendin
                     "long-name and pax headers of more than max_meta=" +
                         plural(options_.max_meta, "byte") + " before one member",
                     "raise max_meta if the shard is sound", at);
-    pending.meta_bytes += size;
     const auto bytes = static_cast<size_t>(size);
-    if (!need_declared(size + padding(size)))
+    // Header and body at once: a call that ends in between can be repeated.
+    if (!need_declared(block_size + size + padding(size)))
         throw Error(SHF_E_TRUNCATED, "the shard ends inside a long-name or pax header", copy_again,
                     at);
-    const std::string_view body(reinterpret_cast<const char*>(window_.seen().data()), bytes);
+    const std::string_view body = field(window_.seen().data(), block_size, bytes);
+    PaxFields* const fields = !metadata_    ? nullptr
+                              : type == 'g' ? &metadata_->global
+                                            : &metadata_->pax;
     switch (type) {
         case 'L':
             pending.long_name_seen = true;
@@ -419,15 +440,19 @@ void TarWalker::read_meta(char type, uint64_t size, uint64_t at, Pending& pendin
                                 " is longer than max_name=" + std::to_string(options_.max_name),
                             "raise max_name", at);
             break;
-        case 'K': pending.long_link_seen = true; break;
+        case 'K':
+            pending.long_link_seen = true;
+            if (metadata_) metadata_->long_link = until_nul(body);
+            break;
         case 'g': {
             PaxRecords ignored;
-            parse_pax(body, true, at, ignored);
+            parse_pax(body, true, at, ignored, fields);
             break;
         }
-        default: pending.pax_seen = true; parse_pax(body, false, at, pending.pax);
+        default: pending.pax_seen = true; parse_pax(body, false, at, pending.pax, fields);
     }
-    window_.advance(bytes + static_cast<size_t>(padding(size)));
+    pending.meta_bytes += size;
+    window_.advance(block_size + bytes + static_cast<size_t>(padding(size)));
 }
 
 // At a zero block. True when another archive follows (concat=true), false at the end of the input.
@@ -448,14 +473,14 @@ bool TarWalker::read_end() {
         throw Error(SHF_E_FORMAT, "one zero block alone, where a tar ends with two",
                     "the shard is damaged here; copy it again, or use on_error=skip_shard", at);
     window_.advance(2 * block_size);
-    return skip_zeros(at);
+    marker_ = at;
+    return skip_zeros();
 }
 
-// Behind the end marker at `marker`: tar pads its records with zeros. True when another archive
-// follows.
-bool TarWalker::skip_zeros(uint64_t marker) {
-    const uint64_t start = window_.position();
-    for (;;) {
+// Behind the end marker: tar pads its records with zeros. True when another archive follows.
+bool TarWalker::skip_zeros() {
+    const uint64_t marker = *marker_, start = marker + 2 * block_size;
+    while (!dropping_) {
         const bool whole = window_.need(block_size);
         const auto seen = window_.seen();
         const size_t count = whole ? block_size : seen.size();
@@ -477,11 +502,19 @@ bool TarWalker::skip_zeros(uint64_t marker) {
         }
         const uint64_t junk_at = window_.position() + static_cast<uint64_t>(junk - seen.data());
         if (options_.concat &&
-            (options_.trailing == Trailing::refuse || (whole && checksum_holds(seen.data()))))
+            (options_.trailing == Trailing::refuse || (whole && checksum_holds(seen.data())))) {
+            marker_.reset();
             return true;
-        finish_trailing(junk_at);
-        return false;
+        }
+        if (options_.trailing == Trailing::refuse)
+            throw Error(
+                SHF_E_FORMAT, "trailing data after the end of the tar",
+                "concat=true reads on if another tar follows, trailing=ignore drops the rest",
+                junk_at);
+        dropping_ = saw_trailing_ = true;
     }
+    while (window_.need(1)) window_.advance(window_.seen().size());
+    return false;
 }
 
 // At the end of the input. A download that stopped in a preallocated file leaves a hole, which
@@ -498,15 +531,6 @@ bool TarWalker::finish() {
 void TarWalker::set_source(const Source& source, uint64_t start) {
     source_ = &source;
     if (const auto size = source.size()) input_size_ = *size - std::min(*size, start);
-}
-
-void TarWalker::finish_trailing(uint64_t at) {
-    if (options_.trailing == Trailing::refuse)
-        throw Error(SHF_E_FORMAT, "trailing data after the end of the tar",
-                    "concat=true reads on if another tar follows, trailing=ignore drops the rest",
-                    at);
-    saw_trailing_ = true;
-    while (window_.need(1)) window_.advance(window_.seen().size());
 }
 
 // False when it is known that the input ends before `size` more bytes.
@@ -547,8 +571,28 @@ void TarWalker::skip_rest(const Member& member, uint64_t start) {
 }
 
 void TarWalker::skip_data(const Member& member) {
-    if (!in_input(member.size) || !window_.skip(member.size)) throw cut_short(member);
-    pass_padding(member);
+    const uint64_t left = data_left(member);
+    if (!in_input(left) || !window_.skip(left)) throw cut_short(member);
+    if (window_.position() < end_of(member)) pass_padding(member);
+}
+
+size_t TarWalker::read_data(const Member& member, std::span<uint8_t> out) {
+    const uint64_t left = data_left(member);
+    if (left == 0) {
+        skip_data(member);
+        return 0;
+    }
+    const size_t count =
+        in_input(left)
+            ? window_.read(out.first(static_cast<size_t>(std::min<uint64_t>(left, out.size()))))
+            : 0;
+    if (count == 0) throw cut_short(member);
+    return count;
+}
+
+uint64_t TarWalker::data_left(const Member& member) const {
+    const uint64_t end = member.data_offset + member.size;
+    return end - std::min(end, window_.position());
 }
 
 }  // namespace shf

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,9 +26,14 @@ struct PaxRecords {
     bool sparse = false, sparse_name = false;
 };
 
+struct PaxFields;
+struct TarMetadata;
+
 // Parses the body of a pax extended header at `offset` of the shard. `global` is a
-// 'g' header, in which names and sizes are refused. Throws Error(FORMAT).
-void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& records);
+// 'g' header, in which names and sizes are refused. What is said of owner and time goes to
+// `fields`, which may be NULL. Throws Error(FORMAT).
+void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& records,
+               PaxFields* fields = nullptr);
 
 // Reads a number field of a tar header: octal, or base-256 (GNU) in canonical form. All NUL or all
 // blank is 0. Nothing when it breaks the rules T5 and T6.
@@ -55,8 +61,11 @@ class TarWalker {
 
     // Finds the next member. False at the proven end of the archive (and of the input). The data of
     // the member before must have been passed with skip_data() or read and passed by the caller.
-    // Throws Error; the scan cannot continue after that.
+    // Throws Error; the scan cannot continue after that, unless it was TIMEOUT or CANCELLED: the
+    // next call then goes on, with the same `member`.
     bool next(Member& member);
+    // Keeps what the headers of each member say besides that; `metadata` must outlive the walker.
+    void keep_metadata(TarMetadata& metadata) { metadata_ = &metadata; }
 
     // Makes the member's data contiguous in the window and moves past it: the bytes are at
     // window.at(member.data_offset). pass_padding() must follow. Throws Error(TRUNCATED).
@@ -68,8 +77,12 @@ class TarWalker {
     void skip_rest(const Member& member, uint64_t start);
     // Moves past the padding of the data. Throws Error(TRUNCATED).
     void pass_padding(const Member& member);
-    // Moves past the data without keeping it. Throws Error(TRUNCATED).
+    // Moves past what is left of the data, and past the padding, without keeping it. Throws
+    // Error(TRUNCATED).
     void skip_data(const Member& member);
+    // Moves the next bytes of the data to `out`, which is not empty, and returns how many: at least
+    // one, 0 when there are no more and the padding was passed. Throws Error(TRUNCATED).
+    size_t read_data(const Member& member, std::span<uint8_t> out);
     // Junk, a long tail of zeros, or a hole after the end was accepted (trailing=ignore).
     [[nodiscard]] bool saw_trailing() const { return saw_trailing_; }
     // The input is that of `source` from byte `start` on, as it is: its length may be known before
@@ -80,10 +93,11 @@ class TarWalker {
     struct Pending;  // headers that describe the next member
     void parse_header(const uint8_t* block, Pending& pending, Member& member, bool& ready);
     void read_meta(char type, uint64_t size, uint64_t at, Pending& pending);
+    bool pass_sparse_map(Member& member);
     bool read_end();
-    bool skip_zeros(uint64_t marker);
+    bool skip_zeros();
     bool finish();
-    void finish_trailing(uint64_t at);
+    [[nodiscard]] uint64_t data_left(const Member& member) const;
     [[nodiscard]] bool in_input(uint64_t size) const;
     bool need_declared(uint64_t size);
     [[noreturn]] void not_a_tar(std::string_view seen, uint64_t at) const;
@@ -97,6 +111,11 @@ class TarWalker {
     std::string name_;                  // joined or long name of the current member
     std::array<char, 100> short_name_;  // else: the field of the header
     bool saw_trailing_ = false;
+    TarMetadata* metadata_ = nullptr;  // NULL: nobody asks
+    // Where a call was when it ended before it had found a member.
+    bool in_sparse_map_ = false;
+    std::optional<uint64_t> marker_;  // the end marker behind which it skips zeros, or drops junk
+    bool dropping_ = false;
 };
 
 }  // namespace shf

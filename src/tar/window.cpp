@@ -76,6 +76,23 @@ void Window::move_to_new_slab(size_t size) {
     slab_ = std::move(slab);
 }
 
+size_t Window::read(std::span<uint8_t> out) {
+    constexpr size_t direct = 16 * 1024;  // less is read ahead
+    if (next_ == stop_ && !ended_ && out.size() >= direct) {
+        if (!input_.ready()) context_.about_to_wait();
+        context_.cancel.check();
+        const size_t count = input_.read(out.first(std::min(out.size(), longest_read)));
+        ended_ = count == 0;
+        start_ += count;
+        return count;
+    }
+    if (!need(1)) return 0;
+    const size_t count = std::min(out.size(), stop_ - next_);
+    std::memcpy(out.data(), data_ + next_, count);
+    next_ += count;
+    return count;
+}
+
 bool Window::skip(uint64_t size, uint64_t worth) {
     if (const uint64_t seen = stop_ - next_;
         size > seen && size - seen > worth && input_.skip(size - seen)) {

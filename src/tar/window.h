@@ -43,6 +43,11 @@ class Window {
     // read rather than left out, so that reads stay aligned and disks like it.
     bool skip(uint64_t size, uint64_t worth = 512 * 1024);
 
+    // Moves the next bytes to `out`, which is not empty, and returns how many: at least one, 0 at
+    // the end of the input. What is not in memory goes there straight when `out` is large. Not
+    // while there is a mark.
+    size_t read(std::span<uint8_t> out);
+
     // Keeps the bytes from here on in one slab with what follows, as long as that is cheap.
     void mark() { mark_ = next_; }
     void unmark() { mark_ = none; }

@@ -35,12 +35,16 @@ bool is_known(uint16_t method) {
            method == 95;
 }
 
-MemberKind kind_of(std::string_view name, uint16_t made_by, uint32_t attributes) {
+// APPNOTE 4.4.2: 3 is Unix.
+uint16_t mode_of(uint16_t made_by, uint32_t attributes) {
+    return made_by >> 8 == 3 ? static_cast<uint16_t>(attributes >> 16) : 0;
+}
+
+MemberKind kind_of(std::string_view name, uint16_t mode) {
     if (name.ends_with('/')) return MemberKind::directory;
-    // The Unix mode (APPNOTE 4.4.2: 3 is Unix). Only links: streaming writers leave the mode of a
+    // Only links: streaming writers leave the mode of a
     // FIFO on real data.
-    if (made_by >> 8 == 3 && (attributes >> 16 & 0170000) == 0120000)
-        return MemberKind::symbolic_link;
+    if ((mode & 0170000) == 0120000) return MemberKind::symbolic_link;
     return MemberKind::file;
 }
 
@@ -155,6 +159,7 @@ size_t ZipDirectory::parse_entry(std::span<const uint8_t> bytes, uint64_t at, ui
                     "a member name of " + plural(name_size, "byte") +
                         " is longer than max_name=" + std::to_string(options.max_name),
                     "raise max_name", at);
+    const uint16_t mode = mode_of(le16(head + 4), le32(head + 38));
     ZipEntry entry{.offset = sizes.offset,
                    .limit = 0,
                    .stored_size = sizes.stored_size,
@@ -164,8 +169,9 @@ size_t ZipDirectory::parse_entry(std::span<const uint8_t> bytes, uint64_t at, ui
                    .name_size = static_cast<uint16_t>(name_size),
                    .method = le16(head + 10),
                    .flags = le16(head + 8),
+                   .mode = mode,
                    .version = head[6],
-                   .kind = kind_of(name, le16(head + 4), le32(head + 38)),
+                   .kind = kind_of(name, mode),
                    .fault = fault};
     if (fault == ZipFault::none) entry.fault = fault_in(entry, name, options);
     if (entry.fault == ZipFault::none && sizes.disk != 0) entry.fault = ZipFault::other_disk;

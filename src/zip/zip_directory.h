@@ -49,6 +49,7 @@ struct ZipEntry {
     uint16_t name_size;
     uint16_t method;
     uint16_t flags;
+    uint16_t mode;    // of Unix, with the bits of the kind; 0: not known
     uint8_t version;  // needed to extract, times ten
     MemberKind kind;
     ZipFault fault;

@@ -208,9 +208,9 @@ void ZipReader::check(size_t index) const {
     });
 }
 
-void ZipReader::check_place(size_t index) const {
+void ZipReader::check_place(size_t index, ZipMetadata* metadata) const {
     switch (directory_.entry(index).fault) {
-        case ZipFault::none: return check_header(index);
+        case ZipFault::none: check_header(index, metadata); return;
         case ZipFault::overlap:
         case ZipFault::nul_in_name:
         case ZipFault::unicode_name:
@@ -223,8 +223,9 @@ void ZipReader::check_place(size_t index) const {
     }
 }
 
-void ZipReader::check_header(size_t index) const {
-    named(index, [&] {
+// Returns the length of the local header.
+size_t ZipReader::check_header(size_t index, ZipMetadata* metadata) const {
+    return named(index, [&] {
         const ZipEntry& entry = directory_.entry(index);
         const uint64_t room = entry.limit > entry.offset ? entry.limit - entry.offset : 0;
         std::array<uint8_t, usual_header> usual;
@@ -237,12 +238,36 @@ void ZipReader::check_header(size_t index) const {
                 throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
             const size_t real_size = header_length(header);
             if (real_size > room) throw outside();
-            if (real_size <= header.size())
-                return check_local(entry, directory_.name(index), header.first(real_size));
+            if (real_size <= header.size()) {
+                header = header.first(real_size);
+                check_local(entry, directory_.name(index), header);
+                if (metadata) *metadata = read_zip_metadata(header);
+                return real_size;
+            }
             long_header.resize(real_size);
             header = long_header;
         }
     });
+}
+
+uint64_t ZipReader::find_data(size_t index) const {
+    const ZipEntry& entry = directory_.entry(index);
+    if (entry.fault != ZipFault::none) throw directory_.fault_of(index);
+    const uint64_t header = check_header(index);
+    named(index, [&] {
+        const uint64_t room =
+            entry.limit - entry.offset - header;  // check_header has compared them
+        if (room < entry.stored_size) throw outside();
+        if ((entry.flags & has_descriptor) == 0) return;
+        std::array<uint8_t, longest_descriptor> tail;
+        const std::span<uint8_t> after = std::span(tail).first(
+            static_cast<size_t>(std::min<uint64_t>(tail.size(), room - entry.stored_size)));
+        if (source_.read_unverified(entry.offset + header + entry.stored_size, {&after, 1}) <
+            after.size())
+            throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
+        check_descriptor(entry, after);
+    });
+    return entry.offset + header;
 }
 
 void ZipReader::read(size_t index, std::span<uint8_t> out, ZipScratch& scratch) const {

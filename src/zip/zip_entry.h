@@ -2,6 +2,7 @@
 #pragma once
 
 #include "zip/zip_directory.h"
+#include "zip/zip_extra.h"
 
 #include <cstddef>
 #include <memory>
@@ -54,7 +55,13 @@ class ZipReader {
     // header, without the data. Of an entry that cannot be read for another reason nothing is
     // compared. A wrong name or offset in the directory moves a field out of its sample, where
     // nobody reads it.
-    void check_place(size_t index) const;
+    // `metadata`, which may be NULL, then gets what the local header says besides.
+    void check_place(size_t index, ZipMetadata* metadata = nullptr) const;
+    // Where the stored bytes of an entry of any size are in the file, after the checks of its
+    // headers and its descriptor. Throws Error.
+    [[nodiscard]] uint64_t find_data(size_t index) const;
+    // Adds member and offset to a fault of an entry; or says that the file is another one by now.
+    [[noreturn]] void throw_named(size_t index, Fault fault) const;
     // Fills `out`, which is not larger than the entry, with its first bytes, after the checks of
     // its headers; `file` is the whole file in memory. Neither length nor CRC is checked.
     void read_start(size_t index, std::span<const uint8_t> file, std::span<uint8_t> out) const;
@@ -67,10 +74,9 @@ class ZipReader {
     [[nodiscard]] std::span<const uint8_t> stored_bytes(size_t index,
                                                         std::span<const uint8_t> file) const;
     void check_readable(size_t index) const;
-    void check_header(size_t index) const;
+    size_t check_header(size_t index, ZipMetadata* metadata = nullptr) const;
     template <typename Read>
     auto named(size_t index, Read read) const;
-    [[noreturn]] void throw_named(size_t index, Fault fault) const;
 
     Source& source_;
     const ZipDirectory& directory_;

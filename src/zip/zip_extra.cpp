@@ -4,12 +4,17 @@
 #include "core/little_endian.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace shf {
 
 namespace {
 
 constexpr uint16_t zip64_extra = 0x0001, unicode_name_extra = 0x7075;
+// Of Info-ZIP: extended timestamp, and owner with numbers of any width.
+constexpr uint16_t time_extra = 0x5455, owner_extra = 0x7875;
+constexpr size_t local_size = 30;
+constexpr int64_t second = 1'000'000'000;
 
 // Takes the 64-bit values of the ZIP64 extra field (APPNOTE 4.5.3): those whose 32-bit field is
 // all ones, in this order. Writers also give values that are not asked for; they must be the same.
@@ -59,7 +64,48 @@ bool other_name(std::span<const uint8_t> extra, std::string_view name) {
     return !std::equal(unicode.begin(), unicode.end(), raw.begin(), raw.end()) || !is_utf8(name);
 }
 
+// APPNOTE 4.4.6: years from 1980 on. Nothing for a date that does not exist, as 0.
+std::optional<int64_t> dos_time(uint16_t date, uint16_t time) {
+    using namespace std::chrono;
+    const year_month_day day(year(1980 + (date >> 9)), month(date >> 5 & 15u),
+                             std::chrono::day(date & 31u));
+    if (!day.ok()) return std::nullopt;
+    const auto seconds = sys_days(day).time_since_epoch() + hours(time >> 11) +
+                         minutes(time >> 5 & 63) + std::chrono::seconds(2 * (time & 31));
+    return duration_cast<std::chrono::seconds>(seconds).count() * second;
+}
+
+// A number and its width in front of it; nothing when there is none of at most eight bytes. `bytes`
+// goes on to what follows.
+std::optional<uint64_t> sized_number(std::span<const uint8_t>& bytes) {
+    if (bytes.empty() || bytes[0] > 8 || bytes[0] >= bytes.size()) return std::nullopt;
+    const size_t width = bytes[0];
+    uint64_t number = 0;
+    for (size_t i = width; i > 0; --i) number = number << 8 | bytes[i];
+    bytes = bytes.subspan(1 + width);
+    return number;
+}
+
 }  // namespace
+
+ZipMetadata read_zip_metadata(std::span<const uint8_t> header) {
+    ZipMetadata metadata;
+    metadata.mtime = dos_time(le16(&header[12]), le16(&header[10]));
+    auto extra = header.subspan(local_size + le16(&header[26]));
+    while (extra.size() >= 4 && extra.size() - 4 >= le16(&extra[2])) {
+        auto body = extra.subspan(4, le16(&extra[2]));
+        const uint16_t id = le16(extra.data());
+        extra = extra.subspan(4 + body.size());
+        if (id == time_extra && body.size() >= 5 && (body[0] & 1) != 0)
+            metadata.mtime = static_cast<int32_t>(le32(&body[1])) * second;
+        if (id == owner_extra && body.size() > 1 && body[0] == 1) {
+            body = body.subspan(1);
+            metadata.uid = sized_number(body);
+            if (metadata.uid) metadata.gid = sized_number(body);
+        }
+    }
+    return metadata;
+}
 
 ZipFault read_zip_extra(std::span<const uint8_t> extra, std::string_view name, ZipSizes& sizes,
                         ZipHeader header) {

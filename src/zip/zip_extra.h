@@ -4,6 +4,7 @@
 #include "zip/zip_directory.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -26,5 +27,16 @@ enum class ZipHeader : uint8_t { central, local };
 // sizes, and its Unicode path field means nothing: names are those of the directory.
 ZipFault read_zip_extra(std::span<const uint8_t> extra, std::string_view name, ZipSizes& sizes,
                         ZipHeader header = ZipHeader::central);
+
+// What a local header says of owner and time.
+struct ZipMetadata {
+    std::optional<uint64_t> uid, gid;
+    // Nanoseconds since 1970. From the Unix field where there is one; else DOS time, which has no
+    // zone and is taken for UTC, in steps of two seconds.
+    std::optional<int64_t> mtime;
+};
+
+// `header` is a whole local header, whose extra fields read_zip_extra() has accepted.
+ZipMetadata read_zip_metadata(std::span<const uint8_t> header);
 
 }  // namespace shf
