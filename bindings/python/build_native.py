@@ -26,6 +26,7 @@ DESTRUCTORS = """
 void python_close_stream(shf_stream **holder);
 void python_unref_block(shf_block **holder);
 void python_close_archive(shf_archive **holder);
+void python_close_members(shf_members **holder);
 void python_close_dataset(shf_dataset **holder);
 void python_unref_sample(shf_sample **holder);
 void python_unref_batch(shf_batch **holder);
@@ -58,6 +59,7 @@ SOURCE = """
 static void python_close_stream(shf_stream **holder) { shf_stream_close(*holder); }
 static void python_unref_block(shf_block **holder) { shf_block_unref(*holder); }
 static void python_close_archive(shf_archive **holder) { shf_archive_close(*holder); }
+static void python_close_members(shf_members **holder) { shf_members_close(*holder); }
 static void python_close_dataset(shf_dataset **holder) { shf_dataset_close(*holder); }
 static void python_unref_sample(shf_sample **holder) { shf_sample_unref(*holder); }
 static void python_unref_batch(shf_batch **holder) { shf_batch_unref(*holder); }

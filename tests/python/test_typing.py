@@ -46,6 +46,16 @@ def look(source: Path | bytes) -> int:
             file.seek(0)
     return size
 
+def copy(url: str) -> int:
+    total = 0
+    with shardfeed.Members(url, timeout=5.0) as members:
+        for member in members:
+            mode: int | None = member.mode
+            time: float | None = member.mtime
+            link: str | None = member.link
+            total += sum(map(len, member.chunks(4096))) + member.readinto(bytearray(5))
+    return total
+
 def learn(urls: list[str]) -> int:
     seen = 0
     with shardfeed.Stream(urls, batch=256, decode="jpg:image/rgb8, cls:int") as stream:

@@ -11,6 +11,10 @@ A sample is a Mapping from field name to a read-only memoryview, with .key and .
     with shardfeed.Archive("images.zip") as archive:
         archive.read("img_000.png"), archive[5].read(), archive.read_many([7, 5, 8])
 
+    with shardfeed.Members("pipe:zcat old.tar.gz") as members:
+        for member in members:
+            print(member.name, len(member.read()))
+
     with shardfeed.Stream(urls, decode="jpg:image/rgb8/resize=64x64, cls:int") as stream:
         for batch in stream.batches(256):
             images, labels = batch["jpg"], batch["cls"]
@@ -24,8 +28,8 @@ A batch has a column for each field, decoded: a NumPy array over memory of the l
 packages take without a copy too.
 
 An archive gives the members of one tar or ZIP file in any order; shardfeed.torch has a data set
-over it. Options are listed by shardfeed.options(). All errors are shardfeed.Error, and also the
-built-in ones people catch.
+over it. Members gives all of them from front to back, of any size. Options are listed by
+shardfeed.options(). All errors are shardfeed.Error, and also the built-in ones people catch.
 """
 
 from ._archive import Archive, Member
@@ -60,6 +64,7 @@ from ._errors import (
     UsageError,
 )
 from ._iterators import BatchIterator, SampleIterator
+from ._members import CurrentMember, Members
 from ._mix import Mix, mix
 from ._native import ffi as _ffi
 from ._native import lib as _lib
@@ -86,6 +91,7 @@ __all__ = [
     "ChangedError",
     "ChildError",
     "Column",
+    "CurrentMember",
     "Dataset",
     "Error",
     "ForkedError",
@@ -94,6 +100,7 @@ __all__ = [
     "InternalError",
     "LimitError",
     "Member",
+    "Members",
     "Mix",
     "MixRecipe",
     "NetPermanentError",

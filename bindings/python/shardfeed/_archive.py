@@ -16,6 +16,7 @@ from ._errors import (
     NoMemoryError,
     error_from,
 )
+from ._member import MemberFacts, bytes_of, text_of
 from ._native import ffi, lib
 from ._options import native_options, option_texts
 from ._reopenable import Reopenable
@@ -45,27 +46,13 @@ _SLOT_BYTES = 65536
 # Memory of read_many(), which frees itself. Not cleared.
 _new_buffer = ffi.new_allocator(lib.python_allocate, lib.python_free, False)
 
-_KINDS = {
-    lib.SHF_KIND_FILE: "file",
-    lib.SHF_KIND_DIRECTORY: "directory",
-    lib.SHF_KIND_HARD_LINK: "hard link",
-    lib.SHF_KIND_SYMBOLIC_LINK: "symbolic link",
-    lib.SHF_KIND_SPECIAL: "special",
-    lib.SHF_KIND_SPARSE: "sparse",
-    lib.SHF_KIND_MULTI_VOLUME: "multi-volume",
-}
-
 
 def _new_slot() -> tuple[_CData, _CData]:
     slot = ffi.new("python_slot *")
     return slot, ffi.addressof(slot, "bytes", 0)
 
 
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
-
-
-class Member:
+class Member(MemberFacts):
     """One member of an archive: what the archive says about it. The bytes come with read()."""
 
     __slots__ = ("archive", "position")
@@ -78,55 +65,9 @@ class Member:
         self.position = position
 
     @property
-    def name(self) -> str:
-        """The name; what is not UTF-8 in it are surrogate escapes."""
-        return _text(self.archive._name(self.position))
-
-    @property
     def name_bytes(self) -> bytes:
         """The name exactly as the archive has it."""
         return self.archive._name(self.position)
-
-    @property
-    def kind(self) -> str:
-        """What it is: "file", "directory", "hard link", "symbolic link", ..."""
-        return _KINDS.get(self._info(lib.SHF_MEMBER_KIND), "unknown")
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a regular file."""
-        return self._info(lib.SHF_MEMBER_KIND) == lib.SHF_KIND_FILE
-
-    @property
-    def is_dir(self) -> bool:
-        """Whether it is a directory."""
-        return self._info(lib.SHF_MEMBER_KIND) == lib.SHF_KIND_DIRECTORY
-
-    @property
-    def size(self) -> int:
-        """Bytes that read() gives."""
-        return self._info(lib.SHF_MEMBER_SIZE)
-
-    @property
-    def stored_size(self) -> int:
-        """Bytes in the archive."""
-        return self._info(lib.SHF_MEMBER_STORED)
-
-    @property
-    def method(self) -> int:
-        """How it is compressed, as ZIP counts: 0 stored, 8 deflate, 12 bzip2, 14 LZMA, ..."""
-        return self._info(lib.SHF_MEMBER_METHOD)
-
-    @property
-    def crc32(self) -> int | None:
-        """The checksum that the archive has; None in a tar."""
-        crc = self._info(lib.SHF_MEMBER_CRC32)
-        return crc if crc <= 0xFFFF_FFFF else None
-
-    @property
-    def offset(self) -> int:
-        """Where its first header is in the (decompressed) archive."""
-        return self._info(lib.SHF_MEMBER_OFFSET)
 
     def read(self) -> bytes:
         """The bytes of the member."""
@@ -308,7 +249,7 @@ class Archive(Reopenable, Sequence[Member]):
 
     def names(self) -> list[str]:
         """The names of all members, in their order."""
-        return [_text(self._name(position)) for position in range(len(self))]
+        return [text_of(self._name(position)) for position in range(len(self))]
 
     def _position(self, where: Where) -> int:
         """The position of a member. KeyError, AmbiguousError, IndexError."""
@@ -349,8 +290,7 @@ class Archive(Reopenable, Sequence[Member]):
         out = ffi.new("shf_bytes *")
         if lib.shf_archive_name(holder[0], position, out):
             raise IndexError(f"position {position} of an archive with {len(self)} members")
-        name: bytes = ffi.buffer(out.data, out.size)[:] if out.size else b""
-        return name
+        return bytes_of(out)
 
     # ---- Life ----
 

@@ -1,0 +1,259 @@
+"""Members in sequence: all of one tar or ZIP file, from front to back."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NoReturn
+
+from ._errors import UsageError, error_from
+from ._member import NOT_KNOWN, MemberFacts, bytes_of, text_of
+from ._native import ffi, lib
+from ._options import native_options, option_texts
+from ._recipe import Recipe
+from ._signals import Signals
+from ._urls import redacted, url_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer, Self, Unpack
+
+    from ._native import ArchiveOptions, _CData
+    from ._urls import URL
+
+# Bytes that read() asks for at once.
+_PIECE = 262144
+
+
+class CurrentMember(MemberFacts):
+    """The member at which a sequence stands. Valid until the sequence goes on to the next one."""
+
+    __slots__ = ("_have", "_members", "_name", "_pieces")
+
+    def __init__(self, members: Members, name: bytes) -> None:
+        self._members = members
+        self._name = name
+        self._pieces: list[bytes] = []  # read, and not given out because of an exception
+        self._have = 0  # bytes in them
+
+    @property
+    def name_bytes(self) -> bytes:
+        """The name exactly as the archive has it."""
+        return self._name
+
+    @property
+    def mode(self) -> int | None:
+        """The permission bits."""
+        return self._known(lib.SHF_MEMBER_MODE)
+
+    @property
+    def uid(self) -> int | None:
+        """The number of the owner."""
+        return self._known(lib.SHF_MEMBER_UID)
+
+    @property
+    def gid(self) -> int | None:
+        """The number of the group."""
+        return self._known(lib.SHF_MEMBER_GID)
+
+    @property
+    def mtime_ns(self) -> int | None:
+        """When it was last changed, in nanoseconds since 1970. A DOS time is taken for UTC."""
+        time = self._known(lib.SHF_MEMBER_MTIME)
+        return time if time is None or time < 1 << 63 else time - (1 << 64)
+
+    @property
+    def mtime(self) -> float | None:
+        """When it was last changed, in seconds since 1970."""
+        time = self.mtime_ns
+        return None if time is None else time / 1_000_000_000
+
+    @property
+    def link(self) -> str | None:
+        """What a link in a tar points at. In a ZIP file that is the data of the link."""
+        return self._text(lib.SHF_MEMBER_LINK)
+
+    @property
+    def user(self) -> str | None:
+        """The name of the owner."""
+        return self._text(lib.SHF_MEMBER_USER)
+
+    @property
+    def group(self) -> str | None:
+        """The name of the group."""
+        return self._text(lib.SHF_MEMBER_GROUP)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """The next `size` bytes, fewer at the end of the member; all that are left without it.
+
+        b"" at the end, when all checks have held. An exception loses no byte.
+        """
+        wanted = -1 if size is None or size < 0 else size
+        if wanted >= 0 and self._have > wanted:  # after an exception
+            joined = b"".join(self._pieces)
+            self._pieces, self._have = [joined[wanted:]], len(joined) - wanted
+            return joined[:wanted]
+        while wanted < 0 or self._have < wanted:
+            room = _PIECE if wanted < 0 else min(wanted - self._have, _PIECE)
+            piece = self._members._read(self, room)
+            if not piece:
+                break
+            self._pieces.append(piece)
+            self._have += len(piece)
+        pieces, self._pieces, self._have = self._pieces, [], 0
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        """Reads the next bytes into a writable buffer, and returns how many; 0 at the end."""
+        with memoryview(buffer) as view, view.cast("B") as room:
+            if self._pieces:  # after an exception
+                data = self.read(min(self._have, len(room)))
+                room[: len(data)] = data
+                return len(data)
+            return self._members._read_into(self, room) if len(room) else 0
+
+    def chunks(self, size: int = 1 << 20, /) -> Iterator[bytes]:
+        """What is left of the member, in pieces of `size` bytes."""
+        if size < 1:
+            raise ValueError(f"chunks of {size} bytes")
+        while chunk := self.read(size):
+            yield chunk
+
+    def _info(self, what: int) -> int:
+        return lib.shf_members_info(self._members._holder_of(self)[0], what)
+
+    def _known(self, what: int) -> int | None:
+        number = self._info(what)
+        return None if number == NOT_KNOWN else number
+
+    def _text(self, what: int) -> str | None:
+        holder = self._members._holder_of(self)
+        out = ffi.new("shf_bytes *")
+        return None if lib.shf_members_text(holder[0], what, out) else text_of(bytes_of(out))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("the current member of a sequence cannot be pickled or copied")
+
+    def __repr__(self) -> str:
+        return f"<shardfeed.CurrentMember {self.name!r}>"
+
+
+class Members(Recipe):
+    """The members of one tar or ZIP file from front to back: all of them, as they are.
+
+        with shardfeed.Members("old.tar.gz") as members:
+            for member in members:
+                print(member.name, member.kind, member.size, member.mode)
+                for chunk in member.chunks():
+                    ...
+
+    url: a path, file:///path, "-" (standard input) or "pipe:COMMAND". Duplicates, directories,
+    links and devices are shown too, in the order of the file; nothing is grouped or left out. A
+    member may be of any size: memory does not grow with it. A ZIP file that cannot be read at any
+    offset, as from a pipe, is taken into memory, as far as the option memory allows.
+
+    A member is valid until the next one; what was not read of it is skipped. Damage is an
+    exception, and the next call raises it again; what is wrong with one entry of a ZIP file leaves
+    the others. After TimeoutError and KeyboardInterrupt the same call continues, and no byte is
+    lost.
+
+    One thread at a time. It belongs to the process that opened it, and is never pickled.
+    """
+
+    _none = ffi.new("shf_members **")
+
+    def __init__(self, url: URL, **options: Unpack[ArchiveOptions]) -> None:
+        self._options = option_texts(options)
+        self._closed = False
+        self._current: CurrentMember | None = None
+        self._holder = self._none
+        (self._url,) = url_list(url)
+        native = native_options(self._options, "archive")
+        self._signals = Signals(native)  # asked as long as the members are open
+        error = ffi.new("shf_error *")
+        holder = ffi.gc(ffi.new("shf_members **"), lib.python_close_members)
+        self._check(lib.shf_members_open(holder, os.fsencode(self._url), native, error), error)
+        self._holder = holder
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> CurrentMember:
+        holder = self._opened()
+        self._current = None
+        name = ffi.new("shf_bytes *")
+        error = ffi.new("shf_error *")
+        if self._check(lib.shf_members_next(holder[0], name, error), error) == lib.SHF_END:
+            raise StopIteration
+        self._current = CurrentMember(self, bytes_of(name))
+        return self._current
+
+    def _read(self, member: CurrentMember, room: int) -> bytes:
+        holder = self._holder_of(member)
+        buffer = _new_buffer("char[]", room)
+        size = ffi.new("size_t *")
+        error = ffi.new("shf_error *")
+        self._check(lib.shf_members_read(holder[0], buffer, room, size, error), error)
+        data: bytes = ffi.buffer(buffer, size[0])[:]
+        return data
+
+    def _read_into(self, member: CurrentMember, room: memoryview) -> int:
+        holder = self._holder_of(member)
+        size = ffi.new("size_t *")
+        error = ffi.new("shf_error *")
+        with ffi.from_buffer("char[]", room, True) as out:
+            self._check(lib.shf_members_read(holder[0], out, len(out), size, error), error)
+        return int(size[0])
+
+    def _check(self, code: int, error: _CData) -> int:
+        """The code of a call, unless it failed, or a signal handler has raised something."""
+        self._signals.raise_exception()
+        if code < 0:
+            raise error_from(error)
+        return code
+
+    def _opened(self) -> _CData:
+        holder = self._holder
+        if holder is self._none:
+            raise UsageError("the sequence of members is closed")
+        return holder
+
+    def _holder_of(self, member: CurrentMember) -> _CData:
+        holder = self._opened()
+        if member is not self._current:
+            raise UsageError(
+                f"the member {member.name!r} is no longer the current one; help: read a member "
+                "before the next one is asked for"
+            )
+        return holder
+
+    def cancel(self) -> None:
+        """Makes a call that waits, and later ones, raise CancelledError. Any thread."""
+        lib.shf_members_cancel(self._holder[0])
+
+    def close(self) -> None:
+        """Closes the file, and ends the command of a pipe."""
+        self._closed = True
+        self._current = None
+        holder, self._holder = self._holder, self._none
+        lib.shf_members_cancel(holder[0])  # a call in another thread still uses it
+
+    @property
+    def url(self) -> str:
+        """The URL as it was given."""
+        return self._url
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "members in sequence cannot be pickled or copied: they are an open file; help: open "
+            "them in the process that reads them"
+        )
+
+    def __repr__(self) -> str:
+        shown = [repr(redacted(self._url)), *(["closed"] if self._closed else [])]
+        shown += [f"{name}={text}" for name, text in self._options.items()]
+        return f"<shardfeed.Members {' '.join(shown)}>"
+
+
+# Memory of read(), used again. Not cleared.
+_new_buffer = ffi.new_allocator(lib.python_allocate, lib.python_free, False)
