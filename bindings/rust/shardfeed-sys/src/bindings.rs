@@ -219,14 +219,15 @@ pub type shf_interrupt_fn =
 extern "C" {
     /// Sets a function that a call which opens something asks about every 50 ms: no handle is there yet
     /// by which it could be cancelled. shf_expand_urls, shf_stream_open, shf_plan_make,
-    /// shf_archive_open, shf_archive_open_memory, shf_dataset_open and shf_index_* return CANCELLED
-    /// within 100 ms when the result is not 0; a shell command that they have started is ended first, as
-    /// by shf_stream_close. A program returns a flag of its own there, which its signal handler sets.
+    /// shf_archive_open, shf_archive_open_memory, shf_members_open, shf_dataset_open and shf_index_*
+    /// return CANCELLED within 100 ms when the result is not 0; a shell command that they have started
+    /// is ended first, as by shf_stream_close. A program returns a flag of its own there, which its
+    /// signal handler sets. shf_members_next and shf_members_read ask it too.
     ///
     /// The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. With an interrupt
-    /// function it leaves shf_stream_open alone, so that a program which waits for samples in short
-    /// steps can open its stream. NULL: none. `ctx` must live as long as calls are made with these
-    /// options.
+    /// function it leaves shf_stream_open and shf_members_open alone, so that a program which waits in
+    /// short steps can open its stream. NULL: none. `ctx` must live as long as calls are made with these
+    /// options, and until members in sequence that were opened with them are closed.
     /// Threads: called on the thread that is inside the call. It may call this library. Since: 0.1
     pub fn shf_options_set_interrupt(
         options: *mut shf_options,
@@ -862,6 +863,20 @@ pub const SHF_MEMBER_CRC32: i32 = 3;
 pub const SHF_MEMBER_OFFSET: i32 = 4;
 /// one of SHF_KIND_*
 pub const SHF_MEMBER_KIND: i32 = 5;
+/// permission bits, 07777
+pub const SHF_MEMBER_MODE: i32 = 6;
+/// number of the owner
+pub const SHF_MEMBER_UID: i32 = 7;
+/// number of the group
+pub const SHF_MEMBER_GID: i32 = 8;
+/// nanoseconds since 1970 (an int64_t); a DOS time is taken for UTC
+pub const SHF_MEMBER_MTIME: i32 = 9;
+/// text: what a link in a tar points at; in a ZIP that is its data
+pub const SHF_MEMBER_LINK: i32 = 32;
+/// text: name of the owner
+pub const SHF_MEMBER_USER: i32 = 33;
+/// text: name of the group
+pub const SHF_MEMBER_GROUP: i32 = 34;
 pub const SHF_KIND_FILE: i32 = 0;
 pub const SHF_KIND_DIRECTORY: i32 = 1;
 pub const SHF_KIND_HARD_LINK: i32 = 2;
@@ -874,8 +889,8 @@ pub const SHF_KIND_SPARSE: i32 = 5;
 pub const SHF_KIND_MULTI_VOLUME: i32 = 6;
 pub const SHF_KIND_UNKNOWN: i32 = 7;
 extern "C" {
-    /// Property `what` (SHF_MEMBER_*) of a member; UINT64_MAX for any other value and past the last
-    /// member. Since: 0.1
+    /// Property `what` (SHF_MEMBER_SIZE to SHF_MEMBER_KIND) of a member; UINT64_MAX for any other value
+    /// and past the last member. Since: 0.1
     pub fn shf_archive_info(archive: *const shf_archive, position: u64, what: i32) -> u64;
     /// Reads a member into `buffer`, which has room for `capacity` bytes; it gets SHF_MEMBER_SIZE of
     /// them. When the call fails its contents are undefined. What is known of the member is looked at
@@ -914,6 +929,63 @@ extern "C" {
         out: *mut shf_bytes,
         error: *mut shf_error,
     ) -> i32;
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_members {
+    _unused: [u8; 0],
+}
+extern "C" {
+    /// Opens the file at `url` (a path, file:, "-", pipe:; not expanded). Reads nothing: what is wrong
+    /// with its bytes is said by shf_members_next. `options` may be NULL; they are copied.
+    /// Owns: *out is owned, release with shf_members_close.
+    /// Errors: IO, USAGE (URL, refused pipe, standard input is in use), TIMEOUT, CANCELLED, NOMEM.
+    /// Since: 0.1
+    pub fn shf_members_open(
+        out: *mut *mut shf_members,
+        url: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Goes on to the next member, behind what was not read of the one before. `name` may be NULL.
+    /// Owns: *name is borrowed until the next call of this function.
+    /// Errors: SHF_END after the last member, when the end of the file is proven; FORMAT, TRUNCATED,
+    /// INTEGRITY, AMBIGUOUS, UNSUPPORTED (the file, or headers of members), CHANGED, LIMIT, IO, CHILD;
+    /// TIMEOUT (call again), CANCELLED, FORKED, USAGE, NOMEM. Since: 0.1
+    pub fn shf_members_next(
+        members: *mut shf_members,
+        name: *mut shf_bytes,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
+    /// archive does not say, for any other value, and when there is no current member. Since: 0.1
+    pub fn shf_members_info(members: *const shf_members, what: i32) -> u64;
+    /// A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as
+    /// the archive has them.
+    /// Owns: *out is borrowed until the next call of shf_members_next.
+    /// Errors: NOT_FOUND when it has none, and when there is no current member. Since: 0.1
+    pub fn shf_members_text(members: *const shf_members, what: i32, out: *mut shf_bytes) -> i32;
+    /// Moves the next bytes of the current member to `buffer`, which has room for `capacity` of them, at
+    /// least one. *size is how many they are, which may be fewer than fit; 0 at the end of the member,
+    /// when all checks that the archive has for it have held: before that, bytes may be wrong. The last
+    /// bytes of an entry of a ZIP file come when its checks have held, the first ones too when it is
+    /// compressed and not above 1 MiB.
+    /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (also the data of SHF_KIND_SPARSE
+    /// and the two kinds after it, which shf_members_next passes over), CHANGED, LIMIT, IO, CHILD;
+    /// TIMEOUT (call again), CANCELLED, FORKED, NOMEM; USAGE (no current member, no room). Since: 0.1
+    pub fn shf_members_read(
+        members: *mut shf_members,
+        buffer: *mut ::core::ffi::c_void,
+        capacity: usize,
+        size: *mut usize,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Makes waiting and future calls return CANCELLED, within 100 ms. Does not free.
+    /// Threads: any. Since: 0.1
+    pub fn shf_members_cancel(members: *mut shf_members);
+    /// Ends the sequence and its child processes, and frees its memory. Must not run at the same time as
+    /// another call on it. Since: 0.1
+    pub fn shf_members_close(members: *mut shf_members);
 }
 #[repr(C)]
 #[derive(Debug)]

@@ -192,6 +192,22 @@ pub enum MemberKind {
     Unknown,
 }
 
+impl MemberKind {
+    /// Of a number SHF_KIND_*.
+    pub(crate) fn of(number: u64) -> MemberKind {
+        match i32::try_from(number) {
+            Ok(sys::SHF_KIND_FILE) => MemberKind::File,
+            Ok(sys::SHF_KIND_DIRECTORY) => MemberKind::Directory,
+            Ok(sys::SHF_KIND_HARD_LINK) => MemberKind::HardLink,
+            Ok(sys::SHF_KIND_SYMBOLIC_LINK) => MemberKind::SymbolicLink,
+            Ok(sys::SHF_KIND_SPECIAL) => MemberKind::Special,
+            Ok(sys::SHF_KIND_SPARSE) => MemberKind::Sparse,
+            Ok(sys::SHF_KIND_MULTI_VOLUME) => MemberKind::MultiVolume,
+            _ => MemberKind::Unknown,
+        }
+    }
+}
+
 impl<'a> Member<'a> {
     fn info(self, what: i32) -> u64 {
         self.archive.0.info(self.position as u64, what)
@@ -235,16 +251,7 @@ impl<'a> Member<'a> {
 
     /// What it is.
     pub fn kind(self) -> MemberKind {
-        match i32::try_from(self.info(sys::SHF_MEMBER_KIND)) {
-            Ok(sys::SHF_KIND_FILE) => MemberKind::File,
-            Ok(sys::SHF_KIND_DIRECTORY) => MemberKind::Directory,
-            Ok(sys::SHF_KIND_HARD_LINK) => MemberKind::HardLink,
-            Ok(sys::SHF_KIND_SYMBOLIC_LINK) => MemberKind::SymbolicLink,
-            Ok(sys::SHF_KIND_SPECIAL) => MemberKind::Special,
-            Ok(sys::SHF_KIND_SPARSE) => MemberKind::Sparse,
-            Ok(sys::SHF_KIND_MULTI_VOLUME) => MemberKind::MultiVolume,
-            _ => MemberKind::Unknown,
-        }
+        MemberKind::of(self.info(sys::SHF_MEMBER_KIND))
     }
 
     /// Its bytes.

@@ -14,7 +14,8 @@
 //! * [`Stream`]: the samples of many shards one after another, shuffled, split over ranks and
 //!   workers, mixed, saved and resumed; or batches of them, decoded by threads of the library.
 //! * [`Dataset`]: the samples of many shards by number and by key.
-//! * [`Archive`]: the members of one tar or ZIP file.
+//! * [`Archive`]: the members of one tar or ZIP file, in any order.
+//! * [`Members`]: the same from front to back, of any size, from a pipe too.
 //!
 //! A stream delivers every sample of its shards that its options ask for, or says why not: the end
 //! of a shard is reported only when it is proven. The same URLs and options give the same samples
@@ -37,6 +38,7 @@ mod dataset;
 mod error;
 mod interrupt;
 mod log;
+mod members;
 mod name;
 mod native;
 mod options;
@@ -54,6 +56,7 @@ pub use builder::{
 pub use dataset::{Dataset, IndexFormat};
 pub use error::{Error, ErrorKind, Result};
 pub use log::LogLevel;
+pub use members::{CurrentMember, Members};
 pub use name::Name;
 pub use options::*;
 pub use plan::{Consumer, Plan, PlannedShard};

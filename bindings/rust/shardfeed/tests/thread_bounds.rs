@@ -32,6 +32,7 @@ fn what_goes_to_other_threads() {
     // "A stream serves one thread at a time (it may be another one each time)." That it is not
     // Sync: stream_is_not_sync.rs in compile_fail.
     send::<Stream>();
+    send::<Members>();
     send::<Batches<'_>>();
 }
 

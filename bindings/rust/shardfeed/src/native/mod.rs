@@ -8,6 +8,7 @@
 mod archive;
 mod batch;
 mod dataset;
+mod members;
 mod options;
 mod plan;
 mod sample;
@@ -23,6 +24,7 @@ pub(crate) use shardfeed_sys as sys;
 pub(crate) use archive::Archive;
 pub(crate) use batch::{Batch, Column};
 pub(crate) use dataset::{build_index, export_index, import_index, Dataset};
+pub(crate) use members::Members;
 pub(crate) use options::{expand, option_info, Options};
 pub(crate) use plan::Plan;
 pub(crate) use sample::{Block, Sample, SampleRef};
