@@ -12,7 +12,8 @@ julia> ShardFeed.open("train-{000..001}.tar"; shuffle=100, seed=1) do stream
 ```
 
 [`ShardFeed.open`](@ref) streams samples or [`batches`](@ref) in order or shuffled, [`Dataset`](@ref)
-has the samples of many shards by number, [`Archive`](@ref) the members of one file.
+has the samples of many shards by number, [`Archive`](@ref) the members of one file in any order,
+[`ShardFeed.Members`](@ref) from front to back.
 [`ShardFeed.options`](@ref) lists the keywords they take. What goes wrong is a
 [`ShardFeedError`](@ref).
 """
@@ -40,6 +41,7 @@ include("saved_state.jl")
 include("column.jl")
 include("batch.jl")
 include("archive.jl")
+include("members.jl")
 include("dataset.jl")
 include("index.jl")
 include("plan.jl")

@@ -155,7 +155,7 @@ _number(all, i::Integer) = 1 <= i <= length(all) ? Int(i) : throw(BoundsError(al
 
 # ---- Reading -------------------------------------------------------------------------------------
 
-const _MEMBER = (size=0, stored=1, method=2, crc32=3, offset=4, kind=5)
+const _MEMBER = (size=0, stored=1, method=2, crc32=3, offset=4, kind=5, mode=6, uid=7, gid=8, mtime=9)
 const _MEMBER_KINDS = (:file, :directory, :hard_link, :symbolic_link, :special, :sparse,
                        :multi_volume, :unknown)
 
@@ -175,7 +175,7 @@ function member(archive::Archive, which)
     i = _number(archive, which)
     return using_handle(archive.handle) do pointer
         size, stored, method, crc32, offset, kind =
-            (shf_archive_info(pointer, i - 1, Int32(what)) for what in _MEMBER)
+            (shf_archive_info(pointer, i - 1, Int32(what)) for what in 0:5)
         (
             name=keys(archive)[i],
             size=Int(size),

@@ -155,6 +155,14 @@ const COUNTER_NAME = Int32(0)
 @native blocking shf_archive_read_many(archive::Pointer, positions::Ptr{UInt64}, count::Csize_t, buffers::Ptr{Ptr{UInt8}}, error::Ptr{UInt8})::Int32
 @native blocking shf_archive_view(archive::Pointer, position::UInt64, out::Ptr{NativeBytes}, error::Ptr{UInt8})::Int32
 
+@native blocking shf_members_open(out::Ptr{Pointer}, url::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_members_next(members::Pointer, name::Ptr{NativeBytes}, error::Ptr{UInt8})::Int32
+@native shf_members_info(members::Pointer, what::Int32)::UInt64
+@native shf_members_text(members::Pointer, what::Int32, out::Ptr{NativeBytes})::Int32
+@native blocking shf_members_read(members::Pointer, buffer::Ptr{UInt8}, capacity::Csize_t, size::Ptr{Csize_t}, error::Ptr{UInt8})::Int32
+@native shf_members_cancel(members::Pointer)::Cvoid
+@native blocking shf_members_close(members::Pointer)::Cvoid
+
 @native blocking shf_dataset_open(out::Ptr{Pointer}, urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
 @native shf_dataset_close(dataset::Pointer)::Cvoid
 @native shf_dataset_sample_count(dataset::Pointer)::UInt64

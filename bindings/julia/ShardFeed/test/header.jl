@@ -46,7 +46,7 @@ function stands_for(c::String, julia)
     pointed = Dict("char*" => UInt8, "uint8_t*" => UInt8, "uint64_t*" => UInt64, "void*" => missing,
                    "shf_error*" => UInt8, "shf_bytes*" => ShardFeed.NativeBytes,
                    "shf_array*" => ShardFeed.NativeArray, "char**" => Ptr{UInt8}, "void**" => Ptr{UInt8},
-                   "double*" => Float64)
+                   "double*" => Float64, "size_t*" => Csize_t)
     wanted = get(pointed, c) do
         endswith(c, "**") ? Ptr{Cvoid} : Cvoid # handles, and functions
     end
@@ -98,6 +98,9 @@ end
     end
     for (property, value) in pairs(ShardFeed._MEMBER)
         @test number("SHF_MEMBER_" * uppercase(string(property))) == value
+    end
+    for (text, value) in pairs(ShardFeed._HEADER_TEXT)
+        @test number("SHF_MEMBER_" * uppercase(string(text))) == value
     end
     @test number("SHF_SAMPLE_OFFSET") == ShardFeed._POSITIONS.offset
     dtypes = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",

@@ -1,0 +1,228 @@
+# Members in sequence: all of one tar or ZIP file, from front to back.
+
+"""
+    ShardFeed.Members(url; options...)
+    ShardFeed.Members(f, url; options...)
+
+The members of one tar or ZIP file from front to back, as they are: duplicates, directories, links
+and devices too. Iterating over it gives each [`CurrentMember`](@ref) once, which is valid until the
+next one; what was not read of it is skipped. A member may be of any size, and of a pipe
+(`"pipe:COMMAND"`); only a ZIP file from a pipe is taken into memory, as far as the option `memory`
+allows. Keywords are those of an [`Archive`](@ref). One task uses it at a time.
+
+```jldoctest
+julia> ShardFeed.Members("images.zip") do members
+           [(member.name, String(read(member))) for member in members]
+       end
+2-element Array{Tuple{String,String},1}:
+ ("a.txt", "first")
+ ("b.txt", "second")
+```
+"""
+mutable struct Members
+    handle::Handle
+    opening::Opening # whom the library asks, as long as it is open
+    busy::Threads.Atomic{Int}
+    number::Int      # of the current member, 0: none
+    url::String
+    timeout::Float64 # seconds, 0: none
+    error::ErrorBuffer
+end
+
+"""
+    ShardFeed.CurrentMember
+
+The member at which [`Members`](@ref) stand: `name`, `kind` (`:file`, `:directory`, ...), `size`,
+`stored`, `method`, `crc32`, `offset`, `mode`, `uid`, `gid`, `mtime` (seconds since 1970), `link`,
+`user`, `group`; `nothing` for what the archive does not say. `read(member)` and
+`read(member, n)` give its next bytes, `readbytes!(member, buffer, n)` reads them into a buffer,
+`eof(member)` tells whether it is at its end: then all its checks have held.
+
+```jldoctest
+julia> ShardFeed.Members("train-000.tar") do members
+           member = first(members)
+           (member.name, member.kind, string(member.mode; base=8), read(member, 5))
+       end
+("a/0001.cls", :file, "644", UInt8[0x31])
+```
+"""
+struct CurrentMember
+    members::Members
+    number::Int
+    name::String
+    facts::NamedTuple
+    ahead::Vector{UInt8} # a byte that eof() has read
+end
+
+function Members(url::AbstractString; timeout=0, options...)
+    limit = _seconds(timeout)
+    text = _checked(String(url), "URL")
+    given = [pairs(options)..., :timeout => _wait_option(limit)]
+    out = PointerOut(C_NULL)
+    error = new_error()
+    opening = Opening(0.0, false)
+    handle = Ref{Handle}()
+    with_options("archive", given) do native
+        shf_options_set_interrupt(native, _opening_receiver(), pointer_from_objref(opening))
+        code = without_interrupts() do
+            result = GC.@preserve text opening shf_members_open(out, pointer(text), native, error)
+            if result == OK
+                handle[] = Handle(out[], shf_members_close, "sequence of members"; owner=opening)
+            end
+            result
+        end
+        code == E_CANCELLED && opening.interrupted && throw(InterruptException())
+        _check(code, error, () -> [text])
+    end
+    return Members(handle[], opening, Threads.Atomic{Int}(0), 0, text, limit, new_error())
+end
+
+function Members(f::Function, url::AbstractString; options...)
+    members = Members(url; options...)
+    try
+        return f(members)
+    finally
+        close(members)
+    end
+end
+
+Base.isopen(members::Members) = isopen(members.handle)
+
+"""
+    close(members::ShardFeed.Members)
+
+Closes the file, and ends the command of a pipe. A call of another task on it ends with a
+`ShardFeedError` of class `:CANCELLED`.
+"""
+function Base.close(members::Members)
+    if enter(members.handle)
+        shf_members_cancel(members.handle.pointer)
+        leave(members.handle)
+    end
+    let_go(members.handle)
+    return
+end
+
+Base.IteratorSize(::Type{Members}) = Base.SizeUnknown()
+Base.eltype(::Type{Members}) = CurrentMember
+Base.show(io::IO, members::Members) =
+    print(io, "Members of ", members.url, isopen(members) ? "" : " (closed)")
+
+# Makes a call in steps, so that other tasks and Ctrl-C come between them. OK or END.
+function _in_steps(call, members::Members)
+    Threads.atomic_cas!(members.busy, 0, 1) == 0 ||
+        throw(_usage("the members are in use by another task; help: open them once for each task"))
+    started = time()
+    try
+        while true
+            code = using_handle(call, members.handle)
+            code in (OK, END) && return code
+            # After an interrupt Julia throws by itself; nothing is lost.
+            waits = code == E_TIMEOUT || (code == E_CANCELLED && members.opening.interrupted)
+            waits || throw(_error(members.error, () -> [members.url]))
+            if members.timeout != 0 && time() - started >= members.timeout
+                throw(ShardFeedError(E_TIMEOUT, "no byte within the time of the option timeout; " *
+                                                "help: call again, or raise timeout"))
+            end
+            yield()
+        end
+    finally
+        members.busy[] = 0
+    end
+end
+
+const _HEADER_TEXT = (link=32, user=33, group=34)
+
+function Base.iterate(members::Members, ::Nothing=nothing)
+    members.number += 1
+    name = Ref(NativeBytes())
+    code = _in_steps(pointer -> shf_members_next(pointer, name, members.error), members)
+    code == END && return nothing
+    return using_handle(members.handle) do pointer
+        CurrentMember(members, members.number, _text(name[]), _facts(pointer), UInt8[]), nothing
+    end
+end
+
+# What the headers say; `nothing` for what they do not.
+function _facts(pointer::Pointer)
+    known(what) = (number = shf_members_info(pointer, Int32(what));
+                   number == typemax(UInt64) ? nothing : number)
+    as_int(number) = number === nothing ? nothing : Int(number)
+    text(what) = (bytes = Ref(NativeBytes());
+                  shf_members_text(pointer, Int32(what), bytes) == OK ? _text(bytes[]) : nothing)
+    time = known(_MEMBER.mtime)
+    return (
+        kind=_MEMBER_KINDS[something(known(_MEMBER.kind))+1],
+        size=Int(something(known(_MEMBER.size))),
+        stored=Int(something(known(_MEMBER.stored))),
+        method=Int(something(known(_MEMBER.method))),
+        crc32=(crc = known(_MEMBER.crc32); crc === nothing ? nothing : UInt32(crc)),
+        offset=Int(something(known(_MEMBER.offset))),
+        mode=as_int(known(_MEMBER.mode)),
+        uid=as_int(known(_MEMBER.uid)),
+        gid=as_int(known(_MEMBER.gid)),
+        mtime_ns=time === nothing ? nothing : reinterpret(Int64, time),
+        link=text(_HEADER_TEXT.link),
+        user=text(_HEADER_TEXT.user),
+        group=text(_HEADER_TEXT.group),
+    )
+end
+
+function Base.getproperty(member::CurrentMember, what::Symbol)
+    what in fieldnames(CurrentMember) && return getfield(member, what)
+    facts = getfield(member, :facts)
+    what === :mtime && return _in_seconds(facts.mtime_ns)
+    return getproperty(facts, what)
+end
+_in_seconds(::Nothing) = nothing
+_in_seconds(ns::Int64) = fld(ns, 1_000_000_000) + mod(ns, 1_000_000_000) / 1e9
+Base.propertynames(member::CurrentMember) = (:name, keys(member.facts)..., :mtime)
+Base.show(io::IO, member::CurrentMember) =
+    print(io, "member ", repr(member.name), ": ", member.size, " bytes")
+
+# Reads up to `n` bytes to `buffer` from `at` on; 0 at the end.
+function _read_some(member::CurrentMember, buffer::Vector{UInt8}, at::Int, n::Int)
+    members = member.members
+    member.number == members.number || throw(_usage("the member $(repr(member.name)) is no longer " *
+        "the current one; help: read a member before the next one is asked for"))
+    if !isempty(member.ahead)
+        buffer[at] = pop!(member.ahead)
+        return 1
+    end
+    size = Ref{Csize_t}(0)
+    _in_steps(members) do pointer_to
+        GC.@preserve buffer shf_members_read(pointer_to, pointer(buffer, at), n, size, members.error)
+    end
+    return Int(size[])
+end
+
+"""
+    readbytes!(member::ShardFeed.CurrentMember, buffer::Vector{UInt8}, n=length(buffer)) -> Int
+
+Reads up to `n` bytes, fewer only at the end of the member, and returns how many. The buffer grows
+as needed.
+"""
+function Base.readbytes!(member::CurrentMember, buffer::Vector{UInt8}, n=length(buffer))
+    done = 0
+    while done < n
+        # A size is a claim: memory grows with the bytes that come.
+        done < length(buffer) || resize!(buffer, Int(min(n, max(2 * done, 65536))))
+        got = _read_some(member, buffer, done + 1, Int(min(n, length(buffer))) - done)
+        got == 0 && break
+        done += got
+    end
+    return done
+end
+
+function Base.read(member::CurrentMember, n::Integer=typemax(Int))
+    buffer = Vector{UInt8}(undef, Int(min(n, member.size, 65536)))
+    return resize!(buffer, readbytes!(member, buffer, n))
+end
+
+function Base.eof(member::CurrentMember)
+    isempty(member.ahead) || return false
+    byte = Vector{UInt8}(undef, 1)
+    _read_some(member, byte, 1, 1) == 0 && return true
+    push!(member.ahead, byte[1])
+    return false
+end

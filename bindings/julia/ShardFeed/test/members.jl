@@ -1,0 +1,64 @@
+# Members in sequence.
+
+@testset "members in sequence" begin
+    with_files() do
+        long = repeat("0123456789", 20000)
+        written = ["a.txt" => "first", "a.txt" => "second", "e" => "", "long.bin" => long]
+        write_tar("x.tar", written)
+        for url in ("x.tar", "pipe:gzip -c x.tar")
+            ShardFeed.Members(url) do members
+                @test [member.name => String(read(member)) for member in members] == written
+                @test iterate(members) === nothing
+            end
+        end
+        ShardFeed.Members("x.tar") do members
+            @test occursin("x.tar", sprint(show, members))
+            member, = iterate(members)
+            @test (member.kind, member.size, member.mode, member.uid) == (:file, 5, 0o644, 0)
+            @test member.mtime == 0 && member.link === nothing && member.crc32 === nothing
+            @test :gid in propertynames(member)
+            @test String(read(member, 2)) == "fi" && !eof(member)
+            @test String(read(member)) == "rst" && eof(member) && isempty(read(member))
+            second, = iterate(members)
+            @test shf_error(() -> read(member)).class === :USAGE
+            buffer = zeros(UInt8, 3)
+            @test readbytes!(second, buffer) == 3 && String(copy(buffer)) == "sec"
+            @test readbytes!(second, buffer, 10) == 3 && String(buffer[1:3]) == "ond"
+            @test sprint(show, second) == "member \"a.txt\": 6 bytes"
+        end
+    end
+end
+
+@testset "members of damaged files" begin
+    with_files() do
+        write_tar("x.tar", ["a.txt" => "first", "b.bin" => repeat("b", 5000)])
+        write("cut.tar", read("x.tar")[1:3000])
+        members = ShardFeed.Members("cut.tar")
+        for _ in 1:2
+            error = shf_error(() -> foreach(read, members))
+            @test error.class === :TRUNCATED && error.offset == 1024 && error.member == "b.bin"
+        end
+        close(members)
+        @test !isopen(members) && shf_error(() -> iterate(members)).class === :USAGE
+        @test shf_error(() -> ShardFeed.Members("missing.tar")).class === :IO
+        @test shf_error(() -> ShardFeed.Members("x.tar"; shuffle=3)).class === :USAGE
+    end
+end
+
+@testset "a timeout of members loses nothing" begin
+    with_files() do
+        write_tar("x.tar", ["a.txt" => "first"])
+        ShardFeed.Members("pipe:sleep 0.5; cat x.tar"; timeout=0.05) do members
+            @test shf_error(() -> iterate(members)).class === :TIMEOUT
+            found = nothing
+            while found === nothing
+                try
+                    found = iterate(members)
+                catch error
+                    error.class === :TIMEOUT || rethrow()
+                end
+            end
+            @test String(read(found[1])) == "first"
+        end
+    end
+end
