@@ -64,6 +64,21 @@ def tarfile_tar(members: Members, kind: int) -> bytes:
     return out.getvalue()
 
 
+def owned_tar() -> bytes:
+    """Members with everything that a pax header says of owner, time and link."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as file:
+        for number, kind in enumerate((tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)):
+            info = tarfile.TarInfo(f"{number}.txt")
+            info.type = kind
+            info.mode, info.uid, info.gid = 0o4751, number << 40, number << 30
+            info.mtime = number - 0.25
+            info.uname, info.gname = "user", "grüppe" * number
+            info.linkname = "" if kind == tarfile.REGTYPE else "far/" * 40 * number
+            file.addfile(info)
+    return out.getvalue()
+
+
 def numbered(first: int, count: int, seed: int = 0) -> list[tuple[str, bytes]]:
     """Members of `count` samples with the fields txt, cls and bin."""
     members = []
@@ -124,6 +139,7 @@ def good_tars() -> dict[str, bytes]:
             ],
             tarfile.PAX_FORMAT,
         ),
+        "owners.tar": owned_tar(),
         "bytes.tar": tarfile_tar(
             [("\udcff\udcfe/a.txt", b"1"), ("\udcff\udcfe/a.\udc80", b"2"), ("b\n\t.x", b"3")],
             tarfile.GNU_FORMAT,

@@ -39,6 +39,7 @@ using Plan = std::unique_ptr<shf_plan, Release<shf_plan_free>>;
 using Block = std::unique_ptr<shf_block, Release<shf_block_unref>>;
 using Batch = std::unique_ptr<shf_batch, Release<shf_batch_unref>>;
 using Archive = std::unique_ptr<shf_archive, Release<shf_archive_close>>;
+using Members = std::unique_ptr<shf_members, Release<shf_members_close>>;
 using Dataset = std::unique_ptr<shf_dataset, Release<shf_dataset_close>>;
 
 // An error of the library: the end of a case.
@@ -104,6 +105,7 @@ class Run {
         if (kind == "resume_batches") return resume(true);
         if (kind == "merge") return merge();
         if (kind == "archive") return archive();
+        if (kind == "members") return members();
         if (kind == "dataset") return dataset();
         if (kind == "expand") return expand();
         if (kind == "mix") return mix();
@@ -438,6 +440,38 @@ class Run {
             check(shf_archive_find(opened, name.data(), name.size(), &position, &error), error);
             u64(position);
         }
+    }
+
+    // A member counts when all of it was read; of what cannot be read nothing is hashed.
+    void members() {
+        const Options set = options(case_);
+        shf_members* opened = nullptr;
+        shf_error error;
+        check(shf_members_open(&opened, urls_.texts.at(0).c_str(), set.get(), &error), error);
+        const Members members(opened);
+        shf_bytes name;
+        int32_t result = SHF_OK;
+        while ((result = shf_members_next(opened, &name, &error)) == SHF_OK) {
+            std::string data;
+            std::array<char, 1000> piece;
+            size_t size = 0;
+            do {
+                check(shf_members_read(opened, piece.data(), piece.size(), &size, &error), error);
+                data.append(piece.data(), size);
+            } while (size > 0);
+            str(text(name));
+            for (const int32_t what : {SHF_MEMBER_KIND, SHF_MEMBER_MODE, SHF_MEMBER_UID,
+                                       SHF_MEMBER_GID, SHF_MEMBER_MTIME})
+                u64(shf_members_info(opened, what));
+            for (const int32_t what : {SHF_MEMBER_LINK, SHF_MEMBER_USER, SHF_MEMBER_GROUP}) {
+                shf_bytes said;
+                (void)shf_members_text(opened, what, &said);  // empty when there is none
+                str(text(said));
+            }
+            str(data);
+            ++count_;
+        }
+        if (result != SHF_END) throw Failure{error};
     }
 
     void dataset() {

@@ -20,6 +20,7 @@ _DTYPES = (
     "float32", "float64", "complex64", "complex128",
 )  # fmt: skip
 _KINDS = ("array", "bytes", "text", "json", "msgpack")
+_MEMBER_KINDS = ("file", "directory", "hard link", "symbolic link", "special")
 _MASK = (1 << 64) - 1
 
 
@@ -61,6 +62,7 @@ class Run:
             "resume_batches": self._resume_batches,
             "merge": self._merge,
             "archive": self._archive,
+            "members": self._members,
             "dataset": self._dataset,
             "expand": self._expand,
             "mix": self._mix,
@@ -220,6 +222,19 @@ class Run:
                 self._count += 1
             for name in self._case.get("find", []):
                 self._u64(archive[name].position)
+
+    def _members(self) -> None:
+        with shardfeed.Members(self._urls[0], **self._options) as members:
+            for member in members:
+                data = member.read()
+                self._str(member.name_bytes)
+                self._u64(_MEMBER_KINDS.index(member.kind))
+                for number in (member.mode, member.uid, member.gid, member.mtime_ns):
+                    self._u64(-1 if number is None else number)
+                for text in (member.link, member.user, member.group):
+                    self._str(_bytes(text or ""))
+                self._str(data)
+                self._count += 1
 
     def _dataset(self) -> None:
         with shardfeed.Dataset(self._urls, log=None, **self._options) as dataset:

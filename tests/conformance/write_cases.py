@@ -21,6 +21,7 @@ from typing import Any
 
 import cases_batches
 import cases_errors
+import cases_members
 import cases_random_access
 import cases_runs
 import cases_streams
@@ -34,7 +35,14 @@ PATH = HERE / "cases.json"
 def all_cases(folder: Path) -> list[Case]:
     """All cases, with all that is known without the library."""
     archives = Folder(folder)
-    modules = (cases_streams, cases_errors, cases_random_access, cases_batches, cases_runs)
+    modules = (
+        cases_streams,
+        cases_errors,
+        cases_random_access,
+        cases_members,
+        cases_batches,
+        cases_runs,
+    )
     cases = [case for module in modules for case in module.cases(archives)]
     names = [case.name for case in cases]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -209,6 +209,22 @@ function run_archive(run::Run)
     end
 end
 
+function run_members(run::Run)
+    ShardFeed.Members(urls(run)[1]; keywords(run)...) do members
+        for member in members
+            bytes = read(member)
+            put_text(run, member.name)
+            put(run, findfirst(==(member.kind), ShardFeed._MEMBER_KINDS) - 1)
+            for number in (member.mode, member.uid, member.gid, member.mtime_ns)
+                put(run, something(number, typemax(UInt64)))
+            end
+            foreach(text -> put_text(run, something(text, "")), (member.link, member.user, member.group))
+            put_bytes(run, bytes)
+            run.count += 1
+        end
+    end
+end
+
 function run_dataset(run::Run)
     Dataset(urls(run); log=nothing, keywords(run)...) do dataset
         run.count = length(dataset)
@@ -234,7 +250,7 @@ end
 const KINDS = Dict(
     "stream" => run_stream, "resume" => run_resume, "batches" => run_batches,
     "resume_batches" => run_resume_batches, "merge" => run_merge, "mix" => run_mix,
-    "archive" => run_archive, "dataset" => run_dataset, "expand" => run_expand, "plan" => run_plan,
+    "archive" => run_archive, "members" => run_members, "dataset" => run_dataset, "expand" => run_expand, "plan" => run_plan,
 )
 
 # ---- Running -------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{json, Value};
-use shardfeed::{Archive, Batch, Column, Dataset, Result, SampleRef, State, Stream, StreamBuilder};
+use shardfeed::{
+    Archive, Batch, Column, Dataset, Members, Result, SampleRef, State, Stream, StreamBuilder,
+};
 use xxhash_rust::xxh64::Xxh64;
 
 /// URLs of a case, with the folder.
@@ -87,6 +89,7 @@ impl<'a> Run<'a> {
             Some("resume_batches") => self.resume_batches(),
             Some("merge") => self.merge(),
             Some("archive") => self.archive(),
+            Some("members") => self.members(),
             Some("dataset") => self.dataset(),
             Some("expand") => self.expand(),
             Some("mix") => self.mix(),
@@ -318,6 +321,33 @@ impl<'a> Run<'a> {
         }
         for name in texts(&self.case["find"]) {
             self.u64(archive.find(name)? as u64);
+        }
+        Ok(())
+    }
+
+    fn members(&mut self) -> Result<()> {
+        let builder = set!(Members::builder(), self.options);
+        let mut members = builder.open_members(&self.urls[0])?;
+        while let Some(mut member) = members.next_member()? {
+            let (mut data, mut piece) = (Vec::new(), [0; 1000]);
+            loop {
+                match member.read_some(&mut piece)? {
+                    0 => break,
+                    size => data.extend(&piece[..size]),
+                }
+            }
+            self.str(member.name().as_bytes());
+            self.u64(member.kind() as u64);
+            let mode = member.mode().map(u64::from);
+            let mtime = member.mtime_ns().map(|time| time as u64);
+            for number in [mode, member.uid(), member.gid(), mtime] {
+                self.u64(number.unwrap_or(u64::MAX));
+            }
+            for text in [member.link(), member.user(), member.group()] {
+                self.str(text.unwrap_or_default().as_bytes());
+            }
+            self.str(&data);
+            self.count += 1;
         }
         Ok(())
     }
