@@ -201,6 +201,16 @@ def test_the_examples_of_the_page_about_random_access(pictures: Path) -> None:
     assert len(data) == 200
 
 
+def test_the_example_of_the_page_about_members(
+    pictures: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_first("docs/members.md")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 10
+    size = len(zipfile.ZipFile("images.zip").read("img_008.png"))
+    assert lines[-1] == f"img_008.png: {size} bytes, file, mode 600"
+
+
 @pytest.mark.parametrize("language", ["rust", "julia"])
 def test_the_readme_shows_the_example_of_the_page(language: str) -> None:
     # Those of the pages are run by the tests of these languages, the README's of C by tests/c.
@@ -216,7 +226,17 @@ def public_names(one: type) -> set[str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["Stream", "Mix", "StreamRecipe", "MixRecipe", "Sample", "Batch", "Dataset", "Archive"],
+    [
+        "Stream",
+        "Mix",
+        "StreamRecipe",
+        "MixRecipe",
+        "Sample",
+        "Batch",
+        "Dataset",
+        "Archive",
+        "Members",
+    ],
 )
 def test_help_and_the_page_have_every_method(name: str) -> None:
     described = getattr(shardfeed, name)

@@ -9,7 +9,7 @@ from ._errors import UsageError, error_from
 from ._member import NOT_KNOWN, MemberFacts, bytes_of, text_of
 from ._native import ffi, lib
 from ._options import native_options, option_texts
-from ._recipe import Recipe
+from ._reopenable import Closable
 from ._signals import Signals
 from ._urls import redacted, url_list
 
@@ -138,7 +138,7 @@ class CurrentMember(MemberFacts):
         return f"<shardfeed.CurrentMember {self.name!r}>"
 
 
-class Members(Recipe):
+class Members(Closable):
     """The members of one tar or ZIP file from front to back: all of them, as they are.
 
         with shardfeed.Members("old.tar.gz") as members:

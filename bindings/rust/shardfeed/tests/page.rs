@@ -1,4 +1,4 @@
-//! The examples of docs/rust.md and of the crate's README, as programs of a crate of their own that are run.
+//! The examples of docs/rust.md, of docs/members.md and of the crate's README, as programs of a crate of their own that are run.
 
 use std::fs;
 use std::path::Path;
@@ -38,6 +38,7 @@ fn the_examples_of_the_pages_run() {
     .expect("it is written");
     let mut all = programs(&page("../../../docs/rust.md"));
     all.extend(programs(&page("README.md")));
+    all.extend(programs(&page("../../../docs/members.md")));
     for (number, program) in all.iter().enumerate() {
         fs::write(here.join(format!("src/bin/example{number}.rs")), program).expect("written");
     }
@@ -57,12 +58,13 @@ fn the_examples_of_the_pages_run() {
     };
     let printed: Vec<_> =
         (0..all.len()).map(|n| cargo(&["run", "--bin", &format!("example{n}")])).collect();
-    assert_eq!(printed.len(), 4);
+    assert_eq!(printed.len(), 5);
     assert_eq!(printed[0], printed[3]);
     let mut first: Vec<_> = printed[0].lines().collect();
     first.sort_unstable();
     assert_eq!(first.len(), 9);
     assert!(first[0].starts_with("a/0000: ") && first[0].ends_with(" bytes of jpg"), "{first:?}");
+    assert!(printed[4].starts_with("img_000.png: ") && printed[4].lines().count() == 3);
     let batches = "4 after 4: [4, 5, 6, 7], 768 pixels\n1 after 4: [8], 192 pixels\n";
     assert_eq!(printed[1], batches);
     assert!(printed[2].starts_with("9 samples, Some([55])\n3 members, "), "{}", printed[2]);
