@@ -166,17 +166,17 @@ void ShardIndex::check() const {
     }
 }
 
-void IndexRows::add(const GroupedSample& sample, std::span<const MemberPlace> members) {
-    if (keys_.size() + sample.key.size() > most || offsets_.size() + members.size() > most)
+void IndexRows::add(const GroupedSample& sample) {
+    if (keys_.size() + sample.key.size() > most || offsets_.size() + sample.fields.size() > most)
         throw Error(SHF_E_LIMIT, "the index of this shard would be larger than 4 GiB",
                     "split the shard");
     keys_ += sample.key;
     key_ends_.push_back(static_cast<uint32_t>(keys_.size()));
     schema_.push_back(schemas_.number(sample.schema));
     headers_.push_back(sample.first_header);
-    for (const MemberPlace& place : members) {
-        offsets_.push_back(place.offset);
-        sizes_.push_back(place.size);
+    for (const LooseField& field : sample.fields) {
+        offsets_.push_back(field.offset);
+        sizes_.push_back(field.size + field.rest);
     }
 }
 

@@ -136,7 +136,7 @@ class ShardIndex {
 class IndexRows {
   public:
     // Throws Error(LIMIT) when there are more than a file can hold.
-    void add(const GroupedSample& sample, std::span<const MemberPlace> members);
+    void add(const GroupedSample& sample);
     // Makes the index. `end` is where the end marker of the tar starts. Throws Error.
     [[nodiscard]] std::shared_ptr<const ShardIndex> finish(const ShardIdentity& identity,
                                                            uint64_t end, uint64_t leniency) const;

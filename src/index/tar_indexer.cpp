@@ -36,22 +36,22 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
         end_ = end_of(member);
         return true;
     }
-    void finish() override {}
     void skip(const Member& member) override { listing_.skip(member); }
     std::optional<Fault> take(const Member& member) override {
         listing_.skip(member);
-        places_.push_back({member.data_offset, member.size});
+        places_.push_back({nullptr, member.size, nullptr, member.data_offset});
         return std::nullopt;
     }
+    std::span<const LooseField> kept() override { return places_; }
     void release() override { places_.clear(); }
 
-    void sample(const GroupedSample& sample) override { rows_.add(sample, places_); }
+    void sample(const GroupedSample& sample) override { rows_.add(sample); }
     void bad_sample(Fault fault, bool /*wanted*/) override { throw Error(std::move(fault)); }
 
     const Options& options_;
     Stats stats_;
     TarListing listing_;
-    std::vector<MemberPlace> places_;  // of the sample under construction
+    std::vector<LooseField> places_;  // of the sample under construction
     IndexRows rows_;
     uint64_t end_ = 0;
 };

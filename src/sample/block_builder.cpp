@@ -86,8 +86,8 @@ uint64_t BlockBuilder::add(const LooseSample& sample) {
         refer(sample.fields);
     if (source_)
         for (const LooseField& field : sample.fields) {
-            deferred_.push_back(field.deferred);
-            deferred_bytes_ += field.deferred.size;
+            deferred_.push_back({field.offset + field.size, field.rest});
+            deferred_bytes_ += field.rest;
         }
     smallest_ = std::min(smallest_, payload);
     payload_bytes_ += payload;

@@ -14,7 +14,8 @@ struct LooseField {
     const uint8_t* data;
     uint64_t size;
     const StorageRef* storage;  // keeps data alive; outlives the call of add()
-    Deferred deferred = {};     // what comes after data
+    uint64_t offset = 0;        // of the data in the (decompressed) shard
+    uint64_t rest = 0;          // bytes of the field after the data, which are not in memory
 };
 
 // A sample on its way into a block.

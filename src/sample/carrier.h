@@ -11,8 +11,8 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
-#include <vector>
 
 namespace shf {
 
@@ -23,9 +23,6 @@ class MemberFeed {
     // Finds the next member. False when there are no more. Throws Error when the rest of the shard
     // cannot be trusted or reached.
     virtual bool next(Member& member) = 0;
-    // Called once after next() returned false: proves that the end is the true one, or throws
-    // Error.
-    virtual void finish() = 0;
     // Passes over the member's data.
     virtual void skip(const Member& member) = 0;
     // Passes over a member that is sound as far as is known, but not wanted. Throws Error when it
@@ -34,15 +31,13 @@ class MemberFeed {
     // Keeps the member until release(). Returns what is wrong with this member alone, which is then
     // passed over. Throws Error as next().
     virtual std::optional<Fault> take(const Member& member) = 0;
-    // The same of the start alone, where the rest can be read later: see LooseField::deferred.
+    // The same of the start alone, where the rest can be read later: see LooseField::rest.
     virtual std::optional<Fault> take_start(const Member& member) { return take(member); }
+    // What was kept since release(), in order. Valid until the next call. Without `data` where the
+    // feed reads none.
+    [[nodiscard]] virtual std::span<const LooseField> kept() = 0;
     // Lets go of what was kept.
     virtual void release() = 0;
-};
-
-// Where a member's data lies in the (decompressed) shard.
-struct MemberPlace {
-    uint64_t offset, size;
 };
 
 // A feed that keeps the members' data.
@@ -51,9 +46,11 @@ class Carrier : public MemberFeed {
     // Moves to the header that starts at `offset` of the (decompressed) shard, before the first
     // member was found. False when the shard ends before it.
     virtual bool start_at(uint64_t offset) = 0;
-    // Appends the places of what was kept since release(), in order. False when it has none: the
-    // members are not plain bytes of the shard.
-    virtual bool places(std::vector<MemberPlace>& /*out*/) const { return false; }
+    // Called once after next() returned false: proves that the end is the true one, or throws
+    // Error.
+    virtual void finish() = 0;
+    // Whether fields are plain bytes of the shard's file, at the offsets that they have.
+    [[nodiscard]] virtual bool in_place() const { return false; }
     // Bytes of the decompressed shard whose checks hold, or that have none (rule D5); NULL when the
     // shard is not compressed as a whole. Changes while members are read.
     [[nodiscard]] virtual const uint64_t* verified() const { return nullptr; }
@@ -61,8 +58,6 @@ class Carrier : public MemberFeed {
     [[nodiscard]] virtual bool any() const = 0;
     // Where the end marker starts, once next() returned false.
     [[nodiscard]] virtual uint64_t end() const { return 0; }
-    // Appends where the data lies that was kept since release(), in order.
-    virtual void kept(std::vector<LooseField>& out) const = 0;
 };
 
 // Opens a carrier of the shard's format (shard_format.h). The references must outlive it.

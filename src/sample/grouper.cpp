@@ -190,7 +190,7 @@ void Grouper::complete_sample() {
         // Upper-case names never match above, and are the same sample for sample all the same.
         if (!names_.ends.empty() && (!schema_ || schema_->names != names_.names))
             schema_ = schema_of_names();
-        client_.sample({key_, first_header_, schema_});
+        client_.sample({key_, first_header_, schema_, feed_.kept()});
         feed_.release();
     }
     ++samples_;

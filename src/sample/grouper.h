@@ -17,13 +17,14 @@ struct GroupedSample {
     std::string_view key;
     uint64_t first_header;  // offset in the shard
     const std::shared_ptr<const Schema>& schema;
+    std::span<const LooseField> fields;  // as the feed has kept them, until the call returns
 };
 
 // Who takes what the grouper finds, in the order of the shard.
 class GrouperClient {
   public:
     virtual ~GrouperClient() = default;
-    // A whole sample. The feed keeps its members during the call.
+    // A whole sample.
     virtual void sample(const GroupedSample& sample) = 0;
     // One sample is bad and was dropped; the next one can be reached. `wanted`: the filter would
     // not have left it out.

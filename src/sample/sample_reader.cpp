@@ -25,7 +25,7 @@ void SampleReader::read() {
     std::unique_ptr<Carrier> carrier;
     try {
         carrier = open_carrier(source_, origin_->url, context_, sizer_);
-        carrier_ = carrier.get();
+        places_ = request_.places && carrier->in_place();
         verified_ = carrier->verified();
         if (const Resume* resume = request_.resume;
             resume && resume->offset > 0 && !carrier->start_at(resume->offset))
@@ -62,23 +62,21 @@ void SampleReader::read() {
 }
 
 void SampleReader::sample(const GroupedSample& sample) {
-    loose_.clear();
-    carrier_->kept(loose_);
-    if (verified_) count_unverified();
-    sizer_.add(builder_.add({sample.key, sample.first_header, origin_, sample.schema, loose_}));
-    if (!request_.places) return;
-    places_.clear();
-    if (carrier_->places(places_)) sink_.found(sample, places_);
+    if (verified_) count_unverified(sample.fields);
+    sizer_.add(
+        builder_.add({sample.key, sample.first_header, origin_, sample.schema, sample.fields}));
+    if (places_) sink_.found(sample);
 }
 
 // Of a large frame samples are delivered before its check is reached. When the check holds, all
 // samples so far are verified: none of them ends beyond what was read.
-void SampleReader::count_unverified() {
+void SampleReader::count_unverified(std::span<const LooseField> fields) {
     if (*verified_ != last_verified_) {
         last_verified_ = *verified_;
         unverified_ = 0;
     }
-    if (!loose_.empty() && loose_.back().deferred.offset > last_verified_) ++unverified_;
+    if (!fields.empty() && fields.back().offset + fields.back().size > last_verified_)
+        ++unverified_;
 }
 
 void SampleReader::bad_sample(Fault fault, bool wanted) {

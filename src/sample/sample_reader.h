@@ -5,7 +5,7 @@
 
 #include <memory>
 #include <optional>
-#include <vector>
+#include <span>
 
 namespace shf {
 
@@ -19,7 +19,7 @@ class SampleSink {
     virtual void bad_sample(Fault fault, bool wanted) = 0;
     // Where the members of a whole sample lie, when the request asks for places; not called for
     // shards whose members are not plain bytes of the file.
-    virtual void found(const GroupedSample& /*sample*/, std::span<const MemberPlace> /*places*/) {}
+    virtual void found(const GroupedSample& /*sample*/) {}
 };
 
 class SampleReader final : private GrouperClient {
@@ -45,7 +45,7 @@ class SampleReader final : private GrouperClient {
 
   private:
     void sample(const GroupedSample& sample) override;
-    void count_unverified();
+    void count_unverified(std::span<const LooseField> fields);
     void bad_sample(Fault fault, bool wanted) override;
 
     Source& source_;
@@ -55,9 +55,7 @@ class SampleReader final : private GrouperClient {
     const SampleRequest request_;
     SlabSizer sizer_;
     BlockBuilder builder_;
-    Carrier* carrier_ = nullptr;  // during read()
-    std::vector<LooseField> loose_;
-    std::vector<MemberPlace> places_;
+    bool places_ = false;  // the sink is told where samples lie
     bool opened_ = false;
     std::optional<uint64_t> found_;
     uint64_t end_ = 0;

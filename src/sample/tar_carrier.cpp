@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <forward_list>
 #include <utility>
 
 namespace shf {
@@ -48,9 +49,9 @@ class TarCarrier final : public Carrier, private SlabKeeper {
     void skip(const Member& member) override { walker_.skip_data(member); }
 
     std::optional<Fault> take(const Member& member) override {
-        if (rows_.empty()) window_.mark();
+        if (fields_.empty()) window_.mark();
         walker_.take_data(member);
-        rows_.push_back({.offset = member.data_offset, .size = member.size});
+        fields_.push_back({nullptr, member.size, nullptr, member.data_offset});
         walker_.pass_padding(member);
         return std::nullopt;
     }
@@ -58,50 +59,42 @@ class TarCarrier final : public Carrier, private SlabKeeper {
     std::optional<Fault> take_start(const Member& member) override {
         if (report_.codec) return take(member);
         const uint64_t size = std::min(member.size, start_size);
-        if (rows_.empty()) window_.mark();
+        if (fields_.empty()) window_.mark();
         walker_.take_start(member, size);
-        rows_.push_back(
-            {.offset = member.data_offset, .size = size, .deferred = member.size - size});
+        fields_.push_back({nullptr, size, nullptr, member.data_offset, member.size - size});
         sizer_.after_jump();
         walker_.skip_rest(member, size);
         return std::nullopt;
     }
 
-    bool places(std::vector<MemberPlace>& out) const override {
-        if (report_.codec) return false;
-        for (const Row& row : rows_) out.push_back({row.offset, row.size + row.deferred});
-        return true;
-    }
+    [[nodiscard]] bool in_place() const override { return !report_.codec; }
     [[nodiscard]] bool any() const override { return end_ > 0; }
     [[nodiscard]] uint64_t end() const override { return end_; }
     [[nodiscard]] const uint64_t* verified() const override {
         return report_.codec ? &report_.verified : nullptr;
     }
 
-    void kept(std::vector<LooseField>& out) const override {
-        for (const Row& row : rows_)
-            out.push_back({row.data ? row.data : window_.at(row.offset),
-                           row.size,
-                           row.data ? &left_behind_[row.slab] : &window_.slab(),
-                           {row.offset + row.size, row.deferred}});
+    [[nodiscard]] std::span<const LooseField> kept() override {
+        for (LooseField& field : in_window()) {
+            field.data = window_.at(field.offset);
+            field.storage = &window_.slab();
+        }
+        return fields_;
     }
 
     void release() override {
-        rows_.clear();
+        fields_.clear();
+        left_ = 0;
         left_behind_.clear();
         window_.unmark();
     }
 
   private:
-    struct Row {
-        uint64_t offset = 0, size = 0;
-        const uint8_t* data = nullptr;  // NULL while the window still has it
-        size_t slab = 0;                // index in left_behind_ when data is set
-        uint64_t deferred = 0;          // bytes after them that are not read here
-    };
     // Of a deferred member: it has the header of an .npy.
     static constexpr uint64_t start_size = 512;
 
+    // The fields whose data moves with the window.
+    [[nodiscard]] std::span<LooseField> in_window() { return std::span(fields_).subspan(left_); }
     void leave_behind(const StorageRef& slab) override;
 
     const ReadContext context_;
@@ -111,29 +104,30 @@ class TarCarrier final : public Carrier, private SlabKeeper {
     Window window_;
     TarWalker walker_;
     uint64_t end_ = 0;
-    std::vector<Row> rows_;
-    std::vector<StorageRef> left_behind_;
+    std::vector<LooseField> fields_;
+    size_t left_ = 0;  // so many of them, the first ones, were left behind
+    std::forward_list<StorageRef> left_behind_;
 };
 
 void TarCarrier::leave_behind(const StorageRef& slab) {
-    // Fields that were left before come first. None is new when a member was skipped meanwhile.
-    if (rows_.empty() || rows_.back().data) return;
+    const std::span<LooseField> fields = in_window();
+    if (fields.empty()) return;  // members were skipped meanwhile
     uint64_t bytes = 0;
-    for (size_t i = rows_.size(); i-- > 0 && !rows_[i].data;) bytes += rows_[i].size;
+    for (const LooseField& field : fields) bytes += field.size;
     // A slab is kept for the fields that fill it. A few bytes are copied out: with large members
     // between them that belong to no sample, they would hold slab after slab.
     const bool copied = bytes < slab->capacity / 8;
-    const StorageRef kept =
-        copied ? context_.pool.acquire(static_cast<size_t>(bytes), context_.cancel) : slab;
+    const StorageRef& kept = left_behind_.emplace_front(
+        copied ? context_.pool.acquire(static_cast<size_t>(bytes), context_.cancel) : slab);
     uint8_t* to = kept->data;
-    for (size_t i = rows_.size(); i-- > 0 && !rows_[i].data;) {
-        rows_[i].data = window_.at(rows_[i].offset);
-        rows_[i].slab = left_behind_.size();
+    for (LooseField& field : fields) {
+        field.data = window_.at(field.offset);
+        field.storage = &kept;
         if (!copied) continue;
-        if (rows_[i].size > 0) std::memcpy(to, rows_[i].data, rows_[i].size);
-        rows_[i].data = std::exchange(to, to + rows_[i].size);
+        if (field.size > 0) std::memcpy(to, field.data, field.size);
+        field.data = std::exchange(to, to + field.size);
     }
-    left_behind_.push_back(kept);
+    left_ = fields_.size();
 }
 
 }  // namespace

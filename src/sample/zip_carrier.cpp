@@ -7,6 +7,7 @@
 #include "zip/zip_entry.h"
 
 #include <algorithm>
+#include <deque>
 #include <string>
 
 namespace shf {
@@ -80,22 +81,15 @@ class ZipCarrier final : public Carrier {
         }
     }
 
-    void kept(std::vector<LooseField>& out) const override {
-        for (const Row& row : rows_) out.push_back({row.data, row.size, &slabs_[row.slab]});
-    }
+    [[nodiscard]] std::span<const LooseField> kept() override { return fields_; }
 
     void release() override {
-        rows_.clear();
+        fields_.clear();
         // The last slab has room for the next ones.
-        if (slabs_.size() > 1) slabs_.erase(slabs_.begin(), slabs_.end() - 1);
+        while (slabs_.size() > 1) slabs_.pop_front();
     }
 
   private:
-    struct Row {
-        const uint8_t* data;
-        size_t size;
-        size_t slab;  // index in slabs_
-    };
     static constexpr size_t alignment = 64;
     // So much is read and decompressed in memory that is not counted.
     static constexpr uint64_t uncounted = 4 << 20;
@@ -126,7 +120,7 @@ class ZipCarrier final : public Carrier {
         if (slabs_.empty() || slabs_.back()->capacity - used_ < size) {
             const size_t capacity = std::max(size, sizer_.next());
             // A slab without a field in it goes before the next one comes.
-            if (!slabs_.empty() && (rows_.empty() || rows_.back().slab + 1 < slabs_.size()))
+            if (!slabs_.empty() && (fields_.empty() || fields_.back().storage != &slabs_.back()))
                 slabs_.pop_back();
             context_.admit(capacity + static_cast<size_t>(counted));
             slabs_.push_back(context_.pool.acquire(capacity, context_.cancel));
@@ -134,7 +128,7 @@ class ZipCarrier final : public Carrier {
         }
         uint8_t* data = slabs_.back()->data + used_;
         reader_.read(current_, {data, size}, scratch_);
-        rows_.push_back({data, size, slabs_.size() - 1});
+        fields_.push_back({data, size, &slabs_.back()});
         used_ = std::min((used_ + size + alignment - 1) / alignment * alignment,
                          slabs_.back()->capacity);
     }
@@ -152,8 +146,8 @@ class ZipCarrier final : public Carrier {
     bool in_sample_ = false;
     bool name_checked_ = false;  // of the current entry
     std::string key_;            // of the sample that the last entry belongs to, when in_sample_
-    std::vector<Row> rows_;
-    std::vector<StorageRef> slabs_;  // the last one has room from used_ on
+    std::vector<LooseField> fields_;
+    std::deque<StorageRef> slabs_;  // the last one has room from used_ on
     size_t used_ = 0;
 };
 

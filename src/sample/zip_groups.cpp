@@ -45,13 +45,13 @@ class ZipGroups::Grouping final : private MemberFeed, private GrouperClient {
                   .size = std::min<uint64_t>(entry.size, std::numeric_limits<int32_t>::max())};
         return true;
     }
-    void finish() override {}
     void skip(const Member& /*member*/) override {}
     // What is wrong with an entry is said when its sample is read.
     std::optional<Fault> take(const Member& /*member*/) override {
         kept_.push_back(current_);
         return std::nullopt;
     }
+    std::span<const LooseField> kept() override { return {}; }
     void release() override { kept_.clear(); }
 
     void sample(const GroupedSample& sample) override {

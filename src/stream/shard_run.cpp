@@ -358,10 +358,10 @@ void ShardRun::bad_sample(Fault fault, bool wanted) {
     push({.block = {}, .fault = std::move(fault), .counted = wanted, .warning = {}});
 }
 
-void ShardRun::found(const GroupedSample& sample, std::span<const MemberPlace> places) {
+void ShardRun::found(const GroupedSample& sample) {
     if (!indexed_) return;
     if (!rows_) rows_ = std::make_unique<IndexRows>();
-    rows_->add(sample, places);
+    rows_->add(sample);
 }
 
 // An index is not worth the stream: what goes wrong is only logged.

@@ -138,7 +138,7 @@ class ShardRun final : private MemoryGate, private SampleSink {
     void is_slow() override;
     void deliver(BlockRef block) override;
     void bad_sample(Fault fault, bool wanted) override;
-    void found(const GroupedSample& sample, std::span<const MemberPlace> places) override;
+    void found(const GroupedSample& sample) override;
     void check_count(const std::string& url, Source& source, uint64_t found) const;
     [[nodiscard]] std::string many_fields(const Block& block) const;
     void save_index(const std::string& url, Source& source, uint64_t end);

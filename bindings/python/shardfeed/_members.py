@@ -243,6 +243,11 @@ class Members(Closable):
         """The URL as it was given."""
         return self._url
 
+    @property
+    def options(self) -> dict[str, str]:
+        """The options that were given, as the library takes them."""
+        return dict(self._options)
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "members in sequence cannot be pickled or copied: they are an open file; help: open "
