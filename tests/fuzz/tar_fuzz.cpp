@@ -6,6 +6,9 @@
 // duplicate_keys=accept, bits 6 and 7 the size of the reads.
 #include "../unit/shard_driver.h"
 
+#include "member/member_walk.h"
+
+#include <array>
 #include <cstdlib>
 
 namespace {
@@ -48,6 +51,30 @@ void check(const ShardResult& result, size_t input_size) {
     if (result.memory_peak > (input_size + (4 << 20)) * 4) std::abort();
 }
 
+// The members in sequence: names, bytes, and how it ended.
+std::string read_members(std::string_view input, const Options& options, size_t chunk) {
+    const shf::Cancel cancel;
+    const auto source = shf::memory_source(
+        {reinterpret_cast<const uint8_t*>(input.data()), input.size()}, chunk, false);
+    const auto walk = shf::tar_walk(source->open_sequential(0), nullptr, options, cancel);
+    std::string seen;
+    std::array<uint8_t, 600> piece;
+    try {
+        while (walk->next()) {
+            seen.append(walk->member().name).append(1, '\0');
+            for (int32_t what = SHF_MEMBER_SIZE; what <= SHF_MEMBER_GROUP; ++what)
+                seen.append(std::to_string(walk->number(what).value_or(0)))
+                    .append(walk->text(what));
+            while (const size_t size = walk->read(piece))
+                seen.append(reinterpret_cast<const char*>(piece.data()), size);
+        }
+    } catch (const shf::Error& error) {
+        if (error.code() == SHF_E_INTERNAL) std::abort();
+        seen += error.what();
+    }
+    return seen;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -61,6 +88,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         read_shard(input, options, {chunks[data[0] >> 6], false, (data[0] & 64) == 0});
     check(cut, size);
     if (!whole.same_as(cut)) std::abort();
+    if (read_members(input, options, 0) != read_members(input, options, chunks[data[0] >> 6]))
+        std::abort();
     return 0;
 }
 
