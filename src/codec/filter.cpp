@@ -97,10 +97,14 @@ class Filter final : public Sequential {
         const bool direct = out.size() >= small.size();
         const std::span<uint8_t> target =
             direct ? out.first(std::min(out.size(), InputBlock::capacity)) : std::span(small);
-        size_t count = 0;
+        size_t count = first_size_;
+        std::copy_n(first_.begin(), count, target.begin());
         while (count < magic_size) {
             const size_t more = input_.source().read(target.subspan(count));
             if (more == 0) break;
+            // For the next call, if this one ends before they are enough.
+            first_size_ = std::min(count + more, magic_size);
+            std::copy_n(target.begin(), first_size_, first_.begin());
             count += more;
         }
         const Bytes head = target.first(count);
@@ -359,6 +363,8 @@ class Filter final : public Sequential {
     HeldOutput output_;       // decoded, and not verified yet or no room for it in a call
     bool passing_ = false;    // the rest of this frame or block is delivered before its check
     uint64_t out_total_ = 0;  // bytes delivered or released
+    std::array<uint8_t, magic_size> first_{};  // bytes of the input, before the stage is known
+    size_t first_size_ = 0;
     std::array<uint8_t, magic_size> head_{};  // of the output
     size_t head_size_ = 0;
 };

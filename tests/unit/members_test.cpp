@@ -1,10 +1,12 @@
 // The members of a tar or ZIP file in sequence, as a program in C reads them.
 #include "filter_encoders.h"
+#include "member/member_walk.h"
 #include "temp_shards.h"
 #include "zip_encoders.h"
 
 #include <sys/resource.h>
 
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -403,6 +405,64 @@ TEST_F(MembersTest, a_timeout_loses_nothing) {
         EXPECT_EQ(seen, expected);
         EXPECT_GT(timeouts, 0);
     }
+}
+
+// Gives up to `most` bytes, and a TIMEOUT before each of them.
+class Stuttering final : public Sequential {
+  public:
+    Stuttering(std::string_view bytes, size_t most) : bytes_(bytes), most_(most) {}
+
+    size_t read(std::span<uint8_t> out) override {
+        if (!std::exchange(ready_, true)) throw Error(SHF_E_TIMEOUT, "wait");
+        ready_ = false;
+        const size_t count = std::min({out.size(), most_, bytes_.size()});
+        std::copy_n(bytes_.begin(), count, out.begin());
+        bytes_.remove_prefix(count);
+        return count;
+    }
+
+  private:
+    std::string_view bytes_;
+    const size_t most_;
+    bool ready_ = false;
+};
+
+TEST(TarWalkTest, every_read_may_end_a_call) {
+    const std::string tar = mixed_tar().substr(0, mixed_tar().size() - 1024) +
+                            pax({{"path", long_name}, {"mtime", "5"}}) + sparse_old_gnu("s", 3) +
+                            end_marker() + zeros(1536) + member("second archive", "b") +
+                            end_marker() + "junk" + zeros(2000);
+    Options options;
+    options.trailing = Trailing::ignore;
+    options.concat = true;
+    const Cancel cancel;
+    const auto all = [&](std::unique_ptr<Sequential> input) {
+        const auto walk = tar_walk(std::move(input), nullptr, options, cancel);
+        const auto again = [](auto call) {
+            for (;;) try {
+                    return call();
+                } catch (const Error& error) {
+                    if (error.code() != SHF_E_TIMEOUT) throw;
+                }
+        };
+        std::string seen;
+        std::array<uint8_t, 300> piece;
+        while (again([&] { return walk->next(); })) {
+            seen += std::string(walk->member().name) + std::to_string(walk->member().data_offset);
+            seen += std::to_string(walk->number(SHF_MEMBER_MTIME).value_or(0));
+            while (const size_t size = again([&] { return walk->read(piece); }))
+                seen.append(reinterpret_cast<const char*>(piece.data()), size);
+        }
+        return seen;
+    };
+    const auto plain = memory_source({bytes_of(tar), tar.size()});
+    const std::string expected = all(plain->open_sequential(0));
+    EXPECT_NE(expected.find("second archive"), std::string::npos);
+    std::vector<std::string> inputs = {tar};
+    for (const char* codec : codecs) inputs.push_back(compress(codec, tar));
+    for (const std::string& input : inputs)
+        for (const size_t most : {1, 5, 513, 100000})
+            EXPECT_EQ(all(std::make_unique<Stuttering>(input, most)), expected) << most;
 }
 
 TEST_F(MembersTest, a_cancel_ends_a_wait_for_good) {
