@@ -504,6 +504,7 @@ bool TarWalker::skip_zeros() {
         if (options_.concat &&
             (options_.trailing == Trailing::refuse || (whole && checksum_holds(seen.data())))) {
             marker_.reset();
+            if (metadata_) metadata_->global = {};
             return true;
         }
         if (options_.trailing == Trailing::refuse)

@@ -24,8 +24,8 @@ struct PaxFields {
 
 struct TarMetadata {
     std::array<uint8_t, 512> header;  // the last one of the member
-    PaxFields pax, global;            // of the member, and of all that follow a global header
-    std::string long_link;            // GNU; empty: none
+    PaxFields pax, global;  // of the member, and of those behind a global header in its archive
+    std::string long_link;  // GNU; empty: none
 
     // A member begins.
     void forget_member();

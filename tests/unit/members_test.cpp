@@ -345,9 +345,14 @@ TEST_F(MembersTest, options_accept_other_ends) {
     Reader accepted(directory / "none.tar", {{"end_marker", "optional"}});
     EXPECT_EQ(accepted.rest().size(), 1);
     EXPECT_EQ(accepted.code, SHF_END) << accepted.message();
-    file("two.tar", member("a", "a") + end_marker() + member("b", "b") + end_marker());
+    file("two.tar", pax({{"uid", "7"}}, 'g') + member("a", "a") + end_marker() + member("b", "b") +
+                        end_marker());
     Reader two(directory / "two.tar", {{"concat", "true"}});
-    EXPECT_EQ(two.rest().size(), 2);
+    ASSERT_TRUE(two.next()) << two.message();
+    EXPECT_EQ(two.info(SHF_MEMBER_UID), 7);
+    ASSERT_TRUE(two.next()) << two.message();
+    EXPECT_EQ(two.info(SHF_MEMBER_UID), 1000);  // a global header holds for its own archive
+    EXPECT_FALSE(two.next());
     EXPECT_EQ(two.code, SHF_END) << two.message();
 }
 
