@@ -293,17 +293,20 @@ def heading(name: str, section: int, version: str, source: Path) -> list[str]:
 
 
 def options(table_page: str, writer: Writer) -> list[str]:
-    """The table of options as a list."""
-    table = table_page.partition("<!-- options -->\n")[2].partition("<!-- /options -->")[0]
-    rows = [
-        [cell.strip().replace("\\|", "|").strip("`") for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
-        for row in table.splitlines()[2:]
-    ]
-    if not rows:
-        sys.exit("docs/options.md has no table of options")
+    """The tables of options, a list for each group."""
+    tables = table_page.partition("<!-- options -->\n")[2].partition("<!-- /options -->")[0]
     lines = [".SH OPTIONS"]
-    for name, default, values, said in rows:
-        lines += writer.listed(f"{name}={default}", f"({values}) {said}.")
+    for line in tables.splitlines():
+        if line.startswith("## "):
+            lines.append(f".SS {line.removeprefix('## ')}")
+        elif line.startswith("| `"):
+            cells = re.split(r"(?<!\\)\|", line)[1:-1]
+            name, default, values, text = (
+                cell.strip().replace("\\|", "|").strip("`") for cell in cells
+            )
+            lines += writer.listed(f"{name}={default}", f"({values}) {text}.")
+    if len(lines) == 1:
+        sys.exit("docs/options.md has no table of options")
     return lines
 
 
