@@ -93,10 +93,13 @@ if [ "$(id -u)" -ne 0 ]; then
     root=(sudo)
 fi
 
+# apt fails when another one holds its locks: two runs of this script take turns, and other programs are waited for.
+exec {turn}<"$0"
+flock "$turn"
 case " ${missing[*]} " in *" julia "*) add_debian_11 ;; esac
 "${root[@]}" apt-get update -qq
 names=()
 for package in "${missing[@]}"; do names+=("$(choose "$package")"); done
 echo "installing: ${names[*]}"
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    "${names[@]}" >/dev/null
+    -o DPkg::Lock::Timeout=600 "${names[@]}" >/dev/null

@@ -62,21 +62,33 @@ class Machine:
             capture_output=True,
         )
 
-    def run(self, *groups: str) -> "subprocess.CompletedProcess[str]":
+    def begin(self, *groups: str) -> "subprocess.Popen[str]":
         for path in [self.folder, *self.folder.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o644))
         root = os.getuid() == 0
-        return subprocess.run(
+        return subprocess.Popen(
             [shutil.which("bash") or "bash", self.folder / "install_dependencies.sh", *groups],
             env=self.environment,
             cwd=self.folder,
             user=NOBODY if root else None,
             extra_groups=[] if root else None,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
         )
+
+    def run(self, *groups: str) -> "subprocess.CompletedProcess[str]":
+        run = self.begin(*groups)
+        stdout, stderr = run.communicate()
+        return subprocess.CompletedProcess(run.args, run.returncode, stdout, stderr)
+
+    def add(self, name: str, *lines: str) -> None:
+        """A command in place of the real one."""
+        path = self.folder / "bin" / name
+        path.unlink(missing_ok=True)
+        path.write_text("#!/bin/sh\n" + "".join(text + "\n" for text in lines))
+        path.chmod(0o755)
 
 
 @pytest.fixture
@@ -140,3 +152,18 @@ def test_a_machine_without_apt(machine: Machine) -> None:
     done = machine.run("build")
     assert done.returncode == 1
     assert "README.md has the line for Fedora" in done.stderr
+
+
+def test_two_runs_take_turns(machine: Machine) -> None:
+    machine.release("julia", "g++")
+    for name in ["flock", "mkdir", "rmdir", "sleep"]:
+        (machine.folder / "bin" / name).symlink_to(shutil.which(name) or "")
+    machine.add("sudo", 'exec "$@"')
+    # As the real one: it fails while another one runs.
+    folder = machine.folder / "busy"
+    folder.mkdir()
+    machine.add("apt-get", f"mkdir {folder}/one || exit 100", "sleep 0.3", f"rmdir {folder}/one")
+    folder.chmod(0o777)
+    runs = [machine.begin("julia"), machine.begin("build")]
+    outputs = [run.communicate() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], outputs
