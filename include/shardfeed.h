@@ -811,7 +811,6 @@ enum {
     SHF_MEMBER_CRC32 = 3,  /* as the archive has it; UINT64_MAX in a tar                         */
     SHF_MEMBER_OFFSET = 4, /* of its first header in the (decompressed) archive, bytes           */
     SHF_MEMBER_KIND = 5,   /* one of SHF_KIND_*                                                  */
-    /* Known to shf_members_info and shf_members_text alone: */
     SHF_MEMBER_MODE = 6,   /* permission bits, 07777                                             */
     SHF_MEMBER_UID = 7,    /* number of the owner                                                */
     SHF_MEMBER_GID = 8,    /* number of the group                                                */
@@ -888,7 +887,7 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * interrupt function end every call that waits: shf_members_next and shf_members_read then return
  * TIMEOUT or CANCELLED, and when they are called again they continue; no byte is lost. Every other
  * error repeats. What is wrong with the data of one entry of a ZIP file (FORMAT, INTEGRITY,
- * AMBIGUOUS, UNSUPPORTED, LIMIT) repeats until shf_members_next goes on to the next one.
+ * AMBIGUOUS, UNSUPPORTED, LIMIT) repeats until shf_members_next moves to the next one.
  * Threads: one at a time, but for shf_members_cancel; a second concurrent call gets USAGE.
  * Fork: a sequence belongs to the process that opened it; in a forked child its calls return
  * FORKED, and close only lets go of it. */
@@ -902,7 +901,7 @@ typedef struct shf_members shf_members;
 int32_t shf_members_open(shf_members **out, const char *url, const shf_options *options,
                          shf_error *error);
 
-/* Goes on to the next member, behind what was not read of the one before. `name` may be NULL.
+/* Moves to the next member, past what was not read of the one before. `name` may be NULL.
  * Owns: *name is borrowed until the next call of this function.
  * Errors: SHF_END after the last member, when the end of the file is proven; FORMAT, TRUNCATED,
  * INTEGRITY, AMBIGUOUS, UNSUPPORTED (the file, or headers of members), CHANGED, LIMIT, IO, CHILD;

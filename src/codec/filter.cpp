@@ -51,7 +51,7 @@ class Filter final : public Sequential {
             failure_ =
                 std::make_exception_ptr(fault(SHF_E_NOMEM, "no memory for a decompressor", {}));
         } catch (const Error& error) {
-            if (ends_call(error.code())) throw;  // the next call goes on
+            if (ends_call(error.code())) throw;  // the next call resumes
             failure_ = std::current_exception();
         } catch (...) {
             failure_ = std::current_exception();

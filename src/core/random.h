@@ -49,7 +49,7 @@ class Random {
 
     // Draws so far.
     [[nodiscard]] uint64_t drawn() const { return drawn_; }
-    // Goes on as after so many.
+    // Continues as after so many.
     void set_drawn(uint64_t drawn) { drawn_ = drawn; }
 
   private:

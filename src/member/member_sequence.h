@@ -28,7 +28,7 @@ class MemberSequence {
     // Opens the file at `url`, and reads nothing. Throws Error.
     MemberSequence(const std::string& url, const Options& options);
 
-    // Goes on to the next member; what is left of the one before is skipped. False at the proven
+    // Moves to the next member; what is left of the one before is skipped. False at the proven
     // end of the file. Throws Error.
     bool next();
     // Moves the next bytes of the member to `out`, which is not empty, and returns how many: at

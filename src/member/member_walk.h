@@ -14,7 +14,7 @@
 
 namespace shf {
 
-// One thread at a time. After TIMEOUT and CANCELLED the same call can be repeated and goes on;
+// One thread at a time. After TIMEOUT and CANCELLED the same call can be repeated and resumes;
 // after other errors only as survives() says.
 class MemberWalk {
   public:

@@ -37,7 +37,7 @@ class ShuffleBuffer {
     // What shuffle_slots() (order/shuffle_replay.h) computes its content from.
     [[nodiscard]] const Random& random() const { return random_; }
 
-    // Goes on as after `drawn` numbers, with `items` in its slots.
+    // Continues as after `drawn` numbers, with `items` in its slots.
     void restore(uint64_t drawn, std::vector<Item> items) {
         random_.set_drawn(drawn);
         items_ = std::move(items);

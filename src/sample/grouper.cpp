@@ -23,7 +23,7 @@ constexpr size_t most_schemas = 8;
 
 bool Grouper::run() {
     Member member;
-    while (told_ < stop_ && feed_.next(member)) {
+    while (counted_ < stop_ && feed_.next(member)) {
         switch (member.kind) {
             case MemberKind::file:
             case MemberKind::sparse:
@@ -36,7 +36,7 @@ bool Grouper::run() {
         }
         feed_.skip(member);
     }
-    if (told_ >= stop_) return false;
+    if (counted_ >= stop_) return false;
     complete_sample();
     return true;
 }
@@ -46,7 +46,7 @@ void Grouper::take_member(const Member& member) {
     if (!name.has_key) stats_.add(SHF_STAT_IGNORED_MEMBERS);
     if (member.kind == MemberKind::sparse) stats_.add(SHF_STAT_SPARSE);
     const bool joined = name.has_key && join_sample(member, name.key);
-    if (told_ >= stop_) return;  // the sample before it was the last one
+    if (counted_ >= stop_) return;  // the sample before it was the last one
     if (!joined) return feed_.skip(member);
     if (filter_ && !(wanted_ && filter_->wants_field(name.field))) return feed_.leave_out(member);
     any_field_ = true;
@@ -88,7 +88,7 @@ bool Grouper::join_sample(const Member& member, std::string_view key) {
     if (in_sample_ && order == 0) return !spoiled_;
     complete_sample();
     in_sample_ = true;
-    passed_over_ = resume_ && !resume_->wants(told_);
+    passed_over_ = resume_ && !resume_->wants(counted_);
     key_.assign(key);
     first_header_ = member.header_offset;
     if (filter_) wanted_ = filter_->wants_sample(samples_, key_);
@@ -194,7 +194,7 @@ void Grouper::complete_sample() {
         feed_.release();
     }
     ++samples_;
-    told_ += any_field_ ? 1 : 0;
+    counted_ += any_field_ ? 1 : 0;
     in_sample_ = spoiled_ = any_field_ = false;
     sample_bytes_ = 0;
     headers_.clear();

@@ -45,7 +45,7 @@ class Grouper {
           deferred_(request.deferred),
           stop_(resume_ ? resume_->stop() : Resume::never),
           samples_(resume_ ? resume_->number : 0),
-          told_(samples_) {}
+          counted_(samples_) {}
 
     // Takes all members. False when it stopped earlier, because nothing more is wanted. Throws
     // Error when the feed or the client does; a partial sample is then dropped.
@@ -53,7 +53,7 @@ class Grouper {
     // Samples so far, whole or bad, wanted or not.
     [[nodiscard]] uint64_t samples() const { return samples_; }
     // Those of them that the filter left over, as Resume counts.
-    [[nodiscard]] uint64_t wanted() const { return told_; }
+    [[nodiscard]] uint64_t wanted() const { return counted_; }
 
   private:
     void take_member(const Member& member);
@@ -95,7 +95,7 @@ class Grouper {
     std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
     KeySet keys_seen_;
     uint64_t samples_;  // complete ones, so the number of the current one
-    uint64_t told_;     // those of them that the filter left over, whole or bad: as Resume counts
+    uint64_t counted_;  // those of them that the filter left over, whole or bad: as Resume counts
 };
 
 }  // namespace shf

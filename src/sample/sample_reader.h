@@ -55,7 +55,7 @@ class SampleReader final : private GrouperClient {
     const SampleRequest request_;
     SlabSizer sizer_;
     BlockBuilder builder_;
-    bool places_ = false;  // the sink is told where samples lie
+    bool places_ = false;  // the sink gets the places of samples
     bool opened_ = false;
     std::optional<uint64_t> found_;
     uint64_t end_ = 0;

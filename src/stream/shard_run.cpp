@@ -298,7 +298,8 @@ void ShardRun::want() {
 void ShardRun::push(Event event) {
     pushed_ = true;
     const std::lock_guard lock(shared_.mutex);
-    if (cancel_.requested()) return;
+    // The reader must not come to the end of the shard as if everything had been delivered.
+    cancel_.check();
     if (event.block) {
         // What is deferred will be read from the kernel's cache: not too long after the rest.
         queued_bytes_ += event.block->storage_bytes() + event.block->deferred_bytes();

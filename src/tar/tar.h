@@ -62,7 +62,7 @@ class TarWalker {
     // Finds the next member. False at the proven end of the archive (and of the input). The data of
     // the member before must have been passed with skip_data() or read and passed by the caller.
     // Throws Error; the scan cannot continue after that, unless it was TIMEOUT or CANCELLED: the
-    // next call then goes on, with the same `member`.
+    // next call then resumes, with the same `member`.
     bool next(Member& member);
     // Keeps what the headers of each member say besides that; `metadata` must outlive the walker.
     void keep_metadata(TarMetadata& metadata) { metadata_ = &metadata; }

@@ -76,7 +76,7 @@ std::optional<int64_t> dos_time(uint16_t date, uint16_t time) {
 }
 
 // A number and its width in front of it; nothing when there is none of at most eight bytes. `bytes`
-// goes on to what follows.
+// continues with what follows.
 std::optional<uint64_t> sized_number(std::span<const uint8_t>& bytes) {
     if (bytes.empty() || bytes[0] > 8 || bytes[0] >= bytes.size()) return std::nullopt;
     const size_t width = bytes[0];

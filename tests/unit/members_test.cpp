@@ -123,7 +123,7 @@ class MembersTest : public testing::Test {
 
 TEST_F(MembersTest, all_members_of_a_tar_come_as_they_are) {
     const std::string path = file("a.tar", mixed_tar());
-    for (const size_t capacity : {1, 3, 512, 100000}) {
+    for (const size_t capacity : {1U, 3U, 512U, 100000U}) {
         Reader reader(path);
         EXPECT_EQ(reader.rest(capacity), mixed_members());
         EXPECT_EQ(reader.code, SHF_END) << reader.message();
@@ -466,7 +466,7 @@ TEST(TarWalkTest, every_read_may_end_a_call) {
     std::vector<std::string> inputs = {tar};
     for (const char* codec : codecs) inputs.push_back(compress(codec, tar));
     for (const std::string& input : inputs)
-        for (const size_t most : {1, 5, 513, 100000})
+        for (const size_t most : {1U, 5U, 513U, 100000U})
             EXPECT_EQ(all(std::make_unique<Stuttering>(input, most)), expected) << most;
 }
 

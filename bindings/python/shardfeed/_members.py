@@ -26,7 +26,7 @@ _PIECE = 262144
 
 
 class CurrentMember(MemberFacts):
-    """The member at which a sequence stands. Valid until the sequence goes on to the next one."""
+    """The current member of a sequence. Valid until the sequence moves to the next one."""
 
     __slots__ = ("_have", "_members", "_name", "_pieces")
 

@@ -1,7 +1,7 @@
 # Bytes that stay where the library has them.
 
 # Memory of the library that views look into. `live` is the number of the sample whose bytes may be
-# looked at, so that going on to the next sample of a block costs one store; RELEASED when it is gone.
+# looked at, so that moving to the next sample of a block costs one store; RELEASED when it is gone.
 #
 # Memory is given back at once only when no other task can be reading it. Such a task first sets
 # `shared` and then looks whether its sample is still live; release() ends the life of all samples and

@@ -947,7 +947,7 @@ extern "C" {
         options: *const shf_options,
         error: *mut shf_error,
     ) -> i32;
-    /// Goes on to the next member, behind what was not read of the one before. `name` may be NULL.
+    /// Moves to the next member, past what was not read of the one before. `name` may be NULL.
     /// Owns: *name is borrowed until the next call of this function.
     /// Errors: SHF_END after the last member, when the end of the file is proven; FORMAT, TRUNCATED,
     /// INTEGRITY, AMBIGUOUS, UNSUPPORTED (the file, or headers of members), CHANGED, LIMIT, IO, CHILD;

@@ -37,7 +37,7 @@ impl Members {
         Ok(Members { pointer, name: NO_BYTES, options, not_sync: PhantomData })
     }
 
-    /// Goes on to the next member; false at the end.
+    /// Moves to the next member; false at the end.
     pub(crate) fn next(&mut self) -> Result<bool> {
         // SAFETY: an open handle, used by this thread alone.
         let result = checked(|error| unsafe {
