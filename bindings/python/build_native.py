@@ -2,8 +2,8 @@
 
 The header is the only description of the library. cffi reads it after the lines that start with '#'
 and the two __cplusplus blocks are dropped; the C compiler reads it as it is and checks every
-declaration (cffi's out-of-line API mode, cffi 1.15.1 or later). archive_calls.h, batch_calls.h and
-dataset_calls.h are read likewise.
+declaration (cffi's out-of-line API mode, cffi 1.15.1 or later). archive_calls.h, batch_calls.h,
+dataset_calls.h and members_calls.h are read likewise.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ SOURCE = """
 #include "archive_calls.h"
 #include "batch_calls.h"
 #include "dataset_calls.h"
+#include "members_calls.h"
 static void python_close_stream(shf_stream **holder) { shf_stream_close(*holder); }
 static void python_unref_block(shf_block **holder) { shf_block_unref(*holder); }
 static void python_close_archive(shf_archive **holder) { shf_archive_close(*holder); }

@@ -12,9 +12,9 @@ namespace shf {
 struct Options;
 
 // What is opened. A stream has the option `timeout` for all its later calls, and a program that
-// waits in short steps sets a short one: the opening of a stream, or of members in sequence, is ended by the interrupt function
-// alone, when there is one. A call that reads on the program's own thread ends in the same way, and
-// can be repeated: it opens nothing.
+// waits in short steps sets a short one: the opening of a stream, or of members in sequence, is
+// ended by the interrupt function alone, when there is one. A call that reads on the program's own
+// thread ends in the same way, and can be repeated: it opens nothing.
 enum class Opens : uint8_t { stream, other, nothing };
 
 // Made by the call, on its stack. Only this thread is asked, and only inside the call, so that the

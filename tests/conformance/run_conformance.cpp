@@ -246,7 +246,8 @@ class Run {
         if (result == SHF_END) return false;
         check(result, error);
         const Block block(taken);
-        for (size_t i = 0; i < shf_block_sample_count(taken); ++i) sample(shf_block_sample(taken, i));
+        for (size_t i = 0; i < shf_block_sample_count(taken); ++i)
+            sample(shf_block_sample(taken, i));
         count_ += shf_block_sample_count(taken);
         return true;
     }

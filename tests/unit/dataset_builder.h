@@ -49,9 +49,9 @@ inline std::string description(const shf_sample* sample) {
     shf_sample_url(sample, &url);
     std::string out = key_of(sample) + " of " + text_of(url) + ", shard " +
                       std::to_string(shf_sample_info(sample, SHF_SAMPLE_SHARD)) + ", byte " +
-                      std::to_string(shf_sample_info(sample, SHF_SAMPLE_OFFSET)) +
-                      ", epoch " + std::to_string(shf_sample_info(sample, SHF_SAMPLE_EPOCH)) +
-                      ", lane " + std::to_string(shf_sample_info(sample, SHF_SAMPLE_LANE));
+                      std::to_string(shf_sample_info(sample, SHF_SAMPLE_OFFSET)) + ", epoch " +
+                      std::to_string(shf_sample_info(sample, SHF_SAMPLE_EPOCH)) + ", lane " +
+                      std::to_string(shf_sample_info(sample, SHF_SAMPLE_LANE));
     for (size_t i = 0; i < shf_sample_field_count(sample); ++i) {
         shf_bytes name, data, found;
         EXPECT_EQ(shf_sample_field(sample, i, &name, &data), SHF_OK);

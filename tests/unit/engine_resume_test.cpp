@@ -219,7 +219,8 @@ TEST_F(EngineResume, shapes_and_columns_stay_those_of_the_first_row) {
     ASSERT_EQ(restore(rest, save(first)), SHF_OK) << rest.message();
     for (BatchHandle batch = rest.next_batch(); batch; batch = rest.next_batch()) {
         EXPECT_EQ(column(batch, "npy").shape[1], 2);
-        EXPECT_EQ(column(batch, "cls").shape[0], static_cast<int64_t>(shf_batch_row_count(batch.get())));
+        EXPECT_EQ(column(batch, "cls").shape[0],
+                  static_cast<int64_t>(shf_batch_row_count(batch.get())));
         for (size_t i = 0; i < shf_batch_row_count(batch.get()); ++i)
             keys.push_back(text_of(column(batch, "__key__"), i));
     }

@@ -61,7 +61,8 @@ class EngineThreads : public testing::Test {
     [[nodiscard]] std::string outcome(const Settings& settings) const {
         BatchClient client(directory / "{000..003}.tar", settings);
         size_t rows = 0;
-        while (const BatchHandle batch = client.next_batch()) rows += shf_batch_row_count(batch.get());
+        while (const BatchHandle batch = client.next_batch())
+            rows += shf_batch_row_count(batch.get());
         if (client.code == SHF_END) return std::to_string(rows) + " rows";
         const int32_t first = client.code;
         const int os_error = client.error.os_error;

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from operator import length_hint
+from threading import Lock
 from typing import TYPE_CHECKING, NoReturn
 
 from ._errors import UsageError, error_from
@@ -14,7 +16,7 @@ from ._signals import Signals
 from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from typing_extensions import Buffer, Self, Unpack
 
@@ -28,13 +30,14 @@ _PIECE = 262144
 class CurrentMember(MemberFacts):
     """The current member of a sequence. Valid until the sequence moves to the next one."""
 
-    __slots__ = ("_have", "_members", "_name", "_pieces")
+    __slots__ = ("_given", "_members", "_name")
 
     def __init__(self, members: Members, name: bytes) -> None:
         self._members = members
         self._name = name
-        self._pieces: list[bytes] = []  # read, and not given out because of an exception
-        self._have = 0  # bytes in them
+        # What the last call gave, which an exception may have kept from the user, and where in the
+        # member it starts and stops. Replaced by one statement without a call in it.
+        self._given: tuple[Iterator[bytes | int], int, int] = (iter(()), 0, 0)
 
     @property
     def name_bytes(self) -> bytes:
@@ -88,29 +91,27 @@ class CurrentMember(MemberFacts):
 
         b"" at the end, when all checks have held. An exception loses no byte.
         """
-        wanted = -1 if size is None or size < 0 else size
-        if wanted >= 0 and self._have > wanted:  # after an exception
-            joined = b"".join(self._pieces)
-            self._pieces, self._have = [joined[wanted:]], len(joined) - wanted
-            return joined[:wanted]
-        while wanted < 0 or self._have < wanted:
-            room = _PIECE if wanted < 0 else min(wanted - self._have, _PIECE)
-            piece = self._members._read(self, room)
-            if not piece:
-                break
-            self._pieces.append(piece)
-            self._have += len(piece)
-        pieces, self._pieces, self._have = self._pieces, [], 0
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        wanted = None if size is None or size < 0 else size
+        self._members._give(self, wanted, _copied)
+        for data in self._given[0]:
+            return data  # type: ignore[return-value]
+        raise AssertionError
 
     def readinto(self, buffer: Buffer, /) -> int:
-        """Reads the next bytes into a writable buffer, and returns how many; 0 at the end."""
+        """Reads the next bytes into a writable buffer, and returns how many; 0 at the end.
+
+        After an exception the buffer may have been changed; the next call gives the same bytes.
+        """
         with memoryview(buffer) as view, view.cast("B") as room:
-            if self._pieces:  # after an exception
-                data = self.read(min(self._have, len(room)))
+
+            def copy(data: _CData) -> int:
                 room[: len(data)] = data
                 return len(data)
-            return self._members._read_into(self, room) if len(room) else 0
+
+            self._members._give(self, min(len(room), _PIECE), copy)
+        for count in self._given[0]:
+            return count  # type: ignore[return-value]
+        raise AssertionError
 
     def chunks(self, size: int = 1 << 20, /) -> Iterator[bytes]:
         """What is left of the member, in pieces of `size` bytes."""
@@ -120,7 +121,8 @@ class CurrentMember(MemberFacts):
             yield chunk
 
     def _info(self, what: int) -> int:
-        return lib.shf_members_info(self._members._holder_of(self)[0], what)
+        holder = self._members._holder_of(self)  # keeps the handle while another thread closes
+        return lib.shf_members_info(holder[0], what)
 
     def _known(self, what: int) -> int | None:
         number = self._info(what)
@@ -136,6 +138,11 @@ class CurrentMember(MemberFacts):
 
     def __repr__(self) -> str:
         return f"<shardfeed.CurrentMember {self.name!r}>"
+
+
+def _copied(data: _CData) -> bytes:
+    copy: bytes = data[:]
+    return copy
 
 
 class Members(Closable):
@@ -166,6 +173,11 @@ class Members(Closable):
         self._options = option_texts(options)
         self._closed = False
         self._current: CurrentMember | None = None
+        self._native = ffi.gc(ffi.new("python_member *"), lib.python_free_member)
+        # The last member, which an exception may have kept from the user, and its number. Replaced
+        # by one statement without a call in it.
+        self._given: tuple[Iterator[CurrentMember], int] = (iter(()), 0)
+        self._lock = Lock()  # held while self._native is in use
         self._holder = self._none
         (self._url,) = url_list(url)
         native = native_options(self._options, "archive")
@@ -179,31 +191,62 @@ class Members(Closable):
         return self
 
     def __next__(self) -> CurrentMember:
+        while True:
+            self._check_alone()
+            self._opened()
+            for member in self._given[0]:
+                return member
+            with self._lock:
+                self._advance()
+
+    def _advance(self) -> None:
+        """Makes the next member the one to be given. StopIteration at the end."""
         holder = self._opened()
-        self._current = None
-        name = ffi.new("shf_bytes *")
-        error = ffi.new("shf_error *")
-        if self._check(lib.shf_members_next(holder[0], name, error), error) == lib.SHF_END:
-            raise StopIteration
-        self._current = CurrentMember(self, bytes_of(name))
-        return self._current
+        arrived = self._native
+        if self._given[1] == arrived.number:
+            self._current = None
+            error = ffi.new("shf_error *")
+            code = lib.python_next_member(holder, arrived, error)
+            if self._check(code, error) == lib.SHF_END:
+                raise StopIteration
+        member = CurrentMember(self, bytes_of(ffi.addressof(arrived, "name")))
+        self._current = member
+        ready = iter((member,))
+        self._given = (ready, arrived.number)
 
-    def _read(self, member: CurrentMember, room: int) -> bytes:
-        holder = self._holder_of(member)
-        buffer = _new_buffer("char[]", room)
-        size = ffi.new("size_t *")
-        error = ffi.new("shf_error *")
-        self._check(lib.shf_members_read(holder[0], buffer, room, size, error), error)
-        data: bytes = ffi.buffer(buffer, size[0])[:]
-        return data
+    def _give(
+        self, member: CurrentMember, wanted: int | None, make: Callable[[_CData], bytes | int]
+    ) -> None:
+        """Reads `wanted` bytes, or all (None), and makes of them what the member gives."""
+        self._check_alone()
+        with self._lock:
+            ready, before, after = member._given
+            start = before if length_hint(ready) else after
+            holder = self._holder_of(member)
+            native = self._native
+            have = native.start + native.size - start
+            while wanted is None or have < wanted:
+                room = _PIECE if wanted is None else min(wanted - have, _PIECE)
+                error = ffi.new("shf_error *")
+                code = lib.python_read_member(holder, native, start, room, error)
+                self._check(code, error)
+                more = native.start + native.size - start
+                if more == have:
+                    break
+                have = more
+            count = have if wanted is None else min(have, wanted)
+            offset = start - native.start
+            made = make(ffi.buffer(native.data + offset, count) if count else b"")
+            ready = iter((made,))
+            member._given = (ready, start, start + count)
 
-    def _read_into(self, member: CurrentMember, room: memoryview) -> int:
-        holder = self._holder_of(member)
-        size = ffi.new("size_t *")
-        error = ffi.new("shf_error *")
-        with ffi.from_buffer("char[]", room, True) as out:
-            self._check(lib.shf_members_read(holder[0], out, len(out), size, error), error)
-        return int(size[0])
+    def _check_alone(self) -> None:
+        """Refuses a second thread, and a signal handler during a call of its own thread."""
+        if self._lock.locked():
+            raise UsageError(
+                "these members are in use: another thread, or a call that a signal handler has "
+                "interrupted, is reading them; help: read them in one thread"
+            )
 
     def _check(self, code: int, error: _CData) -> int:
         """The code of a call, unless it failed, or a signal handler has raised something."""
@@ -229,7 +272,8 @@ class Members(Closable):
 
     def cancel(self) -> None:
         """Makes a call that waits, and later ones, raise CancelledError. Any thread."""
-        lib.shf_members_cancel(self._holder[0])
+        holder = self._holder  # keeps the handle while another thread closes
+        lib.shf_members_cancel(holder[0])
 
     def close(self) -> None:
         """Closes the file, and ends the command of a pipe."""
@@ -258,7 +302,3 @@ class Members(Closable):
         shown = [repr(redacted(self._url)), *(["closed"] if self._closed else [])]
         shown += [f"{name}={text}" for name, text in self._options.items()]
         return f"<shardfeed.Members {' '.join(shown)}>"
-
-
-# Memory of read(), used again. Not cleared.
-_new_buffer = ffi.new_allocator(lib.python_allocate, lib.python_free, False)

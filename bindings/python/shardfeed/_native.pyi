@@ -80,7 +80,6 @@ class _Lib:
     SHF_BLOCK_FIRST_FIELD: int
     SHF_BLOCK_SCHEMA: int
     SHF_BLOCK_KEY: int
-    SHF_BLOCK_SHARD: int
     SHF_BLOCK_URL: int
     SHF_BLOCK_BUFFER: int
     SHF_BLOCK_START: int
@@ -141,6 +140,11 @@ class _Lib:
     def python_unref_block(self, holder: _CData) -> None: ...
     def python_close_archive(self, holder: _CData) -> None: ...
     def python_close_members(self, holder: _CData) -> None: ...
+    def python_next_member(self, holder: _CData, member: _CData, error: _CData) -> int: ...
+    def python_read_member(
+        self, holder: _CData, member: _CData, start: int, room: int, error: _CData
+    ) -> int: ...
+    python_free_member: _CData
     def python_read(self, holder: _CData, position: int, slot: _CData) -> int: ...
     def python_read_into(
         self, holder: _CData, position: int, buffer: _CData, capacity: int, error: _CData
