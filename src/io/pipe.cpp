@@ -105,7 +105,9 @@ class PipeReader : public Sequential {
                         "open the stream in the child");
         if (failure_) throw Error(*failure_);
         if (ended_ || out.empty()) return 0;
-        const Clock::time_point start = waiting_since_.value_or(Clock::now());
+        // A call that its own time limit ends does not begin the time of silence again.
+        if (!waiting_since_) waiting_since_ = Clock::now();
+        const Clock::time_point start = *waiting_since_;
         for (;;) {
             cancel_.check();
             const ssize_t size = ::read(out_.get(), out.data(), out.size());
@@ -227,11 +229,11 @@ class PipeReader : public Sequential {
     }
 
     void wait_for_child() {
-        const Clock::time_point start = Clock::now();
+        if (!waiting_since_) waiting_since_ = Clock::now();
         std::chrono::microseconds pause(50);
         std::optional<siginfo_t> info;
         while (!(info = look(WNOWAIT))) {
-            if (Clock::now() >= deadline(start)) fail(silence());
+            if (Clock::now() >= deadline(*waiting_since_)) fail(silence());
             pollfd fds[2] = {{.fd = err_.get(), .events = POLLIN, .revents = 0}, {}};
             if (wait_for_any(fds, cancel_, Clock::now() + pause)) drain();
             pause = std::min<std::chrono::microseconds>(pause * 2, milliseconds(20));

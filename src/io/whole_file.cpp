@@ -39,7 +39,10 @@ void WholeFile::take(Sequential& input, uint64_t most, const char* help) {
     for (;;) {
         if (size_ == capacity_) {
             check_size();
-            grow(std::max<size_t>(2 * capacity_, 1 << 20));
+            // One byte above the limit shows that there is more than that.
+            const size_t doubled = capacity_ > SIZE_MAX / 2 ? SIZE_MAX : 2 * capacity_;
+            const size_t enough = most < SIZE_MAX ? static_cast<size_t>(most) + 1 : SIZE_MAX;
+            grow(std::max(std::min(std::max<size_t>(doubled, 1 << 20), enough), size_ + 1));
         }
         Opening::check();
         const size_t got = input.read({bytes_.get() + size_, capacity_ - size_});

@@ -73,8 +73,8 @@ bool MemberSequence::next() {
     has_member_ = false;
     member_failure_.reset();
     return guarded([&] {
-        if (ended_) return false;
         cancel_.check();
+        if (ended_) return false;
         if (!walk_) open_walk();
         has_member_ = walk_->next();
         ended_ = !has_member_;
@@ -114,10 +114,13 @@ void MemberSequence::open_walk() {
 }
 
 size_t MemberSequence::read(std::span<uint8_t> out) {
-    if (member_failure_) throw Error(*member_failure_);
-    if (!failure_ && !has_member_)
+    if (member_failure_ && !cancel_.requested()) throw Error(*member_failure_);
+    if (!failure_ && !has_member_ && !cancel_.requested())
         throw Error(SHF_E_USAGE, "there is no member to read", "call shf_members_next before it");
-    return guarded([&] { return read_member(out); });
+    return guarded([&] {
+        cancel_.check();
+        return read_member(out);
+    });
 }
 
 size_t MemberSequence::read_member(std::span<uint8_t> out) {

@@ -38,6 +38,9 @@ struct LaneState {
     uint64_t taken = 0;   // samples that it gave in this epoch
     uint64_t drawn = 0;   // random numbers that the shuffle buffer drew in this epoch
     uint64_t put = 0;     // samples that came into the shuffle buffer in this epoch
+    // The first `base` of them had come and gone when the buffer was filled again: a fault had
+    // closed it, which a restored run then did not meet. 0: it was never empty before its end.
+    uint64_t base = 0;
     uint64_t turn = 0;    // the first shard of the epoch that it has not begun
     // Samples after this place that the user has had, or that are not to be given again; of all of
     // the lane's, unless Position::skips_own.

@@ -34,9 +34,7 @@ class Backward {
 // So the last draw that chose a slot determines the sample in it.
 std::vector<uint64_t> shuffle_slots(const ShuffleHistory& history, const Random& random) {
     const auto [size, put, taken, closed] = history;
-    // Draws out of a full buffer. The others, out of one that nothing comes into, follow them.
-    uint64_t full = taken;
-    if (closed) full = put < size ? 0 : std::min(taken, put - size + 1);
+    const uint64_t full = history.draws_while_full();
     if (taken > put || (full > 0 && put - full > size) || (full == 0 && taken == 0 && put > size))
         throw Error(SHF_E_FORMAT, "a shuffle buffer that holds more or less than it can",
                     state_help);

@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +15,12 @@ struct ShuffleHistory {
     uint64_t put = 0;     // samples that came in, numbered 0, 1, ...
     uint64_t taken = 0;   // samples that were drawn
     bool closed = false;  // all that will come have come
+
+    // Draws out of a full buffer. The others, out of one that nothing comes into, follow them.
+    [[nodiscard]] uint64_t draws_while_full() const {
+        if (!closed) return taken;
+        return put < size ? 0 : std::min(taken, put - size + 1);
+    }
 };
 
 // The numbers of the samples that lie in slot 0, 1, ... of a ShuffleBuffer with this history, when

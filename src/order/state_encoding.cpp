@@ -116,13 +116,16 @@ ShardState read_shard(NumberReader& in, const ShardState* before) {
     return shard;
 }
 
+constexpr uint64_t flag_closed = 1, flag_base = 2;
+
 void write_lane(NumberWriter& out, const LaneState& lane) {
     out.add(lane.lane);
-    out.add(lane.closed ? 1 : 0);
+    out.add((lane.closed ? flag_closed : 0) | (lane.base > 0 ? flag_base : 0));
     out.add(lane.epoch);
     out.add(lane.taken);
     out.add(lane.drawn);
     out.add(lane.put);
+    if (lane.base > 0) out.add(lane.base);
     out.add(lane.turn);
     out.add(lane.skip);
     out.add(lane.shards.size());
@@ -136,13 +139,15 @@ void write_lane(NumberWriter& out, const LaneState& lane) {
 LaneState read_lane(NumberReader& in) {
     LaneState lane;
     const uint64_t number = in.next(), flags = in.next();
-    if (number > UINT32_MAX || flags > 1) throw_damaged_state("has a lane of an impossible number");
+    if (number > UINT32_MAX || flags > (flag_closed | flag_base))
+        throw_damaged_state("has a lane of an impossible number");
     lane.lane = static_cast<uint32_t>(number);
-    lane.closed = flags == 1;
+    lane.closed = (flags & flag_closed) != 0;
     lane.epoch = in.next();
     lane.taken = in.next();
     lane.drawn = in.next();
     lane.put = in.next();
+    if (flags & flag_base) lane.base = in.next();
     lane.turn = in.next();
     lane.skip = in.next();
     const size_t shards = in.count();

@@ -25,6 +25,7 @@ BlockRef BlockMaker::next(uint64_t most, const Wait& wait) {
                 break;
             }
         }
+        lost_ = true;  // until there is a block with it
         const Block& block = *delivery.block;
         const uint32_t i = delivery.index;
         fields.clear();
@@ -42,6 +43,7 @@ BlockRef BlockMaker::next(uint64_t most, const Wait& wait) {
     }
     if (!full_) builder_.flush();
     BlockRef block = std::move(full_);
+    lost_ = false;
     if (block)
         for (const StorageRef& storage : block->storages) storage.hand_out();
     return block;

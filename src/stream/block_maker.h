@@ -23,10 +23,13 @@ class BlockMaker {
     // A sample that was pulled and did not fit the last block.
     [[nodiscard]] bool has_pending() const { return static_cast<bool>(pending_.block); }
     Delivery take_pending() { return std::move(pending_); }
+    // next() failed with samples that it had pulled: no block has them.
+    [[nodiscard]] bool lost() const { return lost_; }
 
   private:
     SampleSequence& sequence_;
     Delivery pending_;
+    bool lost_ = false;
     std::optional<Fault> fault_;
     BlockRef full_;
     BlockBuilder builder_;

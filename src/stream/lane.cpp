@@ -2,7 +2,6 @@
 
 #include "core/options.h"
 #include "index/index_store.h"
-#include "order/shuffle_replay.h"
 
 #include <new>
 #include <numeric>
@@ -24,10 +23,14 @@ Lane::Lane(Shared& shared, uint32_t number, uint64_t epoch)
 
 Lane::Lane(Shared& shared, const LaneState& state) : Lane(shared, state.lane, state.epoch) {
     const LaneShare share = shared.plan.share(state.epoch, state.lane);
-    if (state.turn > share.turns || state.epoch < shared.options.epoch || state.taken > share.takes)
+    if (state.turn > share.turns || state.epoch < shared.options.epoch ||
+        state.taken > share.takes || state.base > std::min(state.taken, state.put))
         throw Error(SHF_E_FORMAT, "the state has a lane where no lane can stand", state_help);
     opened_ = state.turn > 0;
     put_ = state.put;
+    base_ = state.base;
+    const ShuffleHistory history = history_of(state);
+    closed_ = shuffles() && history.draws_while_full() < history.taken;
     turn_ = given_turn_ = state.turn;
     if (takes_ != LaneShare::all) takes_ -= state.taken;
     for (const ShardState& shard : state.shards) {
@@ -55,13 +58,20 @@ Lane::Lane(Shared& shared, const LaneState& state) : Lane(shared, state.lane, st
     }
 }
 
+ShuffleHistory Lane::history_of(const LaneState& state) const {
+    return {.size = shared_.options.shuffle,
+            .put = state.put - state.base,
+            .taken = state.taken - state.base,
+            .closed = state.closed};
+}
+
 // Finds out what was in the buffer. It is read again before anything else, unless there is a
 // Recall.
 void Lane::restore_buffer(const LaneState& state) {
     Random random = buffer_.random();
     random.set_drawn(state.drawn);
-    const std::vector<uint64_t> ordinals =
-        shuffle_slots({shared_.options.shuffle, state.put, state.taken, state.closed}, random);
+    std::vector<uint64_t> ordinals = shuffle_slots(history_of(state), random);
+    for (uint64_t& ordinal : ordinals) ordinal += state.base;
     slots_.resize(ordinals.size());
     std::iota(slots_.begin(), slots_.end(), size_t{0});
     std::sort(slots_.begin(), slots_.end(),
@@ -159,9 +169,10 @@ LaneState Lane::state() const {
     if (from_) return *from_;
     LaneState state;
     state.lane = number_;
-    state.closed = epoch_over_ || fault_;
+    state.closed = epoch_over_ || fault_ || closed_;
     state.drawn = shuffles() ? buffer_.random().drawn() : 0;
     state.put = put_;
+    state.base = base_;
     state.turn = turn_;
     // Without a shuffle buffer there may be samples in block_ that were not taken.
     const uint32_t left = block_ ? block_->count - next_ : 0;
@@ -234,11 +245,11 @@ void Lane::begin_epoch(uint64_t epoch) {
     epoch_ = epoch;
     takes_ = share.takes;
     epoch_over_ = share.turns == 0;
-    opened_ = false;
+    opened_ = closed_ = false;
     unopened_.reset();
     buffer_.begin(shared_.options.seed, epoch, number_);
     trail_.begin_epoch();
-    turn_ = put_ = 0;
+    turn_ = put_ = base_ = 0;
 }
 
 const Lane::Resumed* Lane::resumed_run() const {
@@ -437,7 +448,11 @@ Pull Lane::pull(Delivery& out) {
         if (refill() == Pull::later) return Pull::later;
     }
     if (takes_ == 0) return give_up_rest();
-    while (!buffer_.full()) {
+    if (closed_ && buffer_.empty()) {
+        closed_ = false;
+        base_ = put_;
+    }
+    while (!closed_ && !buffer_.full()) {
         const Pull pull = fill();
         if (pull == Pull::later) return pull;
         if (pull == Pull::epoch_end) break;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "order/shuffle_buffer.h"
+#include "order/shuffle_replay.h"
 #include "order/trail.h"
 #include "stream/recall.h"
 #include "stream/shard_run.h"
@@ -79,6 +80,7 @@ class Lane {
         std::vector<uint64_t> ordinals;  // of the samples that are wanted again
     };
 
+    [[nodiscard]] ShuffleHistory history_of(const LaneState& state) const;
     void restore_buffer(const LaneState& state);
     [[nodiscard]] bool has_index_of(uint64_t turn) const;
     [[nodiscard]] bool has_indexes() const;
@@ -135,6 +137,10 @@ class Lane {
     uint64_t turn_ = 0;     // first shard of the epoch that was not begun
     uint64_t arrived_ = 0;  // number, in its shard, of the sample that comes in next
     uint64_t put_ = 0;      // samples that came into the buffer in this epoch
+    uint64_t base_ = 0;     // as LaneState has it
+    // Restored while samples were drawn and nothing came in: nothing comes in before the buffer is
+    // empty, also when the fault that was the reason does not come again.
+    bool closed_ = false;
 
     // After a restore.
     std::vector<Resumed> resumed_;  // shards that were not finished; does not change

@@ -198,10 +198,27 @@ void LaneSequence::end_pass(const Lane& lane, uint64_t next) {
 
 // A lane is at the end of its epoch: it begins the next one, or that was the last.
 void LaneSequence::end_epoch(size_t lane) {
-    const uint64_t next = turns_.take(lane).epoch + 1;
-    end_pass(*lanes_[lane], next);
+    const Turns::Turn turn = turns_.take(lane);
+    const uint64_t next = turn.epoch + 1;
+    try {
+        end_pass(*lanes_[lane], next);
+    } catch (const Error&) {
+        // A state of the failed stream leads to the same fault: no lane has given anything.
+        turns_ = {};
+        over_.clear();
+        for (size_t i = 0; i < lanes_.size(); ++i) {
+            lanes_[i]->begin_epoch(turn.epoch);
+            turns_.add({turn.epoch, 0, i});
+        }
+        throw;
+    }
+    try {
+        if (!is_over(next)) lanes_[lane]->begin_epoch(next);
+    } catch (const Error&) {
+        turns_.add(turn);  // likewise
+        throw;
+    }
     if (is_over(next)) return over_.push_back({next, 0, lane});
-    lanes_[lane]->begin_epoch(next);
     turns_.add({next, 0, lane});
     // Every lane has been through a whole epoch without a sample: that would never end.
     if (endless() && turns_.front().epoch > fruitful_epoch_ + 1)

@@ -129,6 +129,8 @@ Sample* Stream::next() {
     return guarded([this]() -> Sample* {
         Delivery delivery = maker_.take_pending();
         note_.reset();
+        older_note_.reset();
+        last_block_ = 0;
         if (!delivery.block && tree_.top().pull(delivery, wait_) == Pull::epoch_end) return nullptr;
         Block* block = delivery.block.release();
         tree_.top().use_up(1);
@@ -201,7 +203,7 @@ StreamState Stream::save(uint64_t unread) {
         state.stand_at(batcher_->position(unread > 0));
         state.columns = batcher_->settled();
         if (state.columns.empty()) state.columns = restored_columns_;
-    } else if (unread == 0 && !maker_.has_pending()) {
+    } else if (unread == 0 && !maker_.has_pending() && !maker_.lost()) {
         state.stand_at(tree_.top().position());
     } else {
         const bool none_used = older_note_ && unread == last_block_;

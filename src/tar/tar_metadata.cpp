@@ -75,25 +75,20 @@ std::string_view name_of_owner(const TarMetadata& metadata, Field field) {
     return raw(metadata, magic_field) == "ustar" ? text(metadata, field) : std::string_view();
 }
 
-template <typename Value>
-const std::optional<Value>& first_of(const std::optional<Value>& one,
-                                     const std::optional<Value>& other) {
+const std::optional<std::string>& first_of(const std::optional<std::string>& one,
+                                           const std::optional<std::string>& other) {
     return one ? one : other;
 }
 
 }  // namespace
 
 void PaxFields::take(std::string_view key, std::string_view value) {
-    const auto set = [value](std::optional<std::string>& field) {
-        field.reset();
-        if (!value.empty()) field = value;
-    };
-    if (key == "uid") uid = decimal<uint64_t>(value);
-    if (key == "gid") gid = decimal<uint64_t>(value);
-    if (key == "mtime") mtime = parse_time(value);
-    if (key == "uname") set(user);
-    if (key == "gname") set(group);
-    if (key == "linkpath") set(link);
+    if (key == "uid") uid = value;
+    if (key == "gid") gid = value;
+    if (key == "mtime") mtime = value;
+    if (key == "uname") user = value;
+    if (key == "gname") group = value;
+    if (key == "linkpath") link = value;
 }
 
 void TarMetadata::forget_member() {
@@ -111,18 +106,18 @@ std::optional<uint64_t> TarMetadata::mode() const {
 }
 
 std::optional<uint64_t> TarMetadata::uid() const {
-    const auto& said = first_of(pax.uid, global.uid);
-    return said ? said : parse_number(raw(*this, uid_field));
+    const auto& text = first_of(pax.uid, global.uid);
+    return text ? decimal<uint64_t>(*text) : parse_number(raw(*this, uid_field));
 }
 
 std::optional<uint64_t> TarMetadata::gid() const {
-    const auto& said = first_of(pax.gid, global.gid);
-    return said ? said : parse_number(raw(*this, gid_field));
+    const auto& text = first_of(pax.gid, global.gid);
+    return text ? decimal<uint64_t>(*text) : parse_number(raw(*this, gid_field));
 }
 
 std::optional<int64_t> TarMetadata::mtime() const {
-    const auto& said = first_of(pax.mtime, global.mtime);
-    return said ? said : header_time(raw(*this, mtime_field));
+    const auto& text = first_of(pax.mtime, global.mtime);
+    return text ? parse_time(*text) : header_time(raw(*this, mtime_field));
 }
 
 std::string_view TarMetadata::link() const {
@@ -131,13 +126,13 @@ std::string_view TarMetadata::link() const {
 }
 
 std::string_view TarMetadata::user() const {
-    const auto& said = first_of(pax.user, global.user);
-    return said ? *said : name_of_owner(*this, user_field);
+    const auto& text = first_of(pax.user, global.user);
+    return text ? *text : name_of_owner(*this, user_field);
 }
 
 std::string_view TarMetadata::group() const {
-    const auto& said = first_of(pax.group, global.group);
-    return said ? *said : name_of_owner(*this, group_field);
+    const auto& text = first_of(pax.group, global.group);
+    return text ? *text : name_of_owner(*this, group_field);
 }
 
 }  // namespace shf

@@ -12,13 +12,12 @@
 
 namespace shf {
 
-// Owner and time, as a pax header has them.
+// Owner and time, as a pax header has them. What is empty deletes what a global or ustar header says
+// (POSIX.1-2017, pax Extended Header).
 struct PaxFields {
-    std::optional<uint64_t> uid, gid;
-    std::optional<int64_t> mtime;  // nanoseconds since 1970
-    std::optional<std::string> user, group, link;
+    std::optional<std::string> uid, gid, mtime, user, group, link;
 
-    // Takes one record, if it is one of these. An empty value takes back what was said before.
+    // Takes one record, if it is one of these.
     void take(std::string_view key, std::string_view value);
 };
 

@@ -173,8 +173,10 @@ TEST_F(MembersTest, headers_say_owner_mode_and_time) {
                       before_1970 + gnu_long("far\0"s, 'K') +
                       header({.name = "k", .type = '2', .carrier = Carrier::gnu, .link = "x"}) +
                       with(header({.name = "v7", .carrier = Carrier::v7}), 100, "nonsense") +
-                      pax({{"gname", "all"}, {"mtime", "7"}}, 'g') + header({.name = "global"}) +
-                      end_marker());
+                      pax({{"gname", "all"}, {"mtime", "7"}, {"uid", "8"}}, 'g') +
+                      header({.name = "global"}) +
+                      pax({{"gname", ""}, {"mtime", ""}, {"uid", "x"}}) +
+                      header({.name = "deleted"}) + end_marker());
     Reader reader(directory / "a.tar");
     EXPECT_EQ(reader.info(SHF_MEMBER_SIZE), UINT64_MAX);
     ASSERT_TRUE(reader.next());
@@ -204,6 +206,12 @@ TEST_F(MembersTest, headers_say_owner_mode_and_time) {
     ASSERT_TRUE(reader.next());
     EXPECT_EQ(reader.text(SHF_MEMBER_GROUP), "all");
     EXPECT_EQ(reader.info(SHF_MEMBER_MTIME), 7000000000);
+    EXPECT_EQ(reader.info(SHF_MEMBER_UID), 8);
+    ASSERT_TRUE(reader.next());
+    EXPECT_EQ(reader.text(SHF_MEMBER_GROUP), "");
+    EXPECT_EQ(reader.info(SHF_MEMBER_MTIME), UINT64_MAX);
+    EXPECT_EQ(reader.info(SHF_MEMBER_UID), UINT64_MAX);
+    EXPECT_EQ(reader.info(SHF_MEMBER_GID), 1000);
     EXPECT_FALSE(reader.next());
     EXPECT_EQ(reader.code, SHF_END) << reader.message();
     EXPECT_EQ(reader.info(SHF_MEMBER_SIZE), UINT64_MAX);
@@ -485,6 +493,23 @@ TEST_F(MembersTest, a_cancel_ends_a_wait_for_good) {
     EXPECT_EQ(reader.code, SHF_E_CANCELLED);
 }
 
+// Also those that would not wait.
+TEST_F(MembersTest, all_calls_after_a_cancel_say_so) {
+    const std::string tar = file("a.tar", member("a", noise(5000)) + end_marker());
+    Reader middle(tar), end(tar);
+    ASSERT_TRUE(middle.next());
+    middle.piece(10);
+    shf_members_cancel(middle.members);
+    middle.piece(10);
+    EXPECT_EQ(middle.code, SHF_E_CANCELLED);
+    while (end.next()) {
+    }
+    EXPECT_EQ(end.code, SHF_END);
+    shf_members_cancel(end.members);
+    EXPECT_FALSE(end.next());
+    EXPECT_EQ(end.code, SHF_E_CANCELLED);
+}
+
 TEST_F(MembersTest, an_interrupt_ends_one_call) {
     int32_t answer = 1;
     const auto set = [&](shf_options* options) {
@@ -498,6 +523,21 @@ TEST_F(MembersTest, an_interrupt_ends_one_call) {
     answer = 0;
     EXPECT_TRUE(reader.next()) << reader.message();
     EXPECT_EQ(reader.data(), "a");
+}
+
+// The time of silence is not that of one call.
+TEST_F(MembersTest, a_silent_command_fails_though_calls_are_shorter) {
+    file("a.tar", member("a", "a") + end_marker());
+    for (const std::string& command :
+         {std::string("sleep 20"), "cat " + (directory / "a.tar") + "; exec >&-; sleep 20"}) {
+        Reader reader("pipe:" + command, {{"timeout", "100ms"}, {"pipe_timeout", "300ms"}});
+        const auto start = std::chrono::steady_clock::now();
+        do {
+            reader.next();
+        } while ((reader.code == SHF_OK || reader.code == SHF_E_TIMEOUT) &&
+                 std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+        EXPECT_EQ(reader.code, SHF_E_CHILD) << command;
+    }
 }
 
 TEST_F(MembersTest, a_zip_in_a_pipe_is_bounded_by_memory) {
