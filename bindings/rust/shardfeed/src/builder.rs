@@ -105,7 +105,8 @@ macro_rules! builder {
             /// said.
             ///
             /// It is called on the thread that is in a call of this crate. A panic in it is
-            /// carried to the caller of that call; nothing is lost by it.
+            /// carried to the caller of that call. No sample is lost; the messages and skips that
+            /// come later in the same call are dropped.
             pub fn log(
                 mut self,
                 level: LogLevel,
@@ -155,7 +156,8 @@ macro_rules! skipping {
             /// of what to repair.
             ///
             /// It is called on the thread that is in a call of this crate. A panic in it is
-            /// carried to the caller of that call; nothing is lost by it.
+            /// carried to the caller of that call. No sample is lost; the messages and skips that
+            /// come later in the same call are dropped.
             pub fn on_skip(mut self, receive: impl Fn(&Skip<'_>) + Send + Sync + 'static) -> Self {
                 self.settings.on_skip = Some(OnSkip(Arc::new(receive)));
                 self

@@ -21,7 +21,8 @@ use crate::skip::{OnSkip, Skip};
 struct Carried(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Carried {
-    /// Runs a callback, unless an earlier one has thrown: then nobody hears of it any more.
+    /// Runs a callback, unless an earlier one of this call has panicked: what it works with may be
+    /// half changed, and a panic without the library between would have ended the calls too.
     fn run<R>(&self, callback: impl FnOnce() -> R) -> Option<R> {
         let mut thrown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if thrown.is_some() {
