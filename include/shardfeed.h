@@ -117,7 +117,7 @@ enum {
     SHF_E_IO = -13,            /* operating-system error; os_error carries errno                  */
     SHF_E_NOSPACE = -14,       /* disk full or quota reached                                      */
     SHF_E_NOMEM = -15,         /* an allocation failed                                            */
-    SHF_E_CANCELLED = -16,     /* shf_stream_cancel was called, or the interrupt function said so */
+    SHF_E_CANCELLED = -16,     /* a cancel function was called, or the interrupt function said so */
     SHF_E_TIMEOUT = -17,       /* the time of the option "timeout" is over; call again            */
     SHF_E_CHILD = -18,         /* a child process failed                                          */
     SHF_E_USAGE = -19,         /* wrong call, refused URL, bad option                             */

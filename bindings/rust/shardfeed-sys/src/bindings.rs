@@ -49,7 +49,7 @@ pub const SHF_E_IO: i32 = -13;
 pub const SHF_E_NOSPACE: i32 = -14;
 /// an allocation failed
 pub const SHF_E_NOMEM: i32 = -15;
-/// shf_stream_cancel was called, or the interrupt function said so
+/// a cancel function was called, or the interrupt function said so
 pub const SHF_E_CANCELLED: i32 = -16;
 /// the time of the option "timeout" is over; call again
 pub const SHF_E_TIMEOUT: i32 = -17;

@@ -172,19 +172,20 @@ skipping! { StreamBuilder MixBuilder }
 macro_rules! interruptible {
     ($($name:ident)*) => {
         $(impl $name {
-            /// Sets a function that ends what is opened, or read as a list of URLs, when it
-            /// returns `true`: nothing is there yet that could be cancelled. The call then fails
-            /// with [`ErrorKind::Cancelled`], at most 100 ms later; a command of `pipe:` that it
-            /// has started is ended.
+            /// Sets a function that ends a call which opens something, or expands URLs, when it
+            /// returns `true`. Such a call has nothing yet that could be cancelled. It fails with
+            /// [`ErrorKind::Cancelled`], at most 100 ms later; a command of `pipe:` that it has
+            /// started is ended.
             ///
-            /// It is asked about every 50 ms, on the thread that is in the call, and no more once
-            /// something is open. It may call this crate. Clones of the builder share it: while
-            /// one thread is in it, another one continues and asks later. A panic in it ends the
-            /// call too, and is carried to its caller.
+            /// The function is called about every 50 ms, on the thread that is in the call, and no
+            /// more once something is open, except by [`Members`](crate::Members), which call it
+            /// as long as they are open. It may call this crate. Clones of the builder share it:
+            /// while one thread is in it, another one continues and calls it later. A panic in it
+            /// ends the call too, and is carried to its caller.
             ///
-            /// The option `timeout` ends these calls by itself. With this function it leaves the
-            /// opening of a stream alone, so that a program which waits for samples in short steps
-            /// can open one.
+            /// The option `timeout` ends these calls by itself. When this function is set,
+            /// `timeout` does not bound the opening of a stream or of members. A program that
+            /// waits in short steps can then still open them.
             ///
             /// ```
             /// use shardfeed::{Archive, ErrorKind};

@@ -40,7 +40,7 @@ pub enum ErrorKind {
     NoSpace,
     /// An allocation failed.
     NoMemory,
-    /// The stream was cancelled, or the opening by the function of `interrupt`.
+    /// The stream was cancelled, or the function of `interrupt` ended the call.
     Cancelled,
     /// The time of the option `timeout` is over; the next call continues.
     Timeout,
