@@ -155,8 +155,8 @@ typedef struct shf_bytes {
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* Options are set by name with human values: "true", "1000", "256MiB", "30s". shf_option_describe
- * lists all of them; the README has the same table. Names never change their meaning. An opener
- * passes over the options that it does not take. */
+ * lists all of them; docs/options.md and shf_options(3) have the same table. Names never change
+ * their meaning. An opener ignores the options that it does not take. */
 typedef struct shf_options shf_options;
 
 /* An options object with every option at its default, or NULL when there is no memory.
