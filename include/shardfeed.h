@@ -168,7 +168,7 @@ void shf_options_free(shf_options *options);
 
 /* Sets one option. The value is checked against the option's type and range.
  * Errors: USAGE for an unknown name (the message has the nearest one) or a bad value (the message
- * says what is accepted); the object is then unchanged. Since: 0.1 */
+ * says what is accepted); the object is then unchanged. NOMEM. Since: 0.1 */
 int32_t shf_options_set(shf_options *options, const char *name, const char *value,
                         shf_error *error);
 
@@ -176,13 +176,13 @@ int32_t shf_options_set(shf_options *options, const char *name, const char *valu
  * and values are ignored. A value needs quotes (' or ") when it contains a comma, starts or ends
  * with a blank, or starts with a quote; inside quotes a doubled quote is one.
  * Errors: USAGE for an unknown name, a bad value, or a text that is no such list; the object is
- * then unchanged. Since: 0.1 */
+ * then unchanged. NOMEM. Since: 0.1 */
 int32_t shf_options_set_all(shf_options *options, const char *text, shf_error *error);
 
 /* The value of one option, as a text that shf_options_set takes and that is the same for equal
  * values: sizes in bytes ("268435456"), times in nanoseconds ("1500000000ns"), "true" or "false".
  * Owns: *out is borrowed from the object until the next call with it; it is also NUL-terminated.
- * Errors: USAGE for an unknown name (the message has the nearest one). Since: 0.1 */
+ * Errors: USAGE for an unknown name (the message has the nearest one); NOMEM. Since: 0.1 */
 int32_t shf_options_get(const shf_options *options, const char *name, shf_bytes *out,
                         shf_error *error);
 
@@ -295,7 +295,7 @@ typedef int32_t (*shf_url_fn)(void *ctx, const char *url, size_t size);
 /* Expands URLs and passes each result to `each`, in list order, without building the list.
  * options may be NULL.
  * Errors: USAGE (braces, environment, refused pipe), IO (list file, no file matches a pattern),
- * LIMIT (too many shards), CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as
+ * LIMIT (too many shards), NOMEM, CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as
  * shf_options_set_interrupt says, like all calls that open something. Since: 0.1 */
 int32_t shf_expand_urls(const char *const *urls, size_t url_count, const shf_options *options,
                         shf_url_fn each, void *ctx, shf_error *error);
@@ -306,11 +306,13 @@ typedef struct shf_stream shf_stream;
 typedef struct shf_sample shf_sample;
 typedef struct shf_block shf_block;
 
-/* Opens a stream over the shards that the URLs name. Plans, but opens no shard and starts no
- * thread. `options` may be NULL; they are copied.
+/* Opens a stream over the shards that the URLs name. Plans, but starts no thread, and opens no
+ * shard unless the option "even" is set: then it compares each with its index. `options` may be
+ * NULL; they are copied.
  * Owns: *out is owned, release with shf_stream_close.
  * Errors: USAGE (option, URL, fewer shards than consumers, world_size or num_workers above 1 and no
- * rank or worker), IO (list file, no match), LIMIT, NOMEM. Since: 0.1 */
+ * rank or worker), IO (list file, no match), LIMIT, TIMEOUT, CANCELLED, NOMEM; with "even" also a
+ * bad shard or index, and NOT_FOUND when a shard has no index. Since: 0.1 */
 int32_t shf_stream_open(shf_stream **out, const char *const *urls, size_t url_count,
                         const shf_options *options, shf_error *error);
 
@@ -426,8 +428,8 @@ typedef struct shf_plan shf_plan;
  * they are at most 10,000 shards; see the options "index" and "index_dir". Damage to shards and
  * index files is not seen. `options` may be NULL; they are copied.
  * Owns: *out is owned, release with shf_plan_free.
- * Errors: USAGE (option, URL; fewer shards than consumers are a warning),
- * IO (list file, no match), LIMIT, NOMEM. Since: 0.1 */
+ * Errors: USAGE (option, URL; fewer shards than consumers are a warning), IO (list file, no match),
+ * LIMIT, TIMEOUT, CANCELLED, NOMEM. Since: 0.1 */
 int32_t shf_plan_make(shf_plan **out, const char *const *urls, size_t url_count,
                       const shf_options *options, shf_error *error);
 
@@ -487,9 +489,9 @@ typedef struct shf_state shf_state;
  * stream that is restored from it resumes with exactly the next sample or batch, shuffle buffers
  * included. Reads nothing, and the stream can be used further.
  * Owns: *out is owned, release with shf_state_free.
- * Errors: USAGE for more `unread` samples or batches than that; FORKED. A stream that has failed
- * can still be saved: after a restore the same fault is reported again.
- * Since: 0.1 */
+ * Errors: USAGE for more `unread` samples or batches than that, and for a concurrent call; FORKED;
+ * NOMEM. A stream that has failed can still be saved: after a restore the same fault is reported
+ * again. Since: 0.1 */
 int32_t shf_stream_save(shf_stream *stream, size_t unread, shf_state **out, shf_error *error);
 
 /* Resumes at a saved position. The stream was just opened, with the same shards and the same
@@ -499,8 +501,9 @@ int32_t shf_stream_save(shf_stream *stream, size_t unread, shf_state **out, shf_
  * read from the saved offset; compressed ones are decompressed up to it, pipes and standard input
  * are read and dropped up to it, which is logged.
  * Errors: USAGE when something was already taken, when shards or options have changed (the message
- * says which), or when the state lacks lanes of this stream; FORMAT, INTEGRITY, UNSUPPORTED for
- * bytes that are no state of this version. The stream is then unchanged. Since: 0.1 */
+ * says which), when the state lacks lanes of this stream, and for a concurrent call; FORMAT,
+ * INTEGRITY, UNSUPPORTED for bytes that are no state of this version; FORKED; NOMEM. The stream is
+ * then unchanged. Since: 0.1 */
 int32_t shf_stream_restore(shf_stream *stream, const uint8_t *data, size_t size, shf_error *error);
 
 /* Makes one state of those of all consumers of a run (each rank and worker once), which any of
@@ -510,8 +513,8 @@ int32_t shf_stream_restore(shf_stream *stream, const uint8_t *data, size_t size,
  * merged when all were saved after the same number of samples, between two batches.
  * Owns: *out is owned, release with shf_state_free.
  * Errors: USAGE for states of different runs, for a consumer twice, and for consumers that share
- * lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED.
- * Since: 0.1 */
+ * lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED for
+ * bytes that are no state of this version; NOMEM. Since: 0.1 */
 int32_t shf_state_merge(const shf_bytes *states, size_t count, shf_state **out, shf_error *error);
 
 /* The bytes to store. Owns: *out is borrowed from the state. Since: 0.1 */
@@ -775,8 +778,9 @@ typedef struct shf_archive shf_archive;
 /* Opens the archive at `url` (a path, file:, "-", pipe:; not expanded) and lists its members.
  * What cannot be read at any offset, such as a pipe, is taken into memory. `options` may be NULL.
  * Owns: *out is owned, release with shf_archive_close.
- * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the file as a whole; what is wrong
- * with one member is said when it is read), LIMIT, IO, CHILD, USAGE, NOMEM. Since: 0.1 */
+ * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the URL, or the file as a whole;
+ * what is wrong with one member is reported when it is read), CHANGED, LIMIT, IO, CHILD, USAGE,
+ * TIMEOUT, CANCELLED, NOMEM. Since: 0.1 */
 int32_t shf_archive_open(shf_archive **out, const char *url, const shf_options *options,
                          shf_error *error);
 
@@ -795,7 +799,7 @@ uint64_t shf_archive_member_count(const shf_archive *archive);
 
 /* The position of the member called `name` (`name_size` bytes or SHF_STRLEN, compared byte for
  * byte).
- * Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where).
+ * Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where); NOMEM.
  * Since: 0.1 */
 int32_t shf_archive_find(const shf_archive *archive, const char *name, size_t name_size,
                          uint64_t *position, shf_error *error);
@@ -896,8 +900,8 @@ typedef struct shf_members shf_members;
 /* Opens the file at `url` (a path, file:, "-", pipe:; not expanded). Reads nothing: what is wrong
  * with its bytes is said by shf_members_next. `options` may be NULL; they are copied.
  * Owns: *out is owned, release with shf_members_close.
- * Errors: IO, USAGE (URL, refused pipe, standard input is in use), TIMEOUT, CANCELLED, NOMEM.
- * Since: 0.1 */
+ * Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (a URL of the
+ * network), TIMEOUT, CANCELLED, NOMEM. Since: 0.1 */
 int32_t shf_members_open(shf_members **out, const char *url, const shf_options *options,
                          shf_error *error);
 
@@ -999,8 +1003,8 @@ int32_t shf_dataset_get_batch(const shf_dataset *dataset, const uint64_t *number
 
 /* The number of the sample with this key (`key_size` bytes or SHF_STRLEN). The first call makes a
  * table of all keys: 8 to 22 bytes for each.
- * Errors: NOT_FOUND; AMBIGUOUS when several samples have the key (the message says where).
- * Since: 0.1 */
+ * Errors: NOT_FOUND; AMBIGUOUS when several samples have the key (the message says where); LIMIT
+ * when the table takes more than the option "memory"; NOMEM. Since: 0.1 */
 int32_t shf_dataset_find(const shf_dataset *dataset, const char *key, size_t key_size,
                          uint64_t *number, shf_error *error);
 

@@ -105,7 +105,7 @@ extern "C" {
     pub fn shf_options_free(options: *mut shf_options);
     /// Sets one option. The value is checked against the option's type and range.
     /// Errors: USAGE for an unknown name (the message has the nearest one) or a bad value (the message
-    /// says what is accepted); the object is then unchanged. Since: 0.1
+    /// says what is accepted); the object is then unchanged. NOMEM. Since: 0.1
     pub fn shf_options_set(
         options: *mut shf_options,
         name: *const core::ffi::c_char,
@@ -116,7 +116,7 @@ extern "C" {
     /// and values are ignored. A value needs quotes (' or ") when it contains a comma, starts or ends
     /// with a blank, or starts with a quote; inside quotes a doubled quote is one.
     /// Errors: USAGE for an unknown name, a bad value, or a text that is no such list; the object is
-    /// then unchanged. Since: 0.1
+    /// then unchanged. NOMEM. Since: 0.1
     pub fn shf_options_set_all(
         options: *mut shf_options,
         text: *const core::ffi::c_char,
@@ -125,7 +125,7 @@ extern "C" {
     /// The value of one option, as a text that shf_options_set takes and that is the same for equal
     /// values: sizes in bytes ("268435456"), times in nanoseconds ("1500000000ns"), "true" or "false".
     /// Owns: *out is borrowed from the object until the next call with it; it is also NUL-terminated.
-    /// Errors: USAGE for an unknown name (the message has the nearest one). Since: 0.1
+    /// Errors: USAGE for an unknown name (the message has the nearest one); NOMEM. Since: 0.1
     pub fn shf_options_get(
         options: *const shf_options,
         name: *const core::ffi::c_char,
@@ -280,7 +280,7 @@ extern "C" {
     /// Expands URLs and passes each result to `each`, in list order, without building the list.
     /// options may be NULL.
     /// Errors: USAGE (braces, environment, refused pipe), IO (list file, no file matches a pattern),
-    /// LIMIT (too many shards), CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as
+    /// LIMIT (too many shards), NOMEM, CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as
     /// shf_options_set_interrupt says, like all calls that open something. Since: 0.1
     pub fn shf_expand_urls(
         urls: *const *const core::ffi::c_char,
@@ -307,11 +307,13 @@ pub struct shf_block {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens a stream over the shards that the URLs name. Plans, but opens no shard and starts no
-    /// thread. `options` may be NULL; they are copied.
+    /// Opens a stream over the shards that the URLs name. Plans, but starts no thread, and opens no
+    /// shard unless the option "even" is set: then it compares each with its index. `options` may be
+    /// NULL; they are copied.
     /// Owns: *out is owned, release with shf_stream_close.
     /// Errors: USAGE (option, URL, fewer shards than consumers, world_size or num_workers above 1 and no
-    /// rank or worker), IO (list file, no match), LIMIT, NOMEM. Since: 0.1
+    /// rank or worker), IO (list file, no match), LIMIT, TIMEOUT, CANCELLED, NOMEM; with "even" also a
+    /// bad shard or index, and NOT_FOUND when a shard has no index. Since: 0.1
     pub fn shf_stream_open(
         out: *mut *mut shf_stream,
         urls: *const *const core::ffi::c_char,
@@ -466,8 +468,8 @@ extern "C" {
     /// they are at most 10,000 shards; see the options "index" and "index_dir". Damage to shards and
     /// index files is not seen. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_plan_free.
-    /// Errors: USAGE (option, URL; fewer shards than consumers are a warning),
-    /// IO (list file, no match), LIMIT, NOMEM. Since: 0.1
+    /// Errors: USAGE (option, URL; fewer shards than consumers are a warning), IO (list file, no match),
+    /// LIMIT, TIMEOUT, CANCELLED, NOMEM. Since: 0.1
     pub fn shf_plan_make(
         out: *mut *mut shf_plan,
         urls: *const *const core::ffi::c_char,
@@ -531,9 +533,9 @@ extern "C" {
     /// stream that is restored from it resumes with exactly the next sample or batch, shuffle buffers
     /// included. Reads nothing, and the stream can be used further.
     /// Owns: *out is owned, release with shf_state_free.
-    /// Errors: USAGE for more `unread` samples or batches than that; FORKED. A stream that has failed
-    /// can still be saved: after a restore the same fault is reported again.
-    /// Since: 0.1
+    /// Errors: USAGE for more `unread` samples or batches than that, and for a concurrent call; FORKED;
+    /// NOMEM. A stream that has failed can still be saved: after a restore the same fault is reported
+    /// again. Since: 0.1
     pub fn shf_stream_save(
         stream: *mut shf_stream,
         unread: usize,
@@ -547,8 +549,9 @@ extern "C" {
     /// read from the saved offset; compressed ones are decompressed up to it, pipes and standard input
     /// are read and dropped up to it, which is logged.
     /// Errors: USAGE when something was already taken, when shards or options have changed (the message
-    /// says which), or when the state lacks lanes of this stream; FORMAT, INTEGRITY, UNSUPPORTED for
-    /// bytes that are no state of this version. The stream is then unchanged. Since: 0.1
+    /// says which), when the state lacks lanes of this stream, and for a concurrent call; FORMAT,
+    /// INTEGRITY, UNSUPPORTED for bytes that are no state of this version; FORKED; NOMEM. The stream is
+    /// then unchanged. Since: 0.1
     pub fn shf_stream_restore(
         stream: *mut shf_stream,
         data: *const u8,
@@ -562,8 +565,8 @@ extern "C" {
     /// merged when all were saved after the same number of samples, between two batches.
     /// Owns: *out is owned, release with shf_state_free.
     /// Errors: USAGE for states of different runs, for a consumer twice, and for consumers that share
-    /// lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED.
-    /// Since: 0.1
+    /// lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED for
+    /// bytes that are no state of this version; NOMEM. Since: 0.1
     pub fn shf_state_merge(
         states: *const shf_bytes,
         count: usize,
@@ -812,8 +815,9 @@ extern "C" {
     /// Opens the archive at `url` (a path, file:, "-", pipe:; not expanded) and lists its members.
     /// What cannot be read at any offset, such as a pipe, is taken into memory. `options` may be NULL.
     /// Owns: *out is owned, release with shf_archive_close.
-    /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the file as a whole; what is wrong
-    /// with one member is said when it is read), LIMIT, IO, CHILD, USAGE, NOMEM. Since: 0.1
+    /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the URL, or the file as a whole;
+    /// what is wrong with one member is reported when it is read), CHANGED, LIMIT, IO, CHILD, USAGE,
+    /// TIMEOUT, CANCELLED, NOMEM. Since: 0.1
     pub fn shf_archive_open(
         out: *mut *mut shf_archive,
         url: *const core::ffi::c_char,
@@ -837,7 +841,7 @@ extern "C" {
     pub fn shf_archive_member_count(archive: *const shf_archive) -> u64;
     /// The position of the member called `name` (`name_size` bytes or SHF_STRLEN, compared byte for
     /// byte).
-    /// Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where).
+    /// Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where); NOMEM.
     /// Since: 0.1
     pub fn shf_archive_find(
         archive: *const shf_archive,
@@ -939,8 +943,8 @@ extern "C" {
     /// Opens the file at `url` (a path, file:, "-", pipe:; not expanded). Reads nothing: what is wrong
     /// with its bytes is said by shf_members_next. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_members_close.
-    /// Errors: IO, USAGE (URL, refused pipe, standard input is in use), TIMEOUT, CANCELLED, NOMEM.
-    /// Since: 0.1
+    /// Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (a URL of the
+    /// network), TIMEOUT, CANCELLED, NOMEM. Since: 0.1
     pub fn shf_members_open(
         out: *mut *mut shf_members,
         url: *const core::ffi::c_char,
@@ -1052,8 +1056,8 @@ extern "C" {
     ) -> i32;
     /// The number of the sample with this key (`key_size` bytes or SHF_STRLEN). The first call makes a
     /// table of all keys: 8 to 22 bytes for each.
-    /// Errors: NOT_FOUND; AMBIGUOUS when several samples have the key (the message says where).
-    /// Since: 0.1
+    /// Errors: NOT_FOUND; AMBIGUOUS when several samples have the key (the message says where); LIMIT
+    /// when the table takes more than the option "memory"; NOMEM. Since: 0.1
     pub fn shf_dataset_find(
         dataset: *const shf_dataset,
         key: *const core::ffi::c_char,
