@@ -65,6 +65,8 @@
  *          locale, umask, working directory or signal dispositions.
  * Input    Sizes in file headers are claims. Memory grows only with bytes that have arrived, and
  *          is bounded by the option "memory".
+ * Since    Every function says in which version it appeared. Types and constants without a "Since"
+ *          are in 0.1.
  */
 #ifndef SHARDFEED_H
 #define SHARDFEED_H
