@@ -431,7 +431,7 @@ pub const SHF_STAT_UNVERIFIED_SAMPLES: i32 = 23;
 pub const SHF_STAT_SKIPS_BY_CLASS: i32 = 64;
 extern "C" {
     /// Counter `stat` (SHF_STAT_*) of a stream; UINT64_MAX for any other number, and in a forked child.
-    /// All are 64 bit and start at 0 when the stream is opened. What readers find in shards (ignored
+    /// All are 64 bit. All but SHF_STAT_EPOCH_SAMPLES start at 0. What readers find in shards (ignored
     /// members, directories, links, ...) is counted when they find it, which may be before the consumer
     /// gets there; at the end of the stream all counts are exact.
     /// Threads: any. Since: 0.1
