@@ -233,9 +233,9 @@ typedef struct shf_skip {
 typedef void (*shf_skip_fn)(void *ctx, const shf_skip *skip);
 
 /* Sets who receives each sample and shard that is skipped under on_error=skip_sample and
- * skip_shard, in the order in which they are counted: for a list of what to repair. A part of a mix
- * keeps the function of its own options. NULL: nobody. `ctx` must live as long as the streams
- * opened with these options.
+ * skip_shard, in the order in which they are counted: for a list of what to repair. The one that
+ * exceeds max_skips is the error of the stream. A part of a mix keeps the function of its own
+ * options. NULL: nobody. `ctx` must live as long as the streams opened with these options.
  * Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block or
  * shf_stream_next_batch. Since: 0.1 */
 void shf_options_set_on_skip(shf_options *options, shf_skip_fn on_skip, void *ctx);

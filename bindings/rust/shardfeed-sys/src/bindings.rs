@@ -202,9 +202,9 @@ pub type shf_skip_fn = ::core::option::Option<
 >;
 extern "C" {
     /// Sets who receives each sample and shard that is skipped under on_error=skip_sample and
-    /// skip_shard, in the order in which they are counted: for a list of what to repair. A part of a mix
-    /// keeps the function of its own options. NULL: nobody. `ctx` must live as long as the streams
-    /// opened with these options.
+    /// skip_shard, in the order in which they are counted: for a list of what to repair. The one that
+    /// exceeds max_skips is the error of the stream. A part of a mix keeps the function of its own
+    /// options. NULL: nobody. `ctx` must live as long as the streams opened with these options.
     /// Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block or
     /// shf_stream_next_batch. Since: 0.1
     pub fn shf_options_set_on_skip(
