@@ -1,5 +1,5 @@
 //! Finds libshardfeed, or builds it. Only the standard library is used, so that a build needs
-//! neither network nor other crates. What is looked for where is told in src/lib.rs.
+//! neither network nor other crates. src/lib.rs describes what is searched where.
 
 use std::env;
 use std::ffi::OsStr;

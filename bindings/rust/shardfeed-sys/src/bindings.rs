@@ -217,17 +217,17 @@ extern "C" {
 pub type shf_interrupt_fn =
     ::core::option::Option<unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void) -> i32>;
 extern "C" {
-    /// Sets a function that a call which opens something asks about every 50 ms: no handle is there yet
-    /// by which it could be cancelled. shf_expand_urls, shf_stream_open, shf_plan_make,
-    /// shf_archive_open, shf_archive_open_memory, shf_members_open, shf_dataset_open and shf_index_*
-    /// return CANCELLED within 100 ms when the result is not 0; a shell command that they have started
-    /// is ended first, as by shf_stream_close. A program returns a flag of its own there, which its
-    /// signal handler sets. shf_members_next and shf_members_read ask it too.
+    /// Sets a function that is called about every 50 ms during a call that opens something. Such a call
+    /// has no handle yet by which it could be cancelled. When the function returns anything but 0,
+    /// shf_expand_urls, shf_stream_open, shf_plan_make, shf_archive_open, shf_archive_open_memory,
+    /// shf_members_open, shf_dataset_open and shf_index_* return CANCELLED within 100 ms. A shell
+    /// command that they have started is ended first, as by shf_stream_close. Most programs return a
+    /// flag that their signal handler sets. shf_members_next and shf_members_read call the function too.
     ///
-    /// The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. With an interrupt
-    /// function it leaves shf_stream_open and shf_members_open alone, so that a program which waits in
-    /// short steps can open its stream. NULL: none. `ctx` must live as long as calls are made with these
-    /// options, and until members in sequence that were opened with them are closed.
+    /// The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. When an interrupt
+    /// function is set, "timeout" does not bound shf_stream_open and shf_members_open. A program that
+    /// waits in short steps can then still open its stream. NULL: none. `ctx` must live as long as calls
+    /// are made with these options, and until members in sequence that were opened with them are closed.
     /// Threads: called on the thread that is inside the call. It may call this library. Since: 0.1
     pub fn shf_options_set_interrupt(
         options: *mut shf_options,
@@ -970,10 +970,10 @@ extern "C" {
     /// Errors: NOT_FOUND when it has none, and when there is no current member. Since: 0.1
     pub fn shf_members_text(members: *const shf_members, what: i32, out: *mut shf_bytes) -> i32;
     /// Moves the next bytes of the current member to `buffer`, which has room for `capacity` of them, at
-    /// least one. *size is how many they are, which may be fewer than fit; 0 at the end of the member,
-    /// when all checks that the archive has for it have held: before that, bytes may be wrong. The last
-    /// bytes of an entry of a ZIP file come when its checks have held, the first ones too when it is
-    /// compressed and not above 1 MiB.
+    /// least one. *size is how many they are, which may be fewer than fit. It is 0 at the end of the
+    /// member, when all checks that the archive has for it have held: before that, bytes may be wrong.
+    /// The last bytes of a ZIP entry are delivered after its checks have held. A compressed entry of at
+    /// most 1 MiB is verified before its first byte is delivered.
     /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (also the data of SHF_KIND_SPARSE
     /// and the two kinds after it, which shf_members_next passes over), CHANGED, LIMIT, IO, CHILD;
     /// TIMEOUT (call again), CANCELLED, FORKED, NOMEM; USAGE (no current member, no room). Since: 0.1

@@ -196,7 +196,7 @@ impl Error {
         self.0.message.split_once("; help: ").map(|(_, help)| help)
     }
 
-    /// The shard, where the message tells it from the cause: it does with a member or an offset,
+    /// The shard, where the message separates it from the cause: it does with a member or an offset,
     /// and of what the operating system, a server or a child process said.
     pub fn shard(&self) -> Option<&str> {
         let message = self.message();

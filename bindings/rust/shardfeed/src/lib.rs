@@ -25,8 +25,8 @@
 //!
 //! * `ndarray`: columns of batches as views of the crate `ndarray`.
 //! * `serde`: a [`State`] serialises.
-//! * `vendored`: builds the C library from source, with Meson. Without, it is found as the crate
-//!   `shardfeed-sys` tells.
+//! * `vendored`: builds the C library from source, with Meson. Without, it is found as the
+//!   documentation of `shardfeed-sys` describes.
 
 #![deny(missing_docs, unsafe_code, unsafe_op_in_unsafe_fn)]
 #![warn(missing_debug_implementations, rust_2018_idioms)]

@@ -87,8 +87,8 @@ impl fmt::Debug for Members {
     }
 }
 
-/// The member at which a sequence of [`Members`] stands. Its bytes come with [`io::Read`], whose
-/// errors hold a [`crate::Error`]; the end of them is reported when all checks have held.
+/// The current member of [`Members`]. Its bytes come with [`io::Read`], whose errors hold a
+/// [`crate::Error`]; the end of them is reported when all checks have held.
 pub struct CurrentMember<'a>(&'a mut native::Members);
 
 impl CurrentMember<'_> {
