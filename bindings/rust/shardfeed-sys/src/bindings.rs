@@ -10,9 +10,8 @@ extern "C" {
     pub fn shf_version() -> u32;
     /// The same as text, "0.1.0". Owns: static. Since: 0.1
     pub fn shf_version_string() -> *const core::ffi::c_char;
-    /// Tells whether the library was built with a feature, and by which library: "zlib 1.2.13" for
-    /// "gzip", NULL for a feature that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe,
-    /// jpeg, png, webp.
+    /// The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
+    /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe, jpeg, png, webp.
     /// Owns: static. Since: 0.1
     pub fn shf_feature(name: *const core::ffi::c_char) -> *const core::ffi::c_char;
 }
@@ -74,7 +73,7 @@ pub struct shf_error {
     pub os_error: i32,
     /// byte position in the (decompressed) shard, UINT64_MAX if there is none
     pub offset: u64,
-    /// UTF-8 where the names in it are; no control bytes; NUL-terminated
+    /// UTF-8 if the names in it are; no control bytes; NUL-terminated
     pub message: [core::ffi::c_char; 1008usize],
 }
 extern "C" {
@@ -167,14 +166,13 @@ pub type shf_log_fn = ::core::option::Option<
     ),
 >;
 extern "C" {
-    /// Sets who receives messages of `level` and more serious ones. Now they are SHF_LOG_WARNING for
-    /// each sample and shard that on_error skips, for lanes that are no multiple of the consumers and
-    /// for what a restored stream must read again, and what shf_dataset_open says of indexes. Silent by
-    /// default; NULL makes it silent again. `ctx` must live as long as the streams opened with these
-    /// options.
-    /// Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block,
-    /// shf_stream_next_batch or shf_dataset_open.
-    /// Since: 0.1
+    /// Sets who receives messages of `level` and more serious ones. This version sends SHF_LOG_WARNING
+    /// for each sample and shard that on_error skips, when the number of consumers does not divide
+    /// "lanes", for what a restored stream must read again, and for an index that is not used; and
+    /// SHF_LOG_INFO for an index that is made. Nothing is sent by default; NULL restores that. `ctx`
+    /// must live as long as the streams opened with these options.
+    /// Threads: called on the thread that is inside shf_stream_open, shf_stream_next,
+    /// shf_stream_next_block, shf_stream_next_batch or shf_dataset_open. Since: 0.1
     pub fn shf_options_set_log(
         options: *mut shf_options,
         level: i32,
@@ -322,17 +320,17 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
     /// Opens a stream that takes its samples from `count` other streams (at most 1024), its parts, at
-    /// random by weight: the part that a sample comes from depends on the option "seed" and the number
-    /// of the sample alone, and of the parts that have not ended each comes with its share of their
-    /// weights, exactly in the long run. Each part delivers the samples that it would deliver by itself,
-    /// in that order. `weights` are above 0, in any unit; NULL: all are equal. The option "until" says
-    /// when the mix ends. Parts may be mixes, eight deep, and may have been restored, but nothing may
-    /// have been taken from them, and they have no option "batch". They keep their own options for
-    /// reading (threads, memory, shuffle, on_error, log, rank, ...); those of the mix are for what it
-    /// makes of the samples: seed, until, timeout, memory, batch, decode and what belongs to it.
-    /// "epoch_samples" with until=forever ends the mix after that many samples over all consumers, times
-    /// "epochs"; all parts must then have the same rank, world_size, worker and num_workers.
-    /// `options` may be NULL.
+    /// random by weight. The part that a sample comes from depends only on the option "seed", the number
+    /// of the sample, and which parts have ended. In the long run each part that has not ended gives
+    /// exactly its share by weight. Each part delivers the samples that it would deliver by itself, in
+    /// that order. `weights` are above 0, in any unit; NULL: all are equal. The option "until" says when
+    /// the mix ends. Parts may be mixes, eight deep, and may have been restored. Nothing may have been
+    /// taken from them, and they have no option "batch". They keep their own options for reading
+    /// (threads, memory, shuffle, on_error, log, rank, ...). The mix takes the options for what it makes
+    /// of the samples: seed, until, timeout, memory, batch, decode and what belongs to it.
+    /// "epoch_samples" with until=forever ends the mix after that many samples, counted over all
+    /// consumers, times "epochs"; all parts must then have the same rank, world_size, worker and
+    /// num_workers. `options` may be NULL.
     ///
     /// The result is a stream like any other. shf_stream_stat gives the sums over the parts.
     /// shf_stream_save saves the positions of the parts, and shf_stream_restore restores them in a mix
@@ -365,8 +363,8 @@ extern "C" {
     /// Delivers the next samples, at least one and at most `max_samples` (0: as many as are convenient),
     /// in the order in which shf_stream_next would deliver them; the two calls may be mixed. How many
     /// come at once is not promised. Made for bindings and for loops over tiny samples: the price of a
-    /// call is paid once per block. A kept block, or any sample of it, holds at most 64 KiB more than
-    /// 8 times the smallest sample in it.
+    /// call is paid once per block. A block that is kept, or of which a sample is kept, holds at most
+    /// 64 KiB more memory than 8 times the smallest sample in it.
     /// Owns: *out is owned, release with shf_block_unref.
     /// Errors: SHF_END after the last sample; a bad shard, when the samples before it were delivered;
     /// TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE for a second concurrent call.
@@ -414,12 +412,12 @@ pub const SHF_STAT_EMPTY_SHARDS: i32 = 15;
 pub const SHF_STAT_MEMORY: i32 = 16;
 /// its highest value
 pub const SHF_STAT_MEMORY_PEAK: i32 = 17;
-/// time next spent waiting for bytes
+/// time the consumer spent waiting for bytes
 pub const SHF_STAT_CONSUMER_WAIT_NS: i32 = 18;
 /// time readers spent waiting for the consumer or memory
 pub const SHF_STAT_READER_WAIT_NS: i32 = 19;
-/// of this consumer under epoch_samples or even (then of the
-///first epoch), from the start on; else 0
+/// samples in an epoch of this consumer under epoch_samples,
+///in the first epoch under even; known at the start; else 0
 pub const SHF_STAT_EPOCH_SAMPLES: i32 = 20;
 /// skipped under missing=skip: without a field, or more
 pub const SHF_STAT_PASSED_OVER: i32 = 21;
@@ -433,7 +431,7 @@ extern "C" {
     /// Counter `stat` (SHF_STAT_*) of a stream; UINT64_MAX for any other number, and in a forked child.
     /// All are 64 bit. All but SHF_STAT_EPOCH_SAMPLES start at 0. What readers find in shards (ignored
     /// members, directories, links, ...) is counted when they find it, which may be before the consumer
-    /// gets there; at the end of the stream all counts are exact.
+    /// reaches it; at the end of the stream all counts are exact.
     /// Threads: any. Since: 0.1
     pub fn shf_stream_stat(stream: *const shf_stream, stat: i32) -> u64;
 }
@@ -463,9 +461,9 @@ pub struct shf_plan {
 }
 extern "C" {
     /// Plans a run of all ranks and workers (options world_size and num_workers; rank and worker only
-    /// have to be possible). Opens no shard. Samples and bytes are known when every shard has an index
-    /// file made when it had its present size and modification time, no filter leaves samples out, and
-    /// they are at most 10,000 shards; see the options "index" and "index_dir". Damage to shards and
+    /// have to be possible). Opens no shard. Samples and bytes are known when there are at most 10,000
+    /// shards, no filter leaves samples out, and every shard has an index file that was made for its
+    /// present size and modification time; see the options "index" and "index_dir". Damage to shards and
     /// index files is not seen. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_plan_free.
     /// Errors: USAGE (option, URL; fewer shards than consumers are a warning), IO (list file, no match),
@@ -495,13 +493,13 @@ extern "C" {
 pub const SHF_PLAN_RANK: i32 = 0;
 /// number of the worker in it
 pub const SHF_PLAN_WORKER: i32 = 1;
-/// that it reads, with or without shards
+/// lanes that it reads, with or without shards
 pub const SHF_PLAN_LANES: i32 = 2;
-/// in the first epoch; with epoch_samples in one pass
+/// shards in the first epoch; with epoch_samples in one pass
 pub const SHF_PLAN_SHARDS: i32 = 3;
-/// in the first epoch; UINT64_MAX: not known
+/// samples in the first epoch; UINT64_MAX: not known
 pub const SHF_PLAN_SAMPLES: i32 = 4;
-/// of its shards; UINT64_MAX: not known, or epoch_samples is set
+/// bytes of its shards; UINT64_MAX: not known, or epoch_samples is set
 pub const SHF_PLAN_BYTES: i32 = 5;
 extern "C" {
     /// Property `what` (SHF_PLAN_*) of a consumer; UINT64_MAX for any other value and past the last
@@ -528,10 +526,10 @@ pub struct shf_state {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Saves the position of a stream: after all samples or batches that were delivered, except the last
-    /// `unread` samples of the block that shf_stream_next_block delivered last, or (1) the last batch. A
-    /// stream that is restored from it resumes with exactly the next sample or batch, shuffle buffers
-    /// included. Reads nothing, and the stream can be used further.
+    /// Saves the position of a stream: after all that was delivered, except the last `unread` samples of
+    /// the block that shf_stream_next_block delivered last. In a stream of batches `unread` is 0, or 1
+    /// for all but the last batch. A stream that is restored from the state resumes with exactly the
+    /// next sample or batch, shuffle buffers included. Reads nothing; the stream can be used afterwards.
     /// Owns: *out is owned, release with shf_state_free.
     /// Errors: USAGE for more `unread` samples or batches than that, and for a concurrent call; FORKED;
     /// NOMEM. A stream that has failed can still be saved: after a restore the same fault is reported
@@ -542,12 +540,12 @@ extern "C" {
         out: *mut *mut shf_state,
         error: *mut shf_error,
     ) -> i32;
-    /// Resumes at a saved position. The stream was just opened, with the same shards and the same
-    /// options except those for threads, memory, time, checks and decoding. With a state of
-    /// shf_state_merge and the same `lanes`, rank, world_size, worker and num_workers may differ. Opens
-    /// no shard: a shard that has changed meanwhile is an error (CHANGED) when it is read. Shards are
-    /// read from the saved offset; compressed ones are decompressed up to it, pipes and standard input
-    /// are read and dropped up to it, which is logged.
+    /// Resumes at a saved position. The stream must have just been opened, with the same shards and the
+    /// same options except those for threads, memory, time, checks and decoding. With a state of
+    /// shf_state_merge and the same "lanes", the options rank, world_size, worker and num_workers may
+    /// differ too. Opens no shard: a shard that has changed meanwhile is an error (CHANGED) when it is
+    /// read. Shards are read from the saved offset; compressed ones are decompressed up to it, pipes and
+    /// standard input are read and dropped up to it, which is logged.
     /// Errors: USAGE when something was already taken, when shards or options have changed (the message
     /// says which), when the state lacks lanes of this stream, and for a concurrent call; FORMAT,
     /// INTEGRITY, UNSUPPORTED for bytes that are no state of this version; FORKED; NOMEM. The stream is
@@ -558,11 +556,12 @@ extern "C" {
         size: usize,
         error: *mut shf_error,
     ) -> i32;
-    /// Makes one state of those of all consumers of a run (each rank and worker once), which any of
-    /// them, and those of another number of ranks and workers, can restore. The order of all samples
-    /// together does not change. A number that divides `lanes` reads every shard once; with any other
-    /// one several consumers read each lane and keep their own samples of it, and their states can be
-    /// merged when all were saved after the same number of samples, between two batches.
+    /// Makes one state of those of all consumers of a run (each rank and worker once). Every one of them
+    /// can restore it, and so can every consumer of a run with another number of ranks and workers. The
+    /// order of all samples together does not change. When the number of consumers divides "lanes", each
+    /// shard is read once. With any other number several consumers read each lane and keep their own
+    /// samples of it; their states can be merged when all were saved after the same number of samples,
+    /// between two batches.
     /// Owns: *out is owned, release with shf_state_free.
     /// Errors: USAGE for states of different runs, for a consumer twice, and for consumers that share
     /// lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED for
@@ -615,7 +614,7 @@ pub const SHF_SAMPLE_LANE: i32 = 1;
 pub const SHF_SAMPLE_SHARD: i32 = 2;
 /// of the sample's first header in the (decompressed) shard, bytes
 pub const SHF_SAMPLE_OFFSET: i32 = 3;
-/// stream of a mix, those of nested mixes counted through; else 0
+/// number of the stream in a mix, over all nested mixes; else 0
 pub const SHF_SAMPLE_PART: i32 = 4;
 extern "C" {
     /// Where the sample came from; `what` is one of SHF_SAMPLE_*, UINT64_MAX for any other value.
@@ -725,12 +724,12 @@ pub struct shf_array {
     pub kind: i32,
 }
 extern "C" {
-    /// Delivers the next batch of a stream with the option "batch", which delivers nothing else: that
-    /// many samples, in the order in which shf_stream_next would deliver them; the last batch may have
-    /// fewer (option "last"). A sample that cannot be decoded, or whose array is not of the shape of the
-    /// first one of the stream (option "ragged"), is an error; unless on_error=raise it is skipped, and
-    /// the one after it takes its place. The first error ends the stream; the batch that it falls into
-    /// is not delivered.
+    /// Delivers the next batch of a stream with the option "batch"; such a stream delivers nothing else.
+    /// A batch has that many samples, in the order in which shf_stream_next would deliver them; the last
+    /// one may have fewer (option "last"). A sample that cannot be decoded, or whose array is not of the
+    /// shape of the first one of the stream (option "ragged"), is an error; unless on_error=raise it is
+    /// skipped, and the next sample takes its place. The first error ends the stream; the batch in which
+    /// it occurs is not delivered.
     /// Owns: *out is owned, release with shf_batch_unref.
     /// Errors: SHF_END after the last batch; a bad shard; FORMAT (a field cannot be decoded, rows of
     /// unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one
@@ -745,8 +744,8 @@ extern "C" {
     /// say; with missing=skip it may have fewer rows. Random choices are keyed by the option "seed" and,
     /// for samples of a dataset, "epoch". `options` may be NULL.
     /// Owns: *out is owned, release with shf_batch_unref.
-    /// Errors, that of the first bad sample: FORMAT (a field cannot be decoded, rows of unequal shape, a
-    /// missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded); NOMEM; USAGE (no sample,
+    /// Errors: FORMAT (a field cannot be decoded, rows of unequal shape, a missing field), UNSUPPORTED
+    /// (dtype, kind of image) or LIMIT (max_decoded) of the first bad sample; NOMEM; USAGE (no sample,
     /// bad option "decode"). Since: 0.1
     pub fn shf_batch_make(
         out: *mut *mut shf_batch,
@@ -798,7 +797,7 @@ extern "C" {
     /// and struct ArrowSchema. Even columns are numbers or fixed-size lists (with the extension type
     /// arrow.fixed_shape_tensor), ragged ones large lists; bytes are large_binary, text is large_utf8, a
     /// bool is uint8, a complex number two floats. Shapes of rows are a column "NAME.shape".
-    /// Owns: both are released by their release callbacks. Errors: NOMEM. Since: 0.1
+    /// Owns: both are owned, release with their release callbacks. Errors: NOMEM. Since: 0.1
     pub fn shf_batch_arrow(
         batch: *mut shf_batch,
         array: *mut ::core::ffi::c_void,
@@ -824,7 +823,8 @@ extern "C" {
         options: *const shf_options,
         error: *mut shf_error,
     ) -> i32;
-    /// The same over `size` bytes at `data`, which must stay as they are until the archive is closed.
+    /// Opens the archive in the `size` bytes at `data`, which must not change until it is closed.
+    /// `options` may be NULL.
     /// Owns: *out is owned, release with shf_archive_close.
     /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT (the archive as a whole);
     /// USAGE, CANCELLED, TIMEOUT, NOMEM. Since: 0.1
@@ -857,7 +857,7 @@ extern "C" {
 }
 /// bytes
 pub const SHF_MEMBER_SIZE: i32 = 0;
-/// bytes in the archive
+/// bytes that its data takes in the archive
 pub const SHF_MEMBER_STORED: i32 = 1;
 /// 0 stored, 8 deflate, 12 bzip2, 14 LZMA, 93 zstd, 95 xz
 pub const SHF_MEMBER_METHOD: i32 = 2;
@@ -896,10 +896,11 @@ extern "C" {
     /// Property `what` (SHF_MEMBER_SIZE to SHF_MEMBER_KIND) of a member; UINT64_MAX for any other value
     /// and past the last member. Since: 0.1
     pub fn shf_archive_info(archive: *const shf_archive, position: u64, what: i32) -> u64;
-    /// Reads a member into `buffer`, which has room for `capacity` bytes; it gets SHF_MEMBER_SIZE of
-    /// them. When the call fails its contents are undefined. What is known of the member is looked at
-    /// before `capacity`: a call with a capacity of 0 fails with USAGE when the member may be read, and
-    /// else says why not, before memory is taken for a size that an archive only claims.
+    /// Reads a member, SHF_MEMBER_SIZE bytes, into `buffer`, which has room for `capacity` bytes. When
+    /// the call fails the contents of `buffer` are undefined. What the archive says of the member is
+    /// checked before `capacity`: with a capacity of 0 the error is USAGE when the member may be read,
+    /// and else the reason why not. So a program can ask before it allocates a size that an archive only
+    /// claims.
     /// Errors: USAGE (no such position, buffer too small); FORMAT, INTEGRITY, AMBIGUOUS, UNSUPPORTED,
     /// LIMIT (this member); TRUNCATED, CHANGED (the file is not the one that was opened); IO, NOMEM.
     /// Since: 0.1
@@ -922,8 +923,8 @@ extern "C" {
         buffers: *const *mut ::core::ffi::c_void,
         error: *mut shf_error,
     ) -> i32;
-    /// The bytes of a member where they are in memory already: a stored member of an archive in memory,
-    /// or one of a compressed tar. They are checked as by shf_archive_read.
+    /// The bytes of a member that are in memory already: of a stored member of an archive in memory, or
+    /// of any member of a compressed tar. They are checked as by shf_archive_read.
     /// Owns: *out is borrowed from the archive.
     /// Errors: UNSUPPORTED when they are not in memory, or this member cannot be read; USAGE (no such
     /// position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); NOMEM. Since: 0.1
@@ -941,7 +942,7 @@ pub struct shf_members {
 }
 extern "C" {
     /// Opens the file at `url` (a path, file:, "-", pipe:; not expanded). Reads nothing: what is wrong
-    /// with its bytes is said by shf_members_next. `options` may be NULL; they are copied.
+    /// with its bytes is reported by shf_members_next. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_members_close.
     /// Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (a URL of the
     /// network), TIMEOUT, CANCELLED, NOMEM. Since: 0.1
@@ -997,10 +998,10 @@ pub struct shf_dataset {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens a dataset over the shards that the URLs name, files all of them. Indexes that are missing
-    /// or of another version of their shard are made, as the option "index" says; the log function gets
-    /// SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each index that is not used.
-    /// `options` may be NULL.
+    /// Opens a dataset over the shards that the URLs name, all of which must be files. Indexes that are
+    /// missing or of another version of their shard are made, as the option "index" says. The log
+    /// function gets SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each index that
+    /// is not used. `options` may be NULL.
     /// Owns: *out is owned, release with shf_dataset_close.
     /// Errors: USAGE (option, URL), IO (list file, no match); a bad shard, and UNSUPPORTED for a
     /// compressed tar; with index=require NOT_FOUND, CHANGED, FORMAT and INTEGRITY of an index, and
@@ -1018,7 +1019,7 @@ extern "C" {
     /// The number of samples. Since: 0.1
     pub fn shf_dataset_sample_count(dataset: *const shf_dataset) -> u64;
     /// Reads sample `number`. Its epoch and lane (shf_sample_info) are 0.
-    /// With the option "fields" it has those of them that the shard has, perhaps none.
+    /// With the option "fields" the sample has only the fields that the option names, perhaps none.
     /// Owns: *out is owned, release with shf_sample_unref.
     /// Errors: USAGE (no such number); a bad shard, with CHANGED and TRUNCATED when the file is not the
     /// one that was opened; NOMEM. Since: 0.1
@@ -1041,8 +1042,8 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
     /// Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make does with
-    /// these `options`, or (NULL) with those of the dataset. Samples by number have no epoch: random
-    /// choices are those of the option "epoch", so that passes with other numbers have other ones.
+    /// `options`; NULL: with those of the dataset. Samples by number have no epoch: random choices are
+    /// keyed by the option "epoch", so that another number of it gives other choices.
     /// Owns: *out is owned, release with shf_batch_unref.
     /// Errors: USAGE (no such number, no number, bad option "decode"); a bad shard; FORMAT, UNSUPPORTED,
     /// LIMIT of a field that cannot be decoded; NOMEM. Since: 0.1
@@ -1097,8 +1098,8 @@ extern "C" {
     /// Writes the index that another tool needs into the file `path`, which appears whole or not at
     /// all. The URLs are expanded; DALI and Energon have one index for each shard, wids one for all. A
     /// shard is a plain tar; for wids also a ZIP file. The index is the one that the tool's own indexer
-    /// would write, but right for GNU long names too: in shards with hidden files, files without a dot,
-    /// or names between __ and __ it has the samples that the tool sees, not those of a dataset. An
+    /// would write, but is right for GNU long names too. In shards with hidden files, files without a
+    /// dot, or names between __ and __ it has the samples that the tool sees, not those of a dataset. An
     /// index of wids names shards in its own folder by relative paths, and has no md5sum.
     /// Errors: USAGE (option, URL, another number of shards than one, no file); a bad shard; UNSUPPORTED
     /// for names that the format cannot hold (DALI: blanks, nothing after the dot; wids: not UTF-8, one
@@ -1115,10 +1116,10 @@ extern "C" {
     /// Takes over the index of another tool in the file `path`: makes the index of the tar at `url`
     /// (expanded; one shard) as shf_index_build does, and saves it when the other index says the same of
     /// every sample. The imported file is only compared, never trusted. It may have the samples as a
-    /// dataset has them, or as its own tool sees them. A file of DALI says itself which version it is,
-    /// whichever of the three was named. An index of wids names its shards: `url` is NULL, all of them
-    /// are local files, relative to the folder of the index, and those before one that is refused have
-    /// got their index.
+    /// dataset has them, or as its own tool sees them. The version of a DALI file is read from the file,
+    /// regardless of which of the three `format` names. An index of wids names its shards: `url` is
+    /// NULL, and the shards are local files, relative to the folder of the index. When one of them is
+    /// refused, the indexes of those before it are already saved.
     /// Errors: USAGE (option, URL, a pipe in the index); a bad shard; FORMAT when the index is
     /// malformed, or says something else of a sample than the shard does; CHANGED when it is of another
     /// number of samples or another size; UNSUPPORTED (version, a compressed tar, shards on the
