@@ -269,7 +269,7 @@ void PlanReport::write() {
     const Range shards_range = shards_each(), samples_range = samples_each();
     if (options_.epoch_samples != 0)
         line("an epoch: " + counted(options_.epoch_samples, "sample") +
-             ", resuming in the shards where the last one stopped");
+             ", going on in the shards where the last one stopped");
     else
         line("an epoch: " +
              (options_.resample

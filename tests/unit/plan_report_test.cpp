@@ -124,7 +124,7 @@ TEST(PlanReport, epoch_samples_are_dealt_out) {
     EXPECT_EQ(report.share(0).samples, 4U);
     EXPECT_EQ(report.share(2).samples, 3U);
     EXPECT_EQ(report.share(2).bytes, PlanReport::unknown);
-    EXPECT_NE(report.text().find("an epoch: 10 samples, resuming in the shards where the last one "
+    EXPECT_NE(report.text().find("an epoch: 10 samples, going on in the shards where the last one "
                                  "stopped\neach consumer: 1 shard in a pass, 3 to 4 samples\n"),
               std::string::npos)
         << report.text();
