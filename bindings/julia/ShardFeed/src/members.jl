@@ -33,8 +33,8 @@ end
     ShardFeed.CurrentMember
 
 The member at which [`Members`](@ref) stand: `name`, `kind` (`:file`, `:directory`, ...), `size`,
-`stored`, `method`, `crc32`, `offset`, `mode`, `uid`, `gid`, `mtime` (seconds since 1970), `link`,
-`user`, `group`; `nothing` for what the archive does not say. `read(member)` and
+`stored`, `method`, `crc32`, `offset`, `mode`, `uid` and `gid` (`UInt64`), `mtime` (seconds since
+1970), `link`, `user`, `group`; `nothing` for what the archive does not say. `read(member)` and
 `read(member, n)` give its next bytes, `readbytes!(member, buffer, n)` reads them into a buffer,
 `eof(member)` tells whether it is at its end: then all its checks have held.
 
@@ -147,7 +147,6 @@ end
 function _facts(pointer::Pointer)
     known(what) = (number = shf_members_info(pointer, Int32(what));
                    number == typemax(UInt64) ? nothing : number)
-    as_int(number) = number === nothing ? nothing : Int(number)
     text(what) = (bytes = Ref(NativeBytes());
                   shf_members_text(pointer, Int32(what), bytes) == OK ? _text(bytes[]) : nothing)
     time = known(_MEMBER.mtime)
@@ -158,9 +157,9 @@ function _facts(pointer::Pointer)
         method=Int(something(known(_MEMBER.method))),
         crc32=(crc = known(_MEMBER.crc32); crc === nothing ? nothing : UInt32(crc)),
         offset=Int(something(known(_MEMBER.offset))),
-        mode=as_int(known(_MEMBER.mode)),
-        uid=as_int(known(_MEMBER.uid)),
-        gid=as_int(known(_MEMBER.gid)),
+        mode=(mode = known(_MEMBER.mode); mode === nothing ? nothing : Int(mode)),
+        uid=known(_MEMBER.uid), # up to 2^64 - 2 in a tar
+        gid=known(_MEMBER.gid),
         mtime_ns=time === nothing ? nothing : reinterpret(Int64, time),
         link=text(_HEADER_TEXT.link),
         user=text(_HEADER_TEXT.user),

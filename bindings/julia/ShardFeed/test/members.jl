@@ -29,6 +29,22 @@
     end
 end
 
+@testset "any number of an owner" begin
+    with_files() do
+        script = "import io, sys, tarfile\nwith tarfile.open('owner.tar', 'w') as tar:\n" *
+                 "    info = tarfile.TarInfo('a.txt')\n" *
+                 "    info.uid, info.gid, info.size = 2**64 - 2, 2**63, 3\n" *
+                 "    tar.addfile(info, io.BytesIO(b'abc'))"
+        run(`python3 -c $script`)
+        ShardFeed.Members("owner.tar") do members
+            member = first(members)
+            @test (member.uid, member.gid) === (typemax(UInt64) - 1, UInt64(2)^63)
+            @test String(read(member)) == "abc"
+        end
+        ShardFeed.Members(members -> (@test first(members).uid === UInt64(0)), "train-000.tar")
+    end
+end
+
 @testset "members of damaged files" begin
     with_files() do
         write_tar("x.tar", ["a.txt" => "first", "b.bin" => repeat("b", 5000)])
