@@ -32,11 +32,11 @@ end
 """
     ShardFeed.CurrentMember
 
-The member at which [`Members`](@ref) stand: `name`, `kind` (`:file`, `:directory`, ...), `size`,
+The current member of [`Members`](@ref): `name`, `kind` (`:file`, `:directory`, ...), `size`,
 `stored`, `method`, `crc32`, `offset`, `mode`, `uid` and `gid` (`UInt64`), `mtime` (seconds since
 1970), `link`, `user`, `group`; `nothing` for what the archive does not say. `read(member)` and
 `read(member, n)` give its next bytes, `readbytes!(member, buffer, n)` reads them into a buffer,
-`eof(member)` tells whether it is at its end: then all its checks have held.
+`eof(member)` says whether it is at its end: then all its checks have held.
 
 ```jldoctest
 julia> ShardFeed.Members("train-000.tar") do members
