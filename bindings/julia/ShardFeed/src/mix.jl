@@ -11,7 +11,8 @@ number of the stream, from 0.
 
 The streams must be open and unused; the mix takes them over and closes them with itself. They keep
 their own options for reading; those of the mix are for what it makes of the samples: `seed`,
-`until`, `batch`, `decode`, ...
+`until`, `batch`, `decode`, ... The keywords `log` and `on_skip`, as in [`ShardFeed.open`](@ref), are
+for what the mix itself has to say and skips: samples that it cannot decode. Each stream keeps its own.
 
 ```jldoctest
 julia> first_part = ShardFeed.open("train-000.tar"; epochs=0);
@@ -24,7 +25,7 @@ julia> ShardFeed.mix([first_part, second_part]; weights=[3, 1], seed=1) do strea
 304
 ```
 """
-function mix(streams; weights=nothing, timeout=0, options...)
+function mix(streams; weights=nothing, timeout=0, log=log_to_julia, on_skip=nothing, options...)
     close_abandoned()
     limit = _seconds(timeout)
     parts = Stream[part for part in streams]
@@ -32,6 +33,7 @@ function mix(streams; weights=nothing, timeout=0, options...)
     weights === nothing || length(heavy) == length(parts) || throw(_usage(
         "$(length(heavy)) weights for $(length(parts)) streams; help: give one for each",
     ))
+    target = Log(log, on_skip)
     given = [pairs(options)..., :timeout => _wait_option(limit)]
     handles = Handle[part.handle for part in parts]
     pointers = Pointer[handle.pointer for handle in handles]
@@ -44,6 +46,7 @@ function mix(streams; weights=nothing, timeout=0, options...)
             taken += 1
         end
         with_options("mix", given) do native
+            set_log(native, target)
             code = GC.@preserve heavy shf_stream_mix(
                 out, pointers, weights === nothing ? Ptr{Float64}(C_NULL) : pointer(heavy),
                 length(pointers), native, error,
@@ -59,7 +62,7 @@ function mix(streams; weights=nothing, timeout=0, options...)
     end
     urls = reduce(vcat, [part.urls for part in parts]; init=String[])
     logs = reduce(vcat, [part.logs for part in parts]; init=Log[])
-    return Stream(list_stream(stream_handle(out[])), urls, NamedTuple(), limit, logs)
+    return Stream(list_stream(stream_handle(out[])), urls, NamedTuple(), limit, [target; logs])
 end
 
 _no_part(handle, others) =

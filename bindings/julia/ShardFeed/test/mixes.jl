@@ -52,3 +52,29 @@ end
         @test length(said) == 1 && occursin("cut.tar", said[1])
     end
 end
+
+@testset "a mix says what it skips itself" begin
+    with_files() do
+        write_tar("bad.tar", ["c/1.cls" => "1", "c/2.cls" => "two", "c/3.cls" => "3"])
+        write("cut.tar", read("train-000.tar")[1:3600])
+        said, skips, skips_of_part = String[], ShardFeed.Skip[], ShardFeed.Skip[]
+        parts() = [ShardFeed.open("bad.tar"; log=nothing), ShardFeed.open(
+            "cut.tar"; on_error="skip_shard", log=nothing, on_skip=skip -> push!(skips_of_part, skip),
+        )]
+        options = (batch=2, decode="cls:int", on_error="skip_sample")
+        rows(stream) = sort(reduce(vcat, [copy(batch["cls"]) for batch in batches(stream)]))
+        receive(level, message) = push!(said, string(level, ": ", message))
+        note(skip) = push!(skips, skip)
+        @test ShardFeed.mix(rows, parts(); log=receive, on_skip=note, options...) == [1, 1, 3]
+        @test length(said) == 1 && occursin(r"^warn: .*bad\.tar.*2\.cls", said[1])
+        @test [(skip.url, skip.key, skip.whole_shard) for skip in skips] == [("bad.tar", "c/2", false)]
+        @test skips[1].error.class === :FORMAT
+        @test [skip.url for skip in skips_of_part] == ["cut.tar"]
+        # Without a function for messages they go to Julia, as those of a stream do.
+        @test_logs (:warn, r"bad\.tar") ShardFeed.mix(rows, parts(); options...)
+        @test_logs ShardFeed.mix(rows, parts(); log=nothing, options...)
+        # What it throws goes to the loop.
+        @test_throws ErrorException ShardFeed.mix(rows, parts(); log=nothing, on_skip=_ -> error("no"), options...)
+        @test length(skips) == 1
+    end
+end
