@@ -24,6 +24,7 @@ mutable struct Members
     opening::Opening # whom the library asks, as long as it is open
     busy::Threads.Atomic{Int}
     number::Int      # of the current member, 0: none
+    found::Any       # that member, until iterate() returns it: a CurrentMember or nothing
     url::String
     timeout::Float64 # seconds, 0: none
     error::ErrorBuffer
@@ -74,7 +75,7 @@ function Members(url::AbstractString; timeout=0, options...)
         code == E_CANCELLED && opening.interrupted && throw(InterruptException())
         _check(code, error, () -> [text])
     end
-    return Members(handle[], opening, Threads.Atomic{Int}(0), 0, text, limit, new_error())
+    return Members(handle[], opening, Threads.Atomic{Int}(0), 0, nothing, text, limit, new_error())
 end
 
 function Members(f::Function, url::AbstractString; options...)
@@ -108,39 +109,56 @@ Base.eltype(::Type{Members}) = CurrentMember
 Base.show(io::IO, members::Members) =
     print(io, "Members of ", members.url, isopen(members) ? "" : " (closed)")
 
-# Makes a call in steps, so that other tasks and Ctrl-C come between them. OK or END.
-function _in_steps(call, members::Members)
+# Calls f while no other task uses the members.
+function _exclusively(f, members::Members)
     Threads.atomic_cas!(members.busy, 0, 1) == 0 ||
         throw(_usage("the members are in use by another task; help: open them once for each task"))
-    started = time()
     try
-        while true
-            code = using_handle(call, members.handle)
-            code in (OK, END) && return code
-            # After an interrupt Julia throws by itself; nothing is lost.
-            waits = code == E_TIMEOUT || (code == E_CANCELLED && members.opening.interrupted)
-            waits || throw(_error(members.error, () -> [members.url]))
-            if members.timeout != 0 && time() - started >= members.timeout
-                throw(ShardFeedError(E_TIMEOUT, "no byte within the time of the option timeout; " *
-                                                "help: call again, or raise timeout"))
-            end
-            yield()
-        end
+        isopen(members.handle) || throw(_usage(members.handle.refusal))
+        return f()
     finally
         members.busy[] = 0
+    end
+end
+
+# Makes a call in steps, so that other tasks and Ctrl-C come between them. OK or END.
+function _in_steps(call, members::Members)
+    started = time()
+    while true
+        code = using_handle(call, members.handle)
+        code in (OK, END) && return code
+        # After an interrupt Julia throws by itself; nothing is lost.
+        waits = code == E_TIMEOUT || (code == E_CANCELLED && members.opening.interrupted)
+        waits || throw(_error(members.error, () -> [members.url]))
+        if members.timeout != 0 && time() - started >= members.timeout
+            throw(ShardFeedError(E_TIMEOUT, "no byte within the time of the option timeout; " *
+                                            "help: call again, or raise timeout"))
+        end
+        yield()
     end
 end
 
 const _HEADER_TEXT = (link=32, user=33, group=34)
 
 function Base.iterate(members::Members, ::Nothing=nothing)
+    return _exclusively(members) do
+        _find_next(members)
+        member = members.found
+        members.found = nothing
+        member === nothing ? nothing : (member, nothing)
+    end
+end
+
+function _find_next(members::Members)
     members.number += 1
     name = Ref(NativeBytes())
-    code = _in_steps(pointer -> shf_members_next(pointer, name, members.error), members)
-    code == END && return nothing
-    return using_handle(members.handle) do pointer
-        CurrentMember(members, members.number, _text(name[]), _facts(pointer), UInt8[]), nothing
+    _in_steps(members) do pointer
+        code = shf_members_next(pointer, name, members.error)
+        code == OK && (members.found =
+            CurrentMember(members, members.number, _text(name[]), _facts(pointer), UInt8[]))
+        code
     end
+    return
 end
 
 # What the headers say; `nothing` for what they do not.
@@ -179,20 +197,37 @@ Base.propertynames(member::CurrentMember) = (:name, keys(member.facts)..., :mtim
 Base.show(io::IO, member::CurrentMember) =
     print(io, "member ", repr(member.name), ": ", member.size, " bytes")
 
-# Reads up to `n` bytes to `buffer` from `at` on; 0 at the end.
-function _read_some(member::CurrentMember, buffer::Vector{UInt8}, at::Int, n::Int)
-    members = member.members
-    member.number == members.number || throw(_usage("the member $(repr(member.name)) is no longer " *
-        "the current one; help: read a member before the next one is asked for"))
-    if !isempty(member.ahead)
-        buffer[at] = pop!(member.ahead)
-        return 1
+# Calls f while no other task uses the members of which this is the current one.
+_using_current(f, member::CurrentMember) = _exclusively(member.members) do
+    member.number == member.members.number || throw(_usage("the member $(repr(member.name)) is no " *
+        "longer the current one; help: read a member before the next one is asked for"))
+    f()
+end
+
+# Reads to `buffer` behind its first done[] bytes, at most until there are `most`, and counts them;
+# false at the end.
+function _read_some(member::CurrentMember, buffer::Vector{UInt8}, done::Ref{Int}, most::Int)
+    before = done[]
+    room = most - before
+    ahead = member.ahead
+    if !isempty(ahead)
+        without_interrupts() do
+            given = min(room, length(ahead))
+            copyto!(buffer, before + 1, ahead, 1, given)
+            deleteat!(ahead, 1:given)
+            done[] += given
+        end
+        return true
     end
-    size = Ref{Csize_t}(0)
-    _in_steps(members) do pointer_to
-        GC.@preserve buffer shf_members_read(pointer_to, pointer(buffer, at), n, size, members.error)
+    _in_steps(member.members) do pointer_to
+        size = Ref{Csize_t}(0)
+        code = GC.@preserve buffer shf_members_read(
+            pointer_to, pointer(buffer, before + 1), room, size, member.members.error,
+        )
+        code == OK && (done[] += Int(size[]))
+        code
     end
-    return Int(size[])
+    return done[] > before
 end
 
 """
@@ -202,15 +237,15 @@ Reads up to `n` bytes, fewer only at the end of the member, and returns how many
 as needed.
 """
 function Base.readbytes!(member::CurrentMember, buffer::Vector{UInt8}, n=length(buffer))
-    done = 0
-    while done < n
-        # A size is a claim: memory grows with the bytes that come.
-        done < length(buffer) || resize!(buffer, Int(min(n, max(2 * done, 65536))))
-        got = _read_some(member, buffer, done + 1, Int(min(n, length(buffer))) - done)
-        got == 0 && break
-        done += got
+    return _using_current(member) do
+        done = Ref(0)
+        while done[] < n
+            # A size is a claim: memory grows with the bytes that come.
+            done[] < length(buffer) || resize!(buffer, Int(min(n, max(2 * done[], 65536))))
+            _read_some(member, buffer, done, Int(min(n, length(buffer)))) || break
+        end
+        done[]
     end
-    return done
 end
 
 function Base.read(member::CurrentMember, n::Integer=typemax(Int))
@@ -219,9 +254,14 @@ function Base.read(member::CurrentMember, n::Integer=typemax(Int))
 end
 
 function Base.eof(member::CurrentMember)
-    isempty(member.ahead) || return false
-    byte = Vector{UInt8}(undef, 1)
-    _read_some(member, byte, 1, 1) == 0 && return true
-    push!(member.ahead, byte[1])
-    return false
+    return _using_current(member) do
+        isempty(member.ahead) || return false
+        byte = Vector{UInt8}(undef, 1)
+        done = Ref(0)
+        try
+            return !_read_some(member, byte, done, 1)
+        finally
+            without_interrupts(() -> append!(member.ahead, byte[1:done[]]))
+        end
+    end
 end

@@ -78,3 +78,37 @@ end
         end
     end
 end
+
+@testset "tasks that share members" begin
+    with_files() do
+        # A member of the name "n" has n bytes. Each comes once, whoever gets it.
+        write_tar("x.tar", [string(n) => zeros(UInt8, n) for n in 1:600])
+        ShardFeed.Members("x.tar") do members
+            takers = [Threads.@spawn(begin
+                taken = Int[]
+                while true
+                    try
+                        step = iterate(members)
+                        step === nothing && break
+                        push!(taken, parse(Int, step[1].name) == step[1].size ? step[1].size : -1)
+                    catch error
+                        error isa ShardFeedError && error.class === :USAGE || rethrow()
+                    end
+                end
+                taken
+            end) for _ in 1:3]
+            @test sort(reduce(vcat, fetch.(takers))) == 1:600
+        end
+        # A call that is refused leaves the current member as it is.
+        ShardFeed.Members("pipe:head -c 700 train-000.tar; sleep 0.5; tail -c +701 train-000.tar") do members
+            member = first(members)
+            reader = @async String(read(member))
+            sleep(0.05)
+            for use in (() -> iterate(members), () -> read(member, 1), () -> eof(member))
+                error = shf_error(use)
+                @test error.class === :USAGE && occursin("another task", error.message)
+            end
+            @test fetch(reader) == "1"
+        end
+    end
+end
