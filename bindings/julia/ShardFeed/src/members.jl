@@ -52,7 +52,7 @@ struct CurrentMember
     number::Int
     name::String
     facts::NamedTuple
-    ahead::Vector{UInt8} # a byte that eof() has read
+    ahead::Vector{UInt8} # bytes that were read and not returned, the next ones of the member
 end
 
 function Members(url::AbstractString; timeout=0, options...)
@@ -234,15 +234,20 @@ end
     readbytes!(member::ShardFeed.CurrentMember, buffer::Vector{UInt8}, n=length(buffer)) -> Int
 
 Reads up to `n` bytes, fewer only at the end of the member, and returns how many. The buffer grows
-as needed.
+as needed. An exception loses no byte: the next call begins with the same ones.
 """
 function Base.readbytes!(member::CurrentMember, buffer::Vector{UInt8}, n=length(buffer))
     return _using_current(member) do
         done = Ref(0)
-        while done[] < n
-            # A size is a claim: memory grows with the bytes that come.
-            done[] < length(buffer) || resize!(buffer, Int(min(n, max(2 * done[], 65536))))
-            _read_some(member, buffer, done, Int(min(n, length(buffer)))) || break
+        try
+            while done[] < n
+                # A size is a claim: memory grows with the bytes that come.
+                done[] < length(buffer) || resize!(buffer, Int(min(n, max(2 * done[], 65536))))
+                _read_some(member, buffer, done, Int(min(n, length(buffer)))) || break
+            end
+        catch
+            without_interrupts(() -> prepend!(member.ahead, buffer[1:done[]]))
+            rethrow()
         end
         done[]
     end

@@ -79,6 +79,58 @@ end
     end
 end
 
+# Calls f until it ends without a timeout; what it returns, and how often it took too long.
+function until_it_comes(f)
+    timeouts = 0
+    while true
+        try
+            return f(), timeouts
+        catch error
+            error isa ShardFeedError && error.class === :TIMEOUT || rethrow()
+            timeouts += 1
+        end
+    end
+end
+
+@testset "an exception in the middle of a member loses nothing" begin
+    with_files() do
+        data = UInt8[n % 251 for n in 1:400_000]
+        write_tar("x.tar", ["long.bin" => data, "b.txt" => "second"])
+        slow(f) = ShardFeed.Members(
+            "pipe:head -c 200000 x.tar; sleep 1; tail -c +200001 x.tar"; timeout=0.05,
+        ) do members
+            member = first(members)
+            f(member)
+            @test eof(member) && isempty(read(member))
+            @test String(read(iterate(members)[1])) == "second"
+        end
+        slow() do member
+            found, timeouts = until_it_comes(() -> read(member))
+            @test found == data && timeouts > 0
+        end
+        slow() do member
+            @test read(member, 10) == data[1:10] && !eof(member)
+            @test shf_error(() -> read(member, 300_000)).class === :TIMEOUT
+            @test !eof(member)
+            @test read(member, 20) == data[11:30] # comes from what was put back
+            buffer = UInt8[]
+            got, timeouts = until_it_comes(() -> readbytes!(member, buffer, 250_000))
+            @test got == 250_000 && buffer[1:got] == data[31:250_030] && timeouts > 0
+            @test read(member) == data[250_031:end]
+        end
+        # Any error.
+        write("cut.tar", read("x.tar")[1:100_000])
+        ShardFeed.Members("pipe:cat cut.tar") do members
+            member = first(members)
+            for _ in 1:2
+                @test shf_error(() -> read(member)).class === :TRUNCATED
+            end
+            @test read(member, 1000) == data[1:1000]
+            @test shf_error(() -> read(member)).class === :TRUNCATED
+        end
+    end
+end
+
 @testset "tasks that share members" begin
     with_files() do
         # A member of the name "n" has n bytes. Each comes once, whoever gets it.
