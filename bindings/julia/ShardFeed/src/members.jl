@@ -121,15 +121,18 @@ function _exclusively(f, members::Members)
     end
 end
 
-# Makes a call in steps, so that other tasks and Ctrl-C come between them. OK or END.
+# Makes a call in steps, so that other tasks and Ctrl-C come between them. OK or END. Ctrl-C must not
+# come between the call and its end: `call` stores what it got.
 function _in_steps(call, members::Members)
+    opening = members.opening
     started = time()
     while true
-        code = using_handle(call, members.handle)
+        opening.interrupted = false
+        code = without_interrupts(() -> using_handle(call, members.handle))
         code in (OK, END) && return code
-        # After an interrupt Julia throws by itself; nothing is lost.
-        waits = code == E_TIMEOUT || (code == E_CANCELLED && members.opening.interrupted)
-        waits || throw(_error(members.error, () -> [members.url]))
+        # Nothing is lost. Here only when the caller has put off Ctrl-C.
+        code == E_CANCELLED && opening.interrupted && throw(InterruptException())
+        code == E_TIMEOUT || throw(_error(members.error, () -> [members.url]))
         if members.timeout != 0 && time() - started >= members.timeout
             throw(ShardFeedError(E_TIMEOUT, "no byte within the time of the option timeout; " *
                                             "help: call again, or raise timeout"))
@@ -142,7 +145,8 @@ const _HEADER_TEXT = (link=32, user=33, group=34)
 
 function Base.iterate(members::Members, ::Nothing=nothing)
     return _exclusively(members) do
-        _find_next(members)
+        # After Ctrl-C the next member may be here already.
+        members.found === nothing && _find_next(members)
         member = members.found
         members.found = nothing
         member === nothing ? nothing : (member, nothing)

@@ -164,3 +164,81 @@ end
         end
     end
 end
+
+# Ctrl-C that comes when the library has just found a member, or given bytes: the functions of the
+# library, with an interrupt behind two of three calls.
+const INTERRUPTED = raw"""
+using ShardFeed
+using ShardFeed: NativeBytes, Pointer
+Base.exit_on_sigint(false)
+ShardFeed.load()
+const library_next = ShardFeed.address_of_shf_members_next[]
+const library_read = ShardFeed.address_of_shf_members_read[]
+const enabled = Ref(false)
+const calls = Ref(0)
+const sent = Ref(0)
+function interrupt()
+    enabled[] || return
+    calls[] += 1
+    calls[] % 3 == 0 && return
+    sent[] += 1
+    ccall(:kill, Cint, (Cint, Cint), getpid(), 2)
+    for _ in 1:1000
+        ShardFeed._is_interrupted() && break
+        Base.Libc.systemsleep(0.001)
+    end
+end
+function late_next(members::Pointer, name::Ptr{NativeBytes}, error::Ptr{UInt8})
+    code = ccall(library_next, Int32, (Pointer, Ptr{NativeBytes}, Ptr{UInt8}), members, name, error)
+    interrupt()
+    return code
+end
+function late_read(members::Pointer, buffer::Ptr{UInt8}, room::Csize_t, size::Ptr{Csize_t}, error::Ptr{UInt8})
+    code = ccall(
+        library_read, Int32, (Pointer, Ptr{UInt8}, Csize_t, Ptr{Csize_t}, Ptr{UInt8}),
+        members, buffer, room, size, error,
+    )
+    interrupt()
+    return code
+end
+ShardFeed.address_of_shf_members_next[] =
+    @cfunction(late_next, Int32, (Pointer, Ptr{NativeBytes}, Ptr{UInt8}))
+ShardFeed.address_of_shf_members_read[] =
+    @cfunction(late_read, Int32, (Pointer, Ptr{UInt8}, Csize_t, Ptr{Csize_t}, Ptr{UInt8}))
+
+const caught = Ref(0)
+function again(f)
+    while true
+        try
+            return f()
+        catch error
+            error isa InterruptException || rethrow()
+            caught[] += 1
+        end
+    end
+end
+function texts()
+    ShardFeed.Members("x.tar") do members
+        found = String[]
+        while true
+            step = again(() -> iterate(members))
+            step === nothing && return found
+            push!(found, string(step[1].name, " ", String(again(() -> read(step[1])))))
+            again(() -> eof(step[1])) || push!(found, "more")
+        end
+    end
+end
+const wanted = texts()
+enabled[] = true
+println(texts() == wanted, " ", length(wanted), " ", caught[] == sent[], " ", sent[] > 12)
+"""
+
+@testset "Ctrl-C loses no member and no byte" begin
+    with_files() do
+        write_tar("x.tar", [string(n) => repeat("$n", n) for n in (0, 1, 2, 300_000, 4, 5)])
+        write("interrupted.jl", INTERRUPTED)
+        julia = joinpath(Sys.BINDIR, Base.julia_exename())
+        flags = `--startup-file=no --compile=min --compiled-modules=no`
+        @test readchomp(ignorestatus(`timeout -s KILL 60 $julia $flags interrupted.jl`)) == "true 6 true true"
+    end
+end

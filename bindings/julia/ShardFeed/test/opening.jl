@@ -24,6 +24,7 @@ close(Archive("images.zip"))
 close(Dataset("train-000.tar"; log=nothing))
 ShardFeed.open(first, "train-000.tar"; timeout=10)
 ShardFeed.open(s -> first(batches(s)), "train-000.tar"; batch=2)
+ShardFeed.Members(members -> read(first(members)), "train-000.tar")
 ShardFeed.plan(ShardFeed.expand_urls("train-000.tar"))
 ShardFeed.export_index("train-000.tar", :wids, "before.json")
 ShardFeed.import_index(nothing, :wids, "before.json")
@@ -40,6 +41,8 @@ ends("export", () -> ShardFeed.export_index("@fifo", :wids, "a.json"))
 ends("import", () -> ShardFeed.import_index(nothing, :wids, "fifo"))
 ends("samples", () -> ShardFeed.open(first, sleeping))
 ends("batches", () -> ShardFeed.open(s -> first(batches(s)), sleeping; batch=2))
+ends("members", () -> ShardFeed.Members(first, sleeping))
+ends("bytes", () -> ShardFeed.Members(members -> read(first(members)), "pipe:head -c 512 train-000.tar; sleep 1000"))
 # What is stored before the interrupt comes is not lost.
 stored = Ref(0)
 function store_late()
@@ -93,7 +96,7 @@ end
                 @test time() - sent < 3
                 count += 1
             end
-            @test count == 12
+            @test count == 14
             wait(process)
             @test success(process)
         end
