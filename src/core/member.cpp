@@ -13,7 +13,8 @@ std::optional<Fault> refusal(MemberKind kind) {
         case MemberKind::multi_volume:
             return unsupported("a piece of a multi-volume member",
                                "write the archive as one volume");
-        case MemberKind::unknown: return unsupported("a member of unknown type",
+        case MemberKind::unknown:
+            return unsupported("a member of unknown type",
                                "write the archive with the types of POSIX, or skip this member");
         default: return std::nullopt;
     }

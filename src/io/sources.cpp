@@ -68,7 +68,8 @@ const char* fetcher_of(std::string_view scheme) {
 
 const Scheme& find_scheme(const std::string& url) {
     if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL", "give a path");
-    if (url.find('\0') != url.npos) throw Error(SHF_E_USAGE, "a NUL byte in a URL", "look at where the URL was put together");
+    if (url.find('\0') != url.npos)
+        throw Error(SHF_E_USAGE, "a NUL byte in a URL", "look at where the URL was put together");
     const std::string name = scheme_of(url);
     for (const Scheme& scheme : own_schemes)
         if (scheme.name == name) return scheme;

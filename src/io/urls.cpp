@@ -256,7 +256,9 @@ struct ShardList::Builder {
     void check_plain(std::string_view url, const Origin& origin) const {
         check_pipe(url.starts_with("pipe:"), url == "-", origin);
         if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL", "look for a \"::\" too many");
-        if (url.find('\0') != url.npos) throw Error(SHF_E_USAGE, "a NUL byte in a URL", "look at where the URL was put together");
+        if (url.find('\0') != url.npos)
+            throw Error(SHF_E_USAGE, "a NUL byte in a URL",
+                        "look at where the URL was put together");
         if (!origin.caller() && url[0] == '@') refuse_nested();
     }
 
@@ -301,7 +303,9 @@ struct ShardList::Builder {
 
     void add_part(std::string url, const Origin& origin) {
         url = replace_environment(std::move(url));
-        if (url.find('\0') != url.npos) throw Error(SHF_E_USAGE, "a NUL byte in a URL", "look at where the URL was put together");
+        if (url.find('\0') != url.npos)
+            throw Error(SHF_E_USAGE, "a NUL byte in a URL",
+                        "look at where the URL was put together");
         const bool list = url.starts_with("@");
         if (list && !origin.caller()) refuse_nested();
         std::string name = list ? url.substr(1) : url;

@@ -41,7 +41,7 @@ struct LaneState {
     // The first `base` of them had come and gone when the buffer was filled again: a fault had
     // closed it, which a restored run then did not meet. 0: it was never empty before its end.
     uint64_t base = 0;
-    uint64_t turn = 0;    // the first shard of the epoch that it has not begun
+    uint64_t turn = 0;  // the first shard of the epoch that it has not begun
     // Samples after this place that the user has had, or that are not to be given again; of all of
     // the lane's, unless Position::skips_own.
     uint64_t skip = 0;

@@ -12,8 +12,8 @@
 
 namespace shf {
 
-// Owner and time, as a pax header has them. What is empty deletes what a global or ustar header says
-// (POSIX.1-2017, pax Extended Header).
+// Owner and time, as a pax header has them. What is empty deletes what a global or ustar header
+// says (POSIX.1-2017, pax Extended Header).
 struct PaxFields {
     std::optional<std::string> uid, gid, mtime, user, group, link;
 

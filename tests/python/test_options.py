@@ -167,8 +167,10 @@ def test_value_of_the_wrong_kind_is_a_type_error(value):
 
 def test_features():
     features = shardfeed.features()
-    assert set(features) == {"gzip", "bzip2", "xz", "zstd", "lz4", "pipe"}
+    codecs = {"gzip", "bzip2", "xz", "zstd", "lz4"}
+    assert set(features) == codecs | {"pipe", "jpeg", "png", "webp"}
     assert features["gzip"]
+    assert features["jpeg"]
 
 
 def test_version():

@@ -1,6 +1,9 @@
 """What on_skip receives for each sample and shard that is skipped."""
 
 import pickle
+import subprocess
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -79,3 +82,34 @@ def test_recipes_keep_it(cut: Path) -> None:
     skips: list[shardfeed.Skip] = []
     list(recipe.with_options(on_skip=skips.append).open())
     assert len(skips) == 1
+
+
+def test_an_interrupt_in_a_receiver_is_raised(tmp_path: Path) -> None:
+    script = """
+import signal, sys, time, shardfeed
+for round in range(20):
+    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0005 * round)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(100):
+            for sample in shardfeed.Stream(
+                sys.argv[1], on_error="skip_sample", max_skips=10**9, log=None,
+                on_skip=lambda skip: None,
+            ):
+                pass
+        sys.exit("no interrupt")
+    except KeyboardInterrupt:
+        pass
+"""
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        for number in range(2000):
+            for _ in range(2):
+                tar.addfile(tarfile.TarInfo(f"{number}.txt"))
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "a.tar"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -66,7 +66,7 @@ class EngineDrainedFault : public EngineDrained {
         ASSERT_EQ(code, SHF_END);
         EXPECT_EQ(unbroken.size(), expected);
         EXPECT_EQ(std::set<std::string>(unbroken.begin(), unbroken.end()).size(), expected);
-        for (const size_t step : {1, 3, 10}) {
+        for (const size_t step : {1U, 3U, 10U}) {
             SCOPED_TRACE("from " + std::to_string(before) + " on in steps of " +
                          std::to_string(step));
             State position = state;
@@ -86,7 +86,7 @@ TEST_F(EngineDrainedFault, that_passes_loses_and_repeats_nothing) {
     const std::vector<std::string> urls{"pipe:if [ -e " + flag + " ]; then head -c 30720 " + tar +
                                         "; exit 1; else cat " + tar + "; fi"};
     const Settings settings{{"shuffle", "12"}, {"seed", "5"}};
-    for (const size_t taken : {0, 15, 19, 22, 25, 28}) {
+    for (const size_t taken : {0U, 15U, 19U, 22U, 25U, 28U}) {
         directory.write("fails", "");
         std::vector<std::string> keys;
         const State state = run(urls, settings, {}, taken, keys);
@@ -120,7 +120,7 @@ TEST_F(EngineDrainedFault, that_is_skipped_after_it_was_raised) {
 // No sample of a block may be called unread after another call.
 TEST_F(EngineDrained, next_ends_what_can_be_unread) {
     directory.write("a.tar", shard_bytes(0, 40));
-    for (const size_t blocks : {1, 2}) {
+    for (const size_t blocks : {1U, 2U}) {
         Client client(directory / "a.tar", {});
         for (size_t i = 0; i < blocks; ++i) ASSERT_FALSE(block_of(client, 5).empty());
         ASSERT_EQ(client.keys(1).size(), 1U);
@@ -161,7 +161,7 @@ TEST_F(EngineDrained, no_sample_is_lost_without_memory_for_a_block) {
     ASSERT_EQ(all.size(), 100U);
     int failed = 0;
     for (int fails_at = 1; fails_at < 14; ++fails_at)
-        for (const size_t most : {0, 7}) {
+        for (const size_t most : {0U, 7U}) {
             SCOPED_TRACE("allocation " + std::to_string(fails_at));
             Allocator allocator{.fails_at = fails_at};
             std::vector<std::string> keys;

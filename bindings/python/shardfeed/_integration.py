@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._native import DatasetOptions as DatasetOptions
     from ._native import StreamOptions as StreamOptions
     from ._receivers import Log as Log
+    from ._receivers import OnSkip as OnSkip
     from ._recipe import Duration as Duration
     from ._urls import URL as URL
     from ._urls import URLs as URLs

@@ -86,7 +86,7 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
             if self._refusal is not None:
                 raise type(self._refusal)(self._refusal.message)
             raise StopIteration
-        if source.lock.locked():
+        if source.caller:
             raise UsageError(
                 "another thread is closing this stream"
                 if source.closing
@@ -120,9 +120,12 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
         source = self._source
         if source is None:
             return None
-        unused = self._unused() + unread
-        blob = source.save(unused)
-        left = None if self._left == ENDLESS else self._left + unused
+        with source.lock:
+            if self._source is None:
+                return None  # another thread has come to the end
+            unused = self._unused() + unread
+            blob = source.save(unused)
+            left = None if self._left == ENDLESS else self._left + unused
         return SavedState(source.epoch, blob, left, False, own_kind, source.epoch)
 
     def refuse(self, refusal: Error) -> None:

@@ -104,9 +104,10 @@ class CurrentMember(MemberFacts):
         """
         with memoryview(buffer) as view, view.cast("B") as room:
 
-            def copy(data: _CData) -> int:
-                room[: len(data)] = data
-                return len(data)
+            def copy(data: Buffer) -> int:
+                with memoryview(data) as some:
+                    room[: len(some)] = some.cast("B")
+                    return len(some)
 
             self._members._give(self, min(len(room), _PIECE), copy)
         for count in self._given[0]:
@@ -140,9 +141,11 @@ class CurrentMember(MemberFacts):
         return f"<shardfeed.CurrentMember {self.name!r}>"
 
 
-def _copied(data: _CData) -> bytes:
-    copy: bytes = data[:]
-    return copy
+_NOTHING = ffi.buffer(ffi.new("char *"), 0)
+
+
+def _copied(data: Buffer) -> bytes:
+    return bytes(data)
 
 
 class Members(Closable):
@@ -215,7 +218,7 @@ class Members(Closable):
         self._given = (ready, arrived.number)
 
     def _give(
-        self, member: CurrentMember, wanted: int | None, make: Callable[[_CData], bytes | int]
+        self, member: CurrentMember, wanted: int | None, make: Callable[[Buffer], bytes | int]
     ) -> None:
         """Reads `wanted` bytes, or all (None), and makes of them what the member gives."""
         self._check_alone()
@@ -236,7 +239,7 @@ class Members(Closable):
                 have = more
             count = have if wanted is None else min(have, wanted)
             offset = start - native.start
-            made = make(ffi.buffer(native.data + offset, count) if count else b"")
+            made = make(ffi.buffer(native.data + offset, count) if count else _NOTHING)
             ready = iter((made,))
             member._given = (ready, start, start + count)
 

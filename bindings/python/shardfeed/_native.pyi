@@ -2,6 +2,7 @@
 # uses it. cffi knows the C types and checks them at run time; here every C value is a _CData.
 
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, Literal, TypedDict, TypeVar, type_check_only
 
 from typing_extensions import Buffer
@@ -37,7 +38,12 @@ class _FFI:
     def unpack(self, cdata: _CData, length: int) -> Any: ...
     def new_handle(self, value: object) -> _CData: ...
     def from_handle(self, handle: _CData) -> Any: ...
-    def def_extern(self, name: str = ...) -> Callable[[_F], _F]: ...
+    def def_extern(
+        self,
+        name: str = ...,
+        error: object = ...,
+        onerror: Callable[[type[BaseException], BaseException, TracebackType], object] = ...,
+    ) -> Callable[[_F], _F]: ...
 
 @type_check_only
 class _Lib:
@@ -144,7 +150,7 @@ class _Lib:
     def python_read_member(
         self, holder: _CData, member: _CData, start: int, room: int, error: _CData
     ) -> int: ...
-    python_free_member: _CData
+    def python_free_member(self, member: _CData) -> None: ...
     def python_read(self, holder: _CData, position: int, slot: _CData) -> int: ...
     def python_read_into(
         self, holder: _CData, position: int, buffer: _CData, capacity: int, error: _CData

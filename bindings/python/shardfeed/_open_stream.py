@@ -6,7 +6,7 @@ import os
 from _thread import get_ident
 from abc import ABC, abstractmethod
 from operator import length_hint
-from threading import Lock, RLock
+from threading import RLock
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, Union
 
@@ -76,8 +76,9 @@ class OpenStream(ABC, Generic[_T]):
         self.options = options
         self.epoch = epoch
         self.over = False  # after the end, an error or cancel() there is nothing more to come
-        self.lock = Lock()  # held for fetch() and close_now(),
-        self.caller = 0  # by this thread
+        # Held for fetch(), close_now() and save(); a signal handler may save inside fetch().
+        self.lock = RLock()
+        self.caller = 0  # the thread that is inside fetch() or close_now()
         self.closing = False
         self._reason: str | None = None  # why it was closed, if not by the user
         self.fetched: _T | None = None
@@ -147,6 +148,7 @@ class OpenStream(ABC, Generic[_T]):
         most: the largest number of samples in a block; 0 for as many as are convenient.
         """
         if self.fetched is not None:
+            self._received = None  # where an exception kept it
             return True
         start = monotonic()
         if self._received is None:
@@ -185,16 +187,20 @@ class OpenStream(ABC, Generic[_T]):
         """The same of `fetched`."""
 
     def save(self, unused: int) -> bytes:
-        """The position of the user, who has not used the last `unused` of what fetch() fetched."""
-        with self.lock, self._pointer_lock:
+        """The position of the user, who has not used the last `unused` of what fetch() fetched.
+        Only with the lock held.
+        """
+        with self._pointer_lock:
             if self._stream is None:
                 raise UsageError("the stream is closed; help: save it before")
-            unused += self._fetched_count() if self.fetched is not None else 0
-            if self._received is not None and self._received[0]:
+            if self.fetched is not None:
+                unused += self._fetched_count()
+            elif self._received is not None and self._received[0]:
                 unused += self._count(self._received)
             state = ffi.new("shf_state **")
-            if lib.shf_stream_save(self._stream[0], unused, state, self._error):
-                raise error_from(self._error)
+            error = ffi.new("shf_error *")  # fetch() may be about to read its own
+            if lib.shf_stream_save(self._stream[0], unused, state, error):
+                raise error_from(error)
             try:
                 return saved_bytes(state[0])
             finally:
@@ -225,7 +231,7 @@ class OpenStream(ABC, Generic[_T]):
 
     def close(self, reason: str | None = None) -> None:
         """Closes the stream. A fetch() of another thread is ended first; if this thread is inside
-        fetch() (its log function or a signal handler closes), it is told to close after that.
+        fetch() (its log function or a signal handler closes), it closes after that.
 
         reason: what a fetch() of another thread then says.
         """

@@ -10,6 +10,7 @@ from ._native import ffi, lib
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
 
     from typing_extensions import TypeAlias
 
@@ -80,27 +81,29 @@ class Target:
             raise exception
 
 
-@ffi.def_extern()
+def _keep(kind: type[BaseException], raised: BaseException, traceback: TracebackType) -> None:
+    """Keeps the first exception of the functions below for the end of the call.
+
+    A signal handler may raise it before their first line, where they could not catch it.
+    """
+    target: Target = ffi.from_handle(traceback.tb_frame.f_locals["ctx"])
+    if target.exception is None:
+        target.exception = raised
+
+
+@ffi.def_extern(onerror=_keep)
 def python_log(ctx: _CData, level: int, message: _CData) -> None:
     target: Target = ffi.from_handle(ctx)
-    try:
-        text = ffi.string(message).decode("utf-8", "backslashreplace")
-        target.receivers.log(_LEVELS.get(level, 20), text)  # type: ignore[misc]
-    except BaseException as exception:
-        target.exception = exception
+    text = ffi.string(message).decode("utf-8", "backslashreplace")
+    target.receivers.log(_LEVELS.get(level, 20), text)  # type: ignore[misc]
 
 
-@ffi.def_extern()
+@ffi.def_extern(onerror=_keep)
 def python_skip(ctx: _CData, native: _CData) -> None:
     target: Target = ffi.from_handle(ctx)
-    try:
-        key = _text(native.key)
-        skip = Skip(
-            error_from(native.error), _text(native.url), key or None, bool(native.whole_shard)
-        )
-        target.receivers.on_skip(skip)  # type: ignore[misc]
-    except BaseException as exception:
-        target.exception = exception
+    key = _text(native.key)
+    skip = Skip(error_from(native.error), _text(native.url), key or None, bool(native.whole_shard))
+    target.receivers.on_skip(skip)  # type: ignore[misc]
 
 
 def _text(native: _CData) -> str:

@@ -123,6 +123,11 @@ class Stream(Closable):
             raise UsageError(
                 f"{name} has a loaded state; help: load the state into what uses the stream"
             )
+        if self._iterator is None and self._next_epoch != self._recipe.first_epoch:
+            raise UsageError(
+                f"{name} was opened with epoch={self._next_epoch}, which what uses it does not "
+                "see; help: give the epoch to what uses the stream"
+            )
 
     def _leave_parent(self) -> None:
         """In a forked child, lets go of what belongs to the parent."""
@@ -327,6 +332,8 @@ class Stream(Closable):
         At any time, also while an iterator is in the middle, and after an error: it is about what
         the user has been given so far. Between two epochs it leads to the next one.
 
+        Any thread may call it, and a signal handler. log and on_skip may not.
+
         unread: 1 where the last batch was taken ahead and is not used, so that it comes again.
         """
         if self._closed:
@@ -342,7 +349,8 @@ class Stream(Closable):
             source = self._source
             if self._recipe.continues and source is not None and not source.over:
                 # The next epoch continues where the last one stopped, a whole one.
-                blob, following = source.save(0), self._next_epoch
+                with source.lock:
+                    blob, following = source.save(0), self._next_epoch
                 return to_dict(SavedState(following, blob, None, False, unit, source.epoch))
         return to_dict(SavedState(self._next_epoch, None, None, False, unit, self._next_epoch))
 

@@ -13,6 +13,7 @@ from ._signals import Signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import TracebackType
 
     from typing_extensions import TypeAlias, Unpack
 
@@ -47,10 +48,24 @@ def native_urls(urls: list[str]) -> tuple[_CData, list[_CData]]:
     return ffi.new("const char *[]", texts), texts
 
 
-@ffi.def_extern()
+class _Collected:
+    """What expand_urls() has been given, and an exception that ended it."""
+
+    def __init__(self) -> None:
+        self.urls: list[str] = []
+        self.exception: BaseException | None = None
+
+
+def _keep(kind: type[BaseException], raised: BaseException, traceback: TracebackType) -> None:
+    """Keeps what a signal handler raised in python_url(), also before its first line."""
+    collected: _Collected = ffi.from_handle(traceback.tb_frame.f_locals["ctx"])
+    collected.exception = raised
+
+
+@ffi.def_extern(error=1, onerror=_keep)  # 1 ends the call: no URL may be missing
 def python_url(ctx: _CData, url: _CData, size: int) -> int:
-    collected: list[str] = ffi.from_handle(ctx)
-    collected.append(os.fsdecode(bytes(ffi.buffer(url, size))))
+    collected: _Collected = ffi.from_handle(ctx)
+    collected.urls.append(os.fsdecode(bytes(ffi.buffer(url, size))))
     return 0
 
 
@@ -62,13 +77,15 @@ def expand_urls(urls: URLs, **options: Unpack[StreamOptions]) -> list[str]:
     """
     listed = url_list(urls)
     array, texts = native_urls(listed)
-    collected: list[str] = []
+    collected = _Collected()
     handle = ffi.new_handle(collected)
     error = ffi.new("shf_error *")
     native = native_options(option_texts(options))
     signals = Signals(native)
     failed = lib.shf_expand_urls(array, len(texts), native, lib.python_url, handle, error)
     signals.raise_exception()
+    if collected.exception is not None:
+        raise collected.exception
     if failed:
         raise error_from(error)
-    return collected
+    return collected.urls

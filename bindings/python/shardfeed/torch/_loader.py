@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import SequentialSampler, get_worker_info
 
 from .. import Ragged, UsageError
-from .._integration import KEYS, asked_by_data_loader
+from .._integration import KEYS, asked_by_data_loader, log_to_logging
 from ._lightning import training_fetcher
 from ._stream import Stream, tensors_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .. import Batch, Recipe
     from .. import Stream as _Samples
-    from .._integration import Hook, StreamOptions, URLs
+    from .._integration import Duration, Hook, Log, OnSkip, StreamOptions, URLs
     from ._lightning import TrainingFetcher
 
 
@@ -31,6 +31,9 @@ def loader(
     pin_memory: bool | None = None,
     keys: bool = False,
     hooks: Mapping[str, Hook | str] | None = None,
+    timeout: Duration = None,
+    log: Log | None = log_to_logging,
+    on_skip: OnSkip | None = None,
     **options: Unpack[StreamOptions],
 ) -> Loader:
     """Batches of tensors, for training: what DataLoader is for, without its workers.
@@ -51,12 +54,13 @@ def loader(
     device: where tensors are moved. pin_memory: copy them to pinned memory first, from where they
     are moved while the program continues; by default where that helps, for a device of CUDA.
 
-    Ranks, epochs and states are those of shardfeed.torch.Stream.
+    Ranks, epochs and states are those of shardfeed.torch.Stream; hooks, timeout, log, on_skip and
+    options those of shardfeed.Stream.
     """
     if isinstance(urls, Stream):
-        stream = urls._remade(hooks, options)
+        stream = urls._remade(hooks, timeout=timeout, log=log, on_skip=on_skip, **options)
     else:
-        stream = Stream(urls, hooks=hooks, **options)
+        stream = Stream(urls, hooks=hooks, timeout=timeout, log=log, on_skip=on_skip, **options)
     return Loader(stream, device=device, pin_memory=pin_memory, keys=keys)
 
 
@@ -86,7 +90,7 @@ class Loader:
                 "and call it with what the loader gives"
             )
         self._stream = stream
-        self._dataset = stream._remade(None, {"batch": 0})
+        self._dataset = stream._remade(None, batch=0)
         self._dataset._epochs = stream._epochs
         self._dataset._without_workers = True
         self._keys = keys
