@@ -43,13 +43,17 @@ void StreamContext::warn(std::string message) {
 void StreamContext::note(Notice notice) {
     const std::lock_guard lock(mutex_);
     notices_.push_back(std::move(notice));
+    any_notice_.store(true, std::memory_order_release);
 }
 
 void StreamContext::pass_on_notices() {
+    // Asked after every sample: the lock would cost as much as the sample.
+    if (!any_notice_.load(std::memory_order_acquire)) return;
     std::vector<Notice> notices;
     {
         const std::lock_guard lock(mutex_);
         notices.swap(notices_);
+        any_notice_.store(false, std::memory_order_relaxed);
     }
     for (const Notice& notice : notices) pass_on(notice);
 }

@@ -62,6 +62,7 @@ struct StreamContext {
 
     std::mutex mutex_;
     std::vector<Notice> notices_;
+    std::atomic<bool> any_notice_{false};
 };
 
 }  // namespace shf

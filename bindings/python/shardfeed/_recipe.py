@@ -102,7 +102,8 @@ class Recipe(ABC):
 
             recipe.with_options(batch=256, decode="jpg:image/rgb8, cls:int", seed=5)
 
-        timeout, log and on_skip stay as they are where they are not given.
+        timeout, log and on_skip stay as they are where they are not given. timeout=0 removes the
+        limit, and log=None silences; on_skip cannot be removed.
         """
         made = self._with(option_texts(options))
         if timeout is not None:
