@@ -203,7 +203,7 @@ StorageRef TarShard::read_fields(size_t sample, Source& source, Fields& fields) 
 // Fills `out`. That the file is still the one that was opened is asked when all is read.
 void TarShard::read_part(size_t sample, uint64_t offset, std::span<uint8_t> out,
                          Source& source) const {
-    if (source.read_unverified(offset, {&out, 1}) < out.size()) throw lie(sample);
+    if (source.read_scattered(offset, {&out, 1}) < out.size()) throw lie(sample);
 }
 
 void TarShard::check_limits(size_t sample, uint64_t size) const {

@@ -137,7 +137,7 @@ class ImageDecoder final : public Decoder {
                          ImageScratch& scratch) const {
         uint32_t reduction = 1;
         if (header.format == ImageFormat::jpeg && plan.is_resized() && !plan.takes_part())
-            reduction = header.lies_on_its_side()
+            reduction = header.swaps_sides()
                             ? jpeg_reduction(header, plan.resized_height, plan.resized_width)
                             : jpeg_reduction(header, plan.resized_width, plan.resized_height);
         Pixels pixels{nullptr, (header.width + reduction - 1) / reduction,
@@ -148,7 +148,7 @@ class ImageDecoder final : public Decoder {
         if (mode_.channels == 1 && pixels.channels != 1) make_grey(pixels);
         if (header.orientation != 1) {
             Pixels turned = pixels;
-            if (header.lies_on_its_side()) std::swap(turned.width, turned.height);
+            if (header.swaps_sides()) std::swap(turned.width, turned.height);
             scratch.turned.hold(turned);
             orient(pixels, header.orientation, turned);
             pixels = turned;

@@ -71,8 +71,8 @@ CropBox place_crop(const ImageOptions& options, uint32_t width, uint32_t height,
 
 ImageGeometry plan_image(const ImageHeader& header, const ImageOptions& options, uint64_t random) {
     ImageGeometry plan;
-    plan.width = header.lies_on_its_side() ? header.height : header.width;
-    plan.height = header.lies_on_its_side() ? header.width : header.height;
+    plan.width = header.swaps_sides() ? header.height : header.width;
+    plan.height = header.swaps_sides() ? header.width : header.height;
     plan.source = {0, 0, plan.width, plan.height};
     const bool flips = options.flip == ImageOptions::Flip::always ||
                        (options.flip == ImageOptions::Flip::random &&

@@ -19,7 +19,7 @@ struct ImageHeader {
     uint64_t kept = 0;
 
     [[nodiscard]] bool is_grey() const { return channels < 3; }
-    [[nodiscard]] bool lies_on_its_side() const { return orientation >= 5; }
+    [[nodiscard]] bool swaps_sides() const { return orientation >= 5; }
 };
 
 // Tells the format by the first bytes and reads the header. Throws Error: UNSUPPORTED for other

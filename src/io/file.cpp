@@ -286,9 +286,9 @@ class FileSource : public Source {
         return done;
     }
 
-    size_t read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts) override {
+    size_t read_scattered(uint64_t offset, std::span<const std::span<uint8_t>> parts) override {
         std::array<iovec, 4> vector;
-        if (parts.size() > vector.size()) return Source::read_unverified(offset, parts);
+        if (parts.size() > vector.size()) return Source::read_scattered(offset, parts);
         size_t wanted = 0;
         for (size_t i = 0; i < parts.size(); ++i) {
             vector[i] = {parts[i].data(), parts[i].size()};

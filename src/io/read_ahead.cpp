@@ -7,7 +7,7 @@
 
 namespace shf {
 
-size_t ReadAhead::read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts) {
+size_t ReadAhead::read_scattered(uint64_t offset, std::span<const std::span<uint8_t>> parts) {
     size_t wanted = 0;
     for (const std::span<uint8_t> part : parts) wanted += part.size();
     const auto covered = [&] {
@@ -24,7 +24,7 @@ size_t ReadAhead::read_unverified(uint64_t offset, std::span<const std::span<uin
     // A read that is not small, or that goes over the end of the file, is made as it is asked for.
     last_start_ = offset;
     last_end_ = offset + wanted;
-    if (!covered()) return source_.read_unverified(offset, parts);
+    if (!covered()) return source_.read_scattered(offset, parts);
     const uint8_t* from = memory_.get() + (offset - start_);
     for (const std::span<uint8_t> part : parts) {
         if (!part.empty()) std::memcpy(part.data(), from, part.size());
@@ -40,7 +40,7 @@ void ReadAhead::read_on(uint64_t offset, size_t size) {
     start_ = offset;
     const std::span<uint8_t> whole(memory_.get(), size);
     try {
-        have_ = source_.read_unverified(offset, {&whole, 1});
+        have_ = source_.read_scattered(offset, {&whole, 1});
     } catch (const Error&) {  // it may lie where nobody reads: who does gets it
         in_turn_ = 0;
     }

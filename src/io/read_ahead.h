@@ -28,7 +28,7 @@ class ReadAhead final : public Source {
         return source_.read(offset, out);
     }
     // Only this one reads ahead.
-    size_t read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts) override;
+    size_t read_scattered(uint64_t offset, std::span<const std::span<uint8_t>> parts) override;
     void verify() override { source_.verify(); }
     [[nodiscard]] bool touched() const override { return source_.touched(); }
     std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {

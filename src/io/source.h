@@ -74,7 +74,7 @@ class Source {
     // end. May leave out the look whether this is still the version that was opened, which takes a
     // tenth of a small read: for callers that have a checksum of their own. When it fails, verify()
     // tells whether that is why.
-    virtual size_t read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts);
+    virtual size_t read_scattered(uint64_t offset, std::span<const std::span<uint8_t>> parts);
     // Throws Error(CHANGED or TRUNCATED) when this is no longer the version that was opened.
     virtual void verify() {}
     // Whether something was done to the file after it was opened, as chmod does or a write after

@@ -15,7 +15,7 @@ inline constexpr const char* state_help = "restore what shf_stream_save gave";
 struct ShardState {
     static constexpr uint64_t over = UINT64_MAX;
 
-    uint64_t turn = 0;     // it is the lane's turn-th of the epoch
+    uint64_t nth = 0;      // it is the lane's nth of the epoch, counted from 0
     uint32_t version = 0;  // hash of what identifies its version; 0: unknown
     // Reading starts at this byte of the (decompressed) shard, where sample `number` starts.
     // Samples are counted as they stand in the shard, bad ones too, but not those that are filtered
@@ -41,7 +41,7 @@ struct LaneState {
     // The first `base` of them had come and gone when the buffer was filled again: a fault had
     // closed it, which a restored run then did not meet. 0: it was never empty before its end.
     uint64_t base = 0;
-    uint64_t turn = 0;  // the first shard of the epoch that it has not begun
+    uint64_t begun = 0;  // shards of the epoch that it has begun: the next one is this
     // Samples after this place that the user has had, or that are not to be given again; of all of
     // the lane's, unless Position::skips_own.
     uint64_t skip = 0;

@@ -31,9 +31,10 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
         throw Error(SHF_E_USAGE, plural(consumers, "consumer") + " (world_size x num_workers)",
                     "at most 4294967295 can share the shards");
     consumer_ = options.rank * options.num_workers + options.worker;
-    sharing_ = {.lanes = options.lanes == 0 ? consumers : options.lanes, .consumers = consumers};
-    readers_ = sharing_.readers();
-    turn_ = sharing_.turn(consumer_);
+    lane_readers_ = {.lanes = options.lanes == 0 ? consumers : options.lanes,
+                     .consumers = consumers};
+    readers_ = lane_readers_.readers();
+    place_ = lane_readers_.place(consumer_);
     if (shares_lanes() && even_ != Even::none)
         throw Error(SHF_E_USAGE,
                     "even with lanes=" + std::to_string(lanes()) +
@@ -65,7 +66,7 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
 }
 
 std::optional<Error> Plan::idle_consumers() const {
-    if (shards_ >= sharing_.groups() || resample_) return std::nullopt;
+    if (shards_ >= lane_readers_.groups() || resample_) return std::nullopt;
     return Error(SHF_E_USAGE,
                  plural(shards_, "shard") + " for " + plural(consumers(), "consumer") +
                      " (world_size x num_workers)",
@@ -74,7 +75,8 @@ std::optional<Error> Plan::idle_consumers() const {
 
 std::vector<uint32_t> Plan::own_lanes() const {
     std::vector<uint32_t> own;
-    for (uint64_t lane = consumer_ % sharing_.groups(); lane < lanes(); lane += sharing_.groups())
+    for (uint64_t lane = consumer_ % lane_readers_.groups(); lane < lanes();
+         lane += lane_readers_.groups())
         own.push_back(static_cast<uint32_t>(lane));
     return own;
 }
@@ -86,9 +88,9 @@ uint64_t Plan::shards_of(uint32_t lane) const {
     return lane >= shards_ ? 0 : (shards_ - lane + lanes() - 1) / lanes();
 }
 
-uint64_t Plan::shard(uint64_t epoch, uint32_t lane, uint64_t turn) {
-    if (resample_) return Random(Random::resampling, {seed_, epoch, lane, turn}).below(shards_);
-    const uint64_t j = lane + turn % shards_of(lane) * lanes();
+uint64_t Plan::shard(uint64_t epoch, uint32_t lane, uint64_t nth) {
+    if (resample_) return Random(Random::resampling, {seed_, epoch, lane, nth}).below(shards_);
+    const uint64_t j = lane + nth % shards_of(lane) * lanes();
     return shuffle_shards_ ? (*permutation(epoch))[j] : j;
 }
 
@@ -109,7 +111,7 @@ std::shared_ptr<const Plan::Permutation> Plan::permutation(uint64_t epoch) {
 
 // The elements of the global sequence come from the lanes in turn.
 uint64_t Plan::limit_of(uint64_t lane) const {
-    if (limit_ == 0) return LaneShare::all;
+    if (limit_ == 0) return LaneQuota::all;
     return limit_ / lanes() + (lane < limit_ % lanes() ? 1 : 0);
 }
 
@@ -150,9 +152,9 @@ uint64_t Plan::even_samples(uint64_t epoch) {
     return even_epoch(epoch)->samples;
 }
 
-LaneShare Plan::share(uint64_t epoch, uint32_t lane) {
-    if (even_ == Even::none) return {.turns = shards_of(lane), .takes = limit_of(lane)};
-    return even_epoch(epoch)->shares[lane / consumers()];
+LaneQuota Plan::quota(uint64_t epoch, uint32_t lane) {
+    if (even_ == Even::none) return {.shards = shards_of(lane), .samples = limit_of(lane)};
+    return even_epoch(epoch)->quotas[lane / consumers()];
 }
 
 std::shared_ptr<const Plan::EvenEpoch> Plan::even_epoch(uint64_t epoch) {
@@ -181,7 +183,7 @@ Plan::EvenEpoch Plan::deal(uint64_t epoch) {
                     "consumer " + std::to_string(fewest - of_consumer.begin()) +
                         " has no sample in epoch " + std::to_string(epoch),
                     "write more shards, or use fewer ranks and workers");
-    EvenEpoch even{.epoch = epoch, .samples = even_ == Even::drop ? *fewest : *most, .shares = {}};
+    EvenEpoch even{.epoch = epoch, .samples = even_ == Even::drop ? *fewest : *most, .quotas = {}};
     std::vector<uint64_t> takes;
     if (even_ == Even::drop) {
         takes = deal_in_turn(of_lane, even.samples);
@@ -198,20 +200,21 @@ Plan::EvenEpoch Plan::deal(uint64_t epoch) {
         }
     }
     for (size_t i = 0; i < takes.size(); ++i)
-        even.shares.push_back(share_of(epoch, static_cast<uint32_t>(consumer_ + i * consumers()),
+        even.quotas.push_back(quota_of(epoch, static_cast<uint32_t>(consumer_ + i * consumers()),
                                        takes[i], of_lane[i]));
     return even;
 }
 
 // Which shards a lane with so many samples reads to give `takes` of them.
-LaneShare Plan::share_of(uint64_t epoch, uint32_t lane, uint64_t takes, uint64_t samples) {
-    if (takes == 0) return {.turns = 0, .last = LaneShare::all, .takes = 0};
+LaneQuota Plan::quota_of(uint64_t epoch, uint32_t lane, uint64_t takes, uint64_t samples) {
+    if (takes == 0) return {.shards = 0, .last = LaneQuota::all, .samples = 0};
     // Before the last one is drawn the shuffle buffer is full, as far as there are samples.
     uint64_t left = takes <= samples ? std::min(samples, takes + shuffle_ - 1) : takes;
-    if (left == samples) return {.turns = shards_of(lane), .last = LaneShare::all, .takes = takes};
-    for (uint64_t turn = 0;; ++turn) {
-        const uint64_t count = counts_[shard(epoch, lane, turn)];
-        if (count >= left && count > 0) return {.turns = turn + 1, .last = left, .takes = takes};
+    if (left == samples)
+        return {.shards = shards_of(lane), .last = LaneQuota::all, .samples = takes};
+    for (uint64_t nth = 0;; ++nth) {
+        const uint64_t count = counts_[shard(epoch, lane, nth)];
+        if (count >= left && count > 0) return {.shards = nth + 1, .last = left, .samples = takes};
         left -= count;
     }
 }

@@ -5,12 +5,12 @@
 //   3. Each lane shuffles its samples on its own, keyed by (seed, e, lane).
 //   4. The global sequence takes one sample from each lane in turn. Consumer c of C sees the
 //      elements t with t mod C = c: those of the lanes l with l mod C = c when C divides L, else
-//      some of those of more lanes (order/sharing.h).
+//      some of those of more lanes (order/lane_readers.h).
 #pragma once
 
 #include "core/error.h"
 #include "core/options.h"
-#include "order/sharing.h"
+#include "order/lane_readers.h"
 
 #include <cstdint>
 #include <memory>
@@ -22,12 +22,12 @@
 namespace shf {
 
 // How much of an epoch a lane gives, when every consumer is to have the same number of samples.
-struct LaneShare {
+struct LaneQuota {
     static constexpr uint64_t all = UINT64_MAX;
 
-    uint64_t turns = 0;    // shards; from shards_of() on they are repeated, which is padding
-    uint64_t last = all;   // samples of the last one of them; `all`: it is read to its end
-    uint64_t takes = all;  // samples that the lane gives
+    uint64_t shards = 0;     // from shards_of() on they are repeated, which is padding
+    uint64_t last = all;     // samples of the last one of them; `all`: it is read to its end
+    uint64_t samples = all;  // samples that the lane gives
 };
 
 // Whether a plan may have consumers without a shard.
@@ -43,19 +43,19 @@ class Plan {
     [[nodiscard]] std::optional<Error> idle_consumers() const;
 
     [[nodiscard]] uint64_t consumer() const { return consumer_; }
-    [[nodiscard]] uint64_t consumers() const { return sharing_.consumers; }
-    [[nodiscard]] uint64_t lanes() const { return sharing_.lanes; }
-    [[nodiscard]] const Sharing& sharing() const { return sharing_; }
+    [[nodiscard]] uint64_t consumers() const { return lane_readers_.consumers; }
+    [[nodiscard]] uint64_t lanes() const { return lane_readers_.lanes; }
+    [[nodiscard]] const LaneReaders& lane_readers() const { return lane_readers_; }
     // Whether this consumer keeps only some samples of its lanes: owns() says which.
     [[nodiscard]] bool shares_lanes() const { return readers_ > 1; }
-    [[nodiscard]] bool owns(uint64_t number) const { return number % readers_ == turn_; }
+    [[nodiscard]] bool owns(uint64_t number) const { return number % readers_ == place_; }
     // The lanes that this consumer reads, ascending.
     [[nodiscard]] std::vector<uint32_t> own_lanes() const;
 
     // Shards that `lane` reads in each epoch, unless it has given its part of the limit before.
     [[nodiscard]] uint64_t shards_of(uint32_t lane) const;
-    // The shard that `lane` reads as its `turn`-th (0, 1, ...) in `epoch`. Any thread.
-    uint64_t shard(uint64_t epoch, uint32_t lane, uint64_t turn);
+    // The shard that `lane` reads as its nth (0, 1, ...) in `epoch`. Any thread.
+    uint64_t shard(uint64_t epoch, uint32_t lane, uint64_t nth);
 
     // Samples that `lane` gives in an epoch at most: its part of the limit.
     [[nodiscard]] uint64_t limit_of(uint64_t lane) const;
@@ -73,7 +73,7 @@ class Plan {
     }
     // What one of this consumer's lanes gives in an epoch. Any thread. Throws Error(USAGE) when a
     // consumer has none.
-    LaneShare share(uint64_t epoch, uint32_t lane);
+    LaneQuota quota(uint64_t epoch, uint32_t lane);
     // Samples that every consumer has in an epoch of even=drop or even=pad.
     uint64_t even_samples(uint64_t epoch);
 
@@ -84,18 +84,18 @@ class Plan {
 
     const uint64_t shards_, seed_, epoch_samples_, limit_;
     const bool shuffle_shards_, resample_;
-    Sharing sharing_;
+    LaneReaders lane_readers_;
     uint64_t consumer_;
-    uint64_t readers_, turn_;  // of sharing_, for every sample of shared lanes
+    uint64_t readers_, place_;  // of lane_readers_, for every sample of shared lanes
 
     struct EvenEpoch {
         uint64_t epoch;
         uint64_t samples;               // of every consumer
-        std::vector<LaneShare> shares;  // of this consumer's lanes
+        std::vector<LaneQuota> quotas;  // of this consumer's lanes
     };
     std::shared_ptr<const EvenEpoch> even_epoch(uint64_t epoch);
     EvenEpoch deal(uint64_t epoch);
-    LaneShare share_of(uint64_t epoch, uint32_t lane, uint64_t takes, uint64_t samples);
+    LaneQuota quota_of(uint64_t epoch, uint32_t lane, uint64_t takes, uint64_t samples);
 
     const Even even_;
     const uint64_t shuffle_;

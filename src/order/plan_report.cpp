@@ -74,7 +74,7 @@ PlanReport::PlanReport(const Options& options, KnownShards shards)
     : options_(options), known_(std::move(shards)), plan_(options, known_.count, Idle::allow) {
     // Every lane is dealt out to its readers.
     if (options_.epoch_samples == 0 && !known_.samples.empty() && consumers() <= most_counted &&
-        plan_.lanes() <= most_counted / plan_.sharing().readers())
+        plan_.lanes() <= most_counted / plan_.lane_readers().readers())
         count();
     const auto idle = plan_.idle_consumers();
     if (idle) warnings_.emplace_back(idle->what());
@@ -95,17 +95,18 @@ void PlanReport::count() {
     const uint64_t lanes =
         options_.resample ? plan_.lanes() : std::min(plan_.lanes(), known_.count);
     for (uint64_t lane = 0; lane < lanes; ++lane) {
-        const uint64_t turns = plan_.shards_of(static_cast<uint32_t>(lane));
+        const uint64_t shards = plan_.shards_of(static_cast<uint32_t>(lane));
         uint64_t samples = 0, bytes = 0;
-        for (uint64_t turn = 0; turn < turns; ++turn) {
+        for (uint64_t nth = 0; nth < shards; ++nth) {
             const auto shard =
-                static_cast<size_t>(plan_.shard(options_.epoch, static_cast<uint32_t>(lane), turn));
+                static_cast<size_t>(plan_.shard(options_.epoch, static_cast<uint32_t>(lane), nth));
             add(samples, known_.samples[shard]);
             add(bytes, known_.bytes[shard]);
         }
         samples = std::min(samples, plan_.limit_of(lane));
         // Its readers take them in turn, and all of them read all of it.
-        const uint64_t groups = plan_.sharing().groups(), readers = plan_.sharing().readers();
+        const uint64_t groups = plan_.lane_readers().groups(),
+                       readers = plan_.lane_readers().readers();
         for (uint64_t reader = 0; reader < readers; ++reader) {
             const auto consumer = static_cast<size_t>(lane % groups + reader * groups);
             add(samples_[consumer], samples / readers + (reader < samples % readers ? 1 : 0));
@@ -128,7 +129,7 @@ void PlanReport::make_even() {
 // Shard j of the permuted list belongs to lane j mod L, and that one to the consumers of group j
 // mod G.
 uint64_t PlanReport::shards_of(uint64_t consumer) const {
-    const uint64_t groups = plan_.sharing().groups(), group = consumer % groups;
+    const uint64_t groups = plan_.lane_readers().groups(), group = consumer % groups;
     if (options_.resample) return plan_.lanes() / groups * plan_.shards_of(0);
     return group >= known_.count ? 0 : rounded_up(known_.count - group, groups);
 }
@@ -136,7 +137,7 @@ uint64_t PlanReport::shards_of(uint64_t consumer) const {
 PlanReport::Share PlanReport::share(uint64_t consumer) const {
     Share share{.rank = consumer / options_.num_workers,
                 .worker = consumer % options_.num_workers,
-                .lanes = plan_.lanes() / plan_.sharing().groups(),
+                .lanes = plan_.lanes() / plan_.lane_readers().groups(),
                 .shards = shards_of(consumer),
                 .samples = unknown,
                 .bytes = unknown};
@@ -222,7 +223,7 @@ void PlanReport::warn_of_shuffle() {
 }
 
 void PlanReport::warn_of_lanes() {
-    if (const uint64_t readers = plan_.sharing().readers(); readers > 1)
+    if (const uint64_t readers = plan_.lane_readers().readers(); readers > 1)
         warn("lanes=" + std::to_string(plan_.lanes()) +
                  " is not a multiple of the consumers: " + std::to_string(readers) +
                  " of them read each lane, and each keeps its own samples of it",
@@ -243,7 +244,7 @@ void PlanReport::warn_of_memory() {
     const uint64_t all = sum_of(known_.samples);
     if (options_.shuffle <= 1 || all == 0) return;
     // A buffer holds no more than its lane has in an epoch.
-    const uint64_t lanes = plan_.lanes() / plan_.sharing().groups();
+    const uint64_t lanes = plan_.lanes() / plan_.lane_readers().groups();
     const uint64_t buffer = std::min(options_.shuffle, rounded_up(all, plan_.lanes()));
     const double mean = static_cast<double>(sum_of(known_.bytes)) / static_cast<double>(all);
     const double need = mean * static_cast<double>(buffer) * static_cast<double>(lanes);

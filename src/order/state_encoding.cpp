@@ -75,7 +75,7 @@ uint64_t unshifted(uint64_t number, uint64_t absent) {
 
 // Numbers that ascend are written as differences.
 void write_shard(NumberWriter& out, const ShardState& shard, const ShardState* before) {
-    out.add(shard.turn - (before ? before->turn : 0));
+    out.add(shard.nth - (before ? before->nth : 0));
     out.add(shard.version);
     out.add(shard.offset);
     out.add(shard.number);
@@ -92,7 +92,7 @@ void write_shard(NumberWriter& out, const ShardState& shard, const ShardState* b
 
 ShardState read_shard(NumberReader& in, const ShardState* before) {
     ShardState shard;
-    shard.turn = in.next() + (before ? before->turn : 0);
+    shard.nth = in.next() + (before ? before->nth : 0);
     const uint64_t version = in.next();
     if (version > UINT32_MAX) throw_damaged_state("has a version of a shard that is too large");
     shard.version = static_cast<uint32_t>(version);
@@ -106,9 +106,8 @@ ShardState read_shard(NumberReader& in, const ShardState* before) {
     }
     uint64_t last = 0;
     for (size_t left = in.count(); left > 0; --left) shard.bad.push_back(last += in.next());
-    if (before && shard.turn <= before->turn) throw_damaged_state("has a shard twice");
-    if (last > largest_in_state || shard.turn > largest_in_state ||
-        shard.ordinal > largest_in_state)
+    if (before && shard.nth <= before->nth) throw_damaged_state("has a shard twice");
+    if (last > largest_in_state || shard.nth > largest_in_state || shard.ordinal > largest_in_state)
         throw_damaged_state("has a number that is too large");
     if (shard.next != ShardState::over &&
         (shard.next < shard.near_number || shard.near_offset > largest_in_state))
@@ -126,7 +125,7 @@ void write_lane(NumberWriter& out, const LaneState& lane) {
     out.add(lane.drawn);
     out.add(lane.put);
     if (lane.base > 0) out.add(lane.base);
-    out.add(lane.turn);
+    out.add(lane.begun);
     out.add(lane.skip);
     out.add(lane.shards.size());
     const ShardState* before = nullptr;
@@ -148,7 +147,7 @@ LaneState read_lane(NumberReader& in) {
     lane.drawn = in.next();
     lane.put = in.next();
     if (flags & flag_base) lane.base = in.next();
-    lane.turn = in.next();
+    lane.begun = in.next();
     lane.skip = in.next();
     const size_t shards = in.count();
     for (size_t i = 0; i < shards; ++i) {

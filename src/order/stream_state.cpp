@@ -55,7 +55,7 @@ namespace {
 
 // Consumers that read the same lanes are merged where none of them has left out a sample that
 // another one, which went further, has passed: the lanes stand where that one is.
-void merge_shared_lanes(const Sharing& sharing, std::span<const StreamState> states,
+void merge_shared_lanes(const LaneReaders& readers, std::span<const StreamState> states,
                         std::vector<LaneState>& lanes) {
     std::map<uint64_t, const StreamState*> furthest;  // by group
     for (const StreamState& state : states) {
@@ -66,12 +66,12 @@ void merge_shared_lanes(const Sharing& sharing, std::span<const StreamState> sta
                         "the state of consumer " + std::to_string(state.of[0]) +
                             ", whose lanes others read too, was saved in the middle of a batch",
                         "save it between two batches");
-        const StreamState*& one = furthest[state.of[0] % sharing.groups()];
+        const StreamState*& one = furthest[state.of[0] % readers.groups()];
         if (!one || state.position.passed > one->position.passed) one = &state;
     }
     for (const StreamState& state : states) {
-        const StreamState& other = *furthest[state.of[0] % sharing.groups()];
-        if (sharing.owns_any(state.of[0], state.position.passed, other.position.passed))
+        const StreamState& other = *furthest[state.of[0] % readers.groups()];
+        if (readers.owns_any(state.of[0], state.position.passed, other.position.passed))
             throw Error(SHF_E_USAGE,
                         "consumers " + std::to_string(state.of[0]) + " and " +
                             std::to_string(other.of[0]) +
@@ -104,7 +104,7 @@ StreamState merge(std::span<const StreamState> states) {
         throw Error(SHF_E_USAGE, "no states to merge", "give the state of every consumer");
     if (states.size() == 1) return states[0];
     StreamState all = states[0];
-    const bool shared = all.parts.empty() && all.sharing().readers() > 1;
+    const bool shared = all.parts.empty() && all.lane_readers().readers() > 1;
     for (const StreamState& state : states.subspan(1)) {
         check_same_run(all, state);
         if (all.columns.empty()) all.columns = state.columns;
@@ -130,7 +130,7 @@ StreamState merge(std::span<const StreamState> states) {
         all.position.passed = 0;  // those that resume count from here
         all.position.skips_own = false;
         all.position.lanes.clear();
-        merge_shared_lanes(all.sharing(), states, all.position.lanes);
+        merge_shared_lanes(all.lane_readers(), states, all.position.lanes);
     }
     std::sort(all.position.lanes.begin(), all.position.lanes.end(),
               [](const LaneState& a, const LaneState& b) { return a.lane < b.lane; });

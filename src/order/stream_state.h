@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/error.h"
+#include "order/lane_readers.h"
 #include "order/lane_state.h"
-#include "order/sharing.h"
 
 #include <cstdint>
 #include <span>
@@ -40,7 +40,7 @@ struct StreamState {
         return consumers == among && of.size() == 1 && of[0] == consumer;
     }
     [[nodiscard]] bool is_of_all() const { return of.size() == consumers; }
-    [[nodiscard]] Sharing sharing() const { return {lanes_in_all, consumers}; }
+    [[nodiscard]] LaneReaders lane_readers() const { return {lanes_in_all, consumers}; }
     // Takes over the position of a stream with this identity.
     void stand_at(Position where);
 };

@@ -36,7 +36,7 @@ Trail::Stretch* Trail::hold(uint64_t offset, uint64_t number, uint64_t ordinal) 
         const auto later = std::upper_bound(start.bad.begin(), start.bad.end(), number);
         std::vector<uint64_t> bad(later, start.bad.end());
         start.bad.erase(later, start.bad.end());
-        stretches_.push_back({.start = {.turn = start.turn,
+        stretches_.push_back({.start = {.nth = start.nth,
                                         .version = start.version,
                                         .offset = offset,
                                         .number = number,
@@ -68,7 +68,7 @@ std::vector<ShardState> Trail::shards(uint64_t next) const {
     std::vector<ShardState> result;
     for (const Stretch& stretch : stretches_) {
         const bool goes_on = in_shard_ && &stretch == &stretches_.back();
-        if (!result.empty() && result.back().turn == stretch.start.turn) {
+        if (!result.empty() && result.back().nth == stretch.start.nth) {
             auto& bad = result.back().bad;
             bad.insert(bad.end(), stretch.start.bad.begin(), stretch.start.bad.end());
         } else if (stretch.held > 0 || goes_on) {

@@ -85,7 +85,7 @@ void Batcher::run() noexcept {
 }
 
 void Batcher::do_task(Task task, DecodeScratch& scratch) {
-    std::vector<Making::Failure> failures;
+    std::vector<PendingBatch::Failure> failures;
     bool out_of_memory = false;
     for (const DecodeWork& work : task.work) {
         if (context_.cancel.requested()) break;
@@ -103,7 +103,7 @@ void Batcher::do_task(Task task, DecodeScratch& scratch) {
     task.blocks.clear();  // their memory is free before anybody waits for it
     samples_.wake_readers();
     const std::lock_guard lock(mutex_);
-    Making& making = *task.making;
+    PendingBatch& making = *task.making;
     try {
         for (auto& failure : failures) making.failures.push_back(std::move(failure));
     } catch (...) {
@@ -162,7 +162,7 @@ void Batcher::open_making() {
         phase_ = 0;
         start = next_start_;
     }
-    auto making = std::make_unique<Making>(plan_, capacity, [this](uint64_t bytes) {
+    auto making = std::make_unique<PendingBatch>(plan_, capacity, [this](uint64_t bytes) {
         return context_.pool->acquire(static_cast<size_t>(bytes), context_.cancel);
     });
     making->start = std::move(start);
@@ -172,7 +172,7 @@ void Batcher::open_making() {
 }
 
 // What a batch in the making holds is not running ahead, and bounded on its own.
-void Batcher::account(Making& making) {
+void Batcher::account(PendingBatch& making) {
     const uint64_t bytes = making.builder.bytes() + making.kept_bytes;
     const uint64_t before = making.bytes.exchange(bytes, std::memory_order_relaxed);
     context_.batch_bytes.fetch_add(bytes - before, std::memory_order_relaxed);
@@ -185,7 +185,7 @@ void Batcher::account(Making& making) {
 }
 
 // False: the sample has no row.
-bool Batcher::add_row(Making& making, uint32_t sample) {
+bool Batcher::add_row(PendingBatch& making, uint32_t sample) {
     const Block& block = *run_.block;
     const Origin& origin = *block.origins[block.origin[sample]];
     if (origin.part >= epochs_of_rows_.size()) epochs_of_rows_.resize(origin.part + 1);
@@ -232,7 +232,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         }
     }
     if (!open_) open_making();
-    Making& making = *open_;
+    PendingBatch& making = *open_;
     uint64_t bytes = 0, skipped = 0;
     std::vector<DecodeWork> work;
     std::optional<Fault> fault;
@@ -286,7 +286,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
 }
 
 // While the bytes of the field are in the caches of this thread.
-void Batcher::decode_at_once(Making& making, const DecodeWork& work, DecodeScratch& scratch) {
+void Batcher::decode_at_once(PendingBatch& making, const DecodeWork& work, DecodeScratch& scratch) {
     try {
         making.builder.decode(work, scratch);
     } catch (...) {
@@ -296,7 +296,8 @@ void Batcher::decode_at_once(Making& making, const DecodeWork& work, DecodeScrat
     }
 }
 
-void Batcher::hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block) {
+void Batcher::hand_out_work(PendingBatch& making, std::vector<DecodeWork> work,
+                            const BlockRef& block) {
     Task task{&making, std::move(work), {}};
     task.blocks.push_back(block->share());
     const std::lock_guard lock(mutex_);
@@ -313,7 +314,7 @@ Batcher::Start Batcher::start_of_next_sample() {
 
 // The batch that is made next starts at `next`.
 void Batcher::close_making(Start next) {
-    Making& making = *open_;
+    PendingBatch& making = *open_;
     const std::vector<DecodeWork> work = making.builder.close();
     std::vector<Task> tasks;
     uint64_t bytes = piece;
@@ -414,7 +415,7 @@ void Batcher::wait_for_batch(std::unique_lock<std::mutex>& lock,
 }
 
 // The rows of a batch that is complete, and what became of those that failed.
-Batcher::Left Batcher::collect(std::unique_ptr<Making> making) {
+Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
     auto& failures = making->failures;
     std::sort(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
         // Samples that were never added come before the row that took their place.
@@ -514,7 +515,7 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     if (threads_.empty()) start();
     const uint64_t wanted = context_.options.batch;
     while (left_rows_ < wanted) {
-        std::unique_ptr<Making> making;
+        std::unique_ptr<PendingBatch> making;
         {
             std::unique_lock lock(mutex_);
             wait_for_batch(lock, deadline);

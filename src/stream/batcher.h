@@ -61,8 +61,8 @@ class Batcher {
         [[nodiscard]] Position position() const;
     };
     // A batch in the making; its rows become a batch, or parts of two when some fail.
-    struct Making {
-        explicit Making(BatchPlan& plan, uint64_t capacity, Allocate allocate)
+    struct PendingBatch {
+        explicit PendingBatch(BatchPlan& plan, uint64_t capacity, Allocate allocate)
             : builder(plan, capacity, std::move(allocate)) {}
         BatchBuilder builder;
         std::vector<BlockRef> blocks;  // of work that waits for the last row
@@ -83,7 +83,7 @@ class Batcher {
         std::vector<uint32_t> before;  // of each row: samples taken before its own
     };
     struct Task {
-        Making* making;
+        PendingBatch* making;
         std::vector<DecodeWork> work;
         std::vector<BlockRef> blocks;
     };
@@ -106,11 +106,11 @@ class Batcher {
     void do_task(Task task, DecodeScratch& scratch);
     [[nodiscard]] bool may_take() const;
     void take_rows(DecodeScratch& scratch);
-    void decode_at_once(Making& making, const DecodeWork& work, DecodeScratch& scratch);
+    void decode_at_once(PendingBatch& making, const DecodeWork& work, DecodeScratch& scratch);
     void open_making();
-    bool add_row(Making& making, uint32_t sample);
-    void account(Making& making);
-    void hand_out_work(Making& making, std::vector<DecodeWork> work, const BlockRef& block);
+    bool add_row(PendingBatch& making, uint32_t sample);
+    void account(PendingBatch& making);
+    void hand_out_work(PendingBatch& making, std::vector<DecodeWork> work, const BlockRef& block);
     [[nodiscard]] Start start_of_next_sample();
     void close_making(Start next);
     void break_off(Start next) noexcept;
@@ -120,7 +120,7 @@ class Batcher {
     [[nodiscard]] bool complete() const;
     void wait_for_batch(std::unique_lock<std::mutex>& lock,
                         const std::optional<Clock::time_point>& deadline);
-    Left collect(std::unique_ptr<Making> making);
+    Left collect(std::unique_ptr<PendingBatch> making);
     BatchRef join_rows(uint64_t most);
 
     SequenceTree& samples_;
@@ -132,7 +132,7 @@ class Batcher {
 
     std::mutex mutex_;  // guards all below
     std::condition_variable workers_, consumer_;
-    std::deque<std::unique_ptr<Making>> makings_;  // in order; the last one may be open
+    std::deque<std::unique_ptr<PendingBatch>> makings_;  // in order; the last one may be open
     std::deque<Task> tasks_;
     bool taking_ = false;  // a thread is at it
     bool ended_ = false;   // there are no more samples
@@ -147,7 +147,7 @@ class Batcher {
     SampleRun run_;
     // In which the latest row was added, for each part of a mix.
     std::vector<std::optional<uint64_t>> epochs_of_rows_;
-    Making* open_ = nullptr;
+    PendingBatch* open_ = nullptr;
 
     // Of the consumer.
     std::deque<Left> left_;

@@ -8,58 +8,58 @@
 
 namespace shf {
 
-Lane::Lane(Shared& shared, uint32_t number, uint64_t epoch)
-    : shared_(shared),
+Lane::Lane(LaneContext& context, uint32_t number, uint64_t epoch)
+    : context_(context),
       number_(number),
-      most_runs_(16 + shared.options.threads),
+      most_runs_(16 + context.options.threads),
       given_epoch_(epoch),
       resumed_epoch_(epoch),
-      buffer_(shared.options.shuffle),
-      trail_(!shared.filter.counts()) {
+      buffer_(context.options.shuffle),
+      trail_(!context.filter.counts()) {
     begin_epoch(epoch);
 }
 
 // ---- Restoring ----------------------------------------------------------------------------------
 
-Lane::Lane(Shared& shared, const LaneState& state) : Lane(shared, state.lane, state.epoch) {
-    const LaneShare share = shared.plan.share(state.epoch, state.lane);
-    if (state.turn > share.turns || state.epoch < shared.options.epoch ||
-        state.taken > share.takes || state.base > std::min(state.taken, state.put))
+Lane::Lane(LaneContext& context, const LaneState& state) : Lane(context, state.lane, state.epoch) {
+    const LaneQuota quota = context.plan.quota(state.epoch, state.lane);
+    if (state.begun > quota.shards || state.epoch < context.options.epoch ||
+        state.taken > quota.samples || state.base > std::min(state.taken, state.put))
         throw Error(SHF_E_FORMAT, "the state has a lane where no lane can stand", state_help);
-    opened_ = state.turn > 0;
+    opened_ = state.begun > 0;
     put_ = state.put;
     base_ = state.base;
     const ShuffleHistory history = history_of(state);
     closed_ = shuffles() && history.draws_while_full() < history.taken;
-    turn_ = given_turn_ = state.turn;
-    if (takes_ != LaneShare::all) takes_ -= state.taken;
+    begun_ = given_nth_ = state.begun;
+    if (takes_ != LaneQuota::all) takes_ -= state.taken;
     for (const ShardState& shard : state.shards) {
-        if (shard.turn >= state.turn ||
+        if (shard.nth >= state.begun ||
             (!resumed_.empty() && resumed_.back().state.next < Resume::never))
             throw Error(SHF_E_FORMAT, "the state has a shard in the wrong place", state_help);
         resumed_.push_back({.state = shard, .resume = {}, .ordinals = {}});
     }
     if (shuffles()) restore_buffer(state);
-    for (Resumed& resumed : resumed_) {
+    for (ResumedShard& resumed : resumed_) {
         const ShardState& shard = resumed.state;
         resumed.resume = std::make_shared<const Resume>(
             Resume{.offset = shard.offset,
                    .number = shard.number,
                    .wanted = sample_numbers(shard, resumed.ordinals),
                    .next = shard.next,
-                   .end = shard.turn + 1 == share.turns ? share.last : Resume::never,
+                   .end = shard.nth + 1 == quota.shards ? quota.last : Resume::never,
                    .version = shard.version});
     }
     if (from_ && has_indexes()) recall_buffer();
-    if (state.turn == share.turns) {
-        given_turn_ = 0;
+    if (state.begun == quota.shards) {
+        given_nth_ = 0;
         ++given_epoch_;
         epoch_over_ = resumed_.empty();
     }
 }
 
 ShuffleHistory Lane::history_of(const LaneState& state) const {
-    return {.size = shared_.options.shuffle,
+    return {.size = context_.options.shuffle,
             .put = state.put - state.base,
             .taken = state.taken - state.base,
             .closed = state.closed};
@@ -94,44 +94,45 @@ void Lane::restore_buffer(const LaneState& state) {
 // Of all shards with samples in the buffer, so that each of them can be read alone. What has an
 // index has no bad samples.
 bool Lane::has_indexes() const {
-    if (slots_.empty() || shared_.filter.counts()) return false;
-    return std::all_of(resumed_.begin(), resumed_.end(), [&](const Resumed& resumed) {
+    if (slots_.empty() || context_.filter.counts()) return false;
+    return std::all_of(resumed_.begin(), resumed_.end(), [&](const ResumedShard& resumed) {
         if (resumed.ordinals.empty()) return true;
-        return resumed.state.bad.empty() && has_index_of(resumed.state.turn);
+        return resumed.state.bad.empty() && has_index_of(resumed.state.nth);
     });
 }
 
-bool Lane::has_index_of(uint64_t turn) const {
-    const uint64_t shard = shared_.plan.shard(resumed_epoch_, number_, turn);
-    return has_index(shared_.shards.at(shard), shared_.options);
+bool Lane::has_index_of(uint64_t nth) const {
+    const uint64_t shard = context_.plan.shard(resumed_epoch_, number_, nth);
+    return has_index(context_.shards.at(shard), context_.options);
 }
 
 bool Lane::starts_near() const {
     if (shuffles()) return recall_ != nullptr;
-    return !epoch_over_ && has_index_of(resumed_.empty() ? turn_ : resumed_[0].state.turn);
+    return !epoch_over_ && has_index_of(resumed_.empty() ? begun_ : resumed_[0].state.nth);
 }
 
 // Leaves to the readers only what comes after the buffer.
 void Lane::recall_buffer() {
     std::vector<Held> items(slots_.size());
     std::vector<Recall::Shard> shards;
-    for (const Resumed& resumed : resumed_) {
+    for (const ResumedShard& resumed : resumed_) {
         const size_t count = resumed.ordinals.size();
         if (count == 0) continue;
         Trail::Stretch* const stretch = trail_.recall(resumed.state, count);
         for (size_t i = 0; i < count; ++i, ++to_recall_)
             items[slots_[to_recall_]] = {.block = {}, .stretch = stretch, .place = to_recall_};
-        shards.push_back({.turn = resumed.state.turn, .resume = *resumed.resume});
+        shards.push_back({.nth = resumed.state.nth, .resume = *resumed.resume});
         shards.back().resume.next = shards.back().resume.end = Resume::never;
     }
-    recall_ = std::make_shared<Recall>(shared_, resumed_epoch_, number_, std::move(shards));
+    recall_ = std::make_shared<Recall>(context_, resumed_epoch_, number_, std::move(shards));
     buffer_.restore(from_->drawn, std::move(items));
     from_.reset();
     slots_.clear();
     refill_.clear();
-    std::erase_if(resumed_,
-                  [](const Resumed& resumed) { return resumed.state.next == ShardState::over; });
-    for (Resumed& resumed : resumed_) {
+    std::erase_if(resumed_, [](const ResumedShard& resumed) {
+        return resumed.state.next == ShardState::over;
+    });
+    for (ResumedShard& resumed : resumed_) {
         resumed.ordinals.clear();
         Resume rest = *resumed.resume;
         rest.wanted.clear();
@@ -144,7 +145,7 @@ void Lane::recall_buffer() {
 void Lane::end_recall() {
     std::shared_ptr<Recall> over;
     {
-        const std::lock_guard lock(shared_.mutex);
+        const std::lock_guard lock(context_.mutex);
         over.swap(recall_);
     }
     over->cancel();
@@ -173,7 +174,7 @@ LaneState Lane::state() const {
     state.drawn = shuffles() ? buffer_.random().drawn() : 0;
     state.put = put_;
     state.base = base_;
-    state.turn = turn_;
+    state.begun = begun_;
     // Without a shuffle buffer there may be samples in block_ that were not taken.
     const uint32_t left = block_ ? block_->count - next_ : 0;
     state.shards = trail_.shards(arrived_ - left);
@@ -184,7 +185,7 @@ LaneState Lane::state() const {
     }
     for (size_t i = begun_resumed_; i < resumed_.size(); ++i) {
         // Samples of it that are in the buffer start where it does.
-        if (!state.shards.empty() && state.shards.back().turn == resumed_[i].state.turn)
+        if (!state.shards.empty() && state.shards.back().nth == resumed_[i].state.nth)
             state.shards.pop_back();
         state.shards.push_back(resumed_[i].state);
     }
@@ -195,7 +196,7 @@ LaneState Lane::state() const {
 
 bool Lane::all_given() const {
     // epoch_samples takes as many passes as it needs.
-    const Options& options = shared_.options;
+    const Options& options = context_.options;
     return given_resumed_ == resumed_.size() && options.epochs != 0 && options.epoch_samples == 0 &&
            given_epoch_ - options.epoch >= options.epochs;
 }
@@ -209,50 +210,50 @@ void Lane::cancel() {
 std::shared_ptr<ShardRun> Lane::next_run() {
     if (all_given() || runs_.size() >= most_runs_) return nullptr;
     if (given_resumed_ < resumed_.size()) {
-        const Resumed& resumed = resumed_[given_resumed_];
+        const ResumedShard& resumed = resumed_[given_resumed_];
         const bool last = given_resumed_ + 1 == resumed_.size() && given_epoch_ > resumed_epoch_;
-        runs_.push_back(std::make_shared<ShardRun>(shared_, resumed_epoch_, number_,
-                                                   resumed.state.turn, last, resumed.resume));
+        runs_.push_back(std::make_shared<ShardRun>(context_, resumed_epoch_, number_,
+                                                   resumed.state.nth, last, resumed.resume));
         ++given_resumed_;  // after the run exists: else another reader would start the next shard
     } else {
         // An epoch in which this lane gives nothing has no run.
-        while (!given_share_ || given_share_->turns == 0) {
-            if (given_share_) ++given_epoch_;
+        while (!given_quota_ || given_quota_->shards == 0) {
+            if (given_quota_) ++given_epoch_;
             if (all_given()) return nullptr;
-            given_share_ = shared_.plan.share(given_epoch_, number_);
+            given_quota_ = context_.plan.quota(given_epoch_, number_);
         }
-        const bool last = given_turn_ + 1 == given_share_->turns;
+        const bool last = given_nth_ + 1 == given_quota_->shards;
         std::shared_ptr<const Resume> part;
-        if (last && given_share_->last != LaneShare::all)
+        if (last && given_quota_->last != LaneQuota::all)
             part = std::make_shared<const Resume>(
-                Resume{.wanted = {}, .next = 0, .end = given_share_->last});
+                Resume{.wanted = {}, .next = 0, .end = given_quota_->last});
         runs_.push_back(
-            std::make_shared<ShardRun>(shared_, given_epoch_, number_, given_turn_, last, part));
-        given_turn_ = last ? 0 : given_turn_ + 1;
+            std::make_shared<ShardRun>(context_, given_epoch_, number_, given_nth_, last, part));
+        given_nth_ = last ? 0 : given_nth_ + 1;
         if (last) {
             ++given_epoch_;
-            given_share_.reset();
+            given_quota_.reset();
         }
     }
-    if (runs_.size() == 1) runs_.front()->become_first();
+    if (runs_.size() == 1) runs_.front()->become_head();
     return runs_.back();
 }
 
 // ---- Consumer -----------------------------------------------------------------------------------
 
 void Lane::begin_epoch(uint64_t epoch) {
-    const LaneShare share = shared_.plan.share(epoch, number_);
+    const LaneQuota quota = context_.plan.quota(epoch, number_);
     epoch_ = epoch;
-    takes_ = share.takes;
-    epoch_over_ = share.turns == 0;
+    takes_ = quota.samples;
+    epoch_over_ = quota.shards == 0;
     opened_ = closed_ = false;
     unopened_.reset();
-    buffer_.begin(shared_.options.seed, epoch, number_);
+    buffer_.begin(context_.options.seed, epoch, number_);
     trail_.begin_epoch();
-    turn_ = put_ = base_ = 0;
+    begun_ = put_ = base_ = 0;
 }
 
-const Lane::Resumed* Lane::resumed_run() const {
+const Lane::ResumedShard* Lane::resumed_run() const {
     return in_resumed_ ? &resumed_[begun_resumed_ - 1] : nullptr;
 }
 
@@ -268,14 +269,14 @@ void Lane::begin_run(const ShardRun& run) {
         trail_.begin_shard(std::move(start));
     } else {
         arrived_ = 0;
-        turn_ = run.turn() + 1;
+        begun_ = run.nth() + 1;
         trail_.begin_shard(
-            {.turn = run.turn(), .version = run.version(), .ordinal = put_, .bad = {}});
+            {.nth = run.nth(), .version = run.version(), .ordinal = put_, .bad = {}});
     }
 }
 
 void Lane::end_run() {
-    if (const Resumed* resumed = resumed_run();
+    if (const ResumedShard* resumed = resumed_run();
         resumed && wanted_again_ < resumed->resume->wanted.size())
         throw Error(SHF_E_CHANGED, "a shard has fewer samples than when the state was saved",
                     "give the shards that it was saved with, or start the epoch again");
@@ -285,7 +286,7 @@ void Lane::end_run() {
 }
 
 void Lane::take_event(ShardRun::Event event) {
-    if (!event.warning.empty()) shared_.warn(std::move(event.warning));
+    if (!event.warning.empty()) context_.warn(std::move(event.warning));
     if (event.block) {
         opened_ = true;
         block_ = std::move(event.block);
@@ -299,51 +300,51 @@ void Lane::take_event(ShardRun::Event event) {
         if (in_resumed_ && (refilling() || event.fault->code == SHF_E_CHANGED))
             throw Error(*event.fault);
         if (event.end && !event.opened && !unopened_) unopened_ = *event.fault;
-        shared_.fault(std::move(*event.fault), event.end);
+        context_.fault(std::move(*event.fault), event.end);
         if (!event.end && event.counted) trail_.bad(arrived_++);
     } else if (event.end && !(in_resumed_ && resumed_run()->resume->next == Resume::never)) {
-        shared_.stats.add_alone(SHF_STAT_SHARDS, 1);
+        context_.stats.add_alone(SHF_STAT_SHARDS, 1);
     }
     if (!event.end) return;
     opened_ = opened_ || event.opened;
     end_run();
 }
 
-// Waits until the shard that comes next has an event. shared.mutex is held through `lock`. False:
+// Waits until the shard that comes next has an event. context.mutex is held through `lock`. False:
 // the caller does not want to wait. Throws Error: TIMEOUT, CANCELLED.
 bool Lane::wait_for_event(std::unique_lock<std::mutex>& lock) {
-    if (shared_.first && shared_.first != this) shared_.begin_all();
-    const Wait& wait = shared_.wait;
+    if (context_.only_lane && context_.only_lane != this) context_.begin_all();
+    const Wait& wait = context_.wait;
     if (!wait.at_all) return false;
     // A thread that makes batches waits as long as it takes; the consumer has the deadline, and
     // runs the callbacks.
-    const auto wants_service = [&] { return wait.serves && shared_.pool->wants_service(); };
+    const auto wants_service = [&] { return wait.serves && context_.pool->wants_service(); };
     const auto has_event = [&] { return head() && head()->has_event(); };
     const auto happened = [&] {
-        return has_event() || shared_.cancel.requested() || shared_.out_of_memory ||
-               wants_service() || head() != shared_.wanted;
+        return has_event() || context_.cancel.requested() || context_.out_of_memory ||
+               wants_service() || head() != context_.wanted;
     };
     const auto start = Clock::now();
     bool in_time = true;
-    while (in_time && !has_event() && !shared_.cancel.requested()) {
-        shared_.wanted = head();  // NULL until a reader has taken the shard
+    while (in_time && !has_event() && !context_.cancel.requested()) {
+        context_.wanted = head();  // NULL until a reader has taken the shard
         if (head()) head()->want();
-        shared_.consumer_waits = true;
+        context_.consumer_waits = true;
         if (!wait.until)
-            shared_.consumer.wait(lock, happened);
+            context_.consumer.wait(lock, happened);
         else
-            in_time = shared_.consumer.wait_until(lock, *wait.until, happened);
-        shared_.consumer_waits = false;
-        if (shared_.out_of_memory) throw std::bad_alloc();
+            in_time = context_.consumer.wait_until(lock, *wait.until, happened);
+        context_.consumer_waits = false;
+        if (context_.out_of_memory) throw std::bad_alloc();
         if (wants_service()) {
             lock.unlock();
-            shared_.pool->serve();
+            context_.pool->serve();
             lock.lock();
         }
     }
-    shared_.wanted = nullptr;
-    if (wait.serves) shared_.count_wait(start);
-    shared_.cancel.check();
+    context_.wanted = nullptr;
+    if (wait.serves) context_.count_wait(start);
+    context_.cancel.check();
     if (!in_time)
         throw Error(SHF_E_TIMEOUT, "no sample within the time of the option timeout",
                     "call again to continue waiting");
@@ -356,14 +357,14 @@ Pull Lane::fetch_block() {
         block_.reset();
         if (epoch_over_) return Pull::epoch_end;
         if (events_.empty()) {
-            std::unique_lock lock(shared_.mutex);
+            std::unique_lock lock(context_.mutex);
             if ((!head() || !head()->has_event()) && !wait_for_event(lock)) return Pull::later;
             last_of_epoch_ = head()->last_of_epoch();
             if (!in_run_) begin_run(*head());
             head()->take_events(events_);
             if (events_.back().end) {
                 runs_.pop_front();
-                if (!runs_.empty()) runs_.front()->become_first();
+                if (!runs_.empty()) runs_.front()->become_head();
                 readers.notify_one();
             }
         }
@@ -375,9 +376,9 @@ Pull Lane::fetch_block() {
 }
 
 void Lane::hand_out(const Block& block) const {
-    if (shared_.batched) return;  // until it is decoded
+    if (context_.batched) return;  // until it is decoded
     for (const StorageRef& storage : block.storages) storage.hand_out();
-    shared_.wake_readers();
+    context_.wake_readers();
 }
 
 Pull Lane::pull_in_order(Delivery& out) {
@@ -409,7 +410,7 @@ Pull Lane::pull_block(BlockRef& out, uint64_t most) {
 // Takes block_, of one sample, into the shuffle buffer.
 Lane::Held Lane::hold() {
     uint64_t number = arrived_, ordinal = put_;
-    const Resumed* resumed = resumed_run();
+    const ResumedShard* resumed = resumed_run();
     if (resumed && wanted_again_ < resumed->ordinals.size()) {
         number = resumed->resume->wanted[wanted_again_];
         ordinal = resumed->ordinals[wanted_again_++];
@@ -418,10 +419,10 @@ Lane::Held Lane::hold() {
         ++put_;
     }
     const uint64_t bytes = block_->memory();
-    const uint64_t all = shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    const uint64_t all = context_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     Held held{std::move(block_), nullptr};
     held.stretch = trail_.hold(held.block->offset[0], number, ordinal);
-    if (all > shared_.options.memory) throw shared_.shuffle_too_large();
+    if (all > context_.options.memory) throw context_.shuffle_too_large();
     return held;
 }
 
@@ -468,17 +469,17 @@ Pull Lane::pull(Delivery& out) {
             if (--to_recall_ == 0) end_recall();
         }
     }
-    if (takes_ != LaneShare::all) --takes_;
+    if (takes_ != LaneQuota::all) --takes_;
     Held held = buffer_.draw();
     trail_.let_go(held.stretch);
     out.block = std::move(held.block);
     out.index = 0;
-    shared_.shuffle_bytes.fetch_sub(out.block->memory(), std::memory_order_relaxed);
+    context_.shuffle_bytes.fetch_sub(out.block->memory(), std::memory_order_relaxed);
     hand_out(*out.block);
     return Pull::sample;
 }
 
-// The lane has given its share of an even epoch, and reads its last shard to the end: what is still
+// The lane has given its quota of an even epoch, and reads its last shard to the end: what is still
 // in the shuffle buffer is dropped.
 Pull Lane::give_up_rest() {
     for (Pull pull = fetch_block(); pull != Pull::epoch_end; pull = fetch_block()) {
@@ -495,18 +496,18 @@ Pull Lane::abandon_rest() {
     events_.clear();
     block_.reset();
     {
-        const std::lock_guard lock(shared_.mutex);
+        const std::lock_guard lock(context_.mutex);
         while (!runs_.empty() && runs_.front()->epoch() == epoch_) {
             runs_.front()->abandon(unwanted);
             runs_.pop_front();
         }
         if (given_epoch_ == epoch_) {
             ++given_epoch_;
-            given_turn_ = 0;
-            given_share_.reset();
+            given_nth_ = 0;
+            given_quota_.reset();
         }
         given_resumed_ = resumed_.size();  // they are of this epoch, or of one before
-        if (!runs_.empty()) runs_.front()->become_first();
+        if (!runs_.empty()) runs_.front()->become_head();
         readers.notify_all();
     }
     if (in_run_) trail_.end_shard();
@@ -522,7 +523,7 @@ void Lane::drop_buffer() {
     const auto drop = [&](const Held& held) {
         trail_.let_go(held.stretch);
         if (held.block)
-            shared_.shuffle_bytes.fetch_sub(held.block->memory(), std::memory_order_relaxed);
+            context_.shuffle_bytes.fetch_sub(held.block->memory(), std::memory_order_relaxed);
     };
     while (!buffer_.empty()) drop(buffer_.draw());
     for (const Held& held : refill_)
@@ -532,7 +533,7 @@ void Lane::drop_buffer() {
     refilled_ = 0;
     from_.reset();
     fault_.reset();
-    shared_.wake_readers();
+    context_.wake_readers();
 }
 
 }  // namespace shf

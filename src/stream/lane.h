@@ -30,11 +30,11 @@ enum class Pull : uint8_t {
 class Lane {
   public:
     // At the start of an epoch.
-    Lane(Shared& shared, uint32_t number, uint64_t epoch);
+    Lane(LaneContext& context, uint32_t number, uint64_t epoch);
     // At a saved position. Throws Error(FORMAT) when no lane can be there.
-    Lane(Shared& shared, const LaneState& state);
+    Lane(LaneContext& context, const LaneState& state);
 
-    // ---- Readers. Several threads; shared.mutex is held. ----
+    // ---- Readers. Several threads; context.mutex is held. ----
     // The next shard to read, when there is one and not too many are in hand; else NULL.
     std::shared_ptr<ShardRun> next_run();
     // Every shard of the run has been given to a reader.
@@ -43,7 +43,7 @@ class Lane {
     void cancel();
     std::condition_variable readers;  // readers without a shard wait here
 
-    // ---- Consumer. One thread, which waits as shared.wait says; shared.mutex is not held. ----
+    // ---- Consumer. One thread, which waits as context.wait says; context.mutex is not held. ----
     Pull pull(Delivery& out);
     // The next block as its reader made it, if that is what comes next and it has at most `most`
     // samples. Only for a lane without shuffle.
@@ -54,7 +54,7 @@ class Lane {
     [[nodiscard]] const std::optional<Fault>& unopened() const { return unopened_; }
     // Whether in this epoch, so far, one of its shards could be.
     [[nodiscard]] bool opened() const { return opened_; }
-    [[nodiscard]] bool shuffles() const { return shared_.single_samples; }
+    [[nodiscard]] bool shuffles() const { return context_.single_samples; }
     // Its position, but for what the sequence knows: `epoch`, `taken`, `skip`.
     [[nodiscard]] LaneState state() const;
     // What reads the samples again that were in the shuffle buffer; NULL when there is nothing to
@@ -63,7 +63,7 @@ class Lane {
     // Before it gave anything: whether its first sample is one of a local file, and needs hardly
     // anything else to be read.
     [[nodiscard]] bool starts_near() const;
-    // The shard that comes next, with shared.mutex held; NULL when no reader has it yet.
+    // The shard that comes next, with context.mutex held; NULL when no reader has it yet.
     [[nodiscard]] ShardRun* head() const { return runs_.empty() ? nullptr : runs_.front().get(); }
 
   private:
@@ -74,7 +74,7 @@ class Lane {
         size_t place = 0;  // in recall_
     };
     // A shard in which reading resumes.
-    struct Resumed {
+    struct ResumedShard {
         ShardState state;
         std::shared_ptr<const Resume> resume;
         std::vector<uint64_t> ordinals;  // of the samples that are wanted again
@@ -82,7 +82,7 @@ class Lane {
 
     [[nodiscard]] ShuffleHistory history_of(const LaneState& state) const;
     void restore_buffer(const LaneState& state);
-    [[nodiscard]] bool has_index_of(uint64_t turn) const;
+    [[nodiscard]] bool has_index_of(uint64_t nth) const;
     [[nodiscard]] bool has_indexes() const;
     void recall_buffer();
     void end_recall();
@@ -91,7 +91,7 @@ class Lane {
     void begin_run(const ShardRun& run);
     void end_run();
     void take_event(ShardRun::Event event);
-    [[nodiscard]] const Resumed* resumed_run() const;
+    [[nodiscard]] const ResumedShard* resumed_run() const;
     [[nodiscard]] bool refilling() const { return refilled_ < slots_.size(); }
     Pull refill();
     Pull fill();
@@ -101,16 +101,16 @@ class Lane {
     Pull give_up_rest();
     Pull abandon_rest();
     void drop_buffer();
-    [[nodiscard]] bool limited() const { return shared_.options.limit != 0; }
+    [[nodiscard]] bool limited() const { return context_.options.limit != 0; }
 
-    Shared& shared_;
+    LaneContext& context_;
     const uint32_t number_;
     const uint64_t most_runs_;  // in hand at once
 
-    // Guarded by shared.mutex.
+    // Guarded by context.mutex.
     std::deque<std::shared_ptr<ShardRun>> runs_;
-    std::optional<LaneShare> given_share_;  // of given_epoch_, once it is begun
-    uint64_t given_epoch_, given_turn_ = 0;
+    std::optional<LaneQuota> given_quota_;  // of given_epoch_, once it is begun
+    uint64_t given_epoch_, given_nth_ = 0;
     const uint64_t resumed_epoch_;
     size_t given_resumed_ = 0;
 
@@ -124,17 +124,17 @@ class Lane {
     bool epoch_over_ = false;
     uint64_t epoch_ = 0;
     // Samples of this epoch that it still gives, if it shuffles or has a limit.
-    uint64_t takes_ = LaneShare::all;
+    uint64_t takes_ = LaneQuota::all;
     bool opened_ = false;  // see opened() and unopened()
     std::optional<Fault> unopened_;
     std::optional<Fault> fault_;  // waits until the shuffle buffer is empty
     ShuffleBuffer<Held> buffer_;
-    std::shared_ptr<Recall> recall_;  // changes with shared.mutex held
+    std::shared_ptr<Recall> recall_;  // changes with context.mutex held
     size_t to_recall_ = 0;            // samples that are still taken from it
 
     // Its position, for state().
     Trail trail_;
-    uint64_t turn_ = 0;     // first shard of the epoch that was not begun
+    uint64_t begun_ = 0;    // shards of the epoch that were begun
     uint64_t arrived_ = 0;  // number, in its shard, of the sample that comes in next
     uint64_t put_ = 0;      // samples that came into the buffer in this epoch
     uint64_t base_ = 0;     // as LaneState has it
@@ -143,7 +143,7 @@ class Lane {
     bool closed_ = false;
 
     // After a restore.
-    std::vector<Resumed> resumed_;  // shards that were not finished; does not change
+    std::vector<ResumedShard> resumed_;  // shards that were not finished; does not change
     size_t begun_resumed_ = 0;
     size_t wanted_again_ = 0;        // samples of the current one that came in
     std::optional<LaneState> from_;  // while the buffer is refilled

@@ -23,28 +23,28 @@ Options with_threads(Options options) {
 }  // namespace
 
 LaneSequence::LaneSequence(std::span<const char* const> urls, const Options& options)
-    : shared_(urls, with_threads(options)) {
+    : context_(urls, with_threads(options)) {
     if (options.even != Even::none)
-        shared_.plan.set_counts(
-            count_samples(shared_.shards, shared_.options, shared_.filter, shared_.cancel));
+        context_.plan.set_counts(
+            count_samples(context_.shards, context_.options, context_.filter, context_.cancel));
     std::vector<std::unique_ptr<Lane>> lanes;
-    for (const uint32_t number : shared_.plan.own_lanes())
-        if (shared_.plan.shards_of(number) > 0)
-            lanes.push_back(std::make_unique<Lane>(shared_, number, options.epoch));
+    for (const uint32_t number : context_.plan.own_lanes())
+        if (context_.plan.shards_of(number) > 0)
+            lanes.push_back(std::make_unique<Lane>(context_, number, options.epoch));
     set_lanes(std::move(lanes), {});
     refuse_second_reading(options.epochs != 1 || options.epoch_samples != 0 || options.resample);
     if (options.even == Even::none)
-        begin_countdown(shared_.plan);
+        begin_countdown(context_.plan);
     else
-        shared_.stats.set(SHF_STAT_EPOCH_SAMPLES, shared_.plan.even_samples(options.epoch));
+        context_.stats.set(SHF_STAT_EPOCH_SAMPLES, context_.plan.even_samples(options.epoch));
 }
 
 // Standard input can be read once. A list that is longer than this was not written with it in mind.
 void LaneSequence::refuse_second_reading(bool again) const {
     constexpr uint64_t longest = 1000;
     uint64_t times = 0;
-    for (uint64_t i = 0; i < shared_.shards.size() && i < longest; ++i)
-        times += shared_.shards.at(i) == "-" ? 1 : 0;
+    for (uint64_t i = 0; i < context_.shards.size() && i < longest; ++i)
+        times += context_.shards.at(i) == "-" ? 1 : 0;
     if (times > 1 || (times == 1 && again))
         throw Error(SHF_E_USAGE, "standard input would be read more than once",
                     "give \"-\" once, with epochs=1 and without epoch_samples and resample");
@@ -52,13 +52,13 @@ void LaneSequence::refuse_second_reading(bool again) const {
 
 void LaneSequence::check_repeats() const {
     refuse_second_reading(true);
-    if (!over_.empty())
+    if (!ended_lanes_.empty())
         throw Error(SHF_E_USAGE, "this stream was restored where its last epoch has ended",
                     "mix streams right after opening, and restore the mix");
 }
 
 void LaneSequence::repeat() noexcept {
-    shared_.options.epochs = 0;
+    context_.options.epochs = 0;
     remaining_ = UINT64_MAX;
 }
 
@@ -66,18 +66,18 @@ void LaneSequence::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
                              std::span<const LaneState* const> states) {
     lanes_ = std::move(lanes);
     turns_ = {};
-    over_.clear();
+    ended_lanes_.clear();
     skip_.assign(lanes_.size(), 0);
-    fruitful_epoch_ = shared_.options.epoch;
+    last_epoch_with_samples_ = context_.options.epoch;
     for (size_t i = 0; i < lanes_.size(); ++i) {
         if (states.empty()) {
-            turns_.add({shared_.options.epoch, 0, i});
+            turns_.add({context_.options.epoch, 0, i});
             continue;
         }
-        fruitful_epoch_ = std::max(fruitful_epoch_, states[i]->epoch);
+        last_epoch_with_samples_ = std::max(last_epoch_with_samples_, states[i]->epoch);
         skip_[i] = states[i]->skip;
         const Turns::Turn turn{states[i]->epoch, states[i]->taken, i};
-        is_over(turn.epoch) ? over_.push_back(turn) : turns_.add(turn);
+        is_over(turn.epoch) ? ended_lanes_.push_back(turn) : turns_.add(turn);
     }
 }
 
@@ -89,14 +89,14 @@ void LaneSequence::start() {
     // A lane's shards are read in turn, some of them at once; every lane has readers of its own, so
     // that no lane can keep another from its next sample.
     const uint64_t per_lane =
-        (shared_.options.threads + lanes_.size() - 1) / std::max<size_t>(lanes_.size(), 1);
+        (context_.options.threads + lanes_.size() - 1) / std::max<size_t>(lanes_.size(), 1);
     // Where the first sample needs hardly anything but its lane, it does not wait for the others.
     if (const Lane& first = *lanes_[turns_.front().lane]; first.starts_near())
-        shared_.first = &first;
+        context_.only_lane = &first;
     for (const auto& lane : lanes_)
         for (uint64_t i = 0; i < per_lane; ++i)
             start_thread(readers_, "readers", per_lane * lanes_.size(),
-                         [this, &lane = *lane] { run_reader(shared_, lane); });
+                         [this, &lane = *lane] { run_reader(context_, lane); });
     start_recall();
 }
 
@@ -108,24 +108,26 @@ void LaneSequence::start_recall() {
     const size_t all = readers_.size() + 1;
     start_thread(readers_, "readers", all, [this, recalls = std::move(recalls)] {
         {
-            std::unique_lock lock(shared_.mutex);
-            shared_.begin.wait(lock, [&] { return !shared_.first || shared_.cancel.requested(); });
+            std::unique_lock lock(context_.mutex);
+            context_.begin.wait(lock,
+                                [&] { return !context_.only_lane || context_.cancel.requested(); });
         }
         for (const auto& recall : recalls) recall->read();
     });
 }
 
-void LaneSequence::run_reader(Shared& shared, Lane& lane) noexcept {
-    std::unique_lock lock(shared.mutex);
-    shared.begin.wait(
-        lock, [&] { return !shared.first || shared.first == &lane || shared.cancel.requested(); });
-    while (!shared.cancel.requested() && !lane.all_given()) {
+void LaneSequence::run_reader(LaneContext& context, Lane& lane) noexcept {
+    std::unique_lock lock(context.mutex);
+    context.begin.wait(lock, [&] {
+        return !context.only_lane || context.only_lane == &lane || context.cancel.requested();
+    });
+    while (!context.cancel.requested() && !lane.all_given()) {
         std::shared_ptr<ShardRun> run;
         try {
             run = lane.next_run();
         } catch (const std::bad_alloc&) {
-            shared.out_of_memory = true;
-            shared.consumer.notify_one();
+            context.out_of_memory = true;
+            context.consumer.notify_one();
             return;
         } catch (const Error&) {
             return;  // the consumer comes to it as well, when it begins that epoch
@@ -134,7 +136,7 @@ void LaneSequence::run_reader(Shared& shared, Lane& lane) noexcept {
             lane.readers.wait(lock);
             continue;
         }
-        if (shared.consumer_waits && lane.head() == run.get()) shared.consumer.notify_one();
+        if (context.consumer_waits && lane.head() == run.get()) context.consumer.notify_one();
         lock.unlock();
         run->read();
         lock.lock();
@@ -142,9 +144,9 @@ void LaneSequence::run_reader(Shared& shared, Lane& lane) noexcept {
 }
 
 void LaneSequence::interrupt() noexcept {
-    const std::lock_guard lock(shared_.mutex);
-    shared_.consumer.notify_all();
-    shared_.begin.notify_all();
+    const std::lock_guard lock(context_.mutex);
+    context_.consumer.notify_all();
+    context_.begin.notify_all();
     for (const auto& lane : lanes_) lane->cancel();
 }
 
@@ -154,33 +156,33 @@ void LaneSequence::join() noexcept {
 }
 
 void LaneSequence::wake_consumer() noexcept {
-    const std::lock_guard lock(shared_.mutex);
-    shared_.consumer.notify_one();
+    const std::lock_guard lock(context_.mutex);
+    context_.consumer.notify_one();
 }
 
 // Once for the program, which opens a stream for every epoch or rank.
 void LaneSequence::warn_of_sharing() {
     static std::atomic<bool> said{false};
-    if (!shares_lanes() || !shared_.options.log || shared_.options.log_level < SHF_LOG_WARNING ||
+    if (!shares_lanes() || !context_.options.log || context_.options.log_level < SHF_LOG_WARNING ||
         said.exchange(true))
         return;
-    const Plan& plan = shared_.plan;
-    shared_.warn("lanes=" + std::to_string(plan.lanes()) + " is not a multiple of the " +
-                 plural(plan.consumers(), "consumer") + ": every lane is read by " +
-                 std::to_string(plan.sharing().readers()) +
-                 " of them, which keep their own samples of it");
+    const Plan& plan = context_.plan;
+    context_.warn("lanes=" + std::to_string(plan.lanes()) + " is not a multiple of the " +
+                  plural(plan.consumers(), "consumer") + ": every lane is read by " +
+                  std::to_string(plan.lane_readers().readers()) +
+                  " of them, which keep their own samples of it");
 }
 
 // ---- Consumer -----------------------------------------------------------------------------------
 
 // epoch_samples takes as many passes as it needs.
 bool LaneSequence::endless() const {
-    return shared_.options.epochs == 0 || shared_.options.epoch_samples != 0;
+    return context_.options.epochs == 0 || context_.options.epoch_samples != 0;
 }
 
 // Whether it comes after the last one.
 bool LaneSequence::is_over(uint64_t epoch) const {
-    return !endless() && epoch - shared_.options.epoch >= shared_.options.epochs;
+    return !endless() && epoch - context_.options.epoch >= context_.options.epochs;
 }
 
 // The lane has left its epoch; when the others have as well, a shard must have been opened there: a
@@ -205,7 +207,7 @@ void LaneSequence::end_epoch(size_t lane) {
     } catch (const Error&) {
         // A state of the failed stream leads to the same fault: no lane has given anything.
         turns_ = {};
-        over_.clear();
+        ended_lanes_.clear();
         for (size_t i = 0; i < lanes_.size(); ++i) {
             lanes_[i]->begin_epoch(turn.epoch);
             turns_.add({turn.epoch, 0, i});
@@ -218,16 +220,16 @@ void LaneSequence::end_epoch(size_t lane) {
         turns_.add(turn);  // likewise
         throw;
     }
-    if (is_over(next)) return over_.push_back({next, 0, lane});
+    if (is_over(next)) return ended_lanes_.push_back({next, 0, lane});
     turns_.add({next, 0, lane});
     // Every lane has been through a whole epoch without a sample: that would never end.
-    if (endless() && turns_.front().epoch > fruitful_epoch_ + 1)
+    if (endless() && turns_.front().epoch > last_epoch_with_samples_ + 1)
         throw Error(SHF_E_FORMAT, "no sample in a whole epoch",
                     "check the shards, and what fields, select_keys and slice leave of them");
 }
 
 Pull LaneSequence::pull(Delivery& out, const Wait& wait) {
-    shared_.wait = wait;
+    context_.wait = wait;
     if (!at_end() && settle() == Pull::later) return Pull::later;
     size_t lane = 0;
     return pull_own(out, lane);
@@ -235,22 +237,22 @@ Pull LaneSequence::pull(Delivery& out, const Wait& wait) {
 
 // The next sample that is for this consumer, and the lane that it came through.
 Pull LaneSequence::pull_own(Delivery& out, size_t& lane) {
-    const bool shared = shares_lanes();
+    const bool shares = shares_lanes();
     while (!at_end()) {
         lane = turns_.front().lane;
         const Pull pull = lanes_[lane]->pull(out);
-        if (shared_.first) {  // only this thread changes it
-            const std::lock_guard lock(shared_.mutex);
-            shared_.begin_all();
+        if (context_.only_lane) {  // only this thread changes it
+            const std::lock_guard lock(context_.mutex);
+            context_.begin_all();
         }
         if (pull == Pull::later) return pull;
         if (pull == Pull::epoch_end) {
             end_epoch(lane);
             continue;
         }
-        fruitful_epoch_ = std::max(fruitful_epoch_, turns_.front().epoch);
+        last_epoch_with_samples_ = std::max(last_epoch_with_samples_, turns_.front().epoch);
         turns_.took();
-        if (!shared || shared_.plan.owns(passed_++)) return pull;
+        if (!shares || context_.plan.owns(passed_++)) return pull;
         out = {};
     }
     return Pull::epoch_end;
@@ -258,12 +260,12 @@ Pull LaneSequence::pull_own(Delivery& out, size_t& lane) {
 
 Pull LaneSequence::pull_block(BlockRef& out, uint64_t most, const Wait& wait) {
     if (!gives_whole_blocks()) return Pull::sample;
-    shared_.wait = wait;
+    context_.wait = wait;
     if (!at_end() && settle() == Pull::later) return Pull::later;
     while (!at_end()) {
         const Pull pull = lanes_[0]->pull_block(out, most);
         if (pull == Pull::sample) {
-            fruitful_epoch_ = std::max(fruitful_epoch_, turns_.front().epoch);
+            last_epoch_with_samples_ = std::max(last_epoch_with_samples_, turns_.front().epoch);
             if (out) turns_.took(out->count);
         }
         if (pull != Pull::epoch_end) return pull;

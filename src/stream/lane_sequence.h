@@ -20,18 +20,18 @@ class LaneSequence final : public SampleSequence {
     Pull pull(Delivery& out, const Wait& wait) override;
     Pull pull_block(BlockRef& out, uint64_t most, const Wait& wait) override;
     [[nodiscard]] bool gives_whole_blocks() const override {
-        return lanes_.size() == 1 && !shared_.single_samples && !shares_lanes();
+        return lanes_.size() == 1 && !context_.single_samples && !shares_lanes();
     }
     [[nodiscard]] Position position() override;
     [[nodiscard]] StreamState identity() override;
     [[nodiscard]] Restored prepare(const StreamState& state) override;
     void apply(Restored restored) override;
     void repeat() noexcept override;
-    [[nodiscard]] StreamContext& context() override { return shared_; }
+    [[nodiscard]] StreamContext& context() override { return context_; }
 
-    [[nodiscard]] const Plan& plan() const { return shared_.plan; }
+    [[nodiscard]] const Plan& plan() const { return context_.plan; }
     // Several consumers read the lanes.
-    [[nodiscard]] bool shares_lanes() const { return shared_.plan.shares_lanes(); }
+    [[nodiscard]] bool shares_lanes() const { return context_.plan.shares_lanes(); }
     // Before a position is noted from which samples of this consumer are counted: what is still to
     // be dropped is counted in another way.
     void settle_shared(const Wait& wait);
@@ -44,14 +44,14 @@ class LaneSequence final : public SampleSequence {
     // Ends the readers, after that.
     void join() noexcept;
     // Readers that may continue, after memory was handed out.
-    void wake_readers() { shared_.wake_readers(); }
+    void wake_readers() { context_.wake_readers(); }
     // The thread that waits for samples.
     void wake_consumer() noexcept;
     // At the end, so that no process is left then.
-    void leave_pipes() noexcept { shared_.watch.reset(); }
+    void leave_pipes() noexcept { context_.watch.reset(); }
 
     // As a part of a mix: its number among the streams there, and whether it can begin again.
-    void set_part(uint32_t number) noexcept { shared_.part = number; }
+    void set_part(uint32_t number) noexcept { context_.part = number; }
     void check_repeats() const;
 
   private:
@@ -59,7 +59,7 @@ class LaneSequence final : public SampleSequence {
     void refuse_second_reading(bool again) const;
     void warn_of_sharing();
     void start_recall();
-    static void run_reader(Shared& shared, Lane& lane) noexcept;
+    static void run_reader(LaneContext& context, Lane& lane) noexcept;
     void set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
                    std::span<const LaneState* const> states);
     void end_epoch(size_t lane);
@@ -71,15 +71,15 @@ class LaneSequence final : public SampleSequence {
     Pull settle_own();
     void check_even(const StreamState& state) const;
 
-    Shared shared_;
+    LaneContext context_;
     std::vector<std::unique_ptr<Lane>> lanes_;  // this consumer's, those that have shards
     std::vector<std::thread> readers_;
     Turns turns_;
-    std::vector<Turns::Turn> over_;  // of lanes past the last epoch
+    std::vector<Turns::Turn> ended_lanes_;  // of lanes past the last epoch
     // Of the lanes that ended the epoch in which others still are, as Lane has them.
     bool opened_ = false;
     std::optional<Fault> unopened_;
-    uint64_t fruitful_epoch_ = 0;  // the last one in which a lane gave a sample
+    uint64_t last_epoch_with_samples_ = 0;  // the last one in which a lane gave a sample
     // Samples to drop before the first one, by lane, after a restore; skips_own_ as Position has
     // it.
     std::vector<uint64_t> skip_;

@@ -37,13 +37,13 @@ uint64_t hash_of(const ShardList& shards) {
 
 StreamState LaneSequence::identity() {
     StreamState state;
-    if (shards_hash_ == 0) shards_hash_ = hash_of(shared_.shards);
-    state.options = order_options(shared_.options, "stream");
-    state.shards = shared_.shards.size();
+    if (shards_hash_ == 0) shards_hash_ = hash_of(context_.shards);
+    state.options = order_options(context_.options, "stream");
+    state.shards = context_.shards.size();
     state.shards_hash = shards_hash_;
-    state.lanes_in_all = shared_.plan.lanes();
-    state.consumers = shared_.plan.consumers();
-    state.of = {static_cast<uint32_t>(shared_.plan.consumer())};
+    state.lanes_in_all = context_.plan.lanes();
+    state.consumers = context_.plan.consumers();
+    state.of = {static_cast<uint32_t>(context_.plan.consumer())};
     return state;
 }
 
@@ -51,9 +51,9 @@ Position LaneSequence::position() {
     Position position;
     position.remaining = remaining_;
     position.passed = passed_;
-    position.skips_own = shared_.plan.shares_lanes() && (skip_.empty() || skips_own_);
+    position.skips_own = context_.plan.shares_lanes() && (skip_.empty() || skips_own_);
     position.lanes.resize(lanes_.size());
-    for (const auto& turns : {turns_.all(), std::span<const Turns::Turn>(over_)})
+    for (const auto& turns : {turns_.all(), std::span<const Turns::Turn>(ended_lanes_)})
         for (const Turns::Turn& turn : turns) {
             LaneState& state = position.lanes[turn.lane];
             // A lane at its end does not begin an epoch, but a state can.
@@ -71,14 +71,14 @@ Position LaneSequence::position() {
 // The parts of an even epoch are dealt out when it begins.
 void LaneSequence::check_even(const StreamState& state) const {
     const auto& lanes = state.position.lanes;
-    if (shared_.options.even == Even::none || state.consumers == shared_.plan.consumers() ||
+    if (context_.options.even == Even::none || state.consumers == context_.plan.consumers() ||
         std::none_of(lanes.begin(), lanes.end(),
                      [](const LaneState& lane) { return lane.taken + lane.skip > 0; }))
         return;
     throw Error(SHF_E_USAGE,
                 "the state was saved in the middle of an epoch by " +
                     plural(state.consumers, "consumer") + ", and these are " +
-                    std::to_string(shared_.plan.consumers()) +
+                    std::to_string(context_.plan.consumers()) +
                     ": with the option even the rest "
                     "of that epoch cannot be dealt out again",
                 "change the number of ranks and workers between epochs, or leave out even");
@@ -86,10 +86,10 @@ void LaneSequence::check_even(const StreamState& state) const {
 
 LaneSequence::Restored LaneSequence::prepare(const StreamState& state) {
     Restored restored;
-    restored.remaining = remaining_after(state, shared_.plan);
+    restored.remaining = remaining_after(state, context_.plan);
     check_even(state);
-    for (const uint32_t number : shared_.plan.own_lanes()) {
-        if (shared_.plan.shards_of(number) == 0) continue;
+    for (const uint32_t number : context_.plan.own_lanes()) {
+        if (context_.plan.shards_of(number) == 0) continue;
         const auto& all = state.position.lanes;
         const auto place =
             std::lower_bound(all.begin(), all.end(), number,
@@ -101,7 +101,7 @@ LaneSequence::Restored LaneSequence::prepare(const StreamState& state) {
                                                : ", as that of " + std::to_string(state.of.size()) +
                                                      " of " + plural(state.consumers, "consumer")),
                         "merge the states of all ranks and workers, and restore the result");
-        restored.lanes.push_back(std::make_unique<Lane>(shared_, *place));
+        restored.lanes.push_back(std::make_unique<Lane>(context_, *place));
         restored.states.push_back(&*place);
     }
     restored.passed = state.position.passed;
@@ -117,7 +117,7 @@ void LaneSequence::apply(Restored restored) {
 }
 
 void LaneSequence::settle_shared(const Wait& wait) {
-    shared_.wait = wait;
+    context_.wait = wait;
     if (shares_lanes() && !at_end()) (void)settle();
 }
 
@@ -134,9 +134,9 @@ Pull LaneSequence::settle() {
         return next;
     };
     while (const auto turn = next_turn()) {
-        shared_.cancel.check();
+        context_.cancel.check();
         // As in end_epoch(): without a sample in a whole epoch this would never end.
-        if (turn->epoch > fruitful_epoch_ + 1) throw fewer_samples();
+        if (turn->epoch > last_epoch_with_samples_ + 1) throw fewer_samples();
         Delivery dropped;
         const Pull pull = lanes_[turn->lane]->pull(dropped);
         if (pull == Pull::later) return pull;
@@ -148,7 +148,7 @@ Pull LaneSequence::settle() {
         }
         turns_.take(turn->lane);
         turns_.add({turn->epoch, turn->taken + 1, turn->lane});
-        fruitful_epoch_ = std::max(fruitful_epoch_, turn->epoch);
+        last_epoch_with_samples_ = std::max(last_epoch_with_samples_, turn->epoch);
         --skip_[turn->lane];
     }
     if (std::all_of(skip_.begin(), skip_.end(), [](uint64_t skip) { return skip == 0; }))
@@ -160,7 +160,7 @@ Pull LaneSequence::settle() {
 Pull LaneSequence::settle_own() {
     uint64_t left = std::accumulate(skip_.begin(), skip_.end(), uint64_t{0});
     while (left > 0) {
-        shared_.cancel.check();
+        context_.cancel.check();
         Delivery dropped;
         size_t lane = 0;
         const Pull pull = pull_own(dropped, lane);

@@ -38,8 +38,8 @@ struct Recall::Opened {
     std::optional<SampleStarts> starts;
 };
 
-Recall::Recall(Shared& shared, uint64_t epoch, uint32_t lane, std::vector<Shard> shards)
-    : shared_(shared), epoch_(epoch), lane_(lane), shards_(std::move(shards)) {
+Recall::Recall(LaneContext& context, uint64_t epoch, uint32_t lane, std::vector<Shard> shards)
+    : context_(context), epoch_(epoch), lane_(lane), shards_(std::move(shards)) {
     size_t count = 0;
     for (const Shard& shard : shards_) {
         first_.push_back(count);
@@ -55,17 +55,17 @@ std::unique_ptr<Recall::Opened> Recall::open(size_t number, const Cancel& cancel
     const Shard& shard = shards_[number];
     auto opened = std::make_unique<Opened>();
     opened->number = number;
-    opened->origin = shared_.origin(epoch_, lane_);
+    opened->origin = context_.origin(epoch_, lane_);
     opened->source =
-        open_shard(shared_, shard.turn, &shard.resume, cancel, *opened->origin, opened->url);
+        open_shard(context_, shard.nth, &shard.resume, cancel, *opened->origin, opened->url);
     return opened;
 }
 
 void Recall::read_into(SampleSink& sink, const Opened& from, const Resume& resume,
                        const Cancel& cancel, uint64_t expected) {
-    SampleReader(*from.source, from.origin, {shared_.options, *shared_.pool, cancel, uncounted_},
+    SampleReader(*from.source, from.origin, {context_.options, *context_.pool, cancel, uncounted_},
                  sink,
-                 {.filter = shared_.filter.all() ? nullptr : &shared_.filter,
+                 {.filter = context_.filter.all() ? nullptr : &context_.filter,
                   .resume = &resume,
                   .single_samples = true,
                   .expected = expected})
@@ -99,9 +99,9 @@ bool Recall::keep(size_t place, BlockRef block) {
     const std::lock_guard lock(mutex_);
     cancel_.check();
     if (taken_[place]) return true;
-    const uint64_t all = shared_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (all > shared_.options.memory) {
-        shared_.shuffle_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+    const uint64_t all = context_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (all > context_.options.memory) {
+        context_.shuffle_bytes.fetch_sub(bytes, std::memory_order_relaxed);
         return false;
     }
     blocks_[place] = std::move(block);
@@ -114,7 +114,7 @@ void Recall::cancel() {
     cancel_.request();
     unwanted.swap(blocks_);
     for (const BlockRef& block : unwanted)
-        if (block) shared_.shuffle_bytes.fetch_sub(block->memory(), std::memory_order_relaxed);
+        if (block) context_.shuffle_bytes.fetch_sub(block->memory(), std::memory_order_relaxed);
 }
 
 // ---- Consumer -----------------------------------------------------------------------------------
@@ -129,16 +129,16 @@ BlockRef Recall::take(size_t place) {
         taken_[place] = true;
     }
     BlockRef block = read_alone(shard, shards_[shard].resume.wanted[place - first_[shard]]);
-    shared_.shuffle_bytes.fetch_add(block->memory(), std::memory_order_relaxed);
+    context_.shuffle_bytes.fetch_add(block->memory(), std::memory_order_relaxed);
     return block;
 }
 
 BlockRef Recall::read_alone(size_t shard, uint64_t number) {
     try {
         if (!opened_ || opened_->number != shard) {
-            opened_ = open(shard, shared_.cancel);
-            opened_->starts =
-                SampleStarts::find(opened_->url, *opened_->source, shared_.options, shared_.filter);
+            opened_ = open(shard, context_.cancel);
+            opened_->starts = SampleStarts::find(opened_->url, *opened_->source, context_.options,
+                                                 context_.filter);
         }
         Resume resume = shards_[shard].resume;
         resume.wanted = {number};
@@ -152,13 +152,13 @@ BlockRef Recall::read_alone(size_t shard, uint64_t number) {
             }
         BlockRef found;
         Receiver receiver([&](BlockRef block) { found = std::move(block); });
-        read_into(receiver, *opened_, resume, shared_.cancel, bytes);
+        read_into(receiver, *opened_, resume, context_.cancel, bytes);
         if (!found) throw fewer_samples();
         return found;
     } catch (const Error& error) {
         Fault fault = error.fault();
         fault.shard =
-            redact(shared_.shards.at(shared_.plan.shard(epoch_, lane_, shards_[shard].turn)));
+            redact(context_.shards.at(context_.plan.shard(epoch_, lane_, shards_[shard].nth)));
         throw Error(std::move(fault));
     }
 }

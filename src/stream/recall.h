@@ -14,19 +14,19 @@ namespace shf {
 
 class Recall {
   public:
-    // The turn-th shard of the lane, of which `resume` wants some samples and no more.
+    // The nth shard of the lane, of which `resume` wants some samples and no more.
     struct Shard {
-        uint64_t turn = 0;
+        uint64_t nth = 0;
         Resume resume;
     };
 
-    Recall(Shared& shared, uint64_t epoch, uint32_t lane, std::vector<Shard> shards);
+    Recall(LaneContext& context, uint64_t epoch, uint32_t lane, std::vector<Shard> shards);
     ~Recall();
     Recall(const Recall&) = delete;
     Recall& operator=(const Recall&) = delete;
 
     // Sample `place` of all, in the order of the shards, as a block that counts in
-    // Shared::shuffle_bytes. Consumer; once for each. Throws Error.
+    // LaneContext::shuffle_bytes. Consumer; once for each. Throws Error.
     BlockRef take(size_t place);
 
     // Reads all that were not taken, as far as memory allows. On a thread of its own.
@@ -44,7 +44,7 @@ class Recall {
     BlockRef read_alone(size_t shard, uint64_t number);
     bool keep(size_t place, BlockRef block);
 
-    Shared& shared_;
+    LaneContext& context_;
     const uint64_t epoch_;
     const uint32_t lane_;
     const std::vector<Shard> shards_;

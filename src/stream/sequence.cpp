@@ -17,7 +17,7 @@ uint64_t SampleSequence::remaining_after(const StreamState& state, const Plan& p
     if (first.is_of(plan.consumer(), plan.consumers())) return all;
     // Lanes that several consumers read, and the samples that are left of epoch_samples, follow
     // from the states of all of them.
-    if (!first.is_of_all() && (first.sharing().readers() != 1 || all != UINT64_MAX))
+    if (!first.is_of_all() && (first.lane_readers().readers() != 1 || all != UINT64_MAX))
         throw Error(SHF_E_USAGE,
                     "the state is that of " + std::to_string(first.of.size()) + " of " +
                         plural(first.consumers, "consumer"),

@@ -47,13 +47,13 @@ Error fewer_samples() {
                  "give the shards that it was saved with, or start the epoch again");
 }
 
-std::unique_ptr<Source> open_shard(Shared& shared, uint64_t turn, const Resume* resume,
+std::unique_ptr<Source> open_shard(LaneContext& context, uint64_t nth, const Resume* resume,
                                    const Cancel& cancel, Origin& origin, std::string& url) {
-    origin.padding = turn >= shared.plan.shards_of(origin.lane);
-    origin.shard = shared.plan.shard(origin.epoch, origin.lane, turn);
-    url = shared.shards.at(origin.shard);
+    origin.padding = nth >= context.plan.shards_of(origin.lane);
+    origin.shard = context.plan.shard(origin.epoch, origin.lane, nth);
+    url = context.shards.at(origin.shard);
     origin.url = redact(url);
-    auto source = Sources(shared.options, cancel).open(url);
+    auto source = Sources(context.options, cancel).open(url);
     origin.version = version_hash(*source);
     if (resume && resume->version != 0 && resume->version != origin.version)
         throw Error(SHF_E_CHANGED, "the shard was changed after the state was saved",
@@ -64,7 +64,7 @@ std::unique_ptr<Source> open_shard(Shared& shared, uint64_t turn, const Resume* 
 // Running ahead is bounded on its own, below the memory option: what a reader must have for the
 // sample whose turn it is comes on top of it. With the shuffle buffers that stays under memory
 // + 64 MiB (run_ahead twice: behind the last sample of the buffers, and before the next).
-Shared::Shared(std::span<const char* const> urls, const Options& given)
+LaneContext::LaneContext(std::span<const char* const> urls, const Options& given)
     : StreamContext(given),
       filter(options),
       // A shuffle buffer holds whole samples.
@@ -75,36 +75,36 @@ Shared::Shared(std::span<const char* const> urls, const Options& given)
       single_samples(options.shuffle > 1),
       run_ahead(std::min<uint64_t>(options.memory / 4, 32 * MiB)),
       queue_limit(std::min<uint64_t>(run_ahead / 2, 2 * MiB)),
-      deep_limit(options.memory / 2) {}
+      slow_ahead_limit(options.memory / 2) {}
 
-Error Shared::shuffle_too_large() const {
+Error LaneContext::shuffle_too_large() const {
     return Error(
         SHF_E_LIMIT,
         "the shuffle buffers of this consumer outgrow memory=" + std::to_string(options.memory),
         "raise memory, or lower shuffle (it counts for each lane)");
 }
 
-void Shared::wake_readers() {
+void LaneContext::wake_readers() {
     if (waiting_count.load(std::memory_order_seq_cst) == 0) return;
     const std::lock_guard lock(mutex);
     for (ShardRun* run : waiting) run->wake_reader_if_admitted();
 }
 
-void Shared::begin_all() {
-    first = nullptr;
+void LaneContext::begin_all() {
+    only_lane = nullptr;
     begin.notify_all();
 }
 
-ShardRun::ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn, bool last_of_epoch,
-                   std::shared_ptr<const Resume> resume)
-    : shared_(shared),
-      turn_(turn),
+ShardRun::ShardRun(LaneContext& context, uint64_t epoch, uint32_t lane, uint64_t nth,
+                   bool last_of_epoch, std::shared_ptr<const Resume> resume)
+    : context_(context),
+      nth_(nth),
       last_of_epoch_(last_of_epoch),
       resume_(std::move(resume)),
-      origin_(shared.origin(epoch, lane)),
+      origin_(context.origin(epoch, lane)),
       // Once is enough: in the first epoch. What a filter leaves out would be missing from it.
-      indexed_(shared.options.write_index && epoch == shared.options.epoch && !resume_ &&
-               shared.filter.all()) {}
+      indexed_(context.options.write_index && epoch == context.options.epoch && !resume_ &&
+               context.filter.all()) {}
 
 void ShardRun::read() noexcept {
     std::optional<Fault> fault;
@@ -122,7 +122,7 @@ void ShardRun::read() noexcept {
             fault = describe_exception();
         }
     }
-    const std::lock_guard lock(shared_.mutex);
+    const std::lock_guard lock(context_.mutex);
     ended_ = true;
     end_fault_ = std::move(fault);
     wake_consumer();
@@ -136,37 +136,37 @@ void ShardRun::wait_for_descriptor(const Error& error) {
     constexpr auto pause = milliseconds(5), patience = milliseconds(5000);
     const auto start = Clock::now();
     if (OpenShards::count() == 0) throw Error(error);
-    std::unique_lock lock(shared_.mutex);
+    std::unique_lock lock(context_.mutex);
     const uint64_t changes = OpenShards::changes();
     // Nobody waits for this shard yet, or somebody is at work.
-    if (shared_.wanted != this || !OpenShards::all_wait() || changes != changes_ ||
+    if (context_.wanted != this || !OpenShards::all_wait() || changes != changes_ ||
         stuck_since_ == Clock::time_point())
         stuck_since_ = start;
     changes_ = changes;
     // Its own consumer waits for it, and so does not wake the others of its stream.
-    const bool own = OpenShards::count() == static_cast<int64_t>(shared_.waiting.size());
+    const bool own = OpenShards::count() == static_cast<int64_t>(context_.waiting.size());
     if (start - stuck_since_ > (own ? 4 * pause : patience)) throw Error(error);
     reader_.wait_for(lock, pause, [&] { return cancel_.requested(); });
-    shared_.stats.add(SHF_STAT_READER_WAIT_NS, nanoseconds_since(start));
+    context_.stats.add(SHF_STAT_READER_WAIT_NS, nanoseconds_since(start));
     cancel_.check();
 }
 
 void ShardRun::read_shard() {
     std::string url;
     OpenShards::Count counted;  // until the source is closed
-    const auto source = open_shard(shared_, turn_, resume_.get(), cancel_, *origin_, url);
+    const auto source = open_shard(context_, nth_, resume_.get(), cancel_, *origin_, url);
     counted = OpenShards::opened();
     if (resume_ && resume_->offset > 0 && !source->seekable()) warn_of_rereading();
-    SampleRequest request{.filter = shared_.filter.all() ? nullptr : &shared_.filter,
+    SampleRequest request{.filter = context_.filter.all() ? nullptr : &context_.filter,
                           .resume = resume_.get(),
-                          .single_samples = shared_.single_samples,
+                          .single_samples = context_.single_samples,
                           .places = indexed_};
-    if (shared_.deferred && origin_->version != 0) {
+    if (context_.deferred && origin_->version != 0) {
         request.rest = open_again(url, *source);
-        if (request.rest) request.deferred = &shared_.deferred;
+        if (request.rest) request.deferred = &context_.deferred;
     }
     SampleReader reader(*source, origin_,
-                        {shared_.options, *shared_.pool, cancel_, shared_.stats, this}, *this,
+                        {context_.options, *context_.pool, cancel_, context_.stats, this}, *this,
                         std::move(request));
     samples_ = &reader;
     try {
@@ -183,12 +183,12 @@ void ShardRun::read_shard() {
 // What was planned, and what len() says, comes from indexes: samples that are missing from the
 // shard would be missing without a word.
 void ShardRun::check_count(const std::string& url, Source& source, uint64_t found) const {
-    std::optional<uint64_t> counted = shared_.plan.count_of(origin_->shard);
-    if (!counted && shared_.filter.all()) {
+    std::optional<uint64_t> counted = context_.plan.count_of(origin_->shard);
+    if (!counted && context_.filter.all()) {
         // Only an index that is sound and of this very shard is believed, which costs more to know.
-        counted = indexed_samples(url, shared_.options);
+        counted = indexed_samples(url, context_.options);
         if (counted && *counted > found) {
-            const auto index = find_index(url, source, shared_.options);
+            const auto index = find_index(url, source, context_.options);
             counted = index ? std::optional<uint64_t>(index->samples()) : std::nullopt;
         }
     }
@@ -202,7 +202,7 @@ void ShardRun::check_count(const std::string& url, Source& source, uint64_t foun
 // For what is read when the reader may be gone. Nothing when it is another file meanwhile.
 std::shared_ptr<Source> ShardRun::open_again(const std::string& url, const Source& opened) const {
     try {
-        auto source = shared_.sources.open(url);
+        auto source = context_.sources.open(url);
         source->take_over(opened.seen());
         return version_hash(*source) == origin_->version ? std::move(source) : nullptr;
     } catch (const Error& error) {
@@ -221,39 +221,40 @@ void ShardRun::warn_of_rereading() {
 // A reader continues when the consumer waits for its next sample, regardless of the others: no
 // number of lanes and no budget can end in a deadlock. Others run ahead within bounds.
 bool ShardRun::admitted() const {
-    if (shared_.wanted == this && events_.empty()) return true;
+    if (context_.wanted == this && events_.empty()) return true;
     // Large pieces are read by the first readers alone, and leave no room for much else.
-    if (deep_ && !shared_.large_pieces) return shared_.deep_bytes + asked_ <= shared_.deep_limit;
-    return queued_bytes_ < shared_.queue_limit && shared_.ahead() + asked_ <= shared_.run_ahead;
+    if (slow_ahead_ && !context_.large_pieces)
+        return context_.slow_ahead_bytes + asked_ <= context_.slow_ahead_limit;
+    return queued_bytes_ < context_.queue_limit && context_.ahead() + asked_ <= context_.run_ahead;
 }
 
 void ShardRun::admit(size_t bytes) {
-    std::unique_lock lock(shared_.mutex);
+    std::unique_lock lock(context_.mutex);
     cancel_.check();
     asked_ = bytes;
-    if (bytes > shared_.run_ahead) shared_.large_pieces = true;
+    if (bytes > context_.run_ahead) context_.large_pieces = true;
     // A large sample does not come on top of full shuffle buffers. Only the consumer's next sample
     // gets that much, so this does not depend on how far readers ran ahead.
-    if (const uint64_t kept = shared_.shuffle_bytes.load(std::memory_order_relaxed);
-        kept > 0 && bytes > shared_.run_ahead && kept + bytes > shared_.options.memory &&
-        shared_.wanted == this)
-        throw shared_.shuffle_too_large();
+    if (const uint64_t kept = context_.shuffle_bytes.load(std::memory_order_relaxed);
+        kept > 0 && bytes > context_.run_ahead && kept + bytes > context_.options.memory &&
+        context_.wanted == this)
+        throw context_.shuffle_too_large();
     if (admitted()) return;
     wake_consumer();  // it may have been left asleep until more had come
     asleep_ = true;
     const auto counted = OpenShards::waiting();
-    shared_.waiting.push_back(this);
-    shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_seq_cst);
+    context_.waiting.push_back(this);
+    context_.waiting_count.store(context_.waiting.size(), std::memory_order_seq_cst);
     // Memory that was handed out before the count was seen to change woke nobody: so look once
     // more. (The count and Pool::held() are sequentially consistent for this.)
     if (admitted()) asleep_ = false;
     const auto start = Clock::now();
     // A waiting queue is refilled when half of it is gone, so that threads change seldom.
     reader_.wait(lock, [&] { return !asleep_ || cancel_.requested(); });
-    shared_.stats.add(SHF_STAT_READER_WAIT_NS, nanoseconds_since(start));
+    context_.stats.add(SHF_STAT_READER_WAIT_NS, nanoseconds_since(start));
     asleep_ = false;
-    std::erase(shared_.waiting, this);
-    shared_.waiting_count.store(shared_.waiting.size(), std::memory_order_relaxed);
+    std::erase(context_.waiting, this);
+    context_.waiting_count.store(context_.waiting.size(), std::memory_order_relaxed);
     cancel_.check();
 }
 
@@ -264,14 +265,15 @@ void ShardRun::cancel() {
 
 void ShardRun::abandon(std::deque<Event>& out) {
     cancel();
-    if (std::exchange(deep_, false)) shared_.deep_bytes -= queued_bytes_;
+    if (std::exchange(slow_ahead_, false)) context_.slow_ahead_bytes -= queued_bytes_;
     queued_bytes_ = 0;
     std::move(events_.begin(), events_.end(), std::back_inserter(out));
     events_.clear();
 }
 
 void ShardRun::wake_reader_if_admitted() {
-    if (!asleep_ || (shared_.wanted != this && !deep_ && queued_bytes_ > shared_.queue_limit / 2) ||
+    if (!asleep_ ||
+        (context_.wanted != this && !slow_ahead_ && queued_bytes_ > context_.queue_limit / 2) ||
         !admitted())
         return;
     asleep_ = false;
@@ -279,16 +281,16 @@ void ShardRun::wake_reader_if_admitted() {
 }
 
 void ShardRun::is_slow() {
-    const std::lock_guard lock(shared_.mutex);
-    deep_ = !first_ && !cancel_.requested();
-    if (deep_) shared_.deep_bytes += queued_bytes_;
+    const std::lock_guard lock(context_.mutex);
+    slow_ahead_ = !is_head_ && !cancel_.requested();
+    if (slow_ahead_) context_.slow_ahead_bytes += queued_bytes_;
 }
 
-void ShardRun::become_first() {
-    first_ = true;
-    if (!std::exchange(deep_, false)) return;
-    shared_.deep_bytes -= queued_bytes_;
-    for (ShardRun* run : shared_.waiting) run->wake_reader_if_admitted();
+void ShardRun::become_head() {
+    is_head_ = true;
+    if (!std::exchange(slow_ahead_, false)) return;
+    context_.slow_ahead_bytes -= queued_bytes_;
+    for (ShardRun* run : context_.waiting) run->wake_reader_if_admitted();
 }
 
 void ShardRun::want() {
@@ -297,24 +299,24 @@ void ShardRun::want() {
 
 void ShardRun::push(Event event) {
     pushed_ = true;
-    const std::lock_guard lock(shared_.mutex);
+    const std::lock_guard lock(context_.mutex);
     // The reader must not come to the end of the shard as if everything had been delivered.
     cancel_.check();
     if (event.block) {
         // What is deferred will be read from the kernel's cache: not too long after the rest.
         queued_bytes_ += event.block->storage_bytes() + event.block->deferred_bytes();
-        if (deep_) shared_.deep_bytes += event.block->storage_bytes();
+        if (slow_ahead_) context_.slow_ahead_bytes += event.block->storage_bytes();
     }
     events_.push_back(std::move(event));
     // The first samples wake the consumer at once; later it sleeps until there is work for a while.
-    if (!any_event_ || queued_bytes_ >= shared_.queue_limit / 4) wake_consumer();
+    if (!any_event_ || queued_bytes_ >= context_.queue_limit / 4) wake_consumer();
     any_event_ = true;
 }
 
 void ShardRun::wake_consumer() {
-    if (shared_.consumer_waits && shared_.wanted == this && has_event()) {
-        shared_.consumer_waits = false;
-        shared_.consumer.notify_one();
+    if (context_.consumer_waits && context_.wanted == this && has_event()) {
+        context_.consumer_waits = false;
+        context_.consumer.notify_one();
     }
 }
 
@@ -346,13 +348,13 @@ std::string ShardRun::many_fields(const Block& block) const {
 // Whole samples are delivered first: the consumer may wait for them.
 void ShardRun::about_to_wait() {
     samples_->flush();
-    const std::lock_guard lock(shared_.mutex);
+    const std::lock_guard lock(context_.mutex);
     wake_consumer();
 }
 
 void ShardRun::bad_sample(Fault fault, bool wanted) {
     // Only skip_sample reads on in the same shard.
-    if (shared_.options.on_error != OnError::skip_sample || !skippable(fault.code))
+    if (context_.options.on_error != OnError::skip_sample || !skippable(fault.code))
         throw Error(std::move(fault));
     fault.shard = origin_->url;
     indexed_ = false;
@@ -369,8 +371,8 @@ void ShardRun::found(const GroupedSample& sample) {
 void ShardRun::save_index(const std::string& url, Source& source, uint64_t end) {
     if (!source.seekable()) return;
     try {
-        const auto index = rows_->finish(identify(source), end, leniency_of(shared_.options));
-        store_index(url, *index, shared_.options);
+        const auto index = rows_->finish(identify(source), end, leniency_of(context_.options));
+        store_index(url, *index, context_.options);
     } catch (const std::exception& error) {
         warning_ = origin_->url + ": no index is left behind: " + error.what();
     }

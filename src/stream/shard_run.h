@@ -24,8 +24,8 @@ class Lane;
 class ShardRun;
 
 // What all threads of one stream of shards share.
-struct Shared : StreamContext {
-    Shared(std::span<const char* const> urls, const Options& options);
+struct LaneContext : StreamContext {
+    LaneContext(std::span<const char* const> urls, const Options& options);
 
     uint32_t part = 0;  // number among the streams of a mix; as options
     const SampleFilter filter;
@@ -41,16 +41,16 @@ struct Shared : StreamContext {
     // Bytes that the readers of slow shards whose turn has not come may hold together.
     // Without that much a second thread would wait for the first: a lane's shards are delivered in
     // turn.
-    const uint64_t deep_limit;
+    const uint64_t slow_ahead_limit;
     Wait wait;  // of the thread that pulls samples, which sets it
 
     std::mutex mutex;  // guards all below, and the queues of all runs
     std::condition_variable consumer;
     const ShardRun* wanted = nullptr;  // the run that the consumer waits for
     bool consumer_waits = false;
-    const Lane* first = nullptr;  // while it is set, only the readers of this lane begin
+    const Lane* only_lane = nullptr;  // while it is set, only the readers of this lane begin
     std::condition_variable begin;
-    uint64_t deep_bytes = 0;                 // held by them now
+    uint64_t slow_ahead_bytes = 0;           // held by them now
     bool large_pieces = false;               // some reader asked for more than run_ahead at once
     bool out_of_memory = false;              // a reader could not even take a shard
     std::vector<ShardRun*> waiting;          // runs whose readers wait in admit()
@@ -61,7 +61,7 @@ struct Shared : StreamContext {
     // the making hold is not running ahead. With the lock held.
     [[nodiscard]] uint64_t ahead() const {
         const uint64_t kept = shuffle_bytes.load(std::memory_order_relaxed) +
-                              batch_bytes.load(std::memory_order_relaxed) + deep_bytes;
+                              batch_bytes.load(std::memory_order_relaxed) + slow_ahead_bytes;
         const uint64_t held = pool->held();
         return held > kept ? held - kept : 0;
     }
@@ -80,10 +80,10 @@ struct Shared : StreamContext {
 // What is thrown when samples are missing that were there when a state was saved.
 Error fewer_samples();
 
-// Opens the turn-th shard of the lane of `origin` in its epoch, and says in `origin` and `url`
+// Opens the nth shard of the lane of `origin` in its epoch, and says in `origin` and `url`
 // which one it is. Throws Error; CHANGED when it is another version than `resume` (may be NULL)
 // knows.
-std::unique_ptr<Source> open_shard(Shared& shared, uint64_t turn, const Resume* resume,
+std::unique_ptr<Source> open_shard(LaneContext& context, uint64_t nth, const Resume* resume,
                                    const Cancel& cancel, Origin& origin, std::string& url);
 
 // Through which lane a sample of a block came.
@@ -103,14 +103,14 @@ class ShardRun final : private MemoryGate, private SampleSink {
         std::string warning;         // for the log
     };
 
-    // The `turn`-th shard of a lane in an epoch, read from its start or as `resume` says.
-    ShardRun(Shared& shared, uint64_t epoch, uint32_t lane, uint64_t turn, bool last_of_epoch,
+    // The nth shard (0, 1, ...) of a lane in an epoch, read from its start or as `resume` says.
+    ShardRun(LaneContext& context, uint64_t epoch, uint32_t lane, uint64_t nth, bool last_of_epoch,
              std::shared_ptr<const Resume> resume);
 
     // Reads the whole shard. On a reader's thread; never throws.
     void read() noexcept;
 
-    // For the consumer, with shared.mutex held.
+    // For the consumer, with context.mutex held.
     [[nodiscard]] bool has_event() const { return !events_.empty() || ended_; }
     // All events that are there, in order; at least one when has_event().
     void take_events(std::deque<Event>& out);
@@ -118,13 +118,13 @@ class ShardRun final : private MemoryGate, private SampleSink {
     void want();
     [[nodiscard]] bool last_of_epoch() const { return last_of_epoch_; }
     [[nodiscard]] uint64_t epoch() const { return origin_->epoch; }
-    [[nodiscard]] uint64_t turn() const { return turn_; }
+    [[nodiscard]] uint64_t nth() const { return nth_; }
     // NULL when it is read from its start.
     // As Origin has it, once has_event().
     [[nodiscard]] uint32_t version() const { return origin_->version; }
 
-    // With shared.mutex held.
-    void become_first();  // of its lane
+    // With context.mutex held.
+    void become_head();  // of its lane
     void wake_reader_if_admitted();
     // Its reader stops where it is.
     void cancel();
@@ -151,8 +151,8 @@ class ShardRun final : private MemoryGate, private SampleSink {
     void push(Event event);
     void wake_consumer();
 
-    Shared& shared_;
-    const uint64_t turn_;
+    LaneContext& context_;
+    const uint64_t nth_;
     const bool last_of_epoch_;
     const std::shared_ptr<const Resume> resume_;
     // The reader's thread completes it before the first event.
@@ -164,8 +164,8 @@ class ShardRun final : private MemoryGate, private SampleSink {
     std::string warning_;
     const Schema* schema_ = nullptr;  // of the latest sample
     std::deque<Event> events_;
-    bool first_ = false;  // its turn has come, or is next in its lane
-    bool deep_ = false;   // slow to decompress and not first
+    bool is_head_ = false;     // its turn has come, or is next in its lane
+    bool slow_ahead_ = false;  // slow to decompress and not first
     bool opened_ = false;
     bool pushed_ = false;  // anything; the reader's
     bool ended_ = false;

@@ -69,7 +69,7 @@ void Stream::cancel() noexcept {
 }
 
 bool Stream::untouched() const {
-    return !tree_.started() && !note_ && tree_.stat(SHF_STAT_SAMPLES) == 0;
+    return !tree_.started() && !checkpoint_ && tree_.stat(SHF_STAT_SAMPLES) == 0;
 }
 
 // ---- Calls --------------------------------------------------------------------------------------
@@ -128,8 +128,8 @@ Sample* Stream::next() {
     check_mode(false);
     return guarded([this]() -> Sample* {
         Delivery delivery = maker_.take_pending();
-        note_.reset();
-        older_note_.reset();
+        checkpoint_.reset();
+        older_checkpoint_.reset();
         last_block_ = 0;
         if (!delivery.block && tree_.top().pull(delivery, wait_) == Pull::epoch_end) return nullptr;
         Block* block = delivery.block.release();
@@ -176,18 +176,18 @@ BatchRef Stream::next_batch() {
 // is noted then is the position after it.
 void Stream::note_call() {
     last_block_ = 0;
-    older_note_.reset();
-    if (note_ && note_->handed.size() < most_handed && note_->bytes < most_handed_bytes &&
-        !tree_.shares_lanes())
+    older_checkpoint_.reset();
+    if (checkpoint_ && checkpoint_->handed.size() < most_handed &&
+        checkpoint_->bytes < most_handed_bytes && !tree_.shares_lanes())
         return;
-    if (maker_.has_pending()) older_note_ = std::move(note_);
-    note_ = Note{.position = tree_.top().position(), .handed = {}};
+    if (maker_.has_pending()) older_checkpoint_ = std::move(checkpoint_);
+    checkpoint_ = BlockCheckpoint{.position = tree_.top().position(), .handed = {}};
 }
 
 void Stream::note_block(const Block& block) {
-    for (uint32_t i = older_note_ ? 1 : 0; i < block.count; ++i)
-        note_->handed.push_back(place_of(block, i));
-    note_->bytes += block.payload_bytes;
+    for (uint32_t i = older_checkpoint_ ? 1 : 0; i < block.count; ++i)
+        checkpoint_->handed.push_back(place_of(block, i));
+    checkpoint_->bytes += block.payload_bytes;
     last_block_ = block.count;
 }
 
@@ -206,8 +206,8 @@ StreamState Stream::save(uint64_t unread) {
     } else if (unread == 0 && !maker_.has_pending() && !maker_.lost()) {
         state.stand_at(tree_.top().position());
     } else {
-        const bool none_used = older_note_ && unread == last_block_;
-        const Note& note = none_used ? *older_note_ : *note_;
+        const bool none_used = older_checkpoint_ && unread == last_block_;
+        const BlockCheckpoint& note = none_used ? *older_checkpoint_ : *checkpoint_;
         const size_t used = note.handed.size() - (none_used ? 0 : static_cast<size_t>(unread));
         Position position = note.position;
         for (size_t i = 0; i < used; ++i) position.skip(note.handed[i]);

@@ -69,14 +69,15 @@ class Stream {
 
     // For save() in the middle of a block: the position at the start of some call of
     // next_block, and the lanes of the samples that were handed out since.
-    struct Note {
+    struct BlockCheckpoint {
         Position position;
         std::vector<LanePlace> handed;
         uint64_t bytes = 0;
     };
-    std::optional<Note> note_;
-    std::optional<Note> older_note_;  // when note_ begins after the first sample of the last block
-    uint64_t last_block_ = 0;         // its samples
+    std::optional<BlockCheckpoint> checkpoint_;
+    std::optional<BlockCheckpoint>
+        older_checkpoint_;     // when note_ begins after the first sample of the last block
+    uint64_t last_block_ = 0;  // its samples
     std::string restored_columns_;
 };
 

@@ -150,7 +150,7 @@ void ZipReader::fetch(const ZipEntry& entry, std::string_view name,
         const std::span<uint8_t> after =
             std::span(tail).first(descriptor ? std::min<uint64_t>(tail.size(), behind) : 0);
         const std::array parts{header, stored, after};
-        if (source_.read_unverified(entry.offset, parts) <
+        if (source_.read_scattered(entry.offset, parts) <
             header.size() + stored.size() + after.size())
             throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
         const size_t real_size = header_length(header);
@@ -234,7 +234,7 @@ size_t ZipReader::check_header(size_t index, ZipMetadata* metadata) const {
             std::span(usual).first(static_cast<size_t>(std::min<uint64_t>(room, usual_header)));
         for (;;) {
             if (header.size() < local_size) throw outside();
-            if (source_.read_unverified(entry.offset, {&header, 1}) < header.size())
+            if (source_.read_scattered(entry.offset, {&header, 1}) < header.size())
                 throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
             const size_t real_size = header_length(header);
             if (real_size > room) throw outside();
@@ -262,7 +262,7 @@ uint64_t ZipReader::find_data(size_t index) const {
         std::array<uint8_t, longest_descriptor> tail;
         const std::span<uint8_t> after = std::span(tail).first(
             static_cast<size_t>(std::min<uint64_t>(tail.size(), room - entry.stored_size)));
-        if (source_.read_unverified(entry.offset + header + entry.stored_size, {&after, 1}) <
+        if (source_.read_scattered(entry.offset + header + entry.stored_size, {&after, 1}) <
             after.size())
             throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
         check_descriptor(entry, after);

@@ -68,7 +68,7 @@ void ZipPieces::open() {
 
 // Fills `out` with the next stored bytes.
 void ZipPieces::fetch(std::span<uint8_t> out) {
-    if (source_.read_unverified(at_, {&out, 1}) < out.size())
+    if (source_.read_scattered(at_, {&out, 1}) < out.size())
         throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
     at_ += out.size();
     stored_left_ -= out.size();

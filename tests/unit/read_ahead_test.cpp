@@ -56,7 +56,7 @@ std::string read(ReadAhead& ahead, uint64_t offset, size_t size) {
     auto* bytes = reinterpret_cast<uint8_t*>(out.data());
     // In two parts, as the header and the data of an entry.
     const std::span<uint8_t> parts[] = {{bytes, size / 3}, {bytes + size / 3, size - size / 3}};
-    out.resize(ahead.read_unverified(offset, parts));
+    out.resize(ahead.read_scattered(offset, parts));
     return out;
 }
 

@@ -94,9 +94,9 @@ class CountingSource final : public Source {
         ++count_;
         return bytes_->read(offset, out);
     }
-    size_t read_unverified(uint64_t offset, std::span<const std::span<uint8_t>> parts) override {
+    size_t read_scattered(uint64_t offset, std::span<const std::span<uint8_t>> parts) override {
         ++count_;
-        return bytes_->read_unverified(offset, parts);
+        return bytes_->read_scattered(offset, parts);
     }
     std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {
         return bytes_->open_sequential(offset);

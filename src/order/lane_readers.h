@@ -9,7 +9,7 @@
 
 namespace shf {
 
-struct Sharing {
+struct LaneReaders {
     uint64_t lanes = 1, consumers = 1;  // both below 2^32
 
     // Of lanes, and of the consumers that read them.
@@ -18,11 +18,11 @@ struct Sharing {
     [[nodiscard]] uint64_t readers() const { return consumers / groups(); }
     // Which of them `consumer` is: sample number n of its lanes is its own if n mod readers() is
     // this.
-    [[nodiscard]] uint64_t turn(uint64_t consumer) const { return consumer / groups(); }
+    [[nodiscard]] uint64_t place(uint64_t consumer) const { return consumer / groups(); }
     // Whether one of the samples from `from` to before `to` is.
     [[nodiscard]] bool owns_any(uint64_t consumer, uint64_t from, uint64_t to) const {
         const uint64_t all = readers();
-        return from + (turn(consumer) + all - from % all) % all < to;
+        return from + (place(consumer) + all - from % all) % all < to;
     }
 };
 
