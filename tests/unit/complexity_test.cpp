@@ -126,7 +126,7 @@ class Complexity : public testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(V20, Complexity, testing::ValuesIn(shapes),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_P(Complexity, GrowsWithTheInput) {
+TEST_P(Complexity, grows_with_the_input) {
     constexpr size_t times = 8;
     const std::string small = GetParam().make(MiB) + end_marker();
     const std::string large = GetParam().make(times * MiB) + end_marker();
@@ -139,7 +139,7 @@ TEST_P(Complexity, GrowsWithTheInput) {
 }
 
 // Bytes that come one by one cost reads, not copies.
-TEST_P(Complexity, SingleBytes) {
+TEST_P(Complexity, single_bytes) {
     EXPECT_LE(cpu_seconds(GetParam().make(MiB) + end_marker(), 1), 1.0);
 }
 

@@ -68,7 +68,7 @@ void expect_like_stream(const std::vector<std::string>& urls, const Settings& se
 
 // ---- The same as the stream ---------------------------------------------------------------------
 
-TEST(Dataset, TarsAndZipsInOneList) {
+TEST(Dataset, tars_and_zips_in_one_list) {
     const TempDirectory directory;
     directory.write("0.tar", tar_of_members({{"t/a.jpg", payload(3000, 1)},
                                              {"t/a.cls", "7"},
@@ -94,7 +94,7 @@ TEST(Dataset, TarsAndZipsInOneList) {
     expect_like_stream({directory / "3.zip::" + (directory / "0.tar")});
 }
 
-TEST(Dataset, RandomShapes) {
+TEST(Dataset, random_shapes) {
     for (uint32_t seed = 1; seed <= 4; ++seed) {
         SCOPED_TRACE(seed);
         const TempDirectory directory;
@@ -124,7 +124,7 @@ TEST(Dataset, RandomShapes) {
     }
 }
 
-TEST(Dataset, ShardsWithoutSamples) {
+TEST(Dataset, shards_without_samples) {
     const TempDirectory directory;
     directory.write("0.tar", tar_of_members({{"README", ""}}));
     directory.write("1.zip", stored_zip({{"README", ""}}));
@@ -148,7 +148,7 @@ TEST(Dataset, ShardsWithoutSamples) {
     }
 }
 
-TEST(Dataset, OneShardTwice) {
+TEST(Dataset, one_shard_twice) {
     const TempDirectory directory;
     directory.write("0.tar", tar_of_members({{"a.x", "1"}, {"b.x", "2"}}));
     Samples data(std::vector<std::string>(2, directory / "0.tar"));
@@ -159,7 +159,7 @@ TEST(Dataset, OneShardTwice) {
 
 // ---- Keys ---------------------------------------------------------------------------------------
 
-TEST(Dataset, KeysThatAreThereTwice) {
+TEST(Dataset, keys_that_are_there_twice) {
     const TempDirectory directory;
     directory.write("0.tar", tar_of_members({{"a.x", "1"}, {"b.x", "2"}}));
     directory.write("1.tar", tar_of_members({{"c.x", "3"}, {"b.x", "4"}, {"B.x", "5"}}));
@@ -188,7 +188,7 @@ TEST(Dataset, KeysThatAreThereTwice) {
 
 // ---- What no dataset can be made of -------------------------------------------------------------
 
-TEST(Dataset, ShardsThatCannotBeReadInPlace) {
+TEST(Dataset, shards_that_cannot_be_read_in_place) {
     const TempDirectory directory;
     const std::string tar = tar_of_members({{"a.x", "1"}});
     directory.write("0.tar", tar);
@@ -233,7 +233,7 @@ TEST(Dataset, ShardsThatCannotBeReadInPlace) {
     EXPECT_EQ(Samples("pipe:true", {{"secure", "true"}}).code, SHF_E_USAGE);
 }
 
-TEST(Dataset, LimitsHoldForEachSample) {
+TEST(Dataset, limits_hold_for_each_sample) {
     const TempDirectory directory;
     const NamedBytes members = {{"a.x", "small"},
                                 {"b.x", std::string(3000, 'b')},
@@ -276,7 +276,7 @@ TEST(Dataset, LimitsHoldForEachSample) {
 // Large ones, and small ones that share memory.
 class ManyAtOnce : public testing::TestWithParam<size_t> {};
 
-TEST_P(ManyAtOnce, WithABadOne) {
+TEST_P(ManyAtOnce, with_a_bad_one) {
     const TempDirectory directory;
     NamedBytes members;
     for (size_t i = 0; i < 300; ++i)
@@ -314,7 +314,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, ManyAtOnce, testing::Values(20000, 100));
 
 // Memory of many samples is used again by the next call, also when it is more than single ones
 // leave.
-TEST(Dataset, ManyUseTheirMemoryAgain) {
+TEST(Dataset, many_use_their_memory_again) {
     const TempDirectory directory;
     NamedBytes members;
     for (size_t i = 0; i < 24; ++i)
@@ -339,7 +339,7 @@ TEST(Dataset, ManyUseTheirMemoryAgain) {
 }
 
 // Neighbours that lie together in the file, with and without something between them.
-TEST(Dataset, ManySmallOnesWithGaps) {
+TEST(Dataset, many_small_ones_with_gaps) {
     const TempDirectory directory;
     std::mt19937 random(11);
     std::string tar;
@@ -411,7 +411,7 @@ class ChangedShard : public testing::TestWithParam<const char*> {
     const std::string path = directory / (zip ? "0.zip" : "0.tar");
 };
 
-TEST_P(ChangedShard, WrittenInPlace) {
+TEST_P(ChangedShard, written_in_place) {
     Samples data(path);
     EXPECT_EQ(codes(data), all(SHF_OK));
     EXPECT_EQ(code_of_many(data), SHF_OK);
@@ -421,7 +421,7 @@ TEST_P(ChangedShard, WrittenInPlace) {
     EXPECT_TRUE(data.message().starts_with(path)) << data.message();
 }
 
-TEST_P(ChangedShard, Longer) {
+TEST_P(ChangedShard, longer) {
     Samples data(path);
     std::ofstream(path, std::ios::binary | std::ios::app) << 'z';
     // A ZIP file has checksums, which prove that the bytes are still the old ones.
@@ -429,7 +429,7 @@ TEST_P(ChangedShard, Longer) {
     EXPECT_EQ(code_of_many(data), zip ? SHF_OK : SHF_E_CHANGED) << data.message();
 }
 
-TEST_P(ChangedShard, Cut) {
+TEST_P(ChangedShard, cut) {
     Samples data(path);
     ASSERT_EQ(::truncate(path.c_str(), 300000), 0);
     std::vector<int32_t> cut = all(SHF_E_TRUNCATED);
@@ -441,7 +441,7 @@ TEST_P(ChangedShard, Cut) {
 }
 
 // The file that was opened is still there.
-TEST_P(ChangedShard, ReplacedOrRemoved) {
+TEST_P(ChangedShard, replaced_or_removed) {
     Samples data(path);
     write(path + ".new", 'y');
     ASSERT_EQ(::rename((path + ".new").c_str(), path.c_str()), 0);
@@ -468,7 +468,7 @@ class FewDescriptors {
 };
 
 // A file that is opened for each read may be another one by then.
-TEST_P(ChangedShard, ReplacedOrRemovedBetweenReads) {
+TEST_P(ChangedShard, replaced_or_removed_between_reads) {
     const FewDescriptors few(40);
     std::vector<std::string> urls(60, path);
     write(directory / "first", 'x');
@@ -491,7 +491,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, ChangedShard, testing::Values("tar", "zip"),
 
 // ---- Bounds -------------------------------------------------------------------------------------
 
-TEST(Dataset, MoreShardsThanDescriptors) {
+TEST(Dataset, more_shards_than_descriptors) {
     const TempDirectory directory;
     constexpr size_t shards = 100;
     for (size_t i = 0; i < shards; ++i) {
@@ -520,7 +520,7 @@ TEST(Dataset, MoreShardsThanDescriptors) {
 }
 
 // A kept sample holds at most 64 KiB more than 8 times its own size.
-TEST(Dataset, KeptSamplesHoldLittle) {
+TEST(Dataset, kept_samples_hold_little) {
     const TempDirectory directory;
     size_t shared = 0;
     for (uint32_t seed = 1; seed <= 6; ++seed) {

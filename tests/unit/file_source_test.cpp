@@ -94,7 +94,7 @@ class Files : public testing::Test {
     std::string directory, path, bytes;
 };
 
-TEST_F(Files, AreReadInOrderAndAtRandom) {
+TEST_F(Files, are_read_in_order_and_at_random) {
     const auto source = open(path);
     EXPECT_EQ(source->size(), bytes.size());
     EXPECT_TRUE(source->seekable());
@@ -115,7 +115,7 @@ TEST_F(Files, AreReadInOrderAndAtRandom) {
     EXPECT_EQ(source->read(UINT64_MAX, buffer), 0U);
 }
 
-TEST_F(Files, ShareOneDescriptorAndCloseIt) {
+TEST_F(Files, share_one_descriptor_and_close_it) {
     const size_t before = descriptors();
     {
         auto source = open(path);
@@ -128,7 +128,7 @@ TEST_F(Files, ShareOneDescriptorAndCloseIt) {
     EXPECT_EQ(descriptors(), before);
 }
 
-TEST_F(Files, ServeManyThreads) {
+TEST_F(Files, serve_many_threads) {
     const auto source = open(path);
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
@@ -144,7 +144,7 @@ TEST_F(Files, ServeManyThreads) {
     for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(Files, AreNamedByPathsAndFileUrls) {
+TEST_F(Files, are_named_by_paths_and_file_urls) {
     write(directory + "/a b#c?d%25.tar", "x");
     write(directory + "/@list", "y");
     EXPECT_EQ(text_of(*open(directory + "/a b#c?d%25.tar")->open_sequential(0)), "x");
@@ -173,7 +173,7 @@ TEST_F(Files, AreNamedByPathsAndFileUrls) {
     }
 }
 
-TEST_F(Files, ThatCannotBeOpenedSayWhy) {
+TEST_F(Files, that_cannot_be_opened_say_why) {
     shf::Fault fault = fault_of([&] { open(directory + "/absent"); });
     EXPECT_EQ(fault.code, SHF_E_IO);
     EXPECT_EQ(fault.os_error, ENOENT);
@@ -184,7 +184,7 @@ TEST_F(Files, ThatCannotBeOpenedSayWhy) {
     EXPECT_EQ(fault_of([&] { open("s3:/bucket"); }).os_error, ENOENT);
 }
 
-TEST_F(Files, ThatAreCutAreTruncated) {
+TEST_F(Files, that_are_cut_are_truncated) {
     EXPECT_EQ(fault_after([] {}).code, SHF_OK);
     EXPECT_EQ(fault_after([&] { std::filesystem::resize_file(path, 100000); }).code,
               SHF_E_TRUNCATED);
@@ -198,7 +198,7 @@ TEST_F(Files, ThatAreCutAreTruncated) {
     EXPECT_EQ(fault_of([&] { source->read(0, buffer); }).code, SHF_E_TRUNCATED);
 }
 
-TEST_F(Files, ThatAreAlteredHaveChanged) {
+TEST_F(Files, that_are_altered_have_changed) {
     EXPECT_EQ(fault_after([&] { write(path, std::string(bytes.size(), 'x')); }).code,
               SHF_E_CHANGED);
     EXPECT_EQ(fault_after([&] { write(path, bytes + "x"); }).code, SHF_E_CHANGED);
@@ -218,7 +218,7 @@ TEST_F(Files, ThatAreAlteredHaveChanged) {
     EXPECT_NE(open(path)->identity(), version);
 }
 
-TEST_F(Files, StayOffTheStandardDescriptors) {
+TEST_F(Files, stay_off_the_standard_descriptors) {
     const pid_t child = ::fork();
     if (child == 0) {
         ::close(0);
@@ -233,7 +233,7 @@ TEST_F(Files, StayOffTheStandardDescriptors) {
     EXPECT_EQ(status, 0);
 }
 
-TEST_F(Files, AreCloseOnExec) {
+TEST_F(Files, are_close_on_exec) {
     const auto source = open(path);
     bool found = false;
     for (int fd = 3; fd < 256; ++fd) {
@@ -246,7 +246,7 @@ TEST_F(Files, AreCloseOnExec) {
     EXPECT_TRUE(found);
 }
 
-TEST_F(Files, MayBeReadByAForkedChild) {
+TEST_F(Files, may_be_read_by_a_forked_child) {
     const auto source = open(path);
     const auto reader = source->open_sequential(0);
     const pid_t child = ::fork();
@@ -261,7 +261,7 @@ TEST_F(Files, MayBeReadByAForkedChild) {
     EXPECT_EQ(status, 0);
 }
 
-TEST_F(Files, SayHowManyDescriptorsAreOpen) {
+TEST_F(Files, say_how_many_descriptors_are_open) {
     rlimit old = {};
     ::getrlimit(RLIMIT_NOFILE, &old);
     rlimit low = old;
@@ -278,7 +278,7 @@ TEST_F(Files, SayHowManyDescriptorsAreOpen) {
     EXPECT_FALSE(fault.help.empty());
 }
 
-TEST_F(Files, EndWithACancel) {
+TEST_F(Files, end_with_a_cancel) {
     const auto source = open(path);
     const auto reader = source->open_sequential(0);
     cancel.request();
@@ -287,7 +287,7 @@ TEST_F(Files, EndWithACancel) {
     EXPECT_EQ(fault_of([&] { open(path); }).code, SHF_E_CANCELLED);
 }
 
-TEST_F(Files, FifosAreReadFromStartToEnd) {
+TEST_F(Files, fifos_are_read_from_start_to_end) {
     const std::string fifo = directory + "/fifo";
     ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
     const auto source = open(fifo);  // before there is a writer
@@ -308,7 +308,7 @@ TEST_F(Files, FifosAreReadFromStartToEnd) {
     EXPECT_TRUE(reader->ready());
 }
 
-TEST_F(Files, AFifoWithoutWriterEndsWithACancel) {
+TEST_F(Files, a_fifo_without_writer_ends_with_a_cancel) {
     const std::string fifo = directory + "/fifo";
     ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
     const auto reader = open(fifo)->open_sequential(0);
@@ -325,7 +325,7 @@ TEST_F(Files, AFifoWithoutWriterEndsWithACancel) {
     EXPECT_TRUE(reader->ready());
 }
 
-TEST_F(Files, DevicesAreRead) {
+TEST_F(Files, devices_are_read) {
     EXPECT_EQ(text_of(*open("/dev/null")->open_sequential(0)), "");
     std::vector<uint8_t> buffer(10, 1);
     EXPECT_EQ(open("/dev/zero")->open_sequential(0)->read(buffer), 10U);
@@ -355,7 +355,7 @@ class StandardInput : public Files {
     int saved = -1, writer = -1;
 };
 
-TEST_F(StandardInput, IsReadAndStaysOpenAndBlocking) {
+TEST_F(StandardInput, is_read_and_stays_open_and_blocking) {
     auto source = open("-");
     EXPECT_FALSE(source->seekable());
     auto reader = source->open_sequential(0);
@@ -370,7 +370,7 @@ TEST_F(StandardInput, IsReadAndStaysOpenAndBlocking) {
     EXPECT_EQ(::fcntl(0, F_GETFL) & O_NONBLOCK, 0);
 }
 
-TEST_F(StandardInput, HasOneReader) {
+TEST_F(StandardInput, has_one_reader) {
     auto source = open("-");
     EXPECT_EQ(fault_of([&] { open("-"); }).code, SHF_E_USAGE);
     auto reader = source->open_sequential(0);
@@ -386,7 +386,7 @@ TEST_F(StandardInput, HasOneReader) {
     EXPECT_EQ(fault_of([&] { open("-"); }).code, SHF_OK);
 }
 
-TEST_F(StandardInput, MayBeNonBlocking) {
+TEST_F(StandardInput, may_be_non_blocking) {
     ::fcntl(0, F_SETFL, O_NONBLOCK);
     const auto reader = open("-")->open_sequential(0);
     std::thread late([&] {
@@ -400,7 +400,7 @@ TEST_F(StandardInput, MayBeNonBlocking) {
     late.join();
 }
 
-TEST_F(StandardInput, EndsWithACancel) {
+TEST_F(StandardInput, ends_with_a_cancel) {
     const auto reader = open("-")->open_sequential(0);
     std::thread canceller([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -411,7 +411,7 @@ TEST_F(StandardInput, EndsWithACancel) {
     canceller.join();
 }
 
-TEST(Memory, IsReadInChunks) {
+TEST(Memory, is_read_in_chunks) {
     const std::string text = "0123456789";
     const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()),
                                          text.size());

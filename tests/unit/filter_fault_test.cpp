@@ -53,7 +53,7 @@ class SmallStream : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Filter, SmallStream, testing::ValuesIn(small_cases()),
                          [](const auto& info) { return info.param.name; });
 
-TEST_P(SmallStream, EveryPrefixIsTruncated) {
+TEST_P(SmallStream, every_prefix_is_truncated) {
     const auto& [name, input, data] = GetParam();
     const size_t skip = name == "zstd_after_skippable" ? 98 : 0;
     ASSERT_EQ(filter(input).bytes, data);
@@ -73,7 +73,7 @@ TEST_P(SmallStream, EveryPrefixIsTruncated) {
     }
 }
 
-TEST_P(SmallStream, FlippedBitNeverGivesWrongBytes) {
+TEST_P(SmallStream, flipped_bit_never_gives_wrong_bytes) {
     const auto& [name, input, data] = GetParam();
     for (size_t bit = 0; bit < input.size() * 8; bit += stride) {
         std::string bad = input;
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Filter, LargeStream, testing::ValuesIn(codecs),
 
 // Several blocks and several input blocks: what is delivered before a fault, and its place, are the
 // same for all cuts.
-TEST_P(LargeStream, FaultDoesNotDependOnCuts) {
+TEST_P(LargeStream, fault_does_not_depend_on_cuts) {
     const std::string data = text(150000) + noise(150000) + std::string(90000, 'r') + text(150000);
     const std::string input = compress(GetParam(), data);
     std::minstd_rand random(7);
@@ -127,7 +127,7 @@ Outcome with_flip(std::string input, int position) {
     return always(input);
 }
 
-TEST(FilterIntegrity, WrongChecksAreFound) {
+TEST(FilterIntegrity, wrong_checks_are_found) {
     const std::string data = text(100000);
     const std::pair<std::string, std::vector<int>> cases[] = {
         {gzip(data), {-8, -5, -4, -1}},  // CRC-32, ISIZE
@@ -149,7 +149,7 @@ TEST(FilterIntegrity, WrongChecksAreFound) {
     EXPECT_EQ(with_flip(lz4(data), 6).code, SHF_E_INTEGRITY);     // header checksum
 }
 
-TEST(FilterIntegrity, DamagedHeadersAreFormat) {
+TEST(FilterIntegrity, damaged_headers_are_format) {
     EXPECT_EQ(with_flip(xz("data"), 7).code, SHF_E_FORMAT);  // stream flags against their CRC
     EXPECT_EQ(with_flip(bzip2("data") + bzip2("x"), 0).code, SHF_OK);  // no bzip2: plain
     std::string deflate = gzip("data");
@@ -160,7 +160,7 @@ TEST(FilterIntegrity, DamagedHeadersAreFormat) {
     EXPECT_EQ(always(block).code, SHF_E_FORMAT);
 }
 
-TEST(FilterGzip, HeaderFieldsAreParsed) {
+TEST(FilterGzip, header_fields_are_parsed) {
     const auto member = [](bool hcrc, bool extra, bool name, bool comment) {
         uint8_t bytes[] = "0123456789";
         std::string extra_field = noise(60000);

@@ -20,7 +20,7 @@ void expect_limit(const Outcome& outcome, std::string_view option) {
     EXPECT_NE(outcome.message.find(option), std::string::npos) << outcome.message;
 }
 
-TEST(FilterRatio, HoldsAfter64MiB) {
+TEST(FilterRatio, holds_after_64_mib) {
     const std::string bomb(66 * mebi, '\0');
     for (const char* codec : codecs) {
         if (codec == std::string_view("gzip")) continue;
@@ -43,12 +43,12 @@ TEST(FilterRatio, HoldsAfter64MiB) {
     }
 }
 
-TEST(FilterRatio, OfDeflateIsBoundedByItsFormat) {
+TEST(FilterRatio, of_deflate_is_bounded_by_its_format) {
     const std::string runs(130 * mebi, '\0');
     EXPECT_EQ(filter(gzip(runs, 9), with("max_ratio", "1")).bytes.size(), runs.size());
 }
 
-TEST(FilterWindow, OfZstdIsBounded) {
+TEST(FilterWindow, of_zstd_is_bounded) {
     const std::string data = text(3 * mebi);
     const std::string stream = zstd(data, {.window_log = 20, .content_size = false});
     EXPECT_EQ(always(stream, with("max_window", "1MiB")).bytes, data);
@@ -67,13 +67,13 @@ TEST(FilterWindow, OfZstdIsBounded) {
     EXPECT_EQ(second.offset, 4U);
 }
 
-TEST(FilterWindow, OfXzIsBounded) {
+TEST(FilterWindow, of_xz_is_bounded) {
     const std::string stream = xz("data", LZMA_CHECK_CRC64, 3);  // dictionary: 4 MiB
     expect_limit(always(stream, with("max_window", "2MiB")), "max_window");
     EXPECT_EQ(always(stream, with("max_window", "4MiB")).bytes, "data");
 }
 
-TEST(FilterUnsupported, ZstdDictionary) {
+TEST(FilterUnsupported, zstd_dictionary) {
     // A formatted dictionary with an id; raw content has none.
     std::string samples;
     std::vector<size_t> sizes;
@@ -91,7 +91,7 @@ TEST(FilterUnsupported, ZstdDictionary) {
     EXPECT_NE(outcome.message.find("dictionary"), std::string::npos) << outcome.message;
 }
 
-TEST(FilterUnsupported, LegacyFrames) {
+TEST(FilterUnsupported, legacy_frames) {
     for (char version = 0x22; version <= 0x27; ++version) {
         const std::string frame = version + std::string("\xb5\x2f\xfd") + noise(100);
         EXPECT_EQ(always(frame).code, SHF_E_UNSUPPORTED);
@@ -103,7 +103,7 @@ TEST(FilterUnsupported, LegacyFrames) {
     EXPECT_EQ(always(lz4("data") + "\x02\x21\x4c\x18" + noise(100)).offset, 4U);
 }
 
-TEST(FilterUnsupported, Lz4DictionaryAndVersion) {
+TEST(FilterUnsupported, lz4_dictionary_and_version) {
     std::string dictionary = lz4("data");
     dictionary[4] = static_cast<char>(dictionary[4] | 1);
     EXPECT_EQ(always(dictionary).code, SHF_E_UNSUPPORTED);
@@ -121,7 +121,7 @@ void seal(std::string& input, size_t start, size_t size) {
     for (size_t i = 0; i < 4; ++i) input[start + size + i] = static_cast<char>(crc >> (8 * i));
 }
 
-TEST(FilterUnsupported, XzCheckAndFilter) {
+TEST(FilterUnsupported, xz_check_and_filter) {
     std::string check = xz(text(300), LZMA_CHECK_CRC64);
     check[7] = 0x05;  // a reserved check of the same size
     seal(check, 6, 2);

@@ -28,7 +28,7 @@ std::string libarchive(std::string_view input) {
     return out;
 }
 
-TEST(FilterOracle, LibarchiveReadsTheSame) {
+TEST(FilterOracle, libarchive_reads_the_same) {
     for (const size_t size : {1U, 511U, 65536U, 1000001U})
         for (const std::string& data : {text(size, 5), noise(size, 5)})
             for (const char* codec : codecs) {
@@ -39,7 +39,7 @@ TEST(FilterOracle, LibarchiveReadsTheSame) {
             }
 }
 
-TEST(FilterOracle, LibarchiveReadsOtherShapesTheSame) {
+TEST(FilterOracle, libarchive_reads_other_shapes_the_same) {
     const std::string data = text(700000) + noise(300000);
     for (int level = 0; level <= 9; ++level) {
         const std::string input = gzip(data, level);

@@ -29,7 +29,7 @@ class EachCodec : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Filter, EachCodec, testing::ValuesIn(codecs),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(EachCodec, DeliversWhatWasCompressed) {
+TEST_P(EachCodec, delivers_what_was_compressed) {
     for (const size_t size :
          {size_t{0}, size_t{1}, size_t{511}, size_t{64} << 10, (size_t{3} << 20) + 1}) {
         expect_bytes(always(pack(text(size))), text(size), GetParam());
@@ -37,19 +37,19 @@ TEST_P(EachCodec, DeliversWhatWasCompressed) {
     }
 }
 
-TEST_P(EachCodec, JoinsFrames) {
+TEST_P(EachCodec, joins_frames) {
     const std::string a = text(70000, 1), b = noise(9000, 2), c = text(300, 3);
     expect_bytes(always(pack(a) + pack(b) + pack("") + pack(c)), a + b + c, GetParam());
 }
 
-TEST_P(EachCodec, PassesFloodOfEmptyFrames) {
+TEST_P(EachCodec, passes_flood_of_empty_frames) {
     std::string flood;
     for (int i = 0; i < 20000; ++i) flood += pack("");
     expect_bytes(filter(flood + pack("end")), "end", GetParam());
     expect_bytes(filter(flood, {}, 7), "", GetParam());
 }
 
-TEST_P(EachCodec, AcceptsZerosBehindFrames) {
+TEST_P(EachCodec, accepts_zeros_behind_frames) {
     for (const size_t zeros : {1U, 3U, 4U, 512U, 300000U})
         expect_bytes(filter(pack("data") + std::string(zeros, '\0')), "data", GetParam());
     expect_bytes(always(pack("data") + std::string(1000, '\0')), "data", GetParam());
@@ -57,7 +57,7 @@ TEST_P(EachCodec, AcceptsZerosBehindFrames) {
                  GetParam());
 }
 
-TEST_P(EachCodec, RefusesJunkBehindFrames) {
+TEST_P(EachCodec, refuses_junk_behind_frames) {
     const Options ignore = with("trailing", "ignore");
     for (const std::string& junk :
          {std::string("x"), std::string("junk and more junk"), std::string("\0\0\0\0x", 5),
@@ -76,14 +76,14 @@ TEST_P(EachCodec, RefusesJunkBehindFrames) {
     EXPECT_FALSE(always(pack("data"), ignore).trailing);
 }
 
-TEST_P(EachCodec, RefusesOtherCodecBehindFrames) {
+TEST_P(EachCodec, refuses_other_codec_behind_frames) {
     for (const char* other : codecs)
         if (other != std::string_view(GetParam())) {
             EXPECT_EQ(always(pack("data") + compress(other, "data")).code, SHF_E_FORMAT);
         }
 }
 
-TEST_P(EachCodec, RefusesSecondLayer) {
+TEST_P(EachCodec, refuses_second_layer) {
     for (const char* inner : codecs)
         for (const std::string& data : {std::string(), text(5000)}) {
             const Outcome outcome = always(pack(compress(inner, data)));
@@ -97,7 +97,7 @@ TEST_P(EachCodec, RefusesSecondLayer) {
         expect_bytes(always(pack(data)), data, GetParam());
 }
 
-TEST(FilterPlain, PassesOtherBytesThrough) {
+TEST(FilterPlain, passes_other_bytes_through) {
     for (const std::string& data : {std::string(), std::string("x"), std::string(512, '\0'),
                                     std::string("BZh9 is text, not bzip2"), text(1000000)}) {
         expect_bytes(always(data), data, "");
@@ -105,7 +105,7 @@ TEST(FilterPlain, PassesOtherBytesThrough) {
     }
 }
 
-TEST(FilterPlain, NamesCodecsByMagic) {
+TEST(FilterPlain, names_codecs_by_magic) {
     const auto codec = [](std::string_view head) {
         const char* name = codec_of_magic({bytes_of(head), head.size()});
         return std::string(name != nullptr ? name : "");
@@ -136,7 +136,7 @@ TEST(FilterPlain, NamesCodecsByMagic) {
     EXPECT_EQ(codec_version("pipe"), nullptr);
 }
 
-TEST(FilterSkippable, FramesStandAnywhere) {
+TEST(FilterSkippable, frames_stand_anywhere) {
     const std::string skip = skippable(noise(70000)), empty = skippable("");
     expect_bytes(always(skip + zstd("a") + empty + zstd("b") + skip), "ab", "zstd");
     expect_bytes(always(empty + lz4("a") + skip + lz4("b") + empty), "ab", "lz4");
@@ -146,7 +146,7 @@ TEST(FilterSkippable, FramesStandAnywhere) {
     EXPECT_EQ(always(empty + zstd("a") + lz4("b")).code, SHF_E_FORMAT);
 }
 
-TEST(FilterXz, PaddingBetweenStreamsIsCounted) {
+TEST(FilterXz, padding_between_streams_is_counted) {
     expect_bytes(always(xz("a") + std::string(8, '\0') + xz("b")), "ab", "xz");
     EXPECT_EQ(always(xz("a") + std::string(6, '\0') + xz("b")).code, SHF_E_FORMAT);
 }

@@ -37,7 +37,7 @@ Outcome with_some_cuts(std::string_view input) {
     return first;
 }
 
-TEST(FilterVerified, SmallFramesAreDeliveredWholeOrNotAtAll) {
+TEST(FilterVerified, small_frames_are_delivered_whole_or_not_at_all) {
     const std::string data = text(60000);
     for (const std::string_view codec : codecs) {
         const std::string good = compress(codec, data);
@@ -54,7 +54,7 @@ TEST(FilterVerified, SmallFramesAreDeliveredWholeOrNotAtAll) {
     }
 }
 
-TEST(FilterVerified, BlocksBeforeADamagedOneAreDelivered) {
+TEST(FilterVerified, blocks_before_a_damaged_one_are_delivered) {
     const std::string data = noise(450000);
     struct Case {
         const char* name;
@@ -87,7 +87,7 @@ TEST(FilterVerified, BlocksBeforeADamagedOneAreDelivered) {
 }
 
 // Larger ones are delivered before their check is reached, and are not verified then.
-TEST(FilterVerified, LargeFramesAreDeliveredBeforeTheirCheck) {
+TEST(FilterVerified, large_frames_are_delivered_before_their_check) {
     const std::string data = noise(9 * mebi), start = text(5000);
     struct Case {
         const char* name;
@@ -125,7 +125,7 @@ TEST(FilterVerified, LargeFramesAreDeliveredBeforeTheirCheck) {
 }
 
 // 8 MiB are held back; a frame that proves to be larger is delivered as it comes.
-TEST(FilterVerified, EightMebibytesAreHeldBack) {
+TEST(FilterVerified, eight_mebibytes_are_held_back) {
     for (const size_t size : {8 * mebi, 8 * mebi + (128 << 10)}) {
         const std::string data = noise(size);
         for (const std::string& input :
@@ -138,7 +138,7 @@ TEST(FilterVerified, EightMebibytesAreHeldBack) {
 }
 
 // What has no check is not held back.
-TEST(FilterVerified, FramesWithoutCheckDoNotWait) {
+TEST(FilterVerified, frames_without_check_do_not_wait) {
     const std::string data = noise(1 * mebi);
     const std::string inputs[] = {zstd(data, {.checksum = false}),
                                   lz4(data, {.content_check = false}), xz(data, LZMA_CHECK_NONE)};
@@ -181,10 +181,10 @@ void flip_bits_behind_a_branch_filter(size_t stride) {
     std::printf("%zu damaged files\n", tried);
 }
 
-TEST(FilterVerified, OutputThatComesWithAFaultIsDropped) {
+TEST(FilterVerified, output_that_comes_with_a_fault_is_dropped) {
     flip_bits_behind_a_branch_filter(61);
 }
-TEST(FilterVerified, EveryFlipBehindABranchFilter) {
+TEST(FilterVerified, every_flip_behind_a_branch_filter) {
     flip_bits_behind_a_branch_filter(1);
 }
 

@@ -52,7 +52,7 @@ void expect_samples(const Shard& shard, const Options& options = {}) {
 }
 
 // A field that stays behind in its slab must not take the next one's place with it.
-TEST(Grouping, SmallFieldBetweenLargeOnes) {
+TEST(Grouping, small_field_between_large_ones) {
     Shard shard;
     shard.add("s", {100 << 10, 1000, 400 << 10});
     shard.add("t", {100 << 10, 0, 10, 600 << 10, 3, 1 << 20, 5});
@@ -60,7 +60,7 @@ TEST(Grouping, SmallFieldBetweenLargeOnes) {
     expect_samples(shard);
 }
 
-TEST(Grouping, EveryMixOfThreeSizes) {
+TEST(Grouping, every_mix_of_three_sizes) {
     Shard shard;
     const size_t sizes[] = {0, 1, 511, 512, 5000, 66000, 300000};
     size_t number = 0;
@@ -71,7 +71,7 @@ TEST(Grouping, EveryMixOfThreeSizes) {
     expect_samples(shard);
 }
 
-TEST(Grouping, RandomShapes) {
+TEST(Grouping, random_shapes) {
     for (uint32_t seed = 1; seed <= 6; ++seed) {
         SCOPED_TRACE(numbered("seed ", seed));
         std::mt19937 random(seed);
@@ -87,7 +87,7 @@ TEST(Grouping, RandomShapes) {
     }
 }
 
-TEST(Grouping, MembersPassedOverInsideASample) {
+TEST(Grouping, members_passed_over_inside_a_sample) {
     Shard shard;
     shard.add("s", {1000});
     for (const size_t ignored : {100U, 70000U, 3000000U}) {
@@ -100,7 +100,7 @@ TEST(Grouping, MembersPassedOverInsideASample) {
     expect_samples(shard);
 }
 
-TEST(Grouping, ManyFieldsInOneSample) {
+TEST(Grouping, many_fields_in_one_sample) {
     Shard shard;
     shard.add("s", std::vector<size_t>(3000, 100));
     shard.add("t", {9});
@@ -108,7 +108,7 @@ TEST(Grouping, ManyFieldsInOneSample) {
 }
 
 // A kept sample, and a kept block, hold at most 64 KiB more than 8 times the (smallest) sample.
-TEST(Grouping, KeptBlocksHoldLittle) {
+TEST(Grouping, kept_blocks_hold_little) {
     for (uint32_t seed = 1; seed <= 8; ++seed)
         for (const bool alone : {false, true}) {
             std::mt19937 random(seed);

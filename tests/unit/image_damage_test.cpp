@@ -46,7 +46,7 @@ const ImageOptions all_steps{.mode = Mode::rgba8,
                              .height = 4,
                              .orient = true};
 
-TEST(ImageDamage, EveryPrefixIsAnError) {
+TEST(ImageDamage, every_prefix_is_an_error) {
     for (const Sample& sample : small_files())
         for (const ImageOptions& options : {ImageOptions{}, all_steps}) {
             EXPECT_EQ(image_outcome(sample.file, options), SHF_OK) << sample.name;
@@ -60,7 +60,7 @@ TEST(ImageDamage, EveryPrefixIsAnError) {
         }
 }
 
-TEST(ImageDamage, BytesAfterTheEndAreNotLookedAt) {
+TEST(ImageDamage, bytes_after_the_end_are_not_looked_at) {
     for (Sample& sample : small_files()) {
         const Bytes expected = decode_image(sample.file).bytes;
         sample.file.insert(sample.file.end(), 50, 0x17);
@@ -68,7 +68,7 @@ TEST(ImageDamage, BytesAfterTheEndAreNotLookedAt) {
     }
 }
 
-TEST(ImageDamage, EveryDamagedByteIsAnErrorOrAnImage) {
+TEST(ImageDamage, every_damaged_byte_is_an_error_or_an_image) {
     for (const Sample& sample : small_files()) {
         const bool has_checksums = sample.file[1] == 'P';
         for (size_t i = 0; i < sample.file.size(); ++i)
@@ -87,7 +87,7 @@ TEST(ImageDamage, EveryDamagedByteIsAnErrorOrAnImage) {
     }
 }
 
-TEST(ImageDamage, WordsOfTheDecoderAreInTheMessage) {
+TEST(ImageDamage, words_of_the_decoder_are_in_the_message) {
     std::string words;
     Bytes file = jpeg_file(64, 64, noise(64 * 64 * 3));
     file.resize(file.size() / 2);
@@ -99,7 +99,7 @@ TEST(ImageDamage, WordsOfTheDecoderAreInTheMessage) {
     EXPECT_NE(words.find("PNG: IDAT: "), words.npos) << words;
 }
 
-TEST(ImageDamage, IndexesThatThePaletteDoesNotHaveAreBlack) {
+TEST(ImageDamage, indexes_that_the_palette_does_not_have_are_black) {
     const PngSpec spec{
         .width = 2, .type = PNG_COLOR_TYPE_PALETTE, .bits = 8, .palette = {{1, 2, 3}, {4, 5, 6}}};
     EXPECT_EQ(decode_image(png_file(spec, {1, 2})).bytes, (Bytes{4, 5, 6, 0, 0, 0}));
@@ -123,7 +123,7 @@ Bytes png_bomb() {
     return file;
 }
 
-TEST(ImageDamage, BombsAreRefusedByTheirHeaders) {
+TEST(ImageDamage, bombs_are_refused_by_their_headers) {
     std::vector<Bytes> bombs = {jpeg_bomb(), png_bomb()};
 #ifdef SHF_HAVE_WEBP
     // The size of a lossless image: twice 14 bits behind the signature byte (RFC 9649 section 3.4).
@@ -150,7 +150,7 @@ TEST(ImageDamage, BombsAreRefusedByTheirHeaders) {
 
 // A progressive JPEG is decoded when all of its coefficients are there, which take more than its
 // pixels: 2 bytes for each, and half of the colours' here.
-TEST(ImageDamage, CoefficientsOverTheLimitAreRefused) {
+TEST(ImageDamage, coefficients_over_the_limit_are_refused) {
     const Bytes pixels = gradient(64, 48, 3);
     const struct {
         int subsampling;
@@ -191,7 +191,7 @@ TEST(ImageDamage, CoefficientsOverTheLimitAreRefused) {
     EXPECT_EQ(image_outcome(line, {}, nullptr, 20 * 128 * (4 + 1 + 1) - 1), SHF_E_LIMIT);
 }
 
-TEST(ImageDamage, ResultsOverTheLimitAreRefused) {
+TEST(ImageDamage, results_over_the_limit_are_refused) {
     const Bytes file = png_rgb(10, 10, noise(300));
     ImageOptions options;
     EXPECT_EQ(image_outcome(file, options, nullptr, 300), SHF_OK);
@@ -214,7 +214,7 @@ TEST(ImageDamage, ResultsOverTheLimitAreRefused) {
     EXPECT_EQ(image_outcome(line, options, nullptr, 4 << 20), SHF_E_LIMIT);
 }
 
-TEST(ImageDamage, OtherFormatsAreNamed) {
+TEST(ImageDamage, other_formats_are_named) {
     struct Case {
         std::string start;
         const char* name;
@@ -236,7 +236,7 @@ TEST(ImageDamage, OtherFormatsAreNamed) {
     EXPECT_EQ(image_outcome({}), SHF_E_FORMAT);
 }
 
-TEST(ImageDamage, WhatWasMeasuredMustBeWhatIsDecoded) {
+TEST(ImageDamage, what_was_measured_must_be_what_is_decoded) {
     const auto decoder = image_decoder({}, test_max_decoded);
     const ArrayType type = decoder->measure(png_rgb(2, 3, noise(18)), 0).type;
     DecodeScratch scratch;

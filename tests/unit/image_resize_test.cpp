@@ -54,7 +54,7 @@ std::vector<double> resize_grey(const std::vector<double>& in, size_t width, siz
 constexpr uint32_t sizes[][2] = {{20, 15}, {37, 29}, {36, 29}, {37, 5},  {1, 1},  {90, 70},
                                  {3, 80},  {80, 3},  {74, 58}, {18, 14}, {37, 1}, {200, 29}};
 
-TEST(ImageResize, IsTheFilterOfItsDefinition) {
+TEST(ImageResize, is_the_filter_of_its_definition) {
     const Bytes pixels = noise(37 * 29 * 4);
     for (const auto& [width, height] : sizes) {
         SCOPED_TRACE(std::to_string(width) + "x" + std::to_string(height));
@@ -79,7 +79,7 @@ TEST(ImageResize, IsTheFilterOfItsDefinition) {
     }
 }
 
-TEST(ImageResize, KeepsSixteenBits) {
+TEST(ImageResize, keeps_sixteen_bits) {
     const Bytes rows = noise(37 * 29 * 2);
     const Bytes file =
         png_file({.width = 37, .height = 29, .type = PNG_COLOR_TYPE_GRAY, .bits = 16}, rows);
@@ -95,7 +95,7 @@ TEST(ImageResize, KeepsSixteenBits) {
     }
 }
 
-TEST(ImageResize, TransparentPixelsDoNotBleed) {
+TEST(ImageResize, transparent_pixels_do_not_bleed) {
     // A red pixel beside a green one that cannot be seen: the result is red, half covered.
     const Bytes file =
         png_file({.width = 2, .type = PNG_COLOR_TYPE_RGB_ALPHA}, {200, 0, 0, 255, 0, 255, 0, 0});
@@ -105,7 +105,7 @@ TEST(ImageResize, TransparentPixelsDoNotBleed) {
         (Bytes{199, 0, 0, 128}));
 }
 
-TEST(ImageResize, FlatImagesStayFlat) {
+TEST(ImageResize, flat_images_stay_flat) {
     for (const int value : {0, 1, 128, 254, 255}) {
         const auto byte = static_cast<uint8_t>(value);
         const Bytes file = png_rgb(300, 7, Bytes(300 * 7 * 3, byte));
@@ -122,7 +122,7 @@ TEST(ImageResize, FlatImagesStayFlat) {
         253);
 }
 
-TEST(ImageResize, SizesFollowTorchvision) {
+TEST(ImageResize, sizes_follow_torchvision) {
     const auto size_of = [](int width, int height, Resize resize, uint32_t to_width,
                             uint32_t to_height = 0) {
         const Bytes file = png_grey(width, height, Bytes(static_cast<size_t>(width * height)));
@@ -142,7 +142,7 @@ TEST(ImageResize, SizesFollowTorchvision) {
     EXPECT_EQ(size_of(500, 375, Resize::exact, 10, 20), Size(10, 20));
 }
 
-TEST(ImageResize, CropOfTheResizedImage) {
+TEST(ImageResize, crop_of_the_resized_image) {
     const Bytes file = png_rgb(37, 29, noise(37 * 29 * 3));
     for (const auto& [width, height] : sizes) {
         ImageOptions options{.resize = Resize::exact, .width = width, .height = height};
@@ -171,7 +171,7 @@ TEST(ImageResize, CropOfTheResizedImage) {
     }
 }
 
-TEST(ImageResize, JpegIsReducedWhileItIsDecoded) {
+TEST(ImageResize, jpeg_is_reduced_while_it_is_decoded) {
     const Bytes file = jpeg_file(403, 301, gradient(403, 301, 3));
     const tjhandle handle = tjInitDecompress();
     struct Case {
@@ -200,7 +200,7 @@ TEST(ImageResize, JpegIsReducedWhileItIsDecoded) {
     tjDestroy(handle);
 }
 
-TEST(ImageResize, FastKernelsGiveTheSameBytes) {
+TEST(ImageResize, fast_kernels_give_the_same_bytes) {
     constexpr size_t width = 61, height = 5;
     const ResampleKernels& fast = resample_kernels();
     const ResampleKernels& portable = portable_resample_kernels();
@@ -249,7 +249,7 @@ TEST(ImageResize, FastKernelsGiveTheSameBytes) {
         }
 }
 
-TEST(ImageResize, LargeMemoryIsNotKept) {
+TEST(ImageResize, large_memory_is_not_kept) {
     const Bytes file = png_grey(9000, 8000, Bytes(9000 * 8000, 50));
     const ImageOptions options{.mode = Mode::l8, .resize = Resize::exact, .width = 9, .height = 8};
     const auto decoder = image_decoder(options, 128 << 20);

@@ -60,7 +60,7 @@ void expect_all_modes(const Bytes& file, int64_t width, int64_t height, const By
     expect_scaled(of(Mode::l16), of(Mode::l), greys);
 }
 
-TEST(Image, JpegOfEverySubsamplingIsWhatTurboJpegDecodes) {
+TEST(Image, jpeg_of_every_subsampling_is_what_turbo_jpeg_decodes) {
     const Bytes pixels = gradient(45, 31, 3);
     for (int subsampling = 0; subsampling < TJ_NUMSAMP; ++subsampling)
         for (const int flags : {0, TJFLAG_PROGRESSIVE}) {
@@ -76,13 +76,13 @@ TEST(Image, JpegOfEverySubsamplingIsWhatTurboJpegDecodes) {
         }
 }
 
-TEST(Image, GreyJpeg) {
+TEST(Image, grey_jpeg) {
     const Bytes file = jpeg_file(20, 10, Bytes(200, 130), TJPF_GRAY, TJSAMP_GRAY);
     EXPECT_EQ(decode_image(file, {.mode = Mode::l8}).bytes, Bytes(200, 130));
     expect_all_modes(file, 20, 10, Bytes(600, 130));
 }
 
-TEST(Image, CmykJpegIsRefused) {
+TEST(Image, cmyk_jpeg_is_refused) {
     std::string words;
     const Bytes file = jpeg_file(8, 8, Bytes(256, 99), TJPF_CMYK, TJSAMP_444);
     EXPECT_EQ(image_outcome(file, {}, &words), SHF_E_UNSUPPORTED);
@@ -90,7 +90,7 @@ TEST(Image, CmykJpegIsRefused) {
     EXPECT_NE(words.find("help: re-encode"), words.npos) << words;
 }
 
-TEST(Image, PngOfEveryDepthAndTypeInterlacedOrNot) {
+TEST(Image, png_of_every_depth_and_type_interlaced_or_not) {
     // 8 bits of each sample for 1, 2, 4 and 8 bits: v * 255 / (2^bits - 1).
     const int width = 13, height = 11;
     for (const bool interlaced : {false, true}) {
@@ -133,7 +133,7 @@ TEST(Image, PngOfEveryDepthAndTypeInterlacedOrNot) {
     }
 }
 
-TEST(Image, AlphaIsKeptDroppedOrOpaque) {
+TEST(Image, alpha_is_kept_dropped_or_opaque) {
     const Bytes rgba = noise(5 * 4 * 4);
     Bytes rgb, opaque;
     for (size_t i = 0; i < rgba.size(); i += 4)
@@ -151,7 +151,7 @@ TEST(Image, AlphaIsKeptDroppedOrOpaque) {
     EXPECT_EQ(decode_image(grey_file, {.mode = Mode::l8}).bytes, (Bytes{10, 30}));
 }
 
-TEST(Image, TransparentColoursOfPngBecomeAlpha) {
+TEST(Image, transparent_colours_of_png_become_alpha) {
     const png_color_16 key{.index = 0, .red = 7, .green = 8, .blue = 9, .gray = 2};
     EXPECT_EQ(decode_image(png_file({.width = 2, .transparent = &key}, {7, 8, 9, 7, 8, 10}),
                            {.mode = Mode::rgba8})
@@ -171,7 +171,7 @@ TEST(Image, TransparentColoursOfPngBecomeAlpha) {
     EXPECT_EQ(decode_image(png_file(palette, {0, 1})).bytes, (Bytes{1, 2, 3, 4, 5, 6}));
 }
 
-TEST(Image, SixteenBitsAreKeptWhereTheModeHasRoom) {
+TEST(Image, sixteen_bits_are_kept_where_the_mode_has_room) {
     const PngSpec grey{.width = 3, .type = PNG_COLOR_TYPE_GRAY, .bits = 16};
     const Bytes file = png_file(grey, {0x12, 0x34, 0xff, 0xff, 0, 0x80});
     const std::vector<uint16_t> values = {0x1234, 0xffff, 0x80};
@@ -198,7 +198,7 @@ TEST(Image, SixteenBitsAreKeptWhereTheModeHasRoom) {
 }
 
 #ifdef SHF_HAVE_WEBP
-TEST(Image, WebP) {
+TEST(Image, webp) {
     const Bytes rgb = gradient(40, 30, 3);
     expect_all_modes(webp_file(40, 30, rgb, 3, true), 40, 30, rgb);
     Bytes rgba = gradient(40, 30, 4);
@@ -214,7 +214,7 @@ TEST(Image, WebP) {
     for (const uint8_t value : lossy) EXPECT_NEAR(value, 100, 3);
 }
 
-TEST(Image, AnimatedWebPIsRefused) {
+TEST(Image, animated_webp_is_refused) {
     // VP8X with the animation flag (RFC 9649 section 2.7), and a canvas of 1x1.
     const std::string head = "RIFF\x16" + std::string(3, '\0') + "WEBPVP8X";
     Bytes whole(head.begin(), head.end());
@@ -227,7 +227,7 @@ TEST(Image, AnimatedWebPIsRefused) {
 
 // Where EXIF orientation o puts the pixel (x, y) of a stored image of 3x2, from the table of
 // CIPA DC-008 section 4.6.4.
-TEST(Image, EveryOrientation) {
+TEST(Image, every_orientation) {
     const Bytes stored = {1, 2, 3, 4, 5, 6};
     struct Case {
         int64_t width;
@@ -249,7 +249,7 @@ TEST(Image, EveryOrientation) {
         }
 }
 
-TEST(Image, OrientationOfLargerImagesOfEveryPixelSize) {
+TEST(Image, orientation_of_larger_images_of_every_pixel_size) {
     // Turning by 90 degrees (6) and back (8) in every size of a pixel.
     const int width = 70, height = 37;
     const Bytes rgb = gradient(width, height, 3);
@@ -274,7 +274,7 @@ TEST(Image, OrientationOfLargerImagesOfEveryPixelSize) {
               (std::vector<uint16_t>{4, 5, 6, 1, 2, 3}));
 }
 
-TEST(Image, DamagedExifIsNoOrientation) {
+TEST(Image, damaged_exif_is_no_orientation) {
     const Bytes jpeg = jpeg_file(4, 2, gradient(4, 2, 3));
     const Bytes good = exif_block(6, false);
     const auto is_turned = [&](const Bytes& block) {
@@ -296,7 +296,7 @@ TEST(Image, DamagedExifIsNoOrientation) {
     EXPECT_FALSE(is_turned(with(2, 43)));
 }
 
-TEST(Image, CropsAndFlips) {
+TEST(Image, crops_and_flips) {
     const Bytes pixels = gradient(9, 6, 1);
     const Bytes file = png_grey(9, 6, pixels);
     const auto part = [&](size_t left, size_t top, size_t width, size_t height, bool flipped) {
@@ -348,7 +348,7 @@ TEST(Image, CropsAndFlips) {
     EXPECT_EQ(all, 200);
 }
 
-TEST(Image, FlipsEveryKindOfNumber) {
+TEST(Image, flips_every_kind_of_number) {
     const Bytes file = png_rgb(2, 1, {1, 2, 3, 4, 5, 6});
     const auto flipped = [&](Mode mode, bool channels_first) {
         return decode_image(
@@ -364,7 +364,7 @@ TEST(Image, FlipsEveryKindOfNumber) {
     EXPECT_EQ(flipped(Mode::l16, false).numbers<uint16_t>()[1], 2 * 257);
 }
 
-TEST(Image, SidesOfZeroAreWrongUse) {
+TEST(Image, sides_of_zero_are_wrong_use) {
     using Resize = ImageOptions::Resize;
     for (const ImageOptions& options :
          {ImageOptions{.resize = Resize::shorter},

@@ -104,7 +104,7 @@ class IndexStore : public testing::Test {
 
 // ---- index=auto ---------------------------------------------------------------------------------
 
-TEST_F(IndexStore, IsMadeOnceAndUsedAgain) {
+TEST_F(IndexStore, is_made_once_and_used_again) {
     const Opening first(shard);
     EXPECT_EQ(first.samples, two_read);
     EXPECT_TRUE(first.walked() && first.saved());
@@ -118,7 +118,7 @@ TEST_F(IndexStore, IsMadeOnceAndUsedAgain) {
 }
 
 // A second opening reads nothing between the first and the last 64 KiB.
-TEST_F(IndexStore, SavesTheWalk) {
+TEST_F(IndexStore, saves_the_walk) {
     ASSERT_EQ(Opening(shard).code, SHF_OK);
     const std::string file = read_file(index);
     // The same size and time, first and last 64 KiB, with another middle.
@@ -139,7 +139,7 @@ TEST_F(IndexStore, SavesTheWalk) {
     EXPECT_EQ(Opening(shard, {{"index", "memory"}}).samples.size(), 0U);
 }
 
-TEST_F(IndexStore, OfAnotherVersionOfTheShard) {
+TEST_F(IndexStore, of_another_version_of_the_shard) {
     const std::vector<std::pair<std::string, std::string>> other = {{"a", "FIRST"},
                                                                     {"b", "second"}};
     struct Change {
@@ -176,7 +176,7 @@ TEST_F(IndexStore, OfAnotherVersionOfTheShard) {
     }
 }
 
-TEST_F(IndexStore, ATimeBefore1970) {
+TEST_F(IndexStore, a_time_before_1970) {
     set_time(shard, -1000, 5);
     EXPECT_TRUE(Opening(shard).walked());
     EXPECT_TRUE(Opening(shard).messages.empty());
@@ -184,7 +184,7 @@ TEST_F(IndexStore, ATimeBefore1970) {
     EXPECT_EQ(Opening(shard).warnings(), 1U);
 }
 
-TEST_F(IndexStore, Damaged) {
+TEST_F(IndexStore, damaged) {
     ASSERT_TRUE(Opening(shard).saved());
     const std::string good = read_file(index);
     std::string flipped = good, version = good;
@@ -216,7 +216,7 @@ TEST_F(IndexStore, Damaged) {
 }
 
 // What is no file in the place of the index: it is passed over, and the index goes to the cache.
-TEST_F(IndexStore, NoFileInItsPlace) {
+TEST_F(IndexStore, no_file_in_its_place) {
     fs::create_directory(index);
     const Opening beside_folder(shard);
     EXPECT_EQ(beside_folder.samples, two_read);
@@ -232,7 +232,7 @@ TEST_F(IndexStore, NoFileInItsPlace) {
 }
 
 // A sparse file that claims more than any index has takes no memory.
-TEST_F(IndexStore, AFileThatIsTooLarge) {
+TEST_F(IndexStore, a_file_that_is_too_large) {
     directory.write("shards/x.tar.sfidx", "");
     ASSERT_EQ(::truncate(index.c_str(), off_t{1} << 42), 0);
     const Opening opening(shard);
@@ -244,7 +244,7 @@ TEST_F(IndexStore, AFileThatIsTooLarge) {
 
 // ---- The other choices --------------------------------------------------------------------------
 
-TEST_F(IndexStore, Required) {
+TEST_F(IndexStore, required) {
     const Opening missing(shard, {{"index", "require"}});
     EXPECT_EQ(missing.code, SHF_E_NOT_FOUND);
     EXPECT_NE(std::string(missing.error.message).find(index), std::string::npos)
@@ -257,7 +257,7 @@ TEST_F(IndexStore, Required) {
     EXPECT_TRUE(there.messages.empty());
 }
 
-TEST_F(IndexStore, Rebuilt) {
+TEST_F(IndexStore, rebuilt) {
     for (int i = 0; i < 2; ++i) {
         const Opening opening(shard, {{"index", "rebuild"}});
         EXPECT_EQ(opening.samples, two_read);
@@ -270,7 +270,7 @@ TEST_F(IndexStore, Rebuilt) {
     EXPECT_TRUE(Opening(shard).messages.empty());
 }
 
-TEST_F(IndexStore, InMemory) {
+TEST_F(IndexStore, in_memory) {
     const Opening opening(shard, {{"index", "memory"}});
     EXPECT_EQ(opening.samples, two_read);
     EXPECT_TRUE(opening.walked());
@@ -281,7 +281,7 @@ TEST_F(IndexStore, InMemory) {
     EXPECT_EQ(read_file(index), "left alone");
 }
 
-TEST_F(IndexStore, MadeByItself) {
+TEST_F(IndexStore, made_by_itself) {
     shf_error error;
     ASSERT_EQ(shf_index_build(shard.c_str(), nullptr, &error), SHF_OK) << error.message;
     const Opening opening(shard, {{"index", "require"}});
@@ -298,7 +298,7 @@ TEST_F(IndexStore, MadeByItself) {
 }
 
 // What a walk under these options would refuse is refused with an index too.
-TEST_F(IndexStore, MadeUnderOtherOptions) {
+TEST_F(IndexStore, made_under_other_options) {
     const std::string a = member("a.txt", "first"), b = member("b.txt", "second"),
                       end = end_marker();
     struct Case {
@@ -334,7 +334,7 @@ TEST_F(IndexStore, MadeUnderOtherOptions) {
 
 // ---- Places -------------------------------------------------------------------------------------
 
-TEST_F(IndexStore, UrlsOfOneShard) {
+TEST_F(IndexStore, urls_of_one_shard) {
     for (const std::string& url : {"file:" + shard, "file://" + shard, "FILE://localhost" + shard,
                                    directory / "shards/../shards/./x.tar"}) {
         SCOPED_TRACE(url);
@@ -354,7 +354,7 @@ TEST_F(IndexStore, UrlsOfOneShard) {
     EXPECT_EQ(names_in(directory / "."), (std::vector<std::string>{"x.tar", "x.tar.sfidx"}));
 }
 
-TEST_F(IndexStore, FolderOfItsOwn) {
+TEST_F(IndexStore, folder_of_its_own) {
     const Settings settings = {{"index_dir", directory / "indexes/deep"}};
     EXPECT_EQ(Opening(shard, settings + Settings{{"index", "require"}}).code, SHF_E_NOT_FOUND);
     EXPECT_TRUE(Opening(shard, settings).saved());
@@ -388,7 +388,7 @@ TEST_F(IndexStore, FolderOfItsOwn) {
     EXPECT_EQ(opening.count(SHF_LOG_INFO, "could not be saved"), 1U);
 }
 
-TEST_F(IndexStore, CacheWhereTheFolderIsReadOnly) {
+TEST_F(IndexStore, cache_where_the_folder_is_read_only) {
     // Root may write everywhere: a child without privileges shows it.
     ::chmod((directory / ".").c_str(), 0777);
     ::chmod((directory / "shards").c_str(), 0555);
@@ -422,7 +422,7 @@ TEST_F(IndexStore, CacheWhereTheFolderIsReadOnly) {
     EXPECT_TRUE(Opening(shard).messages.empty());
 }
 
-TEST_F(IndexStore, LongNames) {
+TEST_F(IndexStore, long_names) {
     // The name of the index has six bytes more than that of the shard, of at most 255.
     const std::string fits = directory / ("shards/" + std::string(245, 'n') + ".tar");
     fs::rename(shard, fits);
@@ -438,7 +438,7 @@ TEST_F(IndexStore, LongNames) {
     EXPECT_TRUE(Opening(longer).messages.empty());
 }
 
-TEST_F(IndexStore, NoPlaceAtAll) {
+TEST_F(IndexStore, no_place_at_all) {
     ::setenv("XDG_CACHE_HOME", shard.c_str(), 1);  // where no folder can be
     fs::create_directory(index);
     const Opening opening(shard);
@@ -450,7 +450,7 @@ TEST_F(IndexStore, NoPlaceAtAll) {
     EXPECT_NE(std::string(error.message).find("saving the index"), std::string::npos);
 }
 
-TEST_F(IndexStore, CacheOfTheHome) {
+TEST_F(IndexStore, cache_of_the_home) {
     ::unsetenv("XDG_CACHE_HOME");
     const char* home = std::getenv("HOME");
     const std::string before = home ? home : "";
@@ -470,7 +470,7 @@ TEST_F(IndexStore, CacheOfTheHome) {
 
 // ---- Several processes --------------------------------------------------------------------------
 
-TEST_F(IndexStore, EightProcessesStartCold) {
+TEST_F(IndexStore, eight_processes_start_cold) {
     constexpr int count = 8;
     std::string bytes;
     for (size_t i = 0; i < 2000; ++i) bytes += sample_members(0, i);

@@ -60,7 +60,7 @@ void expect_error(int32_t code, const char* text, Do action) {
 
 // ---- What tars give -----------------------------------------------------------------------------
 
-TEST(IndexOf, PlainMembers) {
+TEST(IndexOf, plain_members) {
     const auto index = expect_index(member("d/a.jpg", std::string(700, 'j')) +
                                     member("d/a.cls", "7") + member("b.jpg", "") + end_marker());
     EXPECT_EQ(index->samples(), 2U);
@@ -71,7 +71,7 @@ TEST(IndexOf, PlainMembers) {
     EXPECT_EQ(index->identity().size, 3072U + 1024);
 }
 
-TEST(IndexOf, HeadersBeforeTheHeader) {
+TEST(IndexOf, headers_before_the_header) {
     const std::string long_name = std::string(150, 'n') + "/k.TXT";
     const auto index = expect_index(
         pax({{"path", "p.txt"}, {"size", "4"}}) + header({.name = "x"}) + padded("data") +
@@ -87,7 +87,7 @@ TEST(IndexOf, HeadersBeforeTheHeader) {
     EXPECT_EQ(parts_of(*index).headers, (std::vector<uint64_t>{0, 2048, 4096, 5120, 6144}));
 }
 
-TEST(IndexOf, WhatIsNoField) {
+TEST(IndexOf, what_is_no_field) {
     const auto index = expect_index(
         header({.name = "d/", .type = '5'}) + member("a.x", "1") +
         header({.name = "a.l", .type = '2', .link = "a.x"}) + member("README", "ignored") +
@@ -100,7 +100,7 @@ TEST(IndexOf, WhatIsNoField) {
     EXPECT_EQ(index->end(), 9 * 512 + 6 * 512U + 512);
 }
 
-TEST(IndexOf, EmptyAndUpperCaseFields) {
+TEST(IndexOf, empty_and_upper_case_fields) {
     const auto index = expect_index(member("a.JPG", "") + member("a.Seg.PNG", "") +
                                     member("B.jpg", "") + member("B.seg.png", "1") + end_marker());
     EXPECT_EQ(index->key(1), "B");
@@ -108,7 +108,7 @@ TEST(IndexOf, EmptyAndUpperCaseFields) {
     EXPECT_EQ(index->schema(0)->names, "jpg/seg.png/");
 }
 
-TEST(IndexOf, ManyKindsOfSamples) {
+TEST(IndexOf, many_kinds_of_samples) {
     std::string tar;
     for (size_t i = 0; i < 100; ++i)
         for (size_t k = 0; k <= i % 25; ++k)
@@ -120,14 +120,14 @@ TEST(IndexOf, ManyKindsOfSamples) {
     }
 }
 
-TEST(IndexOf, ManyFields) {
+TEST(IndexOf, many_fields) {
     std::string tar;
     for (size_t i = 0; i < 3000; ++i) tar += member(numbered("s.f", i), i % 3 == 0 ? "" : "abc");
     const auto index = expect_index(tar + member("t.f0", "t") + end_marker());
     EXPECT_EQ(index->samples(), 2U);
 }
 
-TEST(IndexOf, SeveralArchivesInOneFile) {
+TEST(IndexOf, several_archives_in_one_file) {
     const std::string one = member("a.x", "1") + end_marker();
     const auto index =
         expect_index(one + member("b.x", "2") + end_marker(), options_with({{"concat", "true"}}));
@@ -137,14 +137,14 @@ TEST(IndexOf, SeveralArchivesInOneFile) {
     EXPECT_EQ(open_end->end(), 1024U);
 }
 
-TEST(IndexOf, LimitsOfSizeAreForReading) {
+TEST(IndexOf, limits_of_size_are_for_reading) {
     const std::string tar = member("a.x", std::string(9000, 'x')) + end_marker();
     const auto index = build_index_of(
         tar, options_with({{"max_member", "10"}, {"max_sample", "10"}, {"memory", "1MiB"}}));
     EXPECT_EQ(index->size(0), 9000U);
 }
 
-TEST(IndexOf, ShardsWithoutSamples) {
+TEST(IndexOf, shards_without_samples) {
     const std::string tar = member("README", "r") + end_marker();
     expect_error(SHF_E_FORMAT, "empty shard", [&] { (void)build_index_of(tar); });
     const auto index = build_index_of(tar, options_with({{"allow_empty", "true"}}));
@@ -153,7 +153,7 @@ TEST(IndexOf, ShardsWithoutSamples) {
     EXPECT_TRUE(parts_of(*parse_index(parts_of(*index).file())) == parts_of(*index));
 }
 
-TEST(IndexOf, BadShards) {
+TEST(IndexOf, bad_shards) {
     const std::string a = member("a.x", "1"), end = end_marker();
     const auto refuse = [](int32_t code, const char* text, const std::string& tar) {
         expect_error(code, text, [&] { (void)build_index_of(tar); });
@@ -167,7 +167,7 @@ TEST(IndexOf, BadShards) {
     refuse(SHF_E_FORMAT, "checksum", a + std::string(a).replace(0, 1, "b") + end);
 }
 
-TEST(IndexOf, ThirtyTwoBytesForEachMember) {
+TEST(IndexOf, thirty_two_bytes_for_each_member) {
     constexpr size_t count = 5000;
     std::string tar;
     size_t names = 0;
@@ -193,7 +193,7 @@ bool is_refusal(int32_t code) {
     return code == SHF_E_FORMAT || code == SHF_E_INTEGRITY || code == SHF_E_UNSUPPORTED;
 }
 
-TEST(DamagedIndex, EveryPrefix) {
+TEST(DamagedIndex, every_prefix) {
     const std::string file = parts_of(*build_index_of(small_tar())).file();
     ASSERT_EQ(code_of_index(file), SHF_OK);
     for (size_t size = 0; size < file.size(); ++size)
@@ -202,7 +202,7 @@ TEST(DamagedIndex, EveryPrefix) {
 }
 
 // Another content must never come out of it, whatever the byte.
-TEST(DamagedIndex, EveryByte) {
+TEST(DamagedIndex, every_byte) {
     const IndexParts parts = parts_of(*build_index_of(small_tar()));
     const std::string file = parts.file();
     size_t same = 0;
@@ -229,7 +229,7 @@ uint64_t peak_of_addresses() {
     return kilobytes << 10;
 }
 
-TEST(DamagedIndex, ClaimsTakeNoMemory) {
+TEST(DamagedIndex, claims_take_no_memory) {
     const std::string start = "\x94" + pack_text("shardfeed-index");
     const uint64_t before = peak_of_addresses();
     const std::string claims[] = {"\xdd\x7f\xff\xff\xff", "\xdd\xff\xff\xff\xff",
@@ -258,7 +258,7 @@ TEST(DamagedIndex, ClaimsTakeNoMemory) {
 
 // ---- Files that are sealed but wrong ------------------------------------------------------------
 
-TEST(WrongIndex, EveryEntryIsNeededAndOfItsType) {
+TEST(WrongIndex, every_entry_is_needed_and_of_its_type) {
     const auto entries = parts_of(*build_index_of(small_tar())).entries();
     ASSERT_EQ(code_of_index(index_file(IndexParts::pack_map(entries))), SHF_OK);
     for (size_t i = 0; i < entries.size(); ++i) {
@@ -291,7 +291,7 @@ TEST(WrongIndex, EveryEntryIsNeededAndOfItsType) {
     EXPECT_EQ(code_of_index(other), SHF_E_FORMAT);
 }
 
-TEST(WrongIndex, NumbersThatDoNotFitTogether) {
+TEST(WrongIndex, numbers_that_do_not_fit_together) {
     const IndexParts good = parts_of(*build_index_of(small_tar()));
     ASSERT_EQ(good.key_ends, (std::vector<uint32_t>{1, 4}));
     ASSERT_EQ(good.offsets, (std::vector<uint64_t>{512, 1536, 3072}));
@@ -392,7 +392,7 @@ std::string alike_tar(bool pax_before) {
     return tar + member("d.cls", "d.cls") + end_marker();
 }
 
-TEST(LyingIndex, NumbersOfOthers) {
+TEST(LyingIndex, numbers_of_others) {
     for (const bool pax_before : {false, true}) {
         const std::string tar = alike_tar(pax_before);
         const auto truth = read_shard(tar).samples;
@@ -443,7 +443,7 @@ TEST(LyingIndex, NumbersOfOthers) {
 }
 
 // Keys and names of one sample, and places of real members that belong to another.
-TEST(LyingIndex, PlacesOfAnotherSample) {
+TEST(LyingIndex, places_of_another_sample) {
     for (const bool pax_before : {false, true}) {
         const std::string tar = alike_tar(pax_before);
         const auto truth = read_shard(tar).samples;
@@ -469,7 +469,7 @@ TEST(LyingIndex, PlacesOfAnotherSample) {
 
 // The bytes of a member look like members: an index must not tell them for samples without being
 // seen, unless they are headers to the last byte.
-TEST(LyingIndex, BytesThatAreNoHeader) {
+TEST(LyingIndex, bytes_that_are_no_header) {
     std::string inner = member("x.jpg", "evil");
     inner[0] = 'y';  // its checksum is wrong now
     const std::string tar = member("a.jpg", inner) + end_marker();

@@ -61,7 +61,7 @@ const Row rows[] = {
     {"__m__x/x.txt", "__m__x/x", "txt"},
 };
 
-TEST(SplitName, Table) {
+TEST(SplitName, table) {
     for (const Row& row : rows) {
         const MemberName name = split_name(row.name);
         EXPECT_EQ(name.has_key, row.key != nullptr) << row.name;
@@ -72,7 +72,7 @@ TEST(SplitName, Table) {
 }
 
 // The same through a shard, by every header that can carry the name.
-TEST(SplitName, TableInShards) {
+TEST(SplitName, table_in_shards) {
     for (const Row& row : rows) {
         if (std::string_view(row.name).ends_with('/')) continue;  // v7 takes them for directories
         for (const std::string& bytes :
@@ -88,20 +88,20 @@ TEST(SplitName, TableInShards) {
     }
 }
 
-TEST(FieldName, IsLowerCasedAsAscii) {
+TEST(FieldName, is_lower_cased_as_ascii) {
     EXPECT_EQ(listing(expect_read(member("Key.JPG", "1") + member("Key.Seg.PNG", "2") +
                                   member("Key.\xc3\x84@[Z", "3") + end_marker())),
               "Key{jpg=1 seg.png=2 \xc3\x84@[z=3}");
 }
 
-TEST(FieldName, MayBeEmptyOrOdd) {
+TEST(FieldName, may_be_empty_or_odd) {
     EXPECT_EQ(listing(expect_read(member("k.", "1") + member("k..", "2") + member("k. ", "3") +
                                   member("k.__key__", "4") + member("k.\n", "5") + end_marker())),
               "k{=1 .=2  =3 __key__=4 \n=5}");
 }
 
 // Appendix B of the webdataset reference; of "a.txt" twice in a row of samples ours is an error.
-TEST(Grouping, ExampleOfTheReference) {
+TEST(Grouping, example_of_the_reference) {
     const std::string shard = header({.name = "adir/", .type = '5'}) + member("a.txt", "1") +
                               header({.name = "ln.txt", .type = '2', .link = "a.txt"}) +
                               header({.name = "hl.txt", .type = '1', .link = "a.txt"}) +
@@ -121,7 +121,7 @@ TEST(Grouping, ExampleOfTheReference) {
 }
 
 // V27: keys are bytes. None is changed, and no two become one.
-TEST(Keys, TenThousandRandomByteStrings) {
+TEST(Keys, ten_thousand_random_byte_strings) {
     std::mt19937 random(20260801);
     std::set<std::string> keys;
     while (keys.size() < 10000) {

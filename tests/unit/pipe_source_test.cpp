@@ -92,14 +92,14 @@ class Pipes : public testing::Test {
     Cancel cancel;
 };
 
-TEST_F(Pipes, GiveTheOutputOfACommand) {
+TEST_F(Pipes, give_the_output_of_a_command) {
     EXPECT_EQ(run("printf 'a\\0b' | tail -c 2"), std::string("\0b", 2));
     EXPECT_EQ(run("head -c 5000000 /dev/zero"), std::string(5000000, '\0'));
     EXPECT_EQ(run("cat; echo x"), "x\n");  // its stdin is empty and not ours
     EXPECT_EQ(run("sleep 0.05; echo x; sleep 0.05; echo y"), "x\ny\n");
 }
 
-TEST_F(Pipes, StartNothingBeforeTheyAreRead) {
+TEST_F(Pipes, start_nothing_before_they_are_read) {
     const auto source = shf::Sources(options, cancel).open("pipe:sleep 10");
     EXPECT_FALSE(has_children());
     EXPECT_FALSE(source->seekable());
@@ -112,7 +112,7 @@ TEST_F(Pipes, StartNothingBeforeTheyAreRead) {
               SHF_E_USAGE);
 }
 
-TEST_F(Pipes, AreRefusedInSecureMode) {
+TEST_F(Pipes, are_refused_in_secure_mode) {
     ::setenv("SHARDFEED_SECURE", "1", 1);
     EXPECT_EQ(fault_of([&] { open("true"); }).code, SHF_E_USAGE);
     ::unsetenv("SHARDFEED_SECURE");
@@ -120,7 +120,7 @@ TEST_F(Pipes, AreRefusedInSecureMode) {
     EXPECT_EQ(fault_of([&] { open("true"); }).code, SHF_E_USAGE);
 }
 
-TEST_F(Pipes, EveryStatusButZeroIsAnError) {
+TEST_F(Pipes, every_status_but_zero_is_an_error) {
     for (int status = 0; status < 256; ++status) {
         shf::Fault end;
         EXPECT_EQ(run("printf data; exit " + std::to_string(status), &end), "data");
@@ -133,7 +133,7 @@ TEST_F(Pipes, EveryStatusButZeroIsAnError) {
 }
 
 // No archive is empty: what failed is in stderr, whatever the status says.
-TEST_F(Pipes, NoDataIsAnErrorThatShowsWhy) {
+TEST_F(Pipes, no_data_is_an_error_that_shows_why) {
     for (const char* command : {"true", "cat", "exit 0"}) {
         const shf::Fault nothing = fault(command);
         EXPECT_EQ(nothing.code, SHF_E_TRUNCATED) << command;
@@ -147,7 +147,7 @@ TEST_F(Pipes, NoDataIsAnErrorThatShowsWhy) {
     EXPECT_NE(hidden.help.find("|| true"), std::string::npos) << hidden.text();
 }
 
-TEST_F(Pipes, DeathBySignalIsAnError) {
+TEST_F(Pipes, death_by_signal_is_an_error) {
     for (const char* name : {"KILL", "TERM", "SEGV", "PIPE", "HUP", "USR1", "ALRM"}) {
         shf::Fault end;
         EXPECT_EQ(run(std::string("printf data; kill -") + name + " $$; sleep 10", &end), "data");
@@ -157,7 +157,7 @@ TEST_F(Pipes, DeathBySignalIsAnError) {
     }
 }
 
-TEST_F(Pipes, AFailureInsideAPipelineIsAnError) {
+TEST_F(Pipes, a_failure_inside_a_pipeline_is_an_error) {
     EXPECT_EQ(fault("false | cat").code, SHF_E_CHILD);
     EXPECT_EQ(fault("(printf x; exit 3) | cat | cat").code, SHF_E_CHILD);
     EXPECT_EQ(fault("no-such-program-here | cat").code, SHF_E_CHILD);
@@ -165,7 +165,7 @@ TEST_F(Pipes, AFailureInsideAPipelineIsAnError) {
     EXPECT_NE(fault("no-such-program-here").help.find("not found"), std::string::npos);
 }
 
-TEST_F(Pipes, AnotherShellRunsThemToo) {
+TEST_F(Pipes, another_shell_runs_them_too) {
     const auto plain = [&](const char* command, shf::Fault* end = nullptr) {
         return text_of(*shf::pipe_source(command, options, cancel, "/bin/sh")->open_sequential(0),
                        end);
@@ -182,7 +182,7 @@ TEST_F(Pipes, AnotherShellRunsThemToo) {
     EXPECT_EQ(end.os_error, ENOENT);
 }
 
-TEST_F(Pipes, AFailureRepeats) {
+TEST_F(Pipes, a_failure_repeats) {
     const auto reader = open("exit 3");
     std::vector<uint8_t> buffer(10);
     for (int i = 0; i < 3; ++i)
@@ -192,7 +192,7 @@ TEST_F(Pipes, AFailureRepeats) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(good->read(buffer), 0U);
 }
 
-TEST_F(Pipes, AllBytesComeBeforeTheFailure) {
+TEST_F(Pipes, all_bytes_come_before_the_failure) {
     const auto reader = open("head -c 500000 /dev/zero; exit 1");
     std::this_thread::sleep_for(
         milliseconds(100));  // the child has ended, the pipe is full of data
@@ -201,7 +201,7 @@ TEST_F(Pipes, AllBytesComeBeforeTheFailure) {
     EXPECT_EQ(end.code, SHF_E_CHILD);
 }
 
-TEST_F(Pipes, StderrIsDrainedAndItsEndIsShown) {
+TEST_F(Pipes, stderr_is_drained_and_its_end_is_shown) {
     shf::Fault end;
     EXPECT_EQ(run("for i in 1 2 3; do head -c 3000000 /dev/zero | tr '\\0' x >&2; printf a; done; "
                   "printf '\\nfirst\\n\\033[31mlast words\\n' >&2; exit 5",
@@ -213,7 +213,7 @@ TEST_F(Pipes, StderrIsDrainedAndItsEndIsShown) {
     EXPECT_EQ(run("head -c 3000000 /dev/zero >&2; printf a"), "a");
 }
 
-TEST_F(Pipes, ReadyDrainsStderr) {
+TEST_F(Pipes, ready_drains_stderr) {
     const auto reader = open("head -c 3000000 /dev/zero >&2; printf a");
     const auto start = Clock::now();
     while (!reader->ready() && Clock::now() - start < std::chrono::seconds(10))
@@ -222,14 +222,14 @@ TEST_F(Pipes, ReadyDrainsStderr) {
     EXPECT_EQ(text_of(*reader), "a");
 }
 
-TEST_F(Pipes, StderrIsShownWithoutSecrets) {
+TEST_F(Pipes, stderr_is_shown_without_secrets) {
     const shf::Fault end =
         fault("echo 'cannot get https://me:hunter2@h/x?sig=hunter2' >&2; exit 1");
     EXPECT_NE(end.cause.find("cannot get https://h/x"), std::string::npos) << end.cause;
     EXPECT_EQ(end.text().find("hunter2"), std::string::npos);
 }
 
-TEST_F(Pipes, AHangEndsWithACancel) {
+TEST_F(Pipes, a_hang_ends_with_a_cancel) {
     const auto reader = open("echo x; sleep 1000");
     std::vector<uint8_t> buffer(10);
     EXPECT_EQ(reader->read(buffer), 2U);
@@ -245,7 +245,7 @@ TEST_F(Pipes, AHangEndsWithACancel) {
     EXPECT_LT(Clock::now() - asked, milliseconds(100));
 }
 
-TEST_F(Pipes, AHangAfterTheEndOfDataEndsWithACancel) {
+TEST_F(Pipes, a_hang_after_the_end_of_data_ends_with_a_cancel) {
     const auto reader = open("echo x; exec >&- 2>&-; sleep 1000");
     std::vector<uint8_t> buffer(10);
     EXPECT_EQ(reader->read(buffer), 2U);
@@ -257,7 +257,7 @@ TEST_F(Pipes, AHangAfterTheEndOfDataEndsWithACancel) {
     canceller.join();
 }
 
-TEST_F(Pipes, SilenceFailsTheChild) {
+TEST_F(Pipes, silence_fails_the_child) {
     options.set("pipe_timeout", "100ms");
     EXPECT_EQ(run("for i in 1 2 3 4 5; do sleep 0.05; printf x; done"), "xxxxx");
     for (const char* command : {"echo x; sleep 1000", "echo x; exec >&- 2>&-; sleep 1000"}) {
@@ -275,7 +275,7 @@ TEST_F(Pipes, SilenceFailsTheChild) {
     EXPECT_EQ(fault_of([&] { reader->read(buffer); }).code, SHF_E_CHILD);
 }
 
-TEST_F(Pipes, AnEarlyCloseEndsTheWholeGroup) {
+TEST_F(Pipes, an_early_close_ends_the_whole_group) {
     for (const char* command : {"echo $$; yes", "echo $$; sleep 1000", "echo $$; yes | cat",
                                 "(sleep 1000 & echo $!; wait)", "echo $$; kill -STOP $$; yes"}) {
         auto reader = open(command);
@@ -297,7 +297,7 @@ TEST_F(Pipes, AnEarlyCloseEndsTheWholeGroup) {
     }
 }
 
-TEST_F(Pipes, AChildThatIgnoresTermIsKilled) {
+TEST_F(Pipes, a_child_that_ignores_term_is_killed) {
     auto reader = open("trap '' TERM PIPE; echo $$; while :; do sleep 0.1; done");
     std::vector<uint8_t> buffer(1000);
     EXPECT_GT(reader->read(buffer), 0U);
@@ -310,7 +310,7 @@ TEST_F(Pipes, AChildThatIgnoresTermIsKilled) {
     EXPECT_FALSE(exists(child));
 }
 
-TEST_F(Pipes, TheChildHasAPlainStart) {
+TEST_F(Pipes, the_child_has_a_plain_start) {
     struct sigaction old = {}, ignore = {};
     ignore.sa_handler = SIG_IGN;
     ::sigaction(SIGPIPE, &ignore, &old);
@@ -335,7 +335,7 @@ TEST_F(Pipes, TheChildHasAPlainStart) {
     ::sigaction(SIGPIPE, &old, nullptr);
 }
 
-TEST_F(Pipes, WorkWithClosedStandardDescriptors) {
+TEST_F(Pipes, work_with_closed_standard_descriptors) {
     (void)cancel.fd();
     const pid_t child = ::fork();
     if (child == 0) {
@@ -349,7 +349,7 @@ TEST_F(Pipes, WorkWithClosedStandardDescriptors) {
     EXPECT_EQ(status, 0);
 }
 
-TEST_F(Pipes, ALostStatusIsNoSuccess) {
+TEST_F(Pipes, a_lost_status_is_no_success) {
     struct sigaction old = {}, ignore = {};
     ignore.sa_handler = SIG_IGN;
     ::sigaction(SIGCHLD, &ignore, &old);
@@ -359,7 +359,7 @@ TEST_F(Pipes, ALostStatusIsNoSuccess) {
     EXPECT_NE(end.help.find("SIGCHLD"), std::string::npos);
 }
 
-TEST_F(Pipes, WaitForTheirOwnChildOnly) {
+TEST_F(Pipes, wait_for_their_own_child_only) {
     const pid_t other = ::fork();
     if (other == 0) ::_exit(42);
     std::this_thread::sleep_for(milliseconds(20));
@@ -369,7 +369,7 @@ TEST_F(Pipes, WaitForTheirOwnChildOnly) {
     EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
-TEST_F(Pipes, AForkedProcessLeavesTheChildAlone) {
+TEST_F(Pipes, a_forked_process_leaves_the_child_alone) {
     auto reader = open("echo a; sleep 0.3; echo b");
     std::vector<uint8_t> buffer(10);
     EXPECT_EQ(reader->read(buffer), 2U);
@@ -385,7 +385,7 @@ TEST_F(Pipes, AForkedProcessLeavesTheChildAlone) {
     EXPECT_EQ(text_of(*reader), "b\n");
 }
 
-TEST_F(Pipes, LeaveNothingBehind) {
+TEST_F(Pipes, leave_nothing_behind) {
     run("echo x");
     (void)cancel.fd();  // stays open as long as the stream
     const size_t before = descriptors();
@@ -399,7 +399,7 @@ TEST_F(Pipes, LeaveNothingBehind) {
     EXPECT_FALSE(has_children());
 }
 
-TEST_F(Pipes, RunSideBySide) {
+TEST_F(Pipes, run_side_by_side) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
         threads.emplace_back([&, t] {

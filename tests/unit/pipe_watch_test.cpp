@@ -164,7 +164,7 @@ const char* const commands[] = {
     stubborn,     "kill -STOP $$; sleep 1000",
 };
 
-TEST(PipeWatch, EndsAllOfTheGroupWhenTheReaderIsKilled) {
+TEST(PipeWatch, ends_all_of_the_group_when_the_reader_is_killed) {
     for (const int signal : {SIGKILL, SIGTERM, SIGSEGV, SIGINT})
         for (const char* command : commands) {
             Consumer consumer([&](int reports) {
@@ -179,7 +179,7 @@ TEST(PipeWatch, EndsAllOfTheGroupWhenTheReaderIsKilled) {
         }
 }
 
-TEST(PipeWatch, EndsThemWhenTheReaderEndsByItself) {
+TEST(PipeWatch, ends_them_when_the_reader_ends_by_itself) {
     Consumer consumer([](int reports) {
         const auto reader = open_and_report("sleep 1000", reports);
         ::_exit(0);
@@ -189,7 +189,7 @@ TEST(PipeWatch, EndsThemWhenTheReaderEndsByItself) {
     EXPECT_TRUE(group_ends("an exit", group));
 }
 
-TEST(PipeWatch, DoesNotDependOnTheThreadThatOpenedThePipe) {
+TEST(PipeWatch, does_not_depend_on_the_thread_that_opened_the_pipe) {
     Consumer consumer([](int reports) {
         std::unique_ptr<Sequential> reader;
         std::thread([&] { reader = open_and_report("sleep 1000", reports); }).join();
@@ -204,7 +204,7 @@ TEST(PipeWatch, DoesNotDependOnTheThreadThatOpenedThePipe) {
     EXPECT_TRUE(group_ends("the process of a thread that ended before", group));
 }
 
-TEST(PipeWatch, DoesNotDependOnForkedChildren) {
+TEST(PipeWatch, does_not_depend_on_forked_children) {
     Consumer consumer([](int reports) {
         const auto reader = open_and_report("sleep 1000", reports);
         const pid_t worker = ::fork();
@@ -229,7 +229,7 @@ TEST(PipeWatch, DoesNotDependOnForkedChildren) {
     EXPECT_TRUE(group_ends("a worker", own));
 }
 
-TEST(PipeWatch, OfAWorkerEndsNothingOfItsParent) {
+TEST(PipeWatch, of_a_worker_ends_nothing_of_its_parent) {
     Consumer consumer([](int reports) {
         const auto reader = open_and_report("sleep 1000", reports);
         const pid_t worker = ::fork();
@@ -247,7 +247,7 @@ TEST(PipeWatch, OfAWorkerEndsNothingOfItsParent) {
     EXPECT_TRUE(group_ends("its parent", group));
 }
 
-TEST(PipeWatch, EndsThemWhenTheProcessRunsAnotherProgram) {
+TEST(PipeWatch, ends_them_when_the_process_runs_another_program) {
     Consumer consumer([](int reports) {
         const auto reader = open_and_report(stubborn, reports);
         ::execl("/bin/sleep", "sleep", "1000", nullptr);
@@ -259,7 +259,7 @@ TEST(PipeWatch, EndsThemWhenTheProcessRunsAnotherProgram) {
     EXPECT_EQ(::kill(consumer.pid, 0), 0);
 }
 
-TEST(PipeWatch, SurvivesSignalsToTheProcessGroup) {
+TEST(PipeWatch, survives_signals_to_the_process_group) {
     for (const int signal : {SIGKILL, SIGTERM, SIGHUP, SIGINT}) {
         Consumer consumer([](int reports) {
             ::setpgid(0, 0);
@@ -278,7 +278,7 @@ TEST(PipeWatch, SurvivesSignalsToTheProcessGroup) {
     }
 }
 
-TEST(PipeWatch, IsStartedAgainWhenItWasKilledOrStopped) {
+TEST(PipeWatch, is_started_again_when_it_was_killed_or_stopped) {
     for (const int signal : {SIGKILL, SIGSTOP}) {
         Consumer consumer([signal](int reports) {
             std::vector<std::unique_ptr<Sequential>> readers;
@@ -338,11 +338,11 @@ void kill_while_pipes_start(int rounds) {
     }
 }
 
-TEST(PipeWatch, EndsACommandThatIsBeingStarted) {
+TEST(PipeWatch, ends_a_command_that_is_being_started) {
     kill_while_pipes_start(6);
 }
 
-TEST(PipeWatch, EndsACommandThatIsBeingStartedOften) {
+TEST(PipeWatch, ends_a_command_that_is_being_started_often) {
     kill_while_pipes_start(200);
 }
 

@@ -60,7 +60,7 @@ std::string read(ReadAhead& ahead, uint64_t offset, size_t size) {
     return out;
 }
 
-TEST(ReadAhead, SmallReadsInTurnAreFewCalls) {
+TEST(ReadAhead, small_reads_in_turn_are_few_calls) {
     Recorded file(2'000'000);
     ReadAhead ahead(file);
     std::mt19937 random(2);
@@ -76,7 +76,7 @@ TEST(ReadAhead, SmallReadsInTurnAreFewCalls) {
     EXPECT_LT(file.bytes_asked(), 2'300'000U);
 }
 
-TEST(ReadAhead, ReadsFarApartAreMadeAsTheyAre) {
+TEST(ReadAhead, reads_far_apart_are_made_as_they_are) {
     Recorded file(2'000'000);
     ReadAhead ahead(file);
     // As when one small field of each sample is wanted: its header, its data, the header of the
@@ -98,7 +98,7 @@ TEST(ReadAhead, ReadsFarApartAreMadeAsTheyAre) {
     EXPECT_EQ(file.bytes_asked(), wanted);
 }
 
-TEST(ReadAhead, LargeReadsGoStraight) {
+TEST(ReadAhead, large_reads_go_straight) {
     Recorded file(2'000'000);
     ReadAhead ahead(file);
     size_t wanted = 0;
@@ -107,14 +107,14 @@ TEST(ReadAhead, LargeReadsGoStraight) {
     EXPECT_EQ(file.bytes_asked(), wanted);
 }
 
-TEST(ReadAhead, EndsWhereTheFileDoes) {
+TEST(ReadAhead, ends_where_the_file_does) {
     Recorded file(20'050);
     ReadAhead ahead(file);
     for (uint64_t at = 0; at < 21'000; at += 100)
         ASSERT_EQ(read(ahead, at, 100), file.part(at, 100)) << "at byte " << at;
 }
 
-TEST(ReadAhead, ABadBlockIsToldToWhoReadsIt) {
+TEST(ReadAhead, a_bad_block_is_told_to_who_reads_it) {
     Recorded file(200'000, 150'000);
     ReadAhead ahead(file);
     for (uint64_t at = 0; at < 200'000; at += 100) {

@@ -42,7 +42,7 @@ bool has_mark(const StorageRef& piece) {
     return std::memcmp(piece->data, &mark, sizeof mark) == 0;
 }
 
-TEST(Recycler, PiecesAreLargeEnoughAndNotWasteful) {
+TEST(Recycler, pieces_are_large_enough_and_not_wasteful) {
     const Handle memory = make();
     for (size_t size = 0; size < (70 << 20); size = size * 9 / 7 + 1) {
         for (const size_t wanted : {size, size + 1}) {
@@ -62,7 +62,7 @@ TEST(Recycler, PiecesAreLargeEnoughAndNotWasteful) {
     }
 }
 
-TEST(Recycler, UsedMemoryComesBackTheLastFirst) {
+TEST(Recycler, used_memory_comes_back_the_last_first) {
     const Handle memory = make();
     write_mark(memory->acquire(large));
     EXPECT_TRUE(has_mark(memory->acquire(large - 100)));  // of the same size, rounded
@@ -83,7 +83,7 @@ TEST(Recycler, UsedMemoryComesBackTheLastFirst) {
     EXPECT_TRUE(has_mark(memory->acquire(large)));
 }
 
-TEST(Recycler, KeepsNoMoreThanItsBound) {
+TEST(Recycler, keeps_no_more_than_its_bound) {
     const auto kept = [](uint64_t keep) {
         const Handle memory = make(keep);
         std::vector<StorageRef> pieces;
@@ -107,7 +107,7 @@ TEST(Recycler, KeepsNoMoreThanItsBound) {
 }
 
 // What is asked for at once comes back, and as much again, up to the bound.
-TEST(Recycler, KeepsWhatIsExpected) {
+TEST(Recycler, keeps_what_is_expected) {
     const auto kept = [](uint64_t expected, uint64_t most) {
         const Handle memory = make(large, most);
         memory->expect(expected);
@@ -133,7 +133,7 @@ long page_faults() {
 
 // Users let a batch go when they have the next, and the last one when all are done: two batches
 // come back at once.
-TEST(Recycler, TwoBatchesComeBack) {
+TEST(Recycler, two_batches_come_back) {
     const Handle memory = make();
     const auto pass = [&memory] {
         std::vector<StorageRef> last;
@@ -154,7 +154,7 @@ TEST(Recycler, TwoBatchesComeBack) {
 }
 
 // More pieces than a shelf has places.
-TEST(Recycler, AFullShelf) {
+TEST(Recycler, a_full_shelf) {
     const Handle memory = make(uint64_t{1} << 40);
     std::vector<StorageRef> pieces;
     for (int round = 0; round < 3; ++round) {
@@ -169,7 +169,7 @@ TEST(Recycler, AFullShelf) {
     EXPECT_EQ(memory->acquire(20000)->data, last);
 }
 
-TEST(Recycler, PiecesOutliveTheirOwner) {
+TEST(Recycler, pieces_outlive_their_owner) {
     StorageRef piece, large_piece;
     {
         const Handle memory = make();
@@ -188,7 +188,7 @@ uint64_t resident_bytes() {
     return resident * 4096;
 }
 
-TEST(Recycler, FreesEverythingInTheEnd) {
+TEST(Recycler, frees_everything_in_the_end) {
     const uint64_t before = resident_bytes();
     for (int i = 0; i < 20; ++i) {
         const Handle memory = make(1 << 30);
@@ -202,7 +202,7 @@ TEST(Recycler, FreesEverythingInTheEnd) {
 }
 
 // No two threads ever have the same piece, and afterwards the memory is still recycled.
-TEST(Recycler, ThreadsShareNothing) {
+TEST(Recycler, threads_share_nothing) {
     constexpr int threads = 8, rounds = 20000;
     const Handle memory = make();
     const size_t sizes[] = {17000, 17001, 40000, large};
@@ -225,7 +225,7 @@ TEST(Recycler, ThreadsShareNothing) {
 }
 
 // A piece that no thread sees any more would keep its place, and those that follow would go.
-TEST(Recycler, ThreadsLoseNothing) {
+TEST(Recycler, threads_lose_nothing) {
     for (int round = 0; round < 10; ++round) {
         const Handle memory = make();
         std::vector<std::thread> all;

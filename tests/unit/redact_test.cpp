@@ -19,7 +19,7 @@ void check(const Case& c) {
     EXPECT_EQ(redact(c.url), c.shown);
 }
 
-TEST(Redact, UrlsLoseUserinfoQueryAndFragment) {
+TEST(Redact, urls_lose_userinfo_query_and_fragment) {
     for (const Case& c : {
              Case{"https://u:p@host/a.tar?sig=x&y#z", "https://host/a.tar"},
              Case{"https://u:p@ss@host:80/a@b.tar", "https://host:80/a@b.tar"},
@@ -32,13 +32,13 @@ TEST(Redact, UrlsLoseUserinfoQueryAndFragment) {
         check(c);
 }
 
-TEST(Redact, PathsStayAsTheyAre) {
+TEST(Redact, paths_stay_as_they_are) {
     for (const char* path : {"/data/a@b.tar?x#y", "a.tar", "-", "", "/x/http://u@h", "@list",
                              "C:\\data\\a.tar", "train \"1\".tar", "/data/\xc3\xa4.tar"})
         check({path, path});
 }
 
-TEST(Redact, CommandsLoseTheSecretsOfUrls) {
+TEST(Redact, commands_lose_the_secrets_of_urls) {
     for (const Case& c : {
              Case{"pipe:curl -fsSL https://u:p@h/a?sig=1 | zstd -d",
                   "pipe:curl -fsSL https://h/a | zstd -d"},
@@ -54,7 +54,7 @@ TEST(Redact, CommandsLoseTheSecretsOfUrls) {
         check(c);
 }
 
-TEST(Redact, CommandsLoseTheSecretsOfOptionsAndVariables) {
+TEST(Redact, commands_lose_the_secrets_of_options_and_variables) {
     const std::string secret = "hunter2";
     for (const char* command : {
              "curl -H 'Authorization: Bearer hunter2' h",
@@ -97,7 +97,7 @@ TEST(Redact, CommandsLoseTheSecretsOfOptionsAndVariables) {
     check({"pipe:tar -cf - x", "pipe:tar -cf - x"});
 }
 
-TEST(Redact, HasNoControlBytes) {
+TEST(Redact, has_no_control_bytes) {
     check({"a\x1b[31m\n\x7f\r.tar", "a\\x1b[31m\\x0a\\x7f\\x0d.tar"});
     check({"pipe:cat x\ncat y", "pipe:cat x\\x0acat y"});
     check({"\xff\xc2\x9b!", "\\xff\\xc2\\x9b!"});
@@ -105,7 +105,7 @@ TEST(Redact, HasNoControlBytes) {
     EXPECT_EQ(redact(std::string("a\0b", 3)), "a\\x00b");
 }
 
-TEST(Redact, IsNotCut) {
+TEST(Redact, is_not_cut) {
     std::string name = "/data/";
     for (int i = 0; i < 1000; ++i) name += "\xc3\xa4\xe2\x82\xac";
     EXPECT_EQ(redact(name), name);

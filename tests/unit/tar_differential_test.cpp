@@ -169,7 +169,7 @@ class Generator {
     std::mt19937 random_;
 };
 
-TEST(TarDifferential, LibarchiveSeesTheSame) {
+TEST(TarDifferential, libarchive_sees_the_same) {
     constexpr uint32_t first_seed = 20260801, archives = 300;
     std::cout << "seeds " << first_seed << " to " << first_seed + archives - 1 << '\n';
     size_t files = 0;

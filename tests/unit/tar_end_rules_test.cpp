@@ -18,7 +18,7 @@ const std::string both = "a{txt=1} b{txt=2}";
 
 // ---- T19: duplicates --------------------------------------------------------------------------
 
-TEST(T19Duplicate, SameFieldIsAmbiguousAndNamesBothPositions) {
+TEST(T19Duplicate, same_field_is_ambiguous_and_names_both_positions) {
     const std::string shard =
         a + member("s.jpg", "x") + member("s.cls", "y") + member("s.jpg", "z") + b + end_marker();
     const ShardResult result = expect_fault(shard, SHF_E_AMBIGUOUS, 3072);
@@ -32,7 +32,7 @@ TEST(T19Duplicate, SameFieldIsAmbiguousAndNamesBothPositions) {
 }
 
 // The positions are those of the first headers, pax and long names included.
-TEST(T19Duplicate, PositionsBehindLongNames) {
+TEST(T19Duplicate, positions_behind_long_names) {
     const std::string shard = a + gnu_name("s.jpg") + member("x", "1", Carrier::gnu) +
                               gnu_name("s.jpg") + member("x", "2", Carrier::gnu) + end_marker();
     const ShardResult result = expect_fault(shard, SHF_E_AMBIGUOUS, 1024 + 2048);
@@ -40,7 +40,7 @@ TEST(T19Duplicate, PositionsBehindLongNames) {
         << result.end.text;
 }
 
-TEST(T19Duplicate, LowerCasingCanMakeThem) {
+TEST(T19Duplicate, lower_casing_can_make_them) {
     expect_fault(a + member("s.JPG", "1") + member("s.jpg", "2") + end_marker(), SHF_E_AMBIGUOUS,
                  2048);
     expect_fault(a + member("s.", "1") + member("s.", "2") + end_marker(), SHF_E_AMBIGUOUS, 2048);
@@ -50,7 +50,7 @@ TEST(T19Duplicate, LowerCasingCanMakeThem) {
 }
 
 // From some number of fields on they are looked up another way.
-TEST(T19Duplicate, AmongManyFields) {
+TEST(T19Duplicate, among_many_fields) {
     for (const size_t count : {30U, 31U, 32U, 33U, 34U, 200U})
         for (const size_t twin : {size_t{0}, size_t{1}, size_t{17}, count - 1}) {
             std::string shard = a;
@@ -72,7 +72,7 @@ TEST(T19Duplicate, AmongManyFields) {
 }
 
 // Names that are those of the sample before are not looked up at all.
-TEST(T19Duplicate, AfterASampleWithTheSameFields) {
+TEST(T19Duplicate, after_a_sample_with_the_same_fields) {
     const std::string before = member("r.x", "1") + member("r.y", "2") + member("r.z", "3");
     const std::string x = member("s.x", "4"), y = member("s.y", "5"), z = member("s.z", "6");
     for (const std::string& twice :
@@ -88,7 +88,7 @@ TEST(T19Duplicate, AfterASampleWithTheSameFields) {
                   "r{x=1 y=2 z=3} " + std::string(listed) + " b{txt=2}");
 }
 
-TEST(T19Duplicate, KeyThatComesAgain) {
+TEST(T19Duplicate, key_that_comes_again) {
     const std::string shard =
         member("s.jpg", "1") + a + member("s.cls", "2") + member("s.txt", "3") + b + end_marker();
     expect_fault(shard, SHF_E_AMBIGUOUS, 2048);
@@ -100,7 +100,7 @@ TEST(T19Duplicate, KeyThatComesAgain) {
 }
 
 // As long as keys are sorted they are looked up in another way.
-TEST(T19Duplicate, KeyThatComesAgainAmongMany) {
+TEST(T19Duplicate, key_that_comes_again_among_many) {
     constexpr size_t many = SANITIZED ? 300 : 3000;
     std::string sorted;
     for (size_t i = 0; i < many; ++i) sorted += member(numbered("s", 10000 + i) + ".x", "");
@@ -119,14 +119,14 @@ TEST(T19Duplicate, KeyThatComesAgainAmongMany) {
 }
 
 // What belongs to no sample does not come between its members.
-TEST(T19Duplicate, IgnoredMembersDoNotEndASample) {
+TEST(T19Duplicate, ignored_members_do_not_end_a_sample) {
     EXPECT_EQ(listing(expect_read(member("s.jpg", "1") + member("README", "r") +
                                   member("__m__/a.txt", "m") + member(".x.txt", "h") +
                                   member("s.cls", "2") + end_marker())),
               "s{jpg=1 cls=2}");
 }
 
-TEST(T19Duplicate, SameKeyInAnotherDirectory) {
+TEST(T19Duplicate, same_key_in_another_directory) {
     EXPECT_EQ(listing(expect_read(member("p/s.jpg", "1") + member("q/s.jpg", "2") +
                                   member("s.jpg", "3") + end_marker())),
               "p/s{jpg=1} q/s{jpg=2} s{jpg=3}");
@@ -134,7 +134,7 @@ TEST(T19Duplicate, SameKeyInAnotherDirectory) {
 
 // ---- T20: what follows the end marker ---------------------------------------------------------
 
-TEST(T20AfterTheEnd, OnlyZeros) {
+TEST(T20AfterTheEnd, only_zeros) {
     for (const size_t more : {0U, 1U, 511U, 512U, 513U, 9216U, 65536U})
         EXPECT_EQ(listing(expect_read(a + b + end_marker() + zeros(more))), both) << more;
     for (const size_t gap : {0U, 1U, 511U, 512U, 700U, 9216U}) {
@@ -148,7 +148,7 @@ TEST(T20AfterTheEnd, OnlyZeros) {
 }
 
 // The last sample is complete when the marker has come, whatever follows.
-TEST(T20AfterTheEnd, ConcatenatedArchive) {
+TEST(T20AfterTheEnd, concatenated_archive) {
     const std::string shard = a + end_marker() + zeros(7168) + b + end_marker();
     expect_fault(shard, SHF_E_FORMAT, 1024 + 1024 + 7168);
     for (const Options& options : {concat, concat_ignore})
@@ -158,7 +158,7 @@ TEST(T20AfterTheEnd, ConcatenatedArchive) {
     EXPECT_EQ(ignored.stat(SHF_STAT_TRAILING), 1U);
 }
 
-TEST(T20AfterTheEnd, ConcatStillWantsEveryEnd) {
+TEST(T20AfterTheEnd, concat_still_wants_every_end) {
     expect_fault(a + end_marker() + b, SHF_E_TRUNCATED, 3072, concat);
     expect_fault((a + end_marker() + b).substr(0, 2600), SHF_E_TRUNCATED, 2048, concat);
     expect_fault(a + end_marker() + b.substr(0, 300), SHF_E_TRUNCATED, 2048, concat);
@@ -172,7 +172,7 @@ TEST(T20AfterTheEnd, ConcatStillWantsEveryEnd) {
               both);
 }
 
-TEST(T20AfterTheEnd, ManyArchives) {
+TEST(T20AfterTheEnd, many_archives) {
     std::string shard, expected;
     for (size_t i = 0; i < 50; ++i) {
         const std::string key = numbered("k", i);
@@ -184,7 +184,7 @@ TEST(T20AfterTheEnd, ManyArchives) {
 
 // ---- T21: no end marker, or half of it --------------------------------------------------------
 
-TEST(T21EndMarker, MissingIsTruncated) {
+TEST(T21EndMarker, missing_is_truncated) {
     const ShardResult result = expect_fault(a + b, SHF_E_TRUNCATED, 2048);
     EXPECT_EQ(listing(result), "a{txt=1}");
     EXPECT_NE(result.end.text.find("end_marker=optional"), std::string::npos) << result.end.text;
@@ -193,7 +193,7 @@ TEST(T21EndMarker, MissingIsTruncated) {
     EXPECT_EQ(accepted.stat(SHF_STAT_MISSING_END_MARKERS), 1U);
 }
 
-TEST(T21EndMarker, OneZeroBlockIsAMissingOne) {
+TEST(T21EndMarker, one_zero_block_is_a_missing_one) {
     expect_fault(a + b + zeros(512), SHF_E_TRUNCATED, 2048);
     const ShardResult accepted = expect_read(a + b + zeros(512), optional_end);
     EXPECT_EQ(listing(accepted), both);
@@ -202,18 +202,18 @@ TEST(T21EndMarker, OneZeroBlockIsAMissingOne) {
     EXPECT_EQ(two.stat(SHF_STAT_MISSING_END_MARKERS), 0U);
 }
 
-TEST(T21EndMarker, PartsOfABlockAreNeverAccepted) {
+TEST(T21EndMarker, parts_of_a_block_are_never_accepted) {
     for (const Options& options : {Options(), optional_end, ignore, concat})
         for (const size_t size : {1U, 511U, 513U, 1023U})
             expect_fault(a + b + zeros(size), SHF_E_TRUNCATED, 2048, options);
 }
 
-TEST(T21EndMarker, OneZeroBlockInTheMiddleIsFormat) {
+TEST(T21EndMarker, one_zero_block_in_the_middle_is_format) {
     for (const Options& options : {Options(), optional_end, concat, ignore})
         expect_fault(a + zeros(512) + b + end_marker(), SHF_E_FORMAT, 1024, options);
 }
 
-TEST(T21EndMarker, MissingPaddingIsTruncated) {
+TEST(T21EndMarker, missing_padding_is_truncated) {
     const std::string shard = a + b;
     for (const Options& options : {Options(), optional_end})
         expect_fault(shard.substr(0, shard.size() - 511), SHF_E_TRUNCATED, 1024, options);
@@ -221,7 +221,7 @@ TEST(T21EndMarker, MissingPaddingIsTruncated) {
 
 // ---- T22: garbage -----------------------------------------------------------------------------
 
-TEST(T22Garbage, IgnoredOnRequestAndCounted) {
+TEST(T22Garbage, ignored_on_request_and_counted) {
     for (const std::string& junk : {"x"s, "junk"s + zeros(100), std::string(5000, 'j'),
                                     a.substr(0, 511), std::string(200000, '\xff')}) {
         const std::string shard = a + b + end_marker() + junk;
@@ -236,7 +236,7 @@ TEST(T22Garbage, IgnoredOnRequestAndCounted) {
 }
 
 // It speaks of what comes after the end, not of damage before.
-TEST(T22Garbage, IgnoreSoftensNothingElse) {
+TEST(T22Garbage, ignore_softens_nothing_else) {
     expect_fault(a + padded("junk") + b + end_marker(), SHF_E_FORMAT, 1024, ignore);
     expect_fault(a + b, SHF_E_TRUNCATED, 2048, ignore);
     expect_fault(a + b + zeros(512) + padded("junk"), SHF_E_FORMAT, 2048, ignore);
@@ -245,7 +245,7 @@ TEST(T22Garbage, IgnoreSoftensNothingElse) {
 
 // ---- allow_empty ------------------------------------------------------------------------------
 
-TEST(AllowEmpty, SoftensNothingElse) {
+TEST(AllowEmpty, softens_nothing_else) {
     const Options empty = options_with({{"allow_empty", "true"}});
     EXPECT_EQ(expect_read(a + end_marker(), empty).stat(SHF_STAT_EMPTY_SHARDS), 0U);
     expect_fault("<html>", SHF_E_FORMAT, 0, empty);
@@ -258,7 +258,7 @@ TEST(AllowEmpty, SoftensNothingElse) {
 }
 
 // A shard whose samples were all bad is not empty: they were counted.
-TEST(AllowEmpty, BadSamplesAreSamples) {
+TEST(AllowEmpty, bad_samples_are_samples) {
     const ShardResult result = expect_read(sparse_old_gnu("s.bin") + end_marker(), skipping);
     EXPECT_EQ(result.bad_samples.size(), 1U);
     EXPECT_EQ(result.stat(SHF_STAT_EMPTY_SHARDS), 0U);

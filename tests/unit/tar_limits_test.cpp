@@ -32,7 +32,7 @@ void expect_within(std::string_view middle, Settings settings) {
     EXPECT_EQ(result.samples.size(), 3U);
 }
 
-TEST(Limit, MaxMember) {
+TEST(Limit, max_member) {
     const std::string data(700, 'd');
     expect_within(member("b.txt", data), {{"max_member", "700"}});
     expect_within(member("b.txt", data), {{"max_member", "701"}});
@@ -43,7 +43,7 @@ TEST(Limit, MaxMember) {
               "a{txt=1} z{txt=9}");
 }
 
-TEST(Limit, MaxSample) {
+TEST(Limit, max_sample) {
     const std::string data(700, 'd');
     const std::string sample = member("b.x", data) + member("b.y", data) + member("b.z", data);
     expect_within(sample, {{"max_sample", "2100"}});
@@ -53,7 +53,7 @@ TEST(Limit, MaxSample) {
     expect_within(member("b.x", data), {{"max_sample", "700"}});
 }
 
-TEST(Limit, Memory) {
+TEST(Limit, memory) {
     const std::string mib(1 << 20, 'm');
     const Options options = options_with({{"memory", "1MiB"}});
     const std::string at_bound = a + member("b.txt", mib) + z + end_marker();
@@ -68,7 +68,7 @@ TEST(Limit, Memory) {
 }
 
 // What a limit refuses is passed over without being held.
-TEST(Limit, SkippedMemberTakesNoMemory) {
+TEST(Limit, skipped_member_takes_no_memory) {
     const std::string shard = a + member("b.txt", std::string(8 << 20, 'm')) +
                               member("README", std::string(8 << 20, 'r')) + z + end_marker();
     const Options options = options_with({{"memory", "1MiB"}, {"on_error", "skip_sample"}});
@@ -80,7 +80,7 @@ TEST(Limit, SkippedMemberTakesNoMemory) {
 }
 
 // Neither is a member that stands inside a sample and belongs to none.
-TEST(Limit, IgnoredMemberInsideASampleTakesNoMemory) {
+TEST(Limit, ignored_member_inside_a_sample_takes_no_memory) {
     const std::string shard = member("b.x", std::string(1000, 'x')) +
                               member("README", std::string(16 << 20, 'r')) +
                               member("b.y", std::string(1000, 'y')) + end_marker();
@@ -91,7 +91,7 @@ TEST(Limit, IgnoredMemberInsideASampleTakesNoMemory) {
 }
 
 // Sums of declared sizes must not wrap around.
-TEST(Limit, HugeSizesDoNotOverflow) {
+TEST(Limit, huge_sizes_do_not_overflow) {
     const Options wide =
         options_with({{"max_member", "1EiB"}, {"max_sample", "1EiB"}, {"memory", "16TiB"}});
     std::string shard = a;
@@ -100,7 +100,7 @@ TEST(Limit, HugeSizesDoNotOverflow) {
     expect_fault(shard + z + end_marker(), SHF_E_LIMIT, 2048, wide);
 }
 
-TEST(Counters, EqualWhatWasInTheShard) {
+TEST(Counters, equal_what_was_in_the_shard) {
     const std::string shard =
         a + header({.name = "d.d/", .type = '5'}) + header({.name = "e/", .type = '5'}) +
         header({.name = "l1.txt", .type = '1', .link = "a.txt"}) +
@@ -136,7 +136,7 @@ TEST(Counters, EqualWhatWasInTheShard) {
 }
 
 // D9: the magic decides, and a suffix that says otherwise is counted.
-TEST(Counters, SuffixMismatch) {
+TEST(Counters, suffix_mismatch) {
     const std::string shard = a + end_marker();
     for (const char* url : {"x.tar.gz", "x.tgz", "x.tar.zst"})
         EXPECT_EQ(read_shard(shard, {}, {}, url).stat(SHF_STAT_SUFFIX_MISMATCHES), 1U) << url;
@@ -144,7 +144,7 @@ TEST(Counters, SuffixMismatch) {
         EXPECT_EQ(read_shard(shard, {}, {}, url).stat(SHF_STAT_SUFFIX_MISMATCHES), 0U) << url;
 }
 
-TEST(Offsets, AreThoseOfTheFirstHeader) {
+TEST(Offsets, are_those_of_the_first_header) {
     const std::string shard = member("a.x", "1") + member("a.y", "2") +
                               pax({{"comment", "c"}}, 'g') + pax({{"path", "b.x"}}) +
                               member("b", "3") + gnu_name("c.x") + member("c", "4", Carrier::gnu) +

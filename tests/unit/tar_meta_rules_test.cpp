@@ -30,7 +30,7 @@ const Options skipping = options_with({{"on_error", "skip_sample"}});
 
 // A reader that goes by the header takes `inner` for members of the archive (CVE-2025-62518), one
 // that goes by pax for data.
-TEST(T7PaxSize, HoldsForBodyAndAdvance) {
+TEST(T7PaxSize, holds_for_body_and_advance) {
     const std::string inner = member("evil.txt", "evil");
     const std::string records = std::to_string(inner.size());
     const ShardResult result =
@@ -40,7 +40,7 @@ TEST(T7PaxSize, HoldsForBodyAndAdvance) {
 }
 
 // The mirror image (CVE-2026-33055): pax says less than the header.
-TEST(T7PaxSize, SmallerThanTheHeader) {
+TEST(T7PaxSize, smaller_than_the_header) {
     const ShardResult result =
         expect_good(pax({{"size", "4"}}) + header({.name = "b.txt", .size = 1536}) +
                         padded("data") + member("c.txt", "real"),
@@ -48,20 +48,20 @@ TEST(T7PaxSize, SmallerThanTheHeader) {
     EXPECT_EQ(result.stat(SHF_STAT_SIZE_DISAGREEMENTS), 1U);
 }
 
-TEST(T7PaxSize, AgreementIsNotCounted) {
+TEST(T7PaxSize, agreement_is_not_counted) {
     const ShardResult result =
         expect_good(pax({{"size", "4"}}) + member("b.txt", "data"), "b{txt=data}");
     EXPECT_EQ(result.stat(SHF_STAT_SIZE_DISAGREEMENTS), 0U);
 }
 
 // It waits for the real member: a 'g' header between has its own size.
-TEST(T7PaxSize, NotForAHeaderBetween) {
+TEST(T7PaxSize, not_for_a_header_between) {
     expect_good(pax({{"size", "4"}}) + pax({{"comment", "a comment of some length"}}, 'g') +
                     header({.name = "b.txt", .size = 0}) + padded("data"),
                 "b{txt=data}");
 }
 
-TEST(T7PaxSize, ForOneMemberOnly) {
+TEST(T7PaxSize, for_one_member_only) {
     const ShardResult result =
         expect_good(pax({{"size", "4"}}) + member("b.txt", "data") + member("c.txt", "longer data"),
                     "b{txt=data} c{txt=longer data}");
@@ -69,7 +69,7 @@ TEST(T7PaxSize, ForOneMemberOnly) {
 }
 
 // Links and directories have no data, by pax neither.
-TEST(T7PaxSize, OnALinkOrDirectory) {
+TEST(T7PaxSize, on_a_link_or_directory) {
     for (const char type : {'1', '2', '3', '5'})
         expect_bad(pax({{"size", "512"}}) + header({.name = "b.txt", .type = type}) + zeros(512),
                    SHF_E_FORMAT, here + 1024);
@@ -77,7 +77,7 @@ TEST(T7PaxSize, OnALinkOrDirectory) {
 
 // ---- T8, T12: limits --------------------------------------------------------------------------
 
-TEST(T8HugePax, LimitOverTheTotal) {
+TEST(T8HugePax, limit_over_the_total) {
     const Options options = options_with({{"max_meta", "4000"}});
     const auto comment = [](size_t body, char type = 'x') {
         // A record whose length has four digits, "1234 comment=...\n".
@@ -98,7 +98,7 @@ TEST(T8HugePax, LimitOverTheTotal) {
                 "b{txt=data} c{txt=data}", options);
 }
 
-TEST(T8HugePax, ManyRecordsTakeLittleMemory) {
+TEST(T8HugePax, many_records_take_little_memory) {
     std::string body;
     while (body.size() + 40 < (1 << 20)) body += record(numbered("vendor.key", body.size()), "v");
     const std::string shard = between(pax_body(body) + member("b.txt", "data"));
@@ -108,7 +108,7 @@ TEST(T8HugePax, ManyRecordsTakeLittleMemory) {
 }
 
 // CVE-2022-2879: nothing is allocated for a size that was only declared.
-TEST(T8HugePax, DeclaredSizeTakesNoMemory) {
+TEST(T8HugePax, declared_size_takes_no_memory) {
     const std::string shard = between(header({.name = "x", .type = 'x', .size = 100 << 20}));
     expect_fault(shard, SHF_E_LIMIT, here);
     const Options wide = options_with({{"max_meta", "1GiB"}});
@@ -118,7 +118,7 @@ TEST(T8HugePax, DeclaredSizeTakesNoMemory) {
                   uint64_t{4} << 20);
 }
 
-TEST(T12LongName, LimitOnBothSides) {
+TEST(T12LongName, limit_on_both_sides) {
     const Options options = options_with({{"max_name", "300"}});
     const std::string at_limit = std::string(296, 'n') + ".txt", above = "n" + at_limit;
     const std::string sample = std::string(296, 'n') + "{txt=data}";
@@ -137,7 +137,7 @@ TEST(T12LongName, LimitOnBothSides) {
 
 // ---- T9: pax records --------------------------------------------------------------------------
 
-TEST(T9PaxRecord, Malformed) {
+TEST(T9PaxRecord, malformed) {
     const std::string next = member("b.txt", "data");
     for (const std::string& body : {
              "comment=c\n"s,                       // no length
@@ -171,7 +171,7 @@ TEST(T9PaxRecord, Malformed) {
 }
 
 // A zero-length value lost the block alignment of libarchive in 2025.
-TEST(T9PaxRecord, EmptyValue) {
+TEST(T9PaxRecord, empty_value) {
     for (const char* key : {"path", "linkpath", "size", "comment", "hdrcharset"})
         expect_bad(pax({{key, ""}}) + member("b.txt", "data"), SHF_E_FORMAT);
     // Settled: of what nobody uses only the form counts.
@@ -179,14 +179,14 @@ TEST(T9PaxRecord, EmptyValue) {
         expect_good(pax({{key, ""}}) + member("b.txt", "data"), "b{txt=data}");
 }
 
-TEST(T9PaxRecord, NulIsLegalInAttributesOnly) {
+TEST(T9PaxRecord, nul_is_legal_in_attributes_only) {
     for (const char* key : {"path", "linkpath", "uname", "gname", "comment", "vendor.key"})
         expect_bad(pax({{key, "a\0b"s}}) + member("b.txt", "data"), SHF_E_FORMAT);
     for (const char* key : {"SCHILY.xattr.user.a", "LIBARCHIVE.xattr.user.a"})
         expect_good(pax({{key, "a\0b"s}}) + member("b.txt", "data"), "b{txt=data}");
 }
 
-TEST(T9PaxRecord, SizeIsDecimal) {
+TEST(T9PaxRecord, size_is_decimal) {
     for (const char* size : {"4x", "0x4", " 4", "4 ", "+4", "4.0", "1e3", "18446744073709551616"})
         expect_bad(pax({{"size", size}}) + member("b.txt", "data"), SHF_E_FORMAT);
     expect_good(pax({{"size", "004"}}) + member("b.txt", "data"), "b{txt=data}");
@@ -194,7 +194,7 @@ TEST(T9PaxRecord, SizeIsDecimal) {
         expect_good(pax({{unused, "yesterday"}}) + member("b.txt", "data"), "b{txt=data}");
 }
 
-TEST(T9PaxRecord, ValueMayHoldNewlinesAndRecords) {
+TEST(T9PaxRecord, value_may_hold_newlines_and_records) {
     expect_good(pax({{"path", "b\n12 path=evil\n.txt"}}) + member("c.txt", "data"),
                 "b\n12 path=evil\n{txt=data}");
     expect_good(pax({{"comment", "\n20 path=evil.txt\n"}}) + member("b.txt", "data"),
@@ -203,7 +203,7 @@ TEST(T9PaxRecord, ValueMayHoldNewlinesAndRecords) {
                 "b=c{txt=data}");
 }
 
-TEST(T9PaxRecord, LastOfARepeatedKeyWins) {
+TEST(T9PaxRecord, last_of_a_repeated_key_wins) {
     expect_good(pax({{"path", "no.txt"}, {"size", "7"}, {"path", "b.txt"}, {"size", "4"}}) +
                     header({.name = "c.txt", .size = 4}) + padded("data"),
                 "b{txt=data}");
@@ -211,7 +211,7 @@ TEST(T9PaxRecord, LastOfARepeatedKeyWins) {
 
 // ---- T10: global headers ----------------------------------------------------------------------
 
-TEST(T10Global, NamesAndSizesAreFormat) {
+TEST(T10Global, names_and_sizes_are_format) {
     for (const char* key : {"path", "linkpath", "size", "GNU.sparse.name", "GNU.sparse.major"})
         expect_bad(pax({{key, "1"}}, 'g') + member("b.txt", "data"), SHF_E_FORMAT);
     expect_good(
@@ -219,12 +219,12 @@ TEST(T10Global, NamesAndSizesAreFormat) {
         "b{txt=data}");
 }
 
-TEST(T10Global, IsBounded) {
+TEST(T10Global, is_bounded) {
     expect_bad(pax_body(std::string(1 << 20, 'g') + "g", 'g') + member("b.txt", "data"),
                SHF_E_LIMIT);
 }
 
-TEST(T10Global, MayComeTwiceAndAtTheEnd) {
+TEST(T10Global, may_come_twice_and_at_the_end) {
     const std::string global = pax({{"comment", "c"}}, 'g');
     expect_good(global + global + member("b.txt", "data"), "b{txt=data}");
     EXPECT_EQ(listing(expect_read(member("a.txt", "first") + global + end_marker())),
@@ -233,7 +233,7 @@ TEST(T10Global, MayComeTwiceAndAtTheEnd) {
 
 // ---- T11: nothing after a pending header ------------------------------------------------------
 
-TEST(T11Pending, AtTheEndIsFormat) {
+TEST(T11Pending, at_the_end_is_format) {
     const std::string first = member("a.txt", "first");
     for (const std::string& pending :
          {pax({{"path", "b.txt"}}), pax({{"comment", "c"}}), gnu_name("b.txt"),
@@ -252,7 +252,7 @@ TEST(T11Pending, AtTheEndIsFormat) {
 
 // ---- T12: GNU long names ----------------------------------------------------------------------
 
-TEST(T12LongName, EndsAtItsFirstNulOrItsLength) {
+TEST(T12LongName, ends_at_its_first_nul_or_its_length) {
     const std::string next = member("c", "data", Carrier::gnu);
     expect_good(gnu_long("b.txt\0junk.jpg"s) + next, "b{txt=data}");
     expect_good(gnu_long("b.txt") + next, "b{txt=data}");
@@ -260,7 +260,7 @@ TEST(T12LongName, EndsAtItsFirstNulOrItsLength) {
     expect_good(gnu_long(block_sized) + next, std::string(508, 'n') + "{txt=data}");
 }
 
-TEST(T12LongName, TwiceIsAmbiguous) {
+TEST(T12LongName, twice_is_ambiguous) {
     const std::string next = member("c.txt", "data", Carrier::gnu), l = gnu_name("b.txt"),
                       k = gnu_long("target\0"s, 'K');
     expect_bad(l + l + next, SHF_E_AMBIGUOUS, here + 1024);
@@ -271,7 +271,7 @@ TEST(T12LongName, TwiceIsAmbiguous) {
     expect_good(l + next + gnu_name("d.txt") + next, "b{txt=data} d{txt=data}");
 }
 
-TEST(T12LongName, MixedWithPaxIsAmbiguous) {
+TEST(T12LongName, mixed_with_pax_is_ambiguous) {
     const std::string l = gnu_name("b.txt"), k = gnu_long("target\0"s, 'K');
     for (const std::string& x :
          {pax({{"path", "c.txt"}}), pax({{"comment", "c"}}), pax({{"path", "c.txt"}}, 'X')})
@@ -281,7 +281,7 @@ TEST(T12LongName, MixedWithPaxIsAmbiguous) {
         }
 }
 
-TEST(T12LongName, TwoPaxHeadersAreAmbiguous) {
+TEST(T12LongName, two_pax_headers_are_ambiguous) {
     const std::string x = pax({{"path", "b.txt"}}), global = pax({{"comment", "c"}}, 'g');
     expect_bad(x + x + member("d.txt", "data"), SHF_E_AMBIGUOUS, here + x.size());
     expect_bad(x + pax({{"path", "b.txt"}}, 'X') + member("d.txt", "data"), SHF_E_AMBIGUOUS,
@@ -291,7 +291,7 @@ TEST(T12LongName, TwoPaxHeadersAreAmbiguous) {
     expect_good(x + global + member("d.txt", "data"), "b{txt=data}");
 }
 
-TEST(T12LongName, CutShortIsTruncated) {
+TEST(T12LongName, cut_short_is_truncated) {
     const std::string name = std::string(700, 'n') + ".txt";
     const std::string shard =
         member("a.txt", "first") + gnu_name(name) + member("c", "data", Carrier::gnu);
@@ -301,7 +301,7 @@ TEST(T12LongName, CutShortIsTruncated) {
     expect_read(shard + end_marker());
 }
 
-TEST(T12LongName, BeatsThePrefix) {
+TEST(T12LongName, beats_the_prefix) {
     expect_good(pax({{"path", "b.txt"}}) + member({.name = "c", .prefix = "p.q"}, "data"),
                 "b{txt=data}");
     expect_good(gnu_name("b.txt") + member({.name = "c", .prefix = "p.q"}, "data"), "b{txt=data}");
@@ -324,7 +324,7 @@ const Sparse encodings[] = {
     {"pax 1.0", sparse_pax_1_0},
 };
 
-TEST(T13Sparse, IsUnsupported) {
+TEST(T13Sparse, is_unsupported) {
     for (const Sparse& sparse : encodings) {
         SCOPED_TRACE(sparse.encoding);
         const ShardResult result = expect_bad(sparse.make("s.bin"), SHF_E_UNSUPPORTED);
@@ -334,7 +334,7 @@ TEST(T13Sparse, IsUnsupported) {
 }
 
 // V32: skipped by its physical size, its sample too, and all others whole.
-TEST(T13Sparse, BetweenNormalMembers) {
+TEST(T13Sparse, between_normal_members) {
     std::string shard;
     uint64_t count = 0;
     std::string expected;
@@ -352,7 +352,7 @@ TEST(T13Sparse, BetweenNormalMembers) {
     for (const SeenFault& fault : result.bad_samples) EXPECT_EQ(fault.code, SHF_E_UNSUPPORTED);
 }
 
-TEST(T13Sparse, WithoutKeyIsOnlyCounted) {
+TEST(T13Sparse, without_key_is_only_counted) {
     for (const Sparse& sparse : encodings) {
         SCOPED_TRACE(sparse.encoding);
         const ShardResult result = expect_good(sparse.make("nokey"), "");
@@ -361,7 +361,7 @@ TEST(T13Sparse, WithoutKeyIsOnlyCounted) {
     }
 }
 
-TEST(T13Sparse, CutMapIsTruncated) {
+TEST(T13Sparse, cut_map_is_truncated) {
     const std::string shard = member("a.txt", "first") + sparse_old_gnu("s.bin", 3);
     for (const uint64_t size : {here + 512, here + 513, here + 1024, here + 1600, here + 2047})
         expect_fault(shard.substr(0, size), SHF_E_TRUNCATED, here,
@@ -369,7 +369,7 @@ TEST(T13Sparse, CutMapIsTruncated) {
 }
 
 // The real name counts, wherever a long made-up one stands (GNU tar writes both).
-TEST(T13Sparse, RealNameBeatsPath) {
+TEST(T13Sparse, real_name_beats_path) {
     const std::string made_up = "GNUSparseFile.1/" + std::string(90, 'm') + ".x";
     for (const bool path_first : {true, false}) {
         const std::string body = path_first

@@ -31,7 +31,7 @@ const Options skipping = options_with({{"on_error", "skip_sample"}});
 
 // ---- T1: the checksum -------------------------------------------------------------------------
 
-TEST(T1Checksum, AnyFlippedHeaderBitIsFormat) {
+TEST(T1Checksum, any_flipped_header_bit_is_format) {
     const std::string good = member("b.txt", "data");
     for (size_t bit = 0; bit < 512 * 8; ++bit) {
         std::string bad = good;
@@ -51,14 +51,14 @@ TEST(T1Checksum, AnyFlippedHeaderBitIsFormat) {
     expect_bad(bad, SHF_E_FORMAT);
 }
 
-TEST(T1Checksum, NoScanForTheNextHeader) {
+TEST(T1Checksum, no_scan_for_the_next_header) {
     std::string bad = member("b.txt", "data");
     bad[checksum_field] = '7';
     const ShardResult result = expect_fault(between(bad), SHF_E_FORMAT, here, skipping);
     EXPECT_EQ(listing(result), "");  // the sample "a" may have gone on in what was lost
 }
 
-TEST(T1Checksum, UnsignedAndSignedSumsHold) {
+TEST(T1Checksum, unsigned_and_signed_sums_hold) {
     std::string block = header({.name = "b\xff\x80.txt", .size = 4});
     expect_good(block + padded("data"), "b\xff\x80{txt=data}");
     ASSERT_NE(header_sum(block), header_sum(block, true));
@@ -70,7 +70,7 @@ TEST(T1Checksum, UnsignedAndSignedSumsHold) {
     expect_bad(off_by_one + padded("data"), SHF_E_FORMAT);
 }
 
-TEST(T1Checksum, FormsOfTheField) {
+TEST(T1Checksum, forms_of_the_field) {
     const std::string good = member("b.txt", "data");
     const auto sum = static_cast<uint64_t>(header_sum(good));
     const auto sealed = [&](const std::string& field) {
@@ -89,7 +89,7 @@ TEST(T1Checksum, FormsOfTheField) {
 
 // ---- T2, T3: cuts (every byte of them in truncation_test.cpp) ---------------------------------
 
-TEST(T2CutHeader, IsTruncatedAtThatHeader) {
+TEST(T2CutHeader, is_truncated_at_that_header) {
     const std::string whole = between(member("b.txt", "data"));
     for (const size_t size : {here + 1, here + 511}) {
         expect_fault(whole.substr(0, size), SHF_E_TRUNCATED, here);
@@ -99,7 +99,7 @@ TEST(T2CutHeader, IsTruncatedAtThatHeader) {
     expect_read(whole);
 }
 
-TEST(T3CutData, IsTruncatedAndNoPartialSample) {
+TEST(T3CutData, is_truncated_and_no_partial_sample) {
     const std::string data(1000, 'd');
     const std::string shard = member("a.txt", "first") + member("b.txt", data) + end_marker();
     const uint64_t data_at = here + 512;
@@ -115,7 +115,7 @@ TEST(T3CutData, IsTruncatedAndNoPartialSample) {
 }
 
 // CVE-2025-5918: a skip past the end counted as success.
-TEST(T3CutData, SkippedMemberToo) {
+TEST(T3CutData, skipped_member_too) {
     for (const char* name : {"README", "__meta__", ".hidden"}) {
         const std::string shard = between(member(name, std::string(2000, 's')));
         for (const size_t size : {here + 512, here + 600, here + 512 + 2000, here + 512 + 2047})
@@ -132,7 +132,7 @@ std::string sized(const std::string& field, std::string_view data = "data") {
     return with(header({.name = "b.txt"}), size_field, field) + padded(data);
 }
 
-TEST(T4HugeSize, AboveTheFixedBoundIsFormat) {
+TEST(T4HugeSize, above_the_fixed_bound_is_format) {
     expect_bad(sized(base256((uint64_t{1} << 60) + 1)), SHF_E_FORMAT);
     expect_bad(sized(base256(UINT64_MAX)), SHF_E_FORMAT);
     expect_bad(sized(base256(INT64_MAX)), SHF_E_FORMAT);
@@ -144,7 +144,7 @@ TEST(T4HugeSize, AboveTheFixedBoundIsFormat) {
                  SHF_E_FORMAT, here + 1024);
 }
 
-TEST(T4HugeSize, MoreThanThereIsTakesNoMemory) {
+TEST(T4HugeSize, more_than_there_is_takes_no_memory) {
     const std::string shard = between(sized(base256(uint64_t{1} << 32)));
     const Options options = options_with({{"memory", "8GiB"}});
     expect_fault(shard, SHF_E_TRUNCATED, here, options);
@@ -155,7 +155,7 @@ TEST(T4HugeSize, MoreThanThereIsTakesNoMemory) {
 }
 
 // Memory follows the bytes that arrived, and the bytes come out whole.
-TEST(T4HugeSize, LargeMemberOfUnknownSource) {
+TEST(T4HugeSize, large_member_of_unknown_source) {
     std::string data(40 << 20, '\0');
     for (size_t i = 0; i < data.size(); i += 97) data[i] = static_cast<char>(i >> 8);
     const std::string shard = member("b.txt", data) + member("b.cls", "7") + end_marker();
@@ -170,7 +170,7 @@ TEST(T4HugeSize, LargeMemberOfUnknownSource) {
     EXPECT_LE(cut.memory_peak, uint64_t{32} << 20);
 }
 
-TEST(T5Numbers, OctalForms) {
+TEST(T5Numbers, octal_forms) {
     for (const std::string& field :
          {"00000000004\0"s, "00000000004 "s, "           4"s, "000000000004"s,
           "4\0\0\0\0\0\0\0\0\0\0\0"s, " 4          "s, "4 \0 \0 \0 \0 \0 "s.substr(0, 12)})
@@ -183,12 +183,12 @@ TEST(T5Numbers, OctalForms) {
         expect_bad(sized(field.substr(0, 12)), SHF_E_FORMAT);
 }
 
-TEST(T5Numbers, AllNulOrAllBlankIsZero) {
+TEST(T5Numbers, all_nul_or_all_blank_is_zero) {
     expect_good(sized(zeros(12), ""), "b{txt=}");
     expect_good(sized(std::string(12, ' '), ""), "b{txt=}");
 }
 
-TEST(T5Numbers, Base256) {
+TEST(T5Numbers, base256) {
     expect_good(sized(base256(4)), "b{txt=data}");
     // Bits above the 64 must not vanish, and 0x80 alone marks a positive number.
     for (const size_t byte : {1U, 2U, 3U}) {
@@ -204,7 +204,7 @@ TEST(T5Numbers, Base256) {
 }
 
 // The fields behind each other: a number that fills its field ends there.
-TEST(T5Numbers, NeverReadPastTheField) {
+TEST(T5Numbers, never_read_past_the_field) {
     std::string block = header({.name = "b.txt", .size = 4});
     overwrite(block, size_field,
               "000000000004"
@@ -213,7 +213,7 @@ TEST(T5Numbers, NeverReadPastTheField) {
     expect_good(block + padded("data"), "b{txt=data}");
 }
 
-TEST(T5Numbers, FieldsThatNobodyUsesAreNotValidated) {
+TEST(T5Numbers, fields_that_nobody_uses_are_not_validated) {
     std::string block = header({.name = "b.txt", .size = 4});
     overwrite(block, 100,
               "xxxxxxxx"
@@ -225,7 +225,7 @@ TEST(T5Numbers, FieldsThatNobodyUsesAreNotValidated) {
     expect_good(block + padded("data"), "b{txt=data}");
 }
 
-TEST(T6NegativeSize, IsFormat) {
+TEST(T6NegativeSize, is_format) {
     expect_bad(sized(std::string(12, '\xff')), SHF_E_FORMAT);  // -1
     expect_bad(sized("\xff" + std::string(10, '\xff') + "\xfc"), SHF_E_FORMAT);
     expect_bad(sized("\xc0" + zeros(11)), SHF_E_FORMAT);
@@ -241,21 +241,21 @@ TEST(T6NegativeSize, IsFormat) {
 
 // ---- T14, T15, T16: what is no file -----------------------------------------------------------
 
-TEST(T14HardLink, IsSkippedAndCounted) {
+TEST(T14HardLink, is_skipped_and_counted) {
     const ShardResult result =
         expect_good(header({.name = "b.txt", .type = '1', .link = "a.txt"}), "");
     EXPECT_EQ(result.stat(SHF_STAT_LINKS), 1U);
     expect_bad(member({.name = "b.txt", .type = '1', .link = "a.txt"}, "data"), SHF_E_FORMAT);
 }
 
-TEST(T15SymbolicLink, IsSkippedAndCounted) {
+TEST(T15SymbolicLink, is_skipped_and_counted) {
     const ShardResult result =
         expect_good(header({.name = "b.txt", .type = '2', .link = "/etc/passwd"}), "");
     EXPECT_EQ(result.stat(SHF_STAT_LINKS), 1U);
     expect_bad(member({.name = "b.txt", .type = '2', .link = "a.txt"}, "data"), SHF_E_FORMAT);
 }
 
-TEST(T16Special, IsSkippedAndCounted) {
+TEST(T16Special, is_skipped_and_counted) {
     for (const char type : {'3', '4', '6'}) {
         const ShardResult result = expect_good(header({.name = "b.txt", .type = type}), "");
         EXPECT_EQ(result.stat(SHF_STAT_SPECIALS), 1U);
@@ -263,7 +263,7 @@ TEST(T16Special, IsSkippedAndCounted) {
     }
 }
 
-TEST(T16Special, DirectoryIsSkippedAndCounted) {
+TEST(T16Special, directory_is_skipped_and_counted) {
     for (const Carrier carrier : {Carrier::v7, Carrier::ustar, Carrier::gnu}) {
         const ShardResult result =
             expect_good(header({.name = "b.d/", .type = '5', .carrier = carrier}), "");
@@ -273,7 +273,7 @@ TEST(T16Special, DirectoryIsSkippedAndCounted) {
 }
 
 // Links and devices inside a sample do not end it.
-TEST(T16Special, DoesNotBreakASample) {
+TEST(T16Special, does_not_break_a_sample) {
     const ShardResult result =
         expect_good(member("b.x", "1") + header({.name = "b.l", .type = '2', .link = "b.x"}) +
                         header({.name = "dir.d/", .type = '5'}) + member("b.y", "2"),
@@ -284,13 +284,13 @@ TEST(T16Special, DoesNotBreakASample) {
 
 // ---- T17, T18: names --------------------------------------------------------------------------
 
-TEST(T17Names, AreKeysAndNotPaths) {
+TEST(T17Names, are_keys_and_not_paths) {
     for (const char* key : {"/b", "../b", "../../b", "a/../b", "./b", "C:\\b", "\\\\host\\b", "~/b",
                             "b//c", "NUL", "a b"})
         expect_good(member(std::string(key) + ".txt", "data"), std::string(key) + "{txt=data}");
 }
 
-TEST(T18NameBytes, AllButNulAreLegal) {
+TEST(T18NameBytes, all_but_nul_are_legal) {
     for (const char* key :
          {"b\n", "\x1b[2J", "b\x7f", "\xff\xfe", "\xc3", "\xed\xa0\x80", "\"b\"", "\xc2\x9b"}) {
         const std::string name = std::string(key) + ".txt";
@@ -302,7 +302,7 @@ TEST(T18NameBytes, AllButNulAreLegal) {
     expect_bad(pax({{"path", "b\0c.txt"s}}) + member("b.txt", "data"), SHF_E_FORMAT);
 }
 
-TEST(T18NameBytes, MessagesHaveNoControlBytes) {
+TEST(T18NameBytes, messages_have_no_control_bytes) {
     std::string name;
     for (int byte = 1; byte < 256; ++byte) name += static_cast<char>(byte);
     name += "\x1b]0;title\x07.txt";
@@ -316,7 +316,7 @@ TEST(T18NameBytes, MessagesHaveNoControlBytes) {
 }
 
 // "The name field of a ustar header ends at its first NUL": what follows is not part of the name.
-TEST(T18NameBytes, NulEndsTheNameField) {
+TEST(T18NameBytes, nul_ends_the_name_field) {
     expect_good(with(header({.name = "b.txt", .size = 4}), 6, "junk") + padded("data"),
                 "b{txt=data}");
     const std::string full(100 - 4, 'n');
@@ -325,14 +325,14 @@ TEST(T18NameBytes, NulEndsTheNameField) {
 
 // ---- T23: carriers ----------------------------------------------------------------------------
 
-TEST(T23Carrier, AllThreeAreRead) {
+TEST(T23Carrier, all_three_are_read) {
     for (const Carrier carrier : {Carrier::v7, Carrier::ustar, Carrier::gnu})
         for (const char type : {'0', '\0', '7'})
             expect_good(member({.name = "b.txt", .type = type, .carrier = carrier}, "data"),
                         "b{txt=data}");
 }
 
-TEST(T23Carrier, UnknownMagicIsAmbiguous) {
+TEST(T23Carrier, unknown_magic_is_ambiguous) {
     const std::string good = header({.name = "b.txt", .size = 4});
     for (const std::string& magic : {"ustar\0\0\0"s, "ustar\0  "s,
                                      "ustar\0"
@@ -349,7 +349,7 @@ TEST(T23Carrier, UnknownMagicIsAmbiguous) {
         expect_good(with(good, magic_field, magic) + padded("data"), "b{txt=data}");
 }
 
-TEST(T23Carrier, PrefixCountsUnderUstarOnly) {
+TEST(T23Carrier, prefix_counts_under_ustar_only) {
     const Header h = {.name = "b.txt", .prefix = "some/dir.d"};
     Header v7 = h, gnu = h;
     v7.carrier = Carrier::v7;
@@ -359,13 +359,13 @@ TEST(T23Carrier, PrefixCountsUnderUstarOnly) {
     expect_good(member(gnu, "data"), "b{txt=data}");
 }
 
-TEST(T23Carrier, FullPrefix) {
+TEST(T23Carrier, full_prefix) {
     const std::string prefix(155, 'p'), name(96, 'n');
     expect_good(member({.name = name + ".txt", .prefix = prefix}, "data"),
                 prefix + "/" + name + "{txt=data}");
 }
 
-TEST(T23Carrier, MetaTypesNeedTheirOwn) {
+TEST(T23Carrier, meta_types_need_their_own) {
     for (const Carrier carrier : {Carrier::v7, Carrier::gnu})
         for (const char type : {'x', 'g', 'X'})
             expect_bad(pax_body(record("comment", "c"), type, carrier) + member("b.txt", "data"),
@@ -382,7 +382,7 @@ TEST(T23Carrier, MetaTypesNeedTheirOwn) {
     expect_good(gnu_long("b.txt") + member("c", "data", Carrier::gnu), "b{txt=data}");
 }
 
-TEST(T23Carrier, V7DirectoryEndsInASlash) {
+TEST(T23Carrier, v7_directory_ends_in_a_slash) {
     const ShardResult result =
         expect_good(header({.name = "b.d/", .type = '\0', .carrier = Carrier::v7}), "");
     EXPECT_EQ(result.stat(SHF_STAT_DIRECTORIES), 1U);
@@ -391,7 +391,7 @@ TEST(T23Carrier, V7DirectoryEndsInASlash) {
                    SHF_E_FORMAT);
 }
 
-TEST(T23Carrier, UnknownTypeIsSkippedAndCounted) {
+TEST(T23Carrier, unknown_type_is_skipped_and_counted) {
     for (const char type : {'8', '9', 'B', 'Z', 'a', 'z', ' ', '\x01', '\xff'}) {
         const ShardResult result =
             expect_good(member({.name = "b.txt", .type = type}, std::string(700, 'u')), "");
@@ -404,7 +404,7 @@ TEST(T23Carrier, UnknownTypeIsSkippedAndCounted) {
 
 // ---- T24: no tar at all -----------------------------------------------------------------------
 
-TEST(T24NotATar, SaysWhatItLooksLike) {
+TEST(T24NotATar, says_what_it_looks_like) {
     struct Case {
         std::string bytes;
         const char* says;
@@ -433,14 +433,14 @@ TEST(T24NotATar, SaysWhatItLooksLike) {
         }
 }
 
-TEST(T24NotATar, NothingIsTruncated) {
+TEST(T24NotATar, nothing_is_truncated) {
     expect_fault("", SHF_E_TRUNCATED, 0);
     expect_fault("", SHF_E_TRUNCATED, 0,
                  options_with({{"allow_empty", "true"}, {"end_marker", "optional"}}));
 }
 
 // Shorter than one block, but its magic is that of a tar.
-TEST(T24NotATar, CutInsideTheFirstHeader) {
+TEST(T24NotATar, cut_inside_the_first_header) {
     for (const Carrier carrier : {Carrier::ustar, Carrier::gnu}) {
         const std::string block = member("a.txt", "first", carrier);
         expect_fault(block.substr(0, 511), SHF_E_TRUNCATED, 0);
@@ -449,7 +449,7 @@ TEST(T24NotATar, CutInsideTheFirstHeader) {
     }
 }
 
-TEST(T24NotATar, OnlyZeroBlocksIsAnEmptyShard) {
+TEST(T24NotATar, only_zero_blocks_is_an_empty_shard) {
     const Options empty = options_with({{"allow_empty", "true"}});
     for (const size_t blocks : {2U, 3U, 20U}) {
         const ShardResult refused = expect_fault(zeros(512 * blocks), SHF_E_FORMAT, no_offset);
@@ -460,7 +460,7 @@ TEST(T24NotATar, OnlyZeroBlocksIsAnEmptyShard) {
 }
 
 // "0 entries, success" for members that are all skipped must be impossible, too.
-TEST(T24NotATar, MembersWithoutSamplesAreAnEmptyShard) {
+TEST(T24NotATar, members_without_samples_are_an_empty_shard) {
     const std::string shard = member("README", "no key") + header({.name = "d/", .type = '5'}) +
                               header({.name = "l.txt", .type = '2', .link = "README"}) +
                               end_marker();
@@ -472,7 +472,7 @@ TEST(T24NotATar, MembersWithoutSamplesAreAnEmptyShard) {
 
 // ---- T25: GNU and Solaris specialities --------------------------------------------------------
 
-TEST(T25Specialities, LabelAndDumpAreSkipped) {
+TEST(T25Specialities, label_and_dump_are_skipped) {
     for (const char type : {'V', 'D', 'A'}) {
         const ShardResult result = expect_good(
             member({.name = "b.txt", .type = type, .carrier = Carrier::gnu}, "YNb\0NNc\0\0"s), "");
@@ -486,7 +486,7 @@ TEST(T25Specialities, LabelAndDumpAreSkipped) {
     }
 }
 
-TEST(T25Specialities, MultiVolumeIsUnsupported) {
+TEST(T25Specialities, multi_volume_is_unsupported) {
     const std::string piece =
         member({.name = "b.bin", .type = 'M', .carrier = Carrier::gnu}, std::string(600, 'm'));
     expect_bad(piece, SHF_E_UNSUPPORTED);
@@ -497,7 +497,7 @@ TEST(T25Specialities, MultiVolumeIsUnsupported) {
     EXPECT_EQ(result.bad_samples[0].after, 1U);
 }
 
-TEST(T25Specialities, SolarisHeaderIsPaxOnUstar) {
+TEST(T25Specialities, solaris_header_is_pax_on_ustar) {
     expect_good(pax({{"path", "b.txt"}}, 'X') + member("c.txt", "data"), "b{txt=data}");
     expect_bad(pax_body("junk", 'X') + member("c.txt", "data"), SHF_E_FORMAT);
 }

@@ -113,7 +113,7 @@ constexpr Way ways[] = {{.chunk = 0, .size_known = true},
                         {.chunk = 0, .size_known = false},
                         {.chunk = 513, .size_known = false}};
 
-TEST_P(Truncation, NoPrefixOfAPlainTarIsSilent) {
+TEST_P(Truncation, no_prefix_of_a_plain_tar_is_silent) {
     const Archive& archive = GetParam();
     const std::vector<SeenSample> whole = read_shard(archive.bytes).samples;
     const size_t end = *archive.boundaries.rbegin() + 1024;  // zeros after it may go
@@ -138,7 +138,7 @@ TEST_P(Truncation, NoPrefixOfAPlainTarIsSilent) {
     }
 }
 
-TEST_P(Truncation, OptionalEndMarkerLosesWholeMembersOnly) {
+TEST_P(Truncation, optional_end_marker_loses_whole_members_only) {
     const Archive& archive = GetParam();
     const Options options = options_with({{"end_marker", "optional"}, {"allow_empty", "true"}});
     const size_t last = *archive.boundaries.rbegin();
@@ -162,7 +162,7 @@ TEST_P(Truncation, OptionalEndMarkerLosesWholeMembersOnly) {
     }
 }
 
-TEST_P(Truncation, NoPrefixOfACompressedTarIsSilent) {
+TEST_P(Truncation, no_prefix_of_a_compressed_tar_is_silent) {
     const Archive& archive = GetParam();
     const std::vector<SeenSample> whole = read_shard(archive.bytes).samples;
     const Options loosest =
@@ -186,7 +186,7 @@ TEST_P(Truncation, NoPrefixOfACompressedTarIsSilent) {
 }
 
 // Two frames: a cut between them is a sound compressed file of half a tar.
-TEST_P(Truncation, NoPrefixOfTwoFramesIsSilent) {
+TEST_P(Truncation, no_prefix_of_two_frames_is_silent) {
     const Archive& archive = GetParam();
     const std::vector<SeenSample> whole = read_shard(archive.bytes).samples;
     const size_t half = *archive.boundaries.rbegin() / 1024 * 512;

@@ -167,7 +167,7 @@ class Lists : public testing::Test {
     std::string directory;
 };
 
-TEST(Braces, AreThoseOfBraceexpand) {
+TEST(Braces, are_those_of_braceexpand) {
     for (const Vector& vector : vectors) {
         SCOPED_TRACE(vector.pattern);
         if (vector.expansions.empty()) {
@@ -181,7 +181,7 @@ TEST(Braces, AreThoseOfBraceexpand) {
     }
 }
 
-TEST(Braces, UnbalancedOnesHaveAPosition) {
+TEST(Braces, unbalanced_ones_have_a_position) {
     const auto position = [](const char* url) { return failure({url}).cause; };
     EXPECT_TRUE(contains(position("ab{c,d"), "unbalanced '{' at position 2"));
     EXPECT_TRUE(contains(position("{a,b}{"), "unbalanced '{' at position 5"));
@@ -191,7 +191,7 @@ TEST(Braces, UnbalancedOnesHaveAPosition) {
     EXPECT_FALSE(failure({"ab{c,d"}).help.empty());
 }
 
-TEST(Braces, AreBounded) {
+TEST(Braces, are_bounded) {
     EXPECT_EQ(failure({(std::string(5000, '{') + std::string(5000, '}')).c_str()}).code,
               SHF_E_USAGE);
     EXPECT_EQ(failure({"{1..99999999999999999999}"}).code, SHF_E_USAGE);
@@ -199,7 +199,7 @@ TEST(Braces, AreBounded) {
     EXPECT_EQ(BracePattern("{1..1000000000000000000}{0..99}").count(), UINT64_MAX);
 }
 
-TEST(Urls, TenMillionShardsCostAPattern) {
+TEST(Urls, ten_million_shards_cost_a_pattern) {
     const size_t before = mallinfo2().uordblks;
     const char* urls[] = {"s3://bucket/train-{0000000..9999999}.tar"};
     const ShardList list(urls, Options());
@@ -210,14 +210,14 @@ TEST(Urls, TenMillionShardsCostAPattern) {
     EXPECT_THROW((void)list.at(10000000), Error);
 }
 
-TEST(Urls, RightmostGroupVariesFastest) {
+TEST(Urls, rightmost_group_varies_fastest) {
     const ShardList list(std::vector<const char*>{"{a,b}/{x,y,z}-{00..99}"}, Options());
     ASSERT_EQ(list.size(), 600U);
     EXPECT_EQ(list.at(101), "a/y-01");
     EXPECT_EQ(list.at(599), "b/z-99");
 }
 
-TEST(Urls, AreSplitAndJoinedInOrder) {
+TEST(Urls, are_split_and_joined_in_order) {
     EXPECT_EQ(expand({"a{1..2}::b", "c", "d::{x,y}"}),
               (Strings{"a1", "a2", "b", "c", "d", "x", "y"}));
     EXPECT_EQ(failure({"a::"}).code, SHF_E_USAGE);
@@ -227,7 +227,7 @@ TEST(Urls, AreSplitAndJoinedInOrder) {
     EXPECT_TRUE(expand({}).empty());
 }
 
-TEST(Urls, ManyPlainOnesShareABuffer) {
+TEST(Urls, many_plain_ones_share_a_buffer) {
     std::vector<std::string> names;
     for (int i = 0; i < 100000; ++i) names.push_back("shard-" + std::to_string(i) + ".tar");
     std::vector<const char*> urls;
@@ -238,7 +238,7 @@ TEST(Urls, ManyPlainOnesShareABuffer) {
     EXPECT_EQ(all(list), names);
 }
 
-TEST(Urls, NamesComeFromTheEnvironment) {
+TEST(Urls, names_come_from_the_environment) {
     ::setenv("WDS_SHF_ROOT", "/data/${SHF_SUB}", 1);
     ::setenv("WDS_SHF_SUB", "{a,b}", 1);
     ::setenv("WDS_SHF_LOOP", "${SHF_LOOP}x", 1);
@@ -254,7 +254,7 @@ TEST(Urls, NamesComeFromTheEnvironment) {
     EXPECT_FALSE(missing.help.empty());
 }
 
-TEST(Urls, AreTakenLiterallyWithoutExpand) {
+TEST(Urls, are_taken_literally_without_expand) {
     Options options;
     options.set("expand", "false");
     const Strings urls = {"a{1..2}::b", "@x", "${NONE}", "}", "pipe:cat x"};
@@ -264,7 +264,7 @@ TEST(Urls, AreTakenLiterallyWithoutExpand) {
               urls);
 }
 
-TEST(Urls, TooManyAreALimit) {
+TEST(Urls, too_many_are_a_limit) {
     Options options;
     options.set("max_shards", "10");
     EXPECT_EQ(expand({"{1..10}"}, options).size(), 10U);
@@ -275,12 +275,12 @@ TEST(Urls, TooManyAreALimit) {
     }
 }
 
-TEST(Urls, MessagesHaveNoSecrets) {
+TEST(Urls, messages_have_no_secrets) {
     const std::string text = failure({"https://user:hunter2@host/a?sig=hunter2&x={"}).text();
     EXPECT_FALSE(contains(text, "hunter2")) << text;
 }
 
-TEST(Urls, MayBeAskedForByAnyThread) {
+TEST(Urls, may_be_asked_for_by_any_thread) {
     const ShardList list(std::vector<const char*>{"{0..999}{a..z}"}, Options());
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
@@ -291,7 +291,7 @@ TEST(Urls, MayBeAskedForByAnyThread) {
     for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(Lists, HaveOneUrlALine) {
+TEST_F(Lists, have_one_url_a_line) {
     const std::string url = list(
         "\xef\xbb\xbf# shards\r\n\r\na.tar\r\n  b.tar \n\n   \n # more\nc{1..2}.tar\nd.tar::e.tar\n"
         "f.tar");
@@ -301,14 +301,14 @@ TEST_F(Lists, HaveOneUrlALine) {
     EXPECT_TRUE(expand({list("", "nothing").c_str()}).empty());
 }
 
-TEST_F(Lists, AreNamedByPatternsAndFileUrls) {
+TEST_F(Lists, are_named_by_patterns_and_file_urls) {
     const std::string a = list("1\n", "a"), b = list("2\n", "b");
     EXPECT_EQ(expand({("@" + directory + "/{a,b}").c_str()}), (Strings{"1", "2"}));
     EXPECT_EQ(expand({("@file://" + directory + "/%61").c_str()}), (Strings{"1"}));
     EXPECT_EQ(failure({("{" + a + "," + b + "}").c_str()}).code, SHF_E_USAGE);
 }
 
-TEST_F(Lists, OfAMillionLinesAreOneBuffer) {
+TEST_F(Lists, of_a_million_lines_are_one_buffer) {
     std::string text;
     for (int i = 0; i < 1000000; ++i) text += "/data/train/shard-" + std::to_string(i) + ".tar\n";
     const std::string url = list(text);
@@ -321,7 +321,7 @@ TEST_F(Lists, OfAMillionLinesAreOneBuffer) {
     EXPECT_EQ(lines.at(777777), "/data/train/shard-777777.tar");
 }
 
-TEST_F(Lists, StartNoProgramAndReadNoStandardInput) {
+TEST_F(Lists, start_no_program_and_read_no_standard_input) {
     ::setenv("WDS_SHF_PIPE", "pipe:touch", 1);
     ::setenv("WDS_SHF_DASH", "-", 1);
     const std::string touched = directory + "/touched";
@@ -343,14 +343,14 @@ TEST_F(Lists, StartNoProgramAndReadNoStandardInput) {
     EXPECT_EQ(expand({"pipe:cat {a,b}", "-"}), (Strings{"pipe:cat a", "pipe:cat b", "-"}));
 }
 
-TEST_F(Lists, NameNoOtherLists) {
+TEST_F(Lists, name_no_other_lists) {
     list("a.tar\n", "inner");
     for (const std::string& line : {"@" + directory + "/inner", "a::@" + directory + "/inner",
                                     "{@a,@b}" + directory, std::string("@{a,b}")})
         EXPECT_EQ(failure({list("x\n" + line + "\n").c_str()}).code, SHF_E_USAGE) << line;
 }
 
-TEST_F(Lists, ReportTheirFaults) {
+TEST_F(Lists, report_their_faults) {
     shf::Fault fault = failure({("@" + directory + "/absent").c_str()});
     EXPECT_EQ(fault.code, SHF_E_IO);
     EXPECT_EQ(fault.os_error, ENOENT);
@@ -369,7 +369,7 @@ TEST_F(Lists, ReportTheirFaults) {
     EXPECT_EQ(failure({list("a\nb\nc\n").c_str()}, options).code, SHF_E_LIMIT);
 }
 
-TEST(Secure, RefusesPipesWhenTheListIsMade) {
+TEST(Secure, refuses_pipes_when_the_list_is_made) {
     Options options;
     options.set("secure", "true");
     for (const char* url : {"pipe:cat x", "{p,q}ipe:cat x", "a::pipe:cat x", "\\pipe:x"})

@@ -184,7 +184,7 @@ class Damage : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(V2, Damage, testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_P(Damage, NoPrefixIsAFile) {
+TEST_P(Damage, no_prefix_is_a_file) {
     const std::string bytes = GetParam().zip.bytes();
     ASSERT_TRUE(list_zip(bytes).all_read()) << testing::PrintToString(list_zip(bytes));
     for (size_t size = 0; size < bytes.size(); ++size) {
@@ -202,7 +202,7 @@ TEST_P(Damage, NoPrefixIsAFile) {
     }
 }
 
-TEST_P(Damage, NoChangedByteIsSilent) {
+TEST_P(Damage, no_changed_byte_is_silent) {
     const std::string bytes = GetParam().zip.bytes();
     const MayChange may(GetParam().zip);
     const ZipListing whole = list_zip(bytes);
@@ -251,7 +251,7 @@ TEST_P(Damage, NoChangedByteIsSilent) {
 }
 
 // Which entry is damaged says which one cannot be read: the others still are.
-TEST_P(Damage, OneBadEntryHarmsNoOther) {
+TEST_P(Damage, one_bad_entry_harms_no_other) {
     const std::string bytes = GetParam().zip.bytes();
     const ZipListing whole = list_zip(bytes);
     size_t tried = 0;

@@ -27,7 +27,7 @@ std::function<void(CentralHeader&)> named(const char* name) {
     return [name](CentralHeader& h) { h.name = name; };
 }
 
-TEST(ZipDataset, AFieldThatTheDirectoryMovesAwayIsMissed) {
+TEST(ZipDataset, a_field_that_the_directory_moves_away_is_missed) {
     ASSERT_EQ(listing(read_by_number(three().bytes())), all_three);
     struct Moved {
         size_t entry;
@@ -57,7 +57,7 @@ TEST(ZipDataset, AFieldThatTheDirectoryMovesAwayIsMissed) {
     }
 }
 
-TEST(ZipDataset, AMemberAroundThatCannotBeReadDoesNotMatter) {
+TEST(ZipDataset, a_member_around_that_cannot_be_read_does_not_matter) {
     Zip zip = three();
     zip.entries[0].crc = 7;
     zip.entries[3].method = 9;
@@ -65,7 +65,7 @@ TEST(ZipDataset, AMemberAroundThatCannotBeReadDoesNotMatter) {
 }
 
 // A wrong offset gives the directory another order than the file: then any sample may lack a field.
-TEST(ZipDataset, InAnotherOrderAllIsCheckedAtOnce) {
+TEST(ZipDataset, in_another_order_all_is_checked_at_once) {
     Zip zip = three();
     zip.order = {7, 0, 6, 1, 5, 2, 4, 3};
     EXPECT_EQ(listing(read_by_number(zip.bytes())), all_three);
@@ -75,7 +75,7 @@ TEST(ZipDataset, InAnotherOrderAllIsCheckedAtOnce) {
     EXPECT_TRUE(result.samples.empty());
 }
 
-TEST(ZipDataset, WithoutSamplesAllIsCheckedAtOnce) {
+TEST(ZipDataset, without_samples_all_is_checked_at_once) {
     const Options empty = options_with({{"allow_empty", "true"}});
     Zip zip{.entries = {{.name = "README", .data = "text"}}};
     EXPECT_EQ(read_by_number(zip.bytes(), empty).end.code, SHF_OK);
@@ -107,7 +107,7 @@ class CountingSource final : public Source {
     std::atomic<size_t>& count_;
 };
 
-TEST(ZipDataset, WhatIsAroundASampleIsCheckedOnce) {
+TEST(ZipDataset, what_is_around_a_sample_is_checked_once) {
     std::atomic<size_t> count = 0;
     const std::string bytes = three().bytes();
     const DatasetRoom room;

@@ -143,7 +143,7 @@ Files read_by_us(const std::string& bytes, const Options& options = {}) {
 
 constexpr uint32_t first_seed = 20261001;
 
-TEST(ZipDifferential, FilesOfLibzip) {
+TEST(ZipDifferential, files_of_libzip) {
     const std::vector<uint16_t> methods = methods_of_libzip();
     ASSERT_GE(methods.size(), 3U);
     constexpr uint32_t archives = 200;
@@ -167,7 +167,7 @@ TEST(ZipDifferential, FilesOfLibzip) {
     }
 }
 
-TEST(ZipDifferential, FilesOfOurs) {
+TEST(ZipDifferential, files_of_ours) {
     const std::vector<uint16_t> methods = methods_of_libzip();
     constexpr uint32_t archives = 200;
     for (uint32_t seed = first_seed; seed < first_seed + archives; ++seed) {
@@ -198,7 +198,7 @@ TEST(ZipDifferential, FilesOfOurs) {
 }
 
 // One byte of such a file is changed: where both read all of it, both read the same.
-TEST(ZipDifferential, DamagedFiles) {
+TEST(ZipDifferential, damaged_files) {
     size_t both = 0, tried = 0;
     for (uint32_t seed = first_seed; seed < first_seed + 60; ++seed) {
         Generator random(seed);

@@ -46,7 +46,7 @@ std::string opened(std::string_view bytes, const Options& options = {}) {
     }
 }
 
-TEST(SoundZip, IsReadWhole) {
+TEST(SoundZip, is_read_whole) {
     EXPECT_EQ(read_zip(sound().bytes()), two);
     EXPECT_EQ(opened(sound().bytes()), "2 members");
     Zip zip = sound();
@@ -56,7 +56,7 @@ TEST(SoundZip, IsReadWhole) {
     EXPECT_EQ(read_zip(zip.bytes()), two);
 }
 
-TEST(EmptyZip, IsValid) {
+TEST(EmptyZip, is_valid) {
     EXPECT_EQ(read_zip(Zip().bytes()), "");
     EXPECT_EQ(opened(Zip().bytes()), "0 members");
     EXPECT_EQ(opened(Zip{.comment = "nothing here"}.bytes()), "0 members");
@@ -65,7 +65,7 @@ TEST(EmptyZip, IsValid) {
 
 // ---- Z6: ZIP64 end records --------------------------------------------------------------------
 
-TEST(Z6Zip64End, RecordsThatDisagreeAreAmbiguous) {
+TEST(Z6Zip64End, records_that_disagree_are_ambiguous) {
     // The end record has a value of its own that is not that of the ZIP64 record.
     using Change = void (*)(EndRecord&);
     const Change differs[] = {[](EndRecord& e) { e.entries = e.disk_entries = 1; },
@@ -87,7 +87,7 @@ TEST(Z6Zip64End, RecordsThatDisagreeAreAmbiguous) {
     EXPECT_EQ(read_zip(zip64_with({}, {}, same)), two);
 }
 
-TEST(Z6Zip64End, ValuesWithoutSentinelAreCompared) {
+TEST(Z6Zip64End, values_without_sentinel_are_compared) {
     const auto none = [](EndRecord& e) {
         const Zip zip = sound();
         EndRecord plain;
@@ -103,14 +103,14 @@ TEST(Z6Zip64End, ValuesWithoutSentinelAreCompared) {
               "AMBIGUOUS");
 }
 
-TEST(Z6Zip64End, SentinelsWithoutRecordAreFormat) {
+TEST(Z6Zip64End, sentinels_without_record_are_format) {
     EXPECT_EQ(read_zip(with_end([](EndRecord& e) { e.offset = sentinel32; })), "FORMAT");
     EXPECT_EQ(read_zip(with_end([](EndRecord& e) { e.directory_size = sentinel32; })), "FORMAT");
     EXPECT_EQ(read_zip(with_end([](EndRecord& e) { e.entries = e.disk_entries = sentinel16; })),
               "FORMAT");
 }
 
-TEST(Z6Zip64End, LocatorMustBeAdjacentAndRight) {
+TEST(Z6Zip64End, locator_must_be_adjacent_and_right) {
     EXPECT_EQ(read_zip(zip64_with({}, [](Locator& l) { l.gap = "x"; })), "FORMAT");
     EXPECT_EQ(read_zip(zip64_with({}, [](Locator& l) { l.magic += 1; })), "FORMAT");
     EXPECT_EQ(read_zip(zip64_with({}, [](Locator& l) { l.offset += 1; })), "FORMAT");
@@ -126,7 +126,7 @@ TEST(Z6Zip64End, LocatorMustBeAdjacentAndRight) {
     EXPECT_EQ(read_zip(zip64_with([](End64Record& e) { e.more = "some data"; })), two);
 }
 
-TEST(Z6Zip64End, HugeValuesNeverOverflow) {
+TEST(Z6Zip64End, huge_values_never_overflow) {
     for (const uint64_t huge :
          {uint64_t{1} << 32, uint64_t{1} << 62, uint64_t{1} << 63, UINT64_MAX - 45, UINT64_MAX}) {
         EXPECT_EQ(read_zip(zip64_with([&](End64Record& e) { e.offset = huge; })), "FORMAT") << huge;
@@ -147,7 +147,7 @@ TEST(Z6Zip64End, HugeValuesNeverOverflow) {
 
 // ---- Z7: the comment and what follows the end record ------------------------------------------
 
-TEST(Z7Comment, MustEndAtTheEndOfTheFile) {
+TEST(Z7Comment, must_end_at_the_end_of_the_file) {
     Zip zip = sound();
     zip.comment = "a comment";
     EXPECT_EQ(read_zip(zip.bytes()), two);
@@ -165,7 +165,7 @@ TEST(Z7Comment, MustEndAtTheEndOfTheFile) {
         EXPECT_EQ(read_zip(whole.substr(0, whole.size() - cut)), "FORMAT") << cut;
 }
 
-TEST(Z7Trailing, JunkNeedsTheSwitch) {
+TEST(Z7Trailing, junk_needs_the_switch) {
     for (const std::string& junk : {"x"s, "\0"s, std::string(1000, '\0'), "PK\5\6"s}) {
         Zip zip = sound();
         zip.after = junk;
@@ -181,7 +181,7 @@ TEST(Z7Trailing, JunkNeedsTheSwitch) {
 }
 
 // A file in the file, stored, has an end record too: it is never the one that counts.
-TEST(Z7Trailing, NestedFilesAreBytes) {
+TEST(Z7Trailing, nested_files_are_bytes) {
     const std::string inner = Zip{.entries = {{.name = "inner.txt", .data = "i"}}}.bytes();
     for (const Options& options : {Options(), junk_ignored}) {
         EXPECT_EQ(read_zip(Zip{.entries = {{.name = "in.zip", .data = inner}}}.bytes(), options),
@@ -211,13 +211,13 @@ std::string in_comment(bool counted) {
     return outer.bytes();
 }
 
-TEST(Z8TwoEnds, AmbiguousOnlyWhenBothFit) {
+TEST(Z8TwoEnds, ambiguous_only_when_both_fit) {
     EXPECT_EQ(read_zip(in_comment(false)), two);  // its directory does not end at its end record
     EXPECT_EQ(read_zip(in_comment(true)), "AMBIGUOUS");
     EXPECT_EQ(read_zip(in_comment(false), prefix_allowed), "AMBIGUOUS");
 }
 
-TEST(Z8TwoEnds, EndMagicInACommentIsText) {
+TEST(Z8TwoEnds, end_magic_in_a_comment_is_text) {
     Zip zip = sound();
     for (const std::string& comment :
          {"PK\5\6"s, "PK\5\6 and what follows it is no record"s,
@@ -234,7 +234,7 @@ TEST(Z8TwoEnds, EndMagicInACommentIsText) {
 }
 
 // Thousands of candidates take no more than a look at each.
-TEST(Z8TwoEnds, ManyCandidates) {
+TEST(Z8TwoEnds, many_candidates) {
     Zip zip = sound();
     while (zip.comment.size() + 4 <= 65535) zip.comment += "PK\5\6";
     EXPECT_EQ(read_zip(zip.bytes()), two);
@@ -242,7 +242,7 @@ TEST(Z8TwoEnds, ManyCandidates) {
 
 // ---- Z14: counts ------------------------------------------------------------------------------
 
-TEST(Z14Count, IsThatOfTheDirectory) {
+TEST(Z14Count, is_that_of_the_directory) {
     for (const uint16_t count : Numbers{0, 1, 3, 65534}) {
         const ZipListing listing =
             list_zip(with_end([&](EndRecord& e) { e.entries = e.disk_entries = count; }));
@@ -256,7 +256,7 @@ TEST(Z14Count, IsThatOfTheDirectory) {
             << count;
 }
 
-TEST(Z14Count, NoEntriesIsNeverSuccessOverData) {
+TEST(Z14Count, no_entries_is_never_success_over_data) {
     EXPECT_EQ(read_zip(with_end([](EndRecord& e) {
                   e.entries = e.disk_entries = 0;
                   e.directory_size = 0;
@@ -286,7 +286,7 @@ TEST(Z14Count, NoEntriesIsNeverSuccessOverData) {
 
 // ---- Z15: data before the first entry ---------------------------------------------------------
 
-TEST(Z15Prefix, NeedsTheSwitch) {
+TEST(Z15Prefix, needs_the_switch) {
     for (const bool counted : {false, true})
         for (const std::string& prefix : {"x"s, "#!/bin/sh\nexit\n"s, std::string(100000, 'p')}) {
             Zip zip = sound();
@@ -306,7 +306,7 @@ TEST(Z15Prefix, NeedsTheSwitch) {
     EXPECT_EQ(read_zip(sound().bytes(), prefix_allowed), two);
 }
 
-TEST(Z15Prefix, OneBaseForAll) {
+TEST(Z15Prefix, one_base_for_all) {
     Zip zip = sound();
     zip.prefix = "12345678";
     // An entry that is 4 bytes off, and another one that counts the prefix.
@@ -323,7 +323,7 @@ TEST(Z15Prefix, OneBaseForAll) {
     EXPECT_EQ(read_zip(zip.bytes(), prefix_allowed), "FORMAT");
 }
 
-TEST(Z15Prefix, GapBeforeTheFirstEntry) {
+TEST(Z15Prefix, gap_before_the_first_entry) {
     // The first entry of the file is not in the directory.
     Zip zip = sound();
     zip.order = {1};
@@ -335,7 +335,7 @@ TEST(Z15Prefix, GapBeforeTheFirstEntry) {
 
 // ---- Z16, Z18 ---------------------------------------------------------------------------------
 
-TEST(Z16MultiDisk, IsUnsupported) {
+TEST(Z16MultiDisk, is_unsupported) {
     EXPECT_EQ(read_zip(with_end([](EndRecord& e) { e.disk = 1; })), "UNSUPPORTED");
     EXPECT_EQ(read_zip(with_end([](EndRecord& e) { e.directory_disk = 1; })), "UNSUPPORTED");
     EXPECT_EQ(read_zip(zip64_with({}, [](Locator& l) { l.disk = 1; })), "UNSUPPORTED");
@@ -346,7 +346,7 @@ TEST(Z16MultiDisk, IsUnsupported) {
     EXPECT_EQ(read_zip(zip64_with({}, [](Locator& l) { l.disks = 0; })), two);
 }
 
-TEST(Z18Directory, GapsCutsAndWrongPlaces) {
+TEST(Z18Directory, gaps_cuts_and_wrong_places) {
     // A gap before the directory is legal, one before the end records is not.
     Zip zip = sound();
     zip.before_directory = "padding";
@@ -370,7 +370,7 @@ TEST(Z18Directory, GapsCutsAndWrongPlaces) {
     EXPECT_EQ(read_zip(with_end([](EndRecord& e) { e.directory_size = 0; })), "FORMAT");
 }
 
-TEST(Z18Directory, BadMagicAndCutEntries) {
+TEST(Z18Directory, bad_magic_and_cut_entries) {
     for (const size_t bad : {size_t{0}, size_t{1}}) {
         Zip zip = sound();
         zip.entries[bad].central = [](CentralHeader& h) { h.magic ^= 0x100; };
@@ -387,7 +387,7 @@ TEST(Z18Directory, BadMagicAndCutEntries) {
     }
 }
 
-TEST(Z18NoEnd, TruncatedWhenItStartsAsAZip) {
+TEST(Z18NoEnd, truncated_when_it_starts_as_a_zip) {
     const std::string whole = sound().bytes();
     for (size_t size = 0; size < whole.size(); ++size) {
         const int32_t code = list_zip(whole.substr(0, size)).fault.code;
@@ -400,7 +400,7 @@ TEST(Z18NoEnd, TruncatedWhenItStartsAsAZip) {
 
 // ---- Limits -----------------------------------------------------------------------------------
 
-TEST(ZipLimits, DirectoryAndNames) {
+TEST(ZipLimits, directory_and_names) {
     Zip zip = sound();
     EXPECT_EQ(read_zip(zip.bytes(), options_with({{"max_name", "5"}})), two);
     EXPECT_EQ(read_zip(zip.bytes(), options_with({{"max_name", "4"}})), "LIMIT");

@@ -56,7 +56,7 @@ std::string both(Change change, Entry entry = stored_entry, const Options& optio
 
 // ---- Z1: local and central header -------------------------------------------------------------
 
-TEST(Z1Headers, AnyDifferenceIsAmbiguous) {
+TEST(Z1Headers, any_difference_is_ambiguous) {
     EXPECT_EQ(middle(stored_entry), "data");
     EXPECT_EQ(local([](auto& h) { h.name = "c"; }), "AMBIGUOUS");
     EXPECT_EQ(local([](auto& h) { h.name = "B"; }), "AMBIGUOUS");
@@ -75,7 +75,7 @@ TEST(Z1Headers, AnyDifferenceIsAmbiguous) {
     EXPECT_EQ(central([](auto& h) { h.extra = extra(0x5455, "another"); }), "data");
 }
 
-TEST(Z1Headers, NamesOfOtherLengths) {
+TEST(Z1Headers, names_of_other_lengths) {
     // Longer and shorter ones: the data would begin somewhere else. The gap gives it room.
     Entry entry = stored_entry;
     entry.gap = std::string(700, '\0');
@@ -85,7 +85,7 @@ TEST(Z1Headers, NamesOfOtherLengths) {
     EXPECT_NE(local([](auto& h) { h.name = std::string(600, 'b'); }), "data");
 }
 
-TEST(Z1Headers, LongLocalHeaders) {
+TEST(Z1Headers, long_local_headers) {
     for (const size_t size : {1U, 200U, 255U, 256U, 257U, 500U, 1000U, 65531U})
         for (const size_t gap : {0U, 1U, 300U}) {
             Entry entry = stored_entry;
@@ -97,7 +97,7 @@ TEST(Z1Headers, LongLocalHeaders) {
         }
 }
 
-TEST(Z1Headers, NoLocalHeaderIsFormat) {
+TEST(Z1Headers, no_local_header_is_format) {
     EXPECT_EQ(local([](auto& h) { h.magic += 1; }), "FORMAT");
     EXPECT_EQ(local([](auto& h) { h.name_size = 65535; }), "FORMAT");
     EXPECT_EQ(local([](auto& h) { h.extra_size = 65535; }), "FORMAT");
@@ -107,7 +107,7 @@ TEST(Z1Headers, NoLocalHeaderIsFormat) {
 
 const Options overlap_allowed = options_with({{"zip_overlap", "allow"}});
 
-TEST(Z2Overlap, TwoEntriesOnOneLocalHeader) {
+TEST(Z2Overlap, two_entries_on_one_local_header) {
     Zip zip = between(stored_entry);
     zip.order = {0, 1, 1, 2};
     const ZipListing listing = list_zip(zip.bytes());
@@ -118,7 +118,7 @@ TEST(Z2Overlap, TwoEntriesOnOneLocalHeader) {
     EXPECT_EQ(read_zip(zip.bytes()), "a=first b=data z=last");
 }
 
-TEST(Z2Overlap, AnEntryInsideAnother) {
+TEST(Z2Overlap, an_entry_inside_another) {
     // The bytes of one entry are the local header and data of another one.
     const Entry inner{.name = "i", .data = "inner"};
     Zip zip = between({.name = "o", .data = inner.local_bytes() + "inner"});
@@ -131,7 +131,7 @@ TEST(Z2Overlap, AnEntryInsideAnother) {
 }
 
 // One large entry over many: all of them overlap, though neighbours do not.
-TEST(Z2Overlap, OneOverMany) {
+TEST(Z2Overlap, one_over_many) {
     std::string inside;
     Zip zip;
     for (size_t i = 0; i < 10; ++i) {
@@ -149,7 +149,7 @@ TEST(Z2Overlap, OneOverMany) {
 }
 
 // By one or two bytes, as honest tools have made them.
-TEST(Z2Overlap, ByAFewBytes) {
+TEST(Z2Overlap, by_a_few_bytes) {
     for (const bool descriptor : {false, true})
         for (const uint32_t by : {1U, 2U, 4U}) {
             const Entry first{.name = "a", .data = "first PK", .descriptor = descriptor};
@@ -172,7 +172,7 @@ TEST(Z2Overlap, ByAFewBytes) {
         }
 }
 
-TEST(Z2Overlap, IntoTheDirectory) {
+TEST(Z2Overlap, into_the_directory) {
     Zip zip = between(stored_entry);
     // The last entry is said to have one byte more.
     zip.entries[2].local = [](LocalHeader& h) { h.size = h.stored_size = 5; };
@@ -194,7 +194,7 @@ TEST(Z2Overlap, IntoTheDirectory) {
 }
 
 // The local extra field is not in the directory: it is counted when the entry is read.
-TEST(Z2Overlap, LocalExtraFieldCounts) {
+TEST(Z2Overlap, local_extra_field_counts) {
     Entry entry = stored_entry;
     entry.local = [](LocalHeader& h) { h.extra_size = 1; };
     Zip zip = between(entry);
@@ -204,7 +204,7 @@ TEST(Z2Overlap, LocalExtraFieldCounts) {
     EXPECT_NE(list_zip(zip.bytes()).members.at(1).code, SHF_OK);  // the field is no field
 }
 
-TEST(Z2Overlap, TenThousandEntriesOnOne) {
+TEST(Z2Overlap, ten_thousand_entries_on_one) {
     Zip zip = between(stored_entry);
     zip.order.assign(10000, 1);
     zip.order.push_back(0);
@@ -216,7 +216,7 @@ TEST(Z2Overlap, TenThousandEntriesOnOne) {
 
 // ---- Z4: ratio --------------------------------------------------------------------------------
 
-TEST(Z4Ratio, WhatDeflateCannotReachIsFormat) {
+TEST(Z4Ratio, what_deflate_cannot_reach_is_format) {
     const std::string zeros(1 << 20, '\0');
     EXPECT_EQ(middle(packed_entry("b", zip_deflate, zeros)), zeros);
     Entry entry = packed_entry("b", zip_deflate, "data");
@@ -226,7 +226,7 @@ TEST(Z4Ratio, WhatDeflateCannotReachIsFormat) {
     EXPECT_EQ(both([&](auto& h) { h.size = sentinel32 - 1; }, entry), "FORMAT");
 }
 
-TEST(Z4Ratio, MaxRatioAbove64MiB) {
+TEST(Z4Ratio, max_ratio_above_64_mib) {
     for (const uint16_t method : {zip_bzip2, zip_lzma, zip_zstd, zip_xz}) {
         const Entry entry = packed_entry("b", method, "data");
         EXPECT_EQ(both([](auto& h) { h.size = (64 << 20) + 1; }, entry), "LIMIT") << method;
@@ -237,7 +237,7 @@ TEST(Z4Ratio, MaxRatioAbove64MiB) {
     EXPECT_TRUE(middle(entry, options_with({{"max_ratio", "100000"}})) == zeros);
 }
 
-TEST(Z4Limits, MaxMemberAndMemory) {
+TEST(Z4Limits, max_member_and_memory) {
     const std::string data = noise(3 << 20);
     for (const uint16_t method : {zip_stored, zip_deflate}) {
         const Entry entry = packed_entry("b", method, data);
@@ -252,7 +252,7 @@ TEST(Z4Limits, MaxMemberAndMemory) {
 
 // ---- Z5: descriptors --------------------------------------------------------------------------
 
-TEST(Z5Descriptor, AllForms) {
+TEST(Z5Descriptor, all_forms) {
     for (const uint16_t method : {zip_stored, zip_deflate})
         for (const bool magic : {true, false})
             for (const bool wide : {true, false})
@@ -268,7 +268,7 @@ TEST(Z5Descriptor, AllForms) {
                     }
 }
 
-TEST(Z5Descriptor, AnyDifferenceIsAmbiguous) {
+TEST(Z5Descriptor, any_difference_is_ambiguous) {
     Entry entry = packed_entry("b", zip_deflate, "some data of an entry");
     entry.descriptor = true;
     for (const bool magic : {true, false})
@@ -299,7 +299,7 @@ TEST(Z5Descriptor, AnyDifferenceIsAmbiguous) {
     EXPECT_NE(middle(entry), "some data of an entry");
 }
 
-TEST(Z5Descriptor, LocalValuesAreZeroOrRight) {
+TEST(Z5Descriptor, local_values_are_zero_or_right) {
     Entry entry = packed_entry("b", zip_deflate, "some data");
     entry.descriptor = true;
     const auto packed = static_cast<uint32_t>(entry.packed.size());
@@ -318,7 +318,7 @@ Entry wide_entry() {
     return entry;
 }
 
-TEST(Z6Zip64Entry, SentinelsAndValues) {
+TEST(Z6Zip64Entry, sentinels_and_values) {
     EXPECT_EQ(middle(wide_entry()), "data");
     // All four values, the offset and disk being asked for as well.
     const auto offset = static_cast<uint32_t>(stored_entry.local_bytes().size() + 5);
@@ -335,7 +335,7 @@ TEST(Z6Zip64Entry, SentinelsAndValues) {
               "data");
 }
 
-TEST(Z6Zip64Entry, SentinelWithoutValueIsFormat) {
+TEST(Z6Zip64Entry, sentinel_without_value_is_format) {
     EXPECT_EQ(central([](auto& h) { h.extra = zip64_extra(le64(4)); }, wide_entry()), "FORMAT");
     EXPECT_EQ(central([](auto& h) { h.extra = zip64_extra(""); }, wide_entry()), "FORMAT");
     EXPECT_EQ(central([](auto& h) { h.extra = ""; }, wide_entry()), "FORMAT");
@@ -345,7 +345,7 @@ TEST(Z6Zip64Entry, SentinelWithoutValueIsFormat) {
     EXPECT_EQ(central([](auto& h) { h.disk = sentinel16; }), "FORMAT");
 }
 
-TEST(Z6Zip64Entry, ValueWithoutSentinel) {
+TEST(Z6Zip64Entry, value_without_sentinel) {
     EXPECT_EQ(central([](auto& h) { h.extra = zip64_extra(le64(4) + le64(4)); }), "data");
     EXPECT_EQ(central([](auto& h) { h.extra = zip64_extra(le64(4)); }), "data");
     EXPECT_EQ(central([](auto& h) { h.extra = zip64_extra(""); }), "data");
@@ -361,7 +361,7 @@ TEST(Z6Zip64Entry, ValueWithoutSentinel) {
               "AMBIGUOUS");
 }
 
-TEST(Z6Zip64Entry, TwiceAndHuge) {
+TEST(Z6Zip64Entry, twice_and_huge) {
     const std::string once = zip64_extra(le64(4) + le64(4));
     EXPECT_EQ(central([&](auto& h) { h.extra = once + once; }, wide_entry()), "FORMAT");
     EXPECT_EQ(local([&](auto& h) { h.extra = once + once; }, wide_entry()), "FORMAT");
@@ -387,7 +387,7 @@ TEST(Z6Zip64Entry, TwiceAndHuge) {
 
 // ---- Z9, Z10: what is not read ----------------------------------------------------------------
 
-TEST(Z9Encrypted, InEitherHeader) {
+TEST(Z9Encrypted, in_either_header) {
     for (const int bit : {0, 6, 13}) {
         const auto set = [&](auto& h) { h.flags |= static_cast<uint16_t>(1 << bit); };
         EXPECT_EQ(both(set), "UNSUPPORTED") << bit;
@@ -402,7 +402,7 @@ TEST(Z9Encrypted, InEitherHeader) {
             << bit;
 }
 
-TEST(Z10Unsupported, MethodsPatchesVersions) {
+TEST(Z10Unsupported, methods_patches_versions) {
     for (const uint16_t method : Numbers{1, 6, 9, 10, 97, 98, 100, 65535}) {
         Zip zip = between(stored_entry);
         const auto set = [&](auto& h) { h.method = method; };
@@ -425,7 +425,7 @@ TEST(Z10Unsupported, MethodsPatchesVersions) {
 
 // ---- Z11: the CRC -----------------------------------------------------------------------------
 
-TEST(Z11Crc, MismatchIsIntegrity) {
+TEST(Z11Crc, mismatch_is_integrity) {
     for (const uint16_t method : {zip_stored, zip_deflate, zip_bzip2, zip_lzma, zip_zstd, zip_xz}) {
         Entry entry = packed_entry("b", method, "data");
         EXPECT_EQ(middle(entry), "data") << method;
@@ -440,7 +440,7 @@ TEST(Z11Crc, MismatchIsIntegrity) {
 
 // ---- Z12, Z13, Z17, Z22: names ----------------------------------------------------------------
 
-TEST(Z12Duplicates, ByPositionFineByNameAmbiguous) {
+TEST(Z12Duplicates, by_position_fine_by_name_ambiguous) {
     Zip zip = between({.name = "a", .data = "other"});
     EXPECT_EQ(read_zip(zip.bytes()), "a=first a=other z=last");
     const auto find = [&](std::string_view name) -> std::string {
@@ -462,7 +462,7 @@ TEST(Z12Duplicates, ByPositionFineByNameAmbiguous) {
     EXPECT_EQ(find("a"), "AMBIGUOUS: the name is there 3 times, first at positions 0 and 1");
 }
 
-TEST(Z13Names, AnyBytesAreAKey) {
+TEST(Z13Names, any_bytes_are_a_key) {
     for (const std::string& name : {"/etc/passwd"s, "../../x"s, "C:\\x"s, "\\\\host\\share"s, ""s,
                                     "."s, ".."s, "//"s.substr(1) + "x", "\x1b[31mred"s, "\xff\xfe"s,
                                     "a\nb"s, "CON"s, " "s, "x "s, std::string(1000, '/') + "x"})
@@ -472,7 +472,7 @@ TEST(Z13Names, AnyBytesAreAKey) {
         EXPECT_EQ(middle({.name = name, .data = ""}), "") << name;
 }
 
-TEST(Z17UnicodeName, CountsWhenItsCrcMatches) {
+TEST(Z17UnicodeName, counts_when_its_crc_matches) {
     const std::string raw = "b", other = "c";
     EXPECT_EQ(central([&](auto& h) { h.extra = unicode_extra(raw, raw); }), "data");
     EXPECT_EQ(central([&](auto& h) { h.extra = unicode_extra(raw, other); }), "AMBIGUOUS");
@@ -495,7 +495,7 @@ TEST(Z17UnicodeName, CountsWhenItsCrcMatches) {
     EXPECT_EQ(both([](auto& h) { h.flags = utf8_bit; }, entry), "data");
 }
 
-TEST(Z17UnicodeName, HidesNoOtherFault) {
+TEST(Z17UnicodeName, hides_no_other_fault) {
     // Sizes that are not known must not reach over other entries.
     for (const bool before : {true, false}) {
         const std::string name = unicode_extra("b", "c");
@@ -513,27 +513,27 @@ TEST(Z17UnicodeName, HidesNoOtherFault) {
     }
 }
 
-TEST(Z22Nul, InANameIsFormat) {
+TEST(Z22Nul, in_a_name_is_format) {
     for (const std::string& name : {"b\0"s, "\0"s, "b\0c"s, "b\0/"s, "\0b"s})
         EXPECT_EQ(middle({.name = name, .data = ""}), "FORMAT") << escape(name);
 }
 
 // ---- Z19: kinds and sizes; Z20: extra fields --------------------------------------------------
 
-TEST(Z19Sizes, StoredWithTwoSizes) {
+TEST(Z19Sizes, stored_with_two_sizes) {
     EXPECT_EQ(both([](auto& h) { h.size = 3; }), "FORMAT");
     EXPECT_EQ(both([](auto& h) { h.stored_size = 3; }), "FORMAT");
     EXPECT_EQ(both([](auto& h) { h.stored_size = 0; }), "FORMAT");
 }
 
-TEST(Z19Sizes, DirectoryWithData) {
+TEST(Z19Sizes, directory_with_data) {
     EXPECT_EQ(middle({.name = "d/", .data = "data"}), "FORMAT");
     EXPECT_EQ(middle(packed_entry("d/", zip_deflate, "data")), "FORMAT");
     EXPECT_EQ(middle({.name = "d/", .data = ""}), "");
     EXPECT_EQ(middle(packed_entry("d/", zip_deflate, "")), "");  // as some writers have it
 }
 
-TEST(Z19Sizes, KindsByModeAndSlash) {
+TEST(Z19Sizes, kinds_by_mode_and_slash) {
     const auto kind = [](const std::string& name, uint16_t host, uint32_t mode) {
         Entry entry{.name = name, .data = ""};
         entry.central = [&](CentralHeader& h) {
@@ -553,7 +553,7 @@ TEST(Z19Sizes, KindsByModeAndSlash) {
     EXPECT_EQ(kind("d/", dos, 0), MemberKind::directory);
 }
 
-TEST(Z20Extra, MustStayInItsArea) {
+TEST(Z20Extra, must_stay_in_its_area) {
     for (const auto& change :
          {+[](std::string& e) { e = extra(0x5455, "time") + le16(1) + le16(9) + "12345678"; },
           +[](std::string& e) { e = le16(1) + le16(1); },
@@ -574,7 +574,7 @@ TEST(Z20Extra, MustStayInItsArea) {
 }
 
 // The first entry of the file: that it is bad must not look like data before the file.
-TEST(BadFirstEntry, LeavesTheOthersReadable) {
+TEST(BadFirstEntry, leaves_the_others_readable) {
     const auto first = [](const std::function<void(CentralHeader&)>& change) {
         Zip zip = between(stored_entry);
         zip.entries[0].central = change;

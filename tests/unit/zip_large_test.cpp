@@ -23,7 +23,7 @@ Zip many(size_t count) {
     return zip;
 }
 
-TEST(ManyEntries, AroundTheBorderOf16Bits) {
+TEST(ManyEntries, around_the_border_of_16_bits) {
     for (const size_t count : {65534U, 65535U, 65536U, 65537U}) {
         const std::string bytes = many(count).bytes();
         const Archive archive(span_of(bytes), Options());
@@ -38,7 +38,7 @@ TEST(ManyEntries, AroundTheBorderOf16Bits) {
 }
 
 // 65,535 is a count like others when no ZIP64 record is there; a count modulo 65,536 never is.
-TEST(ManyEntries, WithoutZip64Records) {
+TEST(ManyEntries, without_zip64_records) {
     const auto without = [](size_t count) {
         const Zip zip = many(count);
         std::vector<uint64_t> offsets;
@@ -116,7 +116,7 @@ std::string read_small(const Archive& archive, size_t position) {
     return out;
 }
 
-TEST(LargeEntries, AroundTheBorderOf32Bits) {
+TEST(LargeEntries, around_the_border_of_32_bits) {
     for (const uint64_t hole : {four_gib - 2, four_gib - 1, four_gib, four_gib + 1, 5 * four_gib})
         for (const bool descriptor : {false, true}) {
             const Large large(hole, 0, descriptor);
@@ -135,7 +135,7 @@ TEST(LargeEntries, AroundTheBorderOf32Bits) {
 }
 
 // A size modulo 2^32, as a writer without ZIP64 makes it: bytes are left over, or missing.
-TEST(LargeEntries, SizesModulo32BitsAreRefused) {
+TEST(LargeEntries, sizes_modulo_32_bits_are_refused) {
     Large large(four_gib + 10, 0, false);
     const auto cut = [](auto& h) {
         h.stored_size = h.size = 10;
@@ -153,7 +153,7 @@ TEST(LargeEntries, SizesModulo32BitsAreRefused) {
 }
 
 // More than one system call gives: the rest must follow.
-TEST(LargeEntriesWhole, AboveTwoGiB) {
+TEST(LargeEntriesWhole, above_two_gib) {
     // The CRC of so many zeros, from the library that reads; zlib's own way to combine is the
     // check.
     const auto size = static_cast<size_t>(four_gib / 2 + 1);

@@ -40,7 +40,7 @@ std::vector<std::string> samples() {
     return all;
 }
 
-TEST(ZipMethods, RightBytes) {
+TEST(ZipMethods, right_bytes) {
     for (const std::string& data : samples()) {
         EXPECT_EQ(read_entry({.name = "e", .data = data}), "right") << data.size();
         for (const uint16_t method : packed_methods)
@@ -49,7 +49,7 @@ TEST(ZipMethods, RightBytes) {
     }
 }
 
-TEST(ZipMethods, OtherSettingsOfTheWriters) {
+TEST(ZipMethods, other_settings_of_the_writers) {
     for (const std::string& data : samples()) {
         for (const int level : {1, 9, 12})
             EXPECT_EQ(read_packed(zip_deflate, data, deflate(data, level)), "right") << level;
@@ -66,7 +66,7 @@ TEST(ZipMethods, OtherSettingsOfTheWriters) {
     }
 }
 
-TEST(ZipMethods, LzmaWithAndWithoutEndMark) {
+TEST(ZipMethods, lzma_with_and_without_end_mark) {
     for (const std::string& data : samples())
         for (const uint32_t preset : {0U, 6U})
             for (const bool mark : {true, false}) {
@@ -80,7 +80,7 @@ TEST(ZipMethods, LzmaWithAndWithoutEndMark) {
             }
 }
 
-TEST(ZipMethods, TooShortAndTooLong) {
+TEST(ZipMethods, too_short_and_too_long) {
     const std::string data = text(10000), less = data.substr(0, 9999), more = data + "x";
     for (const uint16_t method : packed_methods) {
         const uint16_t flags = method == zip_lzma ? lzma_end_bit : 0;
@@ -97,7 +97,7 @@ TEST(ZipMethods, TooShortAndTooLong) {
     EXPECT_EQ(read_packed(zip_lzma, "", zip_lzma_data(data, false)), "FORMAT");
 }
 
-TEST(ZipMethods, BytesAfterTheEnd) {
+TEST(ZipMethods, bytes_after_the_end) {
     const std::string data = text(10000);
     for (const uint16_t method : packed_methods) {
         const uint16_t flags = method == zip_lzma ? lzma_end_bit : 0;
@@ -111,7 +111,7 @@ TEST(ZipMethods, BytesAfterTheEnd) {
             << junk.size();
 }
 
-TEST(ZipMethods, EveryCut) {
+TEST(ZipMethods, every_cut) {
     const std::string data = text(3000) + noise(100);
     for (const uint16_t method : packed_methods) {
         const std::string packed = pack(method, data);
@@ -127,7 +127,7 @@ TEST(ZipMethods, EveryCut) {
 }
 
 // Every byte of the packed data, changed in ten ways: an error, or the same bytes.
-TEST(ZipMethods, EveryDamagedByte) {
+TEST(ZipMethods, every_damaged_byte) {
     const std::string data = text(1500) + noise(50);
     size_t harmless = 0;
     const auto damage = [&](uint16_t method, const std::string& packed, uint16_t flags) {
@@ -154,7 +154,7 @@ TEST(ZipMethods, EveryDamagedByte) {
     EXPECT_LT(harmless, 300U);
 }
 
-TEST(ZipMethods, WrongCrcIsIntegrity) {
+TEST(ZipMethods, wrong_crc_is_integrity) {
     for (const uint16_t method : packed_methods)
         for (const std::string& data : {""s, "data"s, text(70000)}) {
             Entry entry = packed_entry("e", method, data);
@@ -163,7 +163,7 @@ TEST(ZipMethods, WrongCrcIsIntegrity) {
         }
 }
 
-TEST(ZipMethods, LzmaHeader) {
+TEST(ZipMethods, lzma_header) {
     const std::string data = text(1000), good = zip_lzma_data(data, true);
     const auto with = [&](size_t at, std::string_view bytes) {
         std::string changed = good;
@@ -180,7 +180,7 @@ TEST(ZipMethods, LzmaHeader) {
             << size;
 }
 
-TEST(ZipMethods, MaxWindow) {
+TEST(ZipMethods, max_window) {
     const std::string data = text((1 << 20) + 100000);
     const Options small = options_with({{"max_window", "1MiB"}});
     const std::string lzma = zip_lzma_data(data, true, 2 << 20, 1);
@@ -200,7 +200,7 @@ TEST(ZipMethods, MaxWindow) {
               "LIMIT");
 }
 
-TEST(ZipMethods, OneFrameOnly) {
+TEST(ZipMethods, one_frame_only) {
     const std::string a = text(1000), b = noise(500);
     for (const uint16_t method : {zip_bzip2, zip_zstd, zip_xz})
         EXPECT_EQ(read_packed(method, a + b, pack(method, a) + pack(method, b)), "FORMAT")
@@ -211,7 +211,7 @@ TEST(ZipMethods, OneFrameOnly) {
 }
 
 // The scratch of a thread is used again by other methods and sizes.
-TEST(ZipMethods, ManyInOneFile) {
+TEST(ZipMethods, many_in_one_file) {
     Zip zip;
     std::vector<std::string> expected;
     for (const size_t size : {10U, 1000000U, 70000U, 0U, 300U})

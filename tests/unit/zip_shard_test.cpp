@@ -70,7 +70,7 @@ std::vector<std::pair<std::string, Files>> contents(const ShardResult& result) {
     return all;
 }
 
-TEST(ZipShard, SamplesOfTheTar) {
+TEST(ZipShard, samples_of_the_tar) {
     for (uint32_t seed = 1; seed <= 12; ++seed) {
         const Files files = random_files(seed, 40);
         const ShardResult tar = read_shard(tar_of(files));
@@ -88,7 +88,7 @@ TEST(ZipShard, SamplesOfTheTar) {
     }
 }
 
-TEST(ZipShard, OrderOfTheFile) {
+TEST(ZipShard, order_of_the_file) {
     Zip zip = zip_of(random_files(3, 40), {zip_stored, zip_deflate});
     const ShardResult sorted = read_shard(zip.bytes());
     for (size_t i = 0; i < zip.entries.size(); ++i) zip.order.push_back(i);
@@ -100,7 +100,7 @@ TEST(ZipShard, OrderOfTheFile) {
         EXPECT_LT(sorted.samples[i - 1].offset, sorted.samples[i].offset);
 }
 
-TEST(ZipShard, LinksAndDirectoriesAreCounted) {
+TEST(ZipShard, links_and_directories_are_counted) {
     Zip zip{.entries = {{.name = "d/", .data = ""},
                         {.name = "d/a.x", .data = "1"},
                         {.name = "d/l.x", .data = "a.x"},
@@ -151,7 +151,7 @@ const BadEntry bad_entries[] = {
     {SHF_E_AMBIGUOUS, [](Entry& e) { e.name = "b.X"; }},  // the field of "b.x" once more
 };
 
-TEST(ZipShard, OneBadEntryHarmsNoOther) {
+TEST(ZipShard, one_bad_entry_harms_no_other) {
     for (const BadEntry& bad : bad_entries)
         for (const bool alone : {false, true}) {
             Zip zip = three();
@@ -174,14 +174,14 @@ TEST(ZipShard, OneBadEntryHarmsNoOther) {
         }
 }
 
-TEST(ZipShard, BadEntriesThatAreNotReadDoNotMatter) {
+TEST(ZipShard, bad_entries_that_are_not_read_do_not_matter) {
     Zip zip = three();
     zip.entries.insert(zip.entries.begin() + 2, Entry{.name = "README", .data = "text", .crc = 1});
     const ShardResult result = read_shard(zip.bytes());
     EXPECT_EQ(listing(result), "a{x=a1 y=a2} b{x=b1 y=b2} c{x=c1 y=c2}") << result.end.text;
 }
 
-TEST(ZipShard, DirectoryWithDataIsFormat) {
+TEST(ZipShard, directory_with_data_is_format) {
     Zip zip = three();
     zip.entries.insert(zip.entries.begin() + 2, Entry{.name = "d/", .data = "data"});
     EXPECT_EQ(read_shard(zip.bytes()).end.code, SHF_E_FORMAT);
@@ -189,7 +189,7 @@ TEST(ZipShard, DirectoryWithDataIsFormat) {
     EXPECT_EQ(read_shard(zip.bytes()).end.code, SHF_OK);
 }
 
-TEST(ZipShard, LimitsOfSamples) {
+TEST(ZipShard, limits_of_samples) {
     Zip zip = zip_of({{"a.x", text(100)}, {"b.x", noise(3000)}, {"b.y", noise(3000)}, {"c.x", "c"}},
                      {zip_stored, zip_deflate});
     const auto keys = [&](const char* option, const char* value) {
@@ -209,7 +209,7 @@ TEST(ZipShard, LimitsOfSamples) {
 
 // ---- What is not a ZIP file, or not one that can be read --------------------------------------
 
-TEST(ZipShard, OnlyWhereItCanBeReadAtAnyOffset) {
+TEST(ZipShard, only_where_it_can_be_read_at_any_offset) {
     const std::string bytes = three().bytes();
     const ShardResult stream = read_shard(bytes, {}, {.size_known = false});
     EXPECT_EQ(stream.end.code, SHF_E_UNSUPPORTED);
@@ -221,7 +221,7 @@ TEST(ZipShard, OnlyWhereItCanBeReadAtAnyOffset) {
     }
 }
 
-TEST(ZipShard, OtherContentsUnderTheSuffix) {
+TEST(ZipShard, other_contents_under_the_suffix) {
     const auto code = [](const std::string& bytes, const char* url = "file.zip") {
         return std::string(shf_error_name(read_shard(bytes, {}, {}, url).end.code));
     };
@@ -243,7 +243,7 @@ TEST(ZipShard, OtherContentsUnderTheSuffix) {
 // ---- Memory -----------------------------------------------------------------------------------
 
 // A large piece is for its own sample: a small one that comes after it must not keep it alive.
-TEST(ZipShard, KeptSamplesHoldLittleMoreThanTheyHave) {
+TEST(ZipShard, kept_samples_hold_little_more_than_they_have) {
     for (const uint16_t method : {zip_stored, zip_deflate}) {
         Zip zip;
         for (size_t i = 0; i < 20; ++i) {
@@ -272,7 +272,7 @@ TEST(ZipShard, KeptSamplesHoldLittleMoreThanTheyHave) {
     }
 }
 
-TEST(ZipShard, ALargeEntryTakesItsSizes) {
+TEST(ZipShard, a_large_entry_takes_its_sizes) {
     const std::string data = noise(24 << 20);
     const std::string bytes =
         zip_of({{"a.x", "small"}, {"b.x", data}, {"c.x", "small"}}, {zip_deflate}).bytes();
