@@ -57,7 +57,7 @@ aside() {
 join() {
     local ok=0 bad=1
     [ -n "${asides[$1]:-}" ] || return 0
-    wait "${asides[$1]}"
+    wait "${asides[$1]}" 2>/dev/null # of one that ended long ago bash may know nothing any more
     unset "asides[$1]"
     read -r ok bad <"$build/output-$1.counts"
     passed=$((passed + ok))
