@@ -551,6 +551,17 @@ TEST_F(MembersTest, a_zip_in_a_pipe_is_bounded_by_memory) {
     EXPECT_TRUE(in_place.data() == noise(3 << 20));
 }
 
+// No more is read than shows that it is too much.
+TEST_F(MembersTest, a_zip_in_a_pipe_is_read_up_to_memory) {
+    constexpr uint64_t memory = 3 << 19, pipes = 1 << 18;
+    Reader reader(
+        "pipe:(printf 'PK\\003\\004'; head -c 4000000 /dev/zero) | tee " + (directory / "read"),
+        {{"memory", std::to_string(memory)}});
+    EXPECT_FALSE(reader.next());
+    EXPECT_EQ(reader.code, SHF_E_LIMIT) << reader.message();
+    EXPECT_LT(std::filesystem::file_size(directory / "read"), memory + pipes);
+}
+
 TEST_F(MembersTest, wrong_use_is_said) {
     shf_error error;
     shf_members* members = reinterpret_cast<shf_members*>(this);
