@@ -553,9 +553,10 @@ TEST_F(MembersTest, a_zip_in_a_pipe_is_bounded_by_memory) {
 
 // No more is read than shows that it is too much.
 TEST_F(MembersTest, a_zip_in_a_pipe_is_read_up_to_memory) {
-    constexpr uint64_t memory = 3 << 19, pipes = 1 << 18;
+    // With memory that doubles it would be 16 MiB. The command fills the pipe meanwhile.
+    constexpr uint64_t memory = 12 << 20, pipes = 3 << 20;
     Reader reader(
-        "pipe:(printf 'PK\\003\\004'; head -c 4000000 /dev/zero) | tee " + (directory / "read"),
+        "pipe:(printf 'PK\\003\\004'; head -c 40000000 /dev/zero) | tee " + (directory / "read"),
         {{"memory", std::to_string(memory)}});
     EXPECT_FALSE(reader.next());
     EXPECT_EQ(reader.code, SHF_E_LIMIT) << reader.message();
