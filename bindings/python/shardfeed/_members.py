@@ -92,7 +92,7 @@ class CurrentMember(MemberFacts):
         b"" at the end, when all checks have held. An exception loses no byte.
         """
         wanted = None if size is None or size < 0 else size
-        self._members._give(self, wanted, _copied)
+        self._members._give(self, wanted, bytes)
         for data in self._given[0]:
             return data  # type: ignore[return-value]
         raise AssertionError
@@ -139,13 +139,6 @@ class CurrentMember(MemberFacts):
 
     def __repr__(self) -> str:
         return f"<shardfeed.CurrentMember {self.name!r}>"
-
-
-_NOTHING = ffi.buffer(ffi.new("char *"), 0)
-
-
-def _copied(data: Buffer) -> bytes:
-    return bytes(data)
 
 
 class Members(Closable):
@@ -239,7 +232,7 @@ class Members(Closable):
                 have = more
             count = have if wanted is None else min(have, wanted)
             offset = start - native.start
-            made = make(ffi.buffer(native.data + offset, count) if count else _NOTHING)
+            made = make(ffi.buffer(native.data + offset, count) if count else b"")
             ready = iter((made,))
             member._given = (ready, start, start + count)
 

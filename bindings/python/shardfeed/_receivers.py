@@ -57,22 +57,14 @@ class Receivers(NamedTuple):
     on_skip: OnSkip | None = None
 
 
-class Target:
-    """The functions as the library calls them, and what they raised."""
+class Callbacks:
+    """What functions that the library calls belong to, and what the first of them raised."""
 
-    __slots__ = ("_handle", "exception", "receivers")
+    __slots__ = ("exception", "handle")
 
-    def __init__(self, receivers: Receivers) -> None:
-        self.receivers = receivers
+    def __init__(self) -> None:
         self.exception: BaseException | None = None
-        self._handle: _CData = ffi.new_handle(self)
-
-    def set(self, native: _CData) -> None:
-        """Makes them those of a shf_options. This object has to live as long as what is opened."""
-        if self.receivers.log is not None:
-            lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, self._handle)
-        if self.receivers.on_skip is not None:
-            lib.shf_options_set_on_skip(native, lib.python_skip, self._handle)
+        self.handle: _CData = ffi.new_handle(self)  # the `ctx` of these functions
 
     def raise_exception(self) -> None:
         """Raises what a function raised: an exception cannot pass through C."""
@@ -81,24 +73,43 @@ class Target:
             raise exception
 
 
-def _keep(kind: type[BaseException], raised: BaseException, traceback: TracebackType) -> None:
-    """Keeps the first exception of the functions below for the end of the call.
+def keep_exception(
+    kind: type[BaseException], raised: BaseException, traceback: TracebackType
+) -> None:
+    """The `onerror` of these functions.
 
-    A signal handler may raise it before their first line, where they could not catch it.
+    A signal handler may raise before their first line, where they could not catch it.
     """
-    target: Target = ffi.from_handle(traceback.tb_frame.f_locals["ctx"])
-    if target.exception is None:
-        target.exception = raised
+    callbacks: Callbacks = ffi.from_handle(traceback.tb_frame.f_locals["ctx"])
+    if callbacks.exception is None:
+        callbacks.exception = raised
 
 
-@ffi.def_extern(onerror=_keep)
+class Target(Callbacks):
+    """The functions as the library calls them."""
+
+    __slots__ = ("receivers",)
+
+    def __init__(self, receivers: Receivers) -> None:
+        super().__init__()
+        self.receivers = receivers
+
+    def set(self, native: _CData) -> None:
+        """Makes them those of a shf_options. This object has to live as long as what is opened."""
+        if self.receivers.log is not None:
+            lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, self.handle)
+        if self.receivers.on_skip is not None:
+            lib.shf_options_set_on_skip(native, lib.python_skip, self.handle)
+
+
+@ffi.def_extern(onerror=keep_exception)
 def python_log(ctx: _CData, level: int, message: _CData) -> None:
     target: Target = ffi.from_handle(ctx)
     text = ffi.string(message).decode("utf-8", "backslashreplace")
     target.receivers.log(_LEVELS.get(level, 20), text)  # type: ignore[misc]
 
 
-@ffi.def_extern(onerror=_keep)
+@ffi.def_extern(onerror=keep_exception)
 def python_skip(ctx: _CData, native: _CData) -> None:
     target: Target = ffi.from_handle(ctx)
     key = _text(native.key)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from ._errors import UsageError, error_from
 from ._native import ffi, lib
 from ._options import native_options, option_texts
+from ._receivers import Callbacks, keep_exception
 from ._signals import Signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import TracebackType
 
     from typing_extensions import TypeAlias, Unpack
 
@@ -48,21 +48,17 @@ def native_urls(urls: list[str]) -> tuple[_CData, list[_CData]]:
     return ffi.new("const char *[]", texts), texts
 
 
-class _Collected:
-    """What expand_urls() has been given, and an exception that ended it."""
+class _Collected(Callbacks):
+    """What expand_urls() has been given."""
+
+    __slots__ = ("urls",)
 
     def __init__(self) -> None:
+        super().__init__()
         self.urls: list[str] = []
-        self.exception: BaseException | None = None
 
 
-def _keep(kind: type[BaseException], raised: BaseException, traceback: TracebackType) -> None:
-    """Keeps what a signal handler raised in python_url(), also before its first line."""
-    collected: _Collected = ffi.from_handle(traceback.tb_frame.f_locals["ctx"])
-    collected.exception = raised
-
-
-@ffi.def_extern(error=1, onerror=_keep)  # 1 ends the call: no URL may be missing
+@ffi.def_extern(error=1, onerror=keep_exception)  # 1 ends the call: no URL may be missing
 def python_url(ctx: _CData, url: _CData, size: int) -> int:
     collected: _Collected = ffi.from_handle(ctx)
     collected.urls.append(os.fsdecode(bytes(ffi.buffer(url, size))))
@@ -78,14 +74,12 @@ def expand_urls(urls: URLs, **options: Unpack[StreamOptions]) -> list[str]:
     listed = url_list(urls)
     array, texts = native_urls(listed)
     collected = _Collected()
-    handle = ffi.new_handle(collected)
     error = ffi.new("shf_error *")
     native = native_options(option_texts(options))
     signals = Signals(native)
-    failed = lib.shf_expand_urls(array, len(texts), native, lib.python_url, handle, error)
+    failed = lib.shf_expand_urls(array, len(texts), native, lib.python_url, collected.handle, error)
     signals.raise_exception()
-    if collected.exception is not None:
-        raise collected.exception
+    collected.raise_exception()
     if failed:
         raise error_from(error)
     return collected.urls
