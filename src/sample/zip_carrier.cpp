@@ -62,7 +62,7 @@ class ZipCarrier final : public Carrier {
     // Nobody reads the entry, and so nobody would see that it is a field of another name, which may
     // be wanted.
     void leave_out(const Member& /*member*/) override {
-        if (!name_checked_) reader_.check_place(current_);
+        if (compared_ == 0) reader_.check_place(current_);
     }
 
     std::optional<Fault> take(const Member& member) override {
@@ -99,12 +99,12 @@ class ZipCarrier final : public Carrier {
     // it is compared at once. Within a sample, reading the entry is soon enough.
     void check_name(const ZipEntry& entry) {
         const MemberName name = split_name(directory_.name(current_));
-        name_checked_ =
-            !(entry.kind == MemberKind::file && name.has_key && in_sample_ && name.key == key_);
-        if (!name_checked_) return;
-        in_sample_ = entry.kind == MemberKind::file && name.has_key;
+        const bool in_a_sample = entry.kind == MemberKind::file && name.has_key;
+        compared_ = 0;
+        if (in_a_sample && in_sample_ && name.key == key_) return;
+        in_sample_ = in_a_sample;
         if (in_sample_) key_.assign(name.key);
-        reader_.check_place(current_);
+        compared_ = reader_.check_place(current_);
     }
 
     void read(size_t size) {
@@ -127,7 +127,7 @@ class ZipCarrier final : public Carrier {
             used_ = 0;
         }
         uint8_t* data = slabs_.back()->data + used_;
-        reader_.read(current_, {data, size}, scratch_);
+        reader_.read(current_, {data, size}, scratch_, compared_);
         fields_.push_back({data, size, &slabs_.back()});
         used_ = std::min((used_ + size + alignment - 1) / alignment * alignment,
                          slabs_.back()->capacity);
@@ -144,8 +144,8 @@ class ZipCarrier final : public Carrier {
     size_t next_ = 0;
     uint32_t current_ = 0;
     bool in_sample_ = false;
-    bool name_checked_ = false;  // of the current entry
-    std::string key_;            // of the sample that the last entry belongs to, when in_sample_
+    size_t compared_ = 0;  // length of the current entry's local header, once it was compared
+    std::string key_;      // of the sample that the last entry belongs to, when in_sample_
     std::vector<LooseField> fields_;
     std::deque<StorageRef> slabs_;  // the last one has room from used_ on
     size_t used_ = 0;

@@ -124,8 +124,9 @@ void check_descriptor(const ZipEntry& entry, std::span<const uint8_t> tail) {
 
 // Reads the stored bytes of an entry. As a rule in one call to the source: the room up to the next
 // entry says how long the local header is.
-void ZipReader::fetch(const ZipEntry& entry, std::string_view name,
-                      std::span<uint8_t> stored) const {
+void ZipReader::fetch(const ZipEntry& entry, std::string_view name, std::span<uint8_t> stored,
+                      size_t compared) const {
+    if (compared > 0) return fetch_data(entry, stored, compared);
     __builtin_prefetch(name.data());  // it is compared after the read
     const bool descriptor = (entry.flags & has_descriptor) != 0;
     const uint64_t least = local_size + name.size() + stored.size();
@@ -166,6 +167,21 @@ void ZipReader::fetch(const ZipEntry& entry, std::string_view name,
     }
 }
 
+// Reads the stored bytes, and the descriptor, behind a header of this length.
+void ZipReader::fetch_data(const ZipEntry& entry, std::span<uint8_t> stored, size_t header) const {
+    const uint64_t room = entry.limit - entry.offset - header;  // check_header has compared them
+    if (room < stored.size()) throw outside();
+    std::array<uint8_t, longest_descriptor> tail;
+    const std::span<uint8_t> after = std::span(tail).first(
+        (entry.flags & has_descriptor) == 0
+            ? 0
+            : static_cast<size_t>(std::min<uint64_t>(tail.size(), room - stored.size())));
+    if (source_.read_scattered(entry.offset + header, std::array{stored, after}) <
+        stored.size() + after.size())
+        throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
+    if ((entry.flags & has_descriptor) != 0) check_descriptor(entry, after);
+}
+
 void ZipReader::check_readable(size_t index) const {
     const ZipEntry& entry = directory_.entry(index);
     if (entry.fault != ZipFault::none) throw directory_.fault_of(index);
@@ -190,7 +206,7 @@ void ZipReader::throw_named(size_t index, Fault fault) const {
 // Runs `read` and adds member and offset to its errors. Small enough to be inlined: it is around
 // the reading of every entry.
 template <typename Read>
-auto ZipReader::named(size_t index, Read read) const {
+auto ZipReader::named(size_t index, const Read& read) const {
     try {
         return read();
     } catch (const Error& error) {
@@ -208,9 +224,9 @@ void ZipReader::check(size_t index) const {
     });
 }
 
-void ZipReader::check_place(size_t index, ZipMetadata* metadata) const {
+size_t ZipReader::check_place(size_t index, ZipMetadata* metadata) const {
     switch (directory_.entry(index).fault) {
-        case ZipFault::none: check_header(index, metadata); return;
+        case ZipFault::none: return check_header(index, metadata);
         case ZipFault::overlap:
         case ZipFault::nul_in_name:
         case ZipFault::unicode_name:
@@ -219,7 +235,7 @@ void ZipReader::check_place(size_t index, ZipMetadata* metadata) const {
         case ZipFault::zip64_twice:
         case ZipFault::zip64_disagrees:
         case ZipFault::too_large: throw directory_.fault_of(index);
-        default: return;  // in its place; what is wrong is said when the entry is read
+        default: return 0;  // in its place; what is wrong is said when the entry is read
     }
 }
 
@@ -270,7 +286,8 @@ uint64_t ZipReader::find_data(size_t index) const {
     return entry.offset + header;
 }
 
-void ZipReader::read(size_t index, std::span<uint8_t> out, ZipScratch& scratch) const {
+void ZipReader::read(size_t index, std::span<uint8_t> out, ZipScratch& scratch,
+                     size_t compared) const {
     named(index, [&] {
         check_readable(index);
         const ZipEntry& entry = directory_.entry(index);
@@ -278,7 +295,7 @@ void ZipReader::read(size_t index, std::span<uint8_t> out, ZipScratch& scratch) 
         const Trim trim{scratch};
         const std::span<uint8_t> bytes =
             stored ? out : scratch.bytes(static_cast<size_t>(entry.stored_size));
-        fetch(entry, directory_.name(index), bytes);
+        fetch(entry, directory_.name(index), bytes, compared);
         if (!stored) decode_zip_method(entry, bytes, out, options_, scratch);
         check_crc(entry, out);
     });

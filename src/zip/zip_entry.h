@@ -49,14 +49,16 @@ class ZipReader {
     void check(size_t index) const;
     // Fills `out`, which has the entry's size, and checks what can be checked: local header against
     // directory (Z1), bounds (Z2), descriptor (Z5), length and CRC (Z4, Z11). Throws Error with
-    // member and offset; `out` is then undefined.
-    void read(size_t index, std::span<uint8_t> out, ZipScratch& scratch) const;
+    // member and offset; `out` is then undefined. `compared` is what check_place() returned for
+    // this entry: the local header is not read a second time. 0: it was not compared.
+    void read(size_t index, std::span<uint8_t> out, ZipScratch& scratch, size_t compared = 0) const;
     // Throws Error unless the entry is what the directory says, where it says: compares the local
     // header, without the data. Of an entry that cannot be read for another reason nothing is
     // compared. A wrong name or offset in the directory moves a field out of its sample, where
     // nobody reads it.
-    // `metadata`, which may be NULL, then gets what the local header says besides.
-    void check_place(size_t index, ZipMetadata* metadata = nullptr) const;
+    // `metadata`, which may be NULL, then gets what the local header says besides. Returns the
+    // length of the local header, 0 when it was not compared.
+    size_t check_place(size_t index, ZipMetadata* metadata = nullptr) const;
     // Where the stored bytes of an entry of any size are in the file, after the checks of its
     // headers and its descriptor. Throws Error.
     [[nodiscard]] uint64_t find_data(size_t index) const;
@@ -70,13 +72,15 @@ class ZipReader {
     std::span<const uint8_t> view(size_t index, std::span<const uint8_t> file) const;
 
   private:
-    void fetch(const ZipEntry& entry, std::string_view name, std::span<uint8_t> stored) const;
+    void fetch(const ZipEntry& entry, std::string_view name, std::span<uint8_t> stored,
+               size_t compared) const;
+    void fetch_data(const ZipEntry& entry, std::span<uint8_t> stored, size_t header) const;
     [[nodiscard]] std::span<const uint8_t> stored_bytes(size_t index,
                                                         std::span<const uint8_t> file) const;
     void check_readable(size_t index) const;
     size_t check_header(size_t index, ZipMetadata* metadata = nullptr) const;
     template <typename Read>
-    auto named(size_t index, Read read) const;
+    auto named(size_t index, const Read& read) const;
 
     Source& source_;
     const ZipDirectory& directory_;
