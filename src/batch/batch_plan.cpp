@@ -62,7 +62,7 @@ std::function<bool(std::string_view field)> fields_to_copy(const Options& option
 
 BatchPlan::BatchPlan(const Options& options) : options_(options) {
     DecodeSpec spec = DecodeSpec::parse(options.decode);
-    automatic_ = unsettled_ = spec.automatic;
+    automatic_ = undecided_ = spec.automatic;
     for (ColumnSpec& column : spec.columns) add(std::move(column));
 }
 
@@ -95,22 +95,22 @@ const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema
 }
 
 // The columns of decode=auto: all of them, or none when it throws.
-void BatchPlan::settle_columns(std::span<const std::string> names) {
+void BatchPlan::fix_columns(std::span<const std::string> names) {
     try {
         for (const std::string& name : names) add(column_for(name));
     } catch (...) {
         columns_.clear();
         throw;
     }
-    unsettled_ = false;
+    undecided_ = false;
 }
 
 void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema) {
     fields.schema = schema;
-    if (unsettled_) {
+    if (undecided_) {
         std::vector<std::string> names;
         for (size_t i = 0; i < schema->ends.size(); ++i) names.emplace_back(schema->name(i));
-        settle_columns(names);
+        fix_columns(names);
     }
     std::vector<bool> taken(schema->ends.size());
     for (const ColumnPlan& column : columns_) {
@@ -136,7 +136,7 @@ void add_text(std::string& to, std::string_view text) {
     to += text;
 }
 
-[[noreturn]] void bad_settlement() {
+[[noreturn]] void bad_columns() {
     throw Error(SHF_E_FORMAT, "the saved state has columns that are none",
                 "restore what shf_stream_save gave");
 }
@@ -147,7 +147,7 @@ std::string_view take_text(std::string_view& from) {
     const auto digits = static_cast<size_t>(end - from.data());
     if (error != std::errc() || digits >= from.size() || from[digits] != ':' ||
         size > from.size() - digits - 1)
-        bad_settlement();
+        bad_columns();
     const std::string_view text = from.substr(digits + 1, size);
     from.remove_prefix(digits + 1 + size);
     return text;
@@ -163,28 +163,28 @@ ArrayType type_of(std::string_view text) {
     const auto number = [&]() -> int64_t {
         int64_t value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc() || value < 0) bad_settlement();
+        if (error != std::errc() || value < 0) bad_columns();
         text.remove_prefix(static_cast<size_t>(end - text.data()));
         if (!text.empty()) text.remove_prefix(1);
         return value;
     };
     ArrayType type;
     const int64_t dtype = number();
-    if (dtype > static_cast<int64_t>(DType::c128)) bad_settlement();
+    if (dtype > static_cast<int64_t>(DType::c128)) bad_columns();
     type.dtype = static_cast<DType>(dtype);
     for (; !text.empty(); ++type.ndim) {
-        if (static_cast<size_t>(type.ndim) == max_row_dimensions) bad_settlement();
+        if (static_cast<size_t>(type.ndim) == max_row_dimensions) bad_columns();
         type.shape[static_cast<size_t>(type.ndim)] = number();
     }
-    if (type.bytes() > uint64_t{1} << 62) bad_settlement();
+    if (type.bytes() > uint64_t{1} << 62) bad_columns();
     return type;
 }
 
 }  // namespace
 
-std::string BatchPlan::settled() const {
+std::string BatchPlan::saved_columns() const {
     std::string text;
-    if (unsettled_ || known_.empty()) return text;
+    if (undecided_ || known_.empty()) return text;
     add_text(text, options_.decode);
     for (const ColumnPlan& column : columns_) {
         add_text(text, column.spec.name());
@@ -193,7 +193,7 @@ std::string BatchPlan::settled() const {
     return text;
 }
 
-void BatchPlan::settle(std::string_view text) {
+void BatchPlan::restore_columns(std::string_view text) {
     if (text.empty() || take_text(text) != options_.decode) return;
     // All is read before anything is changed.
     std::vector<std::string> names;
@@ -203,12 +203,12 @@ void BatchPlan::settle(std::string_view text) {
         const std::string_view type = take_text(text);
         types.push_back(type.empty() ? std::nullopt : std::optional(type_of(type)));
     }
-    if (!unsettled_ && !std::equal(names.begin(), names.end(), columns_.begin(), columns_.end(),
+    if (!undecided_ && !std::equal(names.begin(), names.end(), columns_.begin(), columns_.end(),
                                    [](const std::string& name, const ColumnPlan& column) {
                                        return column.spec.name() == name;
                                    }))
-        bad_settlement();
-    if (unsettled_) settle_columns(names);
+        bad_columns();
+    if (undecided_) fix_columns(names);
     for (size_t i = 0; i < columns_.size(); ++i)
         if (columns_[i].any_shape()) columns_[i].type = types[i];
 }

@@ -49,29 +49,29 @@ class BatchPlan {
         bool complete = true;
         std::string unexpected;  // with decode=auto: a field that the first sample did not have
     };
-    // The first call settles the columns of decode=auto.
+    // The first call fixes the columns of decode=auto.
     const Fields& fields_of(const std::shared_ptr<const Schema>& schema);
 
     // Valid once fields_of() was called; does not change after that.
     [[nodiscard]] std::span<ColumnPlan> columns() { return columns_; }
     [[nodiscard]] std::span<const ColumnPlan> columns() const { return columns_; }
     [[nodiscard]] const Options& options() const { return options_; }
-    // What the first rows settled, as text, for a plan of the same option "decode" that
-    // resumes here; nothing before the first sample.
-    [[nodiscard]] std::string settled() const;
-    // Before the first sample. Throws Error(FORMAT) for a text that settled() did not give.
-    void settle(std::string_view text);
+    // What the first rows decided of the columns, as text, for a plan of the same option "decode"
+    // that resumes here; nothing before the first sample.
+    [[nodiscard]] std::string saved_columns() const;
+    // Before the first sample. Throws Error(FORMAT) for a text that saved_columns() did not give.
+    void restore_columns(std::string_view text);
     // The key of a sample's random choices.
     [[nodiscard]] uint64_t random_of(const Block& block, uint32_t sample) const;
 
   private:
     void add(ColumnSpec spec);
-    void settle_columns(std::span<const std::string> names);
+    void fix_columns(std::span<const std::string> names);
     void fill(Fields& fields, const std::shared_ptr<const Schema>& schema);
 
     const Options options_;
     bool automatic_ = false;  // decode=auto ...
-    bool unsettled_ = false;  // ... and the first sample is still to come
+    bool undecided_ = false;  // ... and the first sample is still to come
     bool any_image_ = false;
     std::vector<ColumnPlan> columns_;
     std::unordered_map<const Schema*, Fields> known_;

@@ -2,8 +2,8 @@
 // them.
 #pragma once
 
+#include "core/shard_position.h"
 #include "index/shard_index.h"
-#include "sample/resume.h"
 
 #include <cstdint>
 #include <memory>
@@ -24,11 +24,11 @@ class SampleStarts {
     static std::optional<SampleStarts> find(const std::string& url, Source& source,
                                             const Options& options, const SampleFilter& filter);
 
-    // Whether the place where `resume` starts is one of them.
-    [[nodiscard]] bool fits(const Resume& resume) const {
-        return resume.number == 0 ? resume.offset == 0 : offset(resume.number) == resume.offset;
+    // Whether `start` is one of them.
+    [[nodiscard]] bool fits(SampleStart start) const {
+        return start.number == 0 ? start.offset == 0 : offset(start.number) == start.offset;
     }
-    // Of sample `number`, as Resume counts; nothing when there are not so many.
+    // Of sample `number`, as SampleStart counts; nothing when there are not so many.
     [[nodiscard]] std::optional<uint64_t> offset(uint64_t number) const;
     // How many bytes of the shard a sample takes. There must be so many.
     [[nodiscard]] uint64_t bytes(uint64_t number) const;

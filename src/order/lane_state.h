@@ -1,6 +1,8 @@
 // The position of one lane: what a saved state has of it. Plain numbers, no bytes of samples.
 #pragma once
 
+#include "core/shard_position.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -13,22 +15,21 @@ inline constexpr const char* state_help = "restore what shf_stream_save gave";
 // One shard of a lane where reading must resume: because samples of it are in the shuffle
 // buffer, or because it has not been read to its end.
 struct ShardState {
-    static constexpr uint64_t over = UINT64_MAX;
+    static constexpr uint64_t over = ShardPosition::never;
 
-    uint64_t nth = 0;      // it is the lane's nth of the epoch, counted from 0
-    uint32_t version = 0;  // hash of what identifies its version; 0: unknown
-    // Reading starts at this byte of the (decompressed) shard, where sample `number` starts.
-    // Samples are counted as they stand in the shard, bad ones too, but not those that are filtered
-    // out.
-    uint64_t offset = 0, number = 0;
-    // The number that this sample has among all good ones of the lane in this epoch.
+    uint64_t nth = 0;  // it is the lane's nth of the epoch, counted from 0
+    // `next` is the first sample that the lane has not taken in; `over`: it has done with the
+    // shard.
+    ShardPosition position{.from = {}, .next = over};
+    // The number that the sample at position.from has among all good ones of the lane in this
+    // epoch.
     uint64_t ordinal = 0;
     std::vector<uint64_t> bad;  // of the samples after it, ascending numbers
-    // The first sample that the lane has not taken in; `over`: it has done with the shard.
-    uint64_t next = over;
-    // Until it has ended: the last sample before that whose start is known. Reading can start there
-    // when nothing of the buffer is read along.
-    uint64_t near_offset = 0, near_number = 0;
+    // Until the shard has ended: the last sample before position.next whose start is known. Reading
+    // can start there when nothing of the buffer is read along.
+    SampleStart near;
+
+    [[nodiscard]] bool is_over() const { return position.next == over; }
 };
 
 struct LaneState {
@@ -45,7 +46,7 @@ struct LaneState {
     // Samples after this place that the user has had, or that are not to be given again; of all of
     // the lane's, unless Position::skips_own.
     uint64_t skip = 0;
-    std::vector<ShardState> shards;  // oldest first; only the last one is not `over`
+    std::vector<ShardState> shards;  // oldest first; all but the last one are over
 };
 
 // The lane that a sample came through.

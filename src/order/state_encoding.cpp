@@ -76,14 +76,15 @@ uint64_t unshifted(uint64_t number, uint64_t absent) {
 // Numbers that ascend are written as differences.
 void write_shard(NumberWriter& out, const ShardState& shard, const ShardState* before) {
     out.add(shard.nth - (before ? before->nth : 0));
-    out.add(shard.version);
-    out.add(shard.offset);
-    out.add(shard.number);
+    const ShardPosition& position = shard.position;
+    out.add(position.version);
+    out.add(position.from.offset);
+    out.add(position.from.number);
     out.add(shard.ordinal - (before ? before->ordinal : 0));
-    out.add(shifted(shard.next, ShardState::over));
-    if (shard.next != ShardState::over) {
-        out.add(shard.near_offset - shard.offset);
-        out.add(shard.near_number - shard.number);
+    out.add(shifted(position.next, ShardState::over));
+    if (!shard.is_over()) {
+        out.add(shard.near.offset - position.from.offset);
+        out.add(shard.near.number - position.from.number);
     }
     out.add(shard.bad.size());
     uint64_t last = 0;
@@ -95,22 +96,23 @@ ShardState read_shard(NumberReader& in, const ShardState* before) {
     shard.nth = in.next() + (before ? before->nth : 0);
     const uint64_t version = in.next();
     if (version > UINT32_MAX) throw_damaged_state("has a version of a shard that is too large");
-    shard.version = static_cast<uint32_t>(version);
-    shard.offset = in.next();
-    shard.number = in.next();
+    ShardPosition& position = shard.position;
+    position.version = static_cast<uint32_t>(version);
+    position.from.offset = in.next();
+    position.from.number = in.next();
     shard.ordinal = in.next() + (before ? before->ordinal : 0);
-    shard.next = unshifted(in.next(), ShardState::over);
-    if (shard.next != ShardState::over) {
-        shard.near_offset = shard.offset + in.next();
-        shard.near_number = shard.number + in.next();
+    position.next = unshifted(in.next(), ShardState::over);
+    if (!shard.is_over()) {
+        shard.near.offset = position.from.offset + in.next();
+        shard.near.number = position.from.number + in.next();
     }
     uint64_t last = 0;
     for (size_t left = in.count(); left > 0; --left) shard.bad.push_back(last += in.next());
     if (before && shard.nth <= before->nth) throw_damaged_state("has a shard twice");
     if (last > largest_in_state || shard.nth > largest_in_state || shard.ordinal > largest_in_state)
         throw_damaged_state("has a number that is too large");
-    if (shard.next != ShardState::over &&
-        (shard.next < shard.near_number || shard.near_offset > largest_in_state))
+    if (!shard.is_over() &&
+        (position.next < shard.near.number || shard.near.offset > largest_in_state))
         throw_damaged_state("resumes before the position where it starts to read");
     return shard;
 }
@@ -151,7 +153,7 @@ LaneState read_lane(NumberReader& in) {
     lane.skip = in.next();
     const size_t shards = in.count();
     for (size_t i = 0; i < shards; ++i) {
-        if (i > 0 && lane.shards.back().next != ShardState::over)
+        if (i > 0 && !lane.shards.back().is_over())
             throw_damaged_state("resumes in two shards of a lane");
         lane.shards.push_back(read_shard(in, i == 0 ? nullptr : &lane.shards.back()));
     }

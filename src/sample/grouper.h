@@ -43,8 +43,8 @@ class Grouper {
           filter_(request.filter),
           resume_(request.resume),
           deferred_(request.deferred),
-          stop_(resume_ ? resume_->stop() : Resume::never),
-          samples_(resume_ ? resume_->number : 0),
+          stop_(resume_ ? resume_->stop() : ShardPosition::never),
+          samples_(resume_ ? resume_->position.from.number : 0),
           counted_(samples_) {}
 
     // Takes all members. False when it stopped earlier, because nothing more is wanted. Throws
@@ -52,7 +52,7 @@ class Grouper {
     bool run();
     // Samples so far, whole or bad, wanted or not.
     [[nodiscard]] uint64_t samples() const { return samples_; }
-    // Those of them that the filter left over, as Resume counts.
+    // Those of them that the filter left over, as SampleStart counts.
     [[nodiscard]] uint64_t wanted() const { return counted_; }
 
   private:
@@ -95,7 +95,8 @@ class Grouper {
     std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
     KeySet keys_seen_;
     uint64_t samples_;  // complete ones, so the number of the current one
-    uint64_t counted_;  // those of them that the filter left over, whole or bad: as Resume counts
+    uint64_t
+        counted_;  // those of them that the filter left over, whole or bad: as SampleStart counts
 };
 
 }  // namespace shf

@@ -28,7 +28,8 @@ void SampleReader::read() {
         places_ = request_.places && carrier->in_place();
         verified_ = carrier->verified();
         if (const Resume* resume = request_.resume;
-            resume && resume->offset > 0 && !carrier->start_at(resume->offset))
+            resume && resume->position.from.offset > 0 &&
+            !carrier->start_at(resume->position.from.offset))
             throw Error(SHF_E_CHANGED, "the shard ends before the position where reading resumes",
                         "give the shard that the state was saved with, or start the epoch again");
         Grouper grouper(*carrier, *this, context_.options, context_.stats, request_);

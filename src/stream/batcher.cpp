@@ -124,7 +124,7 @@ SampleRun Batcher::take_run() {
     SampleSequence& sequence = samples_.top();
     const Wait wait{.serves = false, .until = {}};
     SampleRun run;
-    samples_.settle_shared(wait);
+    samples_.drop_delivered_shared(wait);
     if (sequence.gives_whole_blocks() || samples_.shares_lanes())
         run.before = std::make_shared<const Position>(sequence.position());
     if (sequence.pull_block(run.block, UINT64_MAX, wait) == Pull::epoch_end) return {};
@@ -333,9 +333,9 @@ void Batcher::close_making(Start next) {
     }
     making.blocks.clear();
     account(making);
-    std::string settled = plan_.settled();
+    std::string columns = plan_.saved_columns();
     const std::lock_guard lock(mutex_);
-    settled_ = std::move(settled);
+    saved_columns_ = std::move(columns);
     next_start_ = std::move(next);
     for (Task& task : tasks) {
         tasks_.push_back(std::move(task));
@@ -497,9 +497,9 @@ Batcher::Start Batcher::Left::next_start() const {
     return next;
 }
 
-std::string Batcher::settled() {
+std::string Batcher::saved_columns() {
     const std::lock_guard lock(mutex_);
-    return settled_;
+    return saved_columns_;
 }
 
 Position Batcher::position(bool unused_batch) {

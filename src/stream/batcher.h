@@ -43,9 +43,9 @@ class Batcher {
     // was not used. On the consumer's thread.
     [[nodiscard]] Position position(bool unused_batch);
     [[nodiscard]] bool gave_batch() const { return last_.has_value(); }
-    // What the first rows settled, for a stream that resumes: see BatchPlan.
-    [[nodiscard]] std::string settled();
-    void settle(std::string_view text) { plan_.settle(text); }
+    // What the first rows decided of the columns, for a stream that resumes: see BatchPlan.
+    [[nodiscard]] std::string saved_columns();
+    void restore_columns(std::string_view text) { plan_.restore_columns(text); }
     // Ends the threads, after the stream was cancelled.
     void join() noexcept;
     // The stream was cancelled, or an allocation waits for the consumer. Any thread.
@@ -138,7 +138,7 @@ class Batcher {
     bool ended_ = false;   // there are no more samples
     std::optional<Fault> end_fault_;
     Start next_start_;  // of the batch that will be made next
-    std::string settled_;
+    std::string saved_columns_;
     // Rows of all batches made so far that did not fail, modulo the size of a batch.
     uint64_t phase_ = 0;
     uint64_t usual_bytes_ = 0;

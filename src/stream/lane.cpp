@@ -15,7 +15,7 @@ Lane::Lane(LaneContext& context, uint32_t number, uint64_t epoch)
       given_epoch_(epoch),
       resumed_epoch_(epoch),
       buffer_(context.options.shuffle),
-      trail_(!context.filter.counts()) {
+      resume_points_(!context.filter.counts()) {
     begin_epoch(epoch);
 }
 
@@ -34,8 +34,7 @@ Lane::Lane(LaneContext& context, const LaneState& state) : Lane(context, state.l
     begun_ = given_nth_ = state.begun;
     if (takes_ != LaneQuota::all) takes_ -= state.taken;
     for (const ShardState& shard : state.shards) {
-        if (shard.nth >= state.begun ||
-            (!resumed_.empty() && resumed_.back().state.next < Resume::never))
+        if (shard.nth >= state.begun || (!resumed_.empty() && !resumed_.back().state.is_over()))
             throw Error(SHF_E_FORMAT, "the state has a shard in the wrong place", state_help);
         resumed_.push_back({.state = shard, .resume = {}, .ordinals = {}});
     }
@@ -43,14 +42,11 @@ Lane::Lane(LaneContext& context, const LaneState& state) : Lane(context, state.l
     for (ResumedShard& resumed : resumed_) {
         const ShardState& shard = resumed.state;
         resumed.resume = std::make_shared<const Resume>(
-            Resume{.offset = shard.offset,
-                   .number = shard.number,
+            Resume{.position = shard.position,
                    .wanted = sample_numbers(shard, resumed.ordinals),
-                   .next = shard.next,
-                   .end = shard.nth + 1 == quota.shards ? quota.last : Resume::never,
-                   .version = shard.version});
+                   .end = shard.nth + 1 == quota.shards ? quota.last : Resume::never});
     }
-    if (from_ && has_indexes()) recall_buffer();
+    if (from_ && has_indexes()) refill_by_index();
     if (state.begun == quota.shards) {
         given_nth_ = 0;
         ++given_epoch_;
@@ -66,7 +62,7 @@ ShuffleHistory Lane::history_of(const LaneState& state) const {
 }
 
 // Finds out what was in the buffer. It is read again before anything else, unless there is a
-// Recall.
+// IndexedRefill.
 void Lane::restore_buffer(const LaneState& state) {
     Random random = buffer_.random();
     random.set_drawn(state.drawn);
@@ -107,49 +103,47 @@ bool Lane::has_index_of(uint64_t nth) const {
 }
 
 bool Lane::starts_near() const {
-    if (shuffles()) return recall_ != nullptr;
+    if (shuffles()) return indexed_refill_ != nullptr;
     return !epoch_over_ && has_index_of(resumed_.empty() ? begun_ : resumed_[0].state.nth);
 }
 
 // Leaves to the readers only what comes after the buffer.
-void Lane::recall_buffer() {
+void Lane::refill_by_index() {
     std::vector<Held> items(slots_.size());
-    std::vector<Recall::Shard> shards;
+    std::vector<IndexedRefill::Shard> shards;
     for (const ResumedShard& resumed : resumed_) {
         const size_t count = resumed.ordinals.size();
         if (count == 0) continue;
-        Trail::Stretch* const stretch = trail_.recall(resumed.state, count);
-        for (size_t i = 0; i < count; ++i, ++to_recall_)
-            items[slots_[to_recall_]] = {.block = {}, .stretch = stretch, .place = to_recall_};
+        ResumePoints::Point* const point = resume_points_.restore(resumed.state, count);
+        for (size_t i = 0; i < count; ++i, ++to_refill_)
+            items[slots_[to_refill_]] = {.block = {}, .point = point, .place = to_refill_};
         shards.push_back({.nth = resumed.state.nth, .resume = *resumed.resume});
-        shards.back().resume.next = shards.back().resume.end = Resume::never;
+        shards.back().resume.position.next = shards.back().resume.end = Resume::never;
     }
-    recall_ = std::make_shared<Recall>(context_, resumed_epoch_, number_, std::move(shards));
+    indexed_refill_ =
+        std::make_shared<IndexedRefill>(context_, resumed_epoch_, number_, std::move(shards));
     buffer_.restore(from_->drawn, std::move(items));
     from_.reset();
     slots_.clear();
     refill_.clear();
-    std::erase_if(resumed_, [](const ResumedShard& resumed) {
-        return resumed.state.next == ShardState::over;
-    });
+    std::erase_if(resumed_, [](const ResumedShard& resumed) { return resumed.state.is_over(); });
     for (ResumedShard& resumed : resumed_) {
         resumed.ordinals.clear();
         Resume rest = *resumed.resume;
         rest.wanted.clear();
-        rest.offset = resumed.state.near_offset;
-        rest.number = resumed.state.near_number;
+        rest.position.from = resumed.state.near;
         resumed.resume = std::make_shared<const Resume>(std::move(rest));
     }
 }
 
-void Lane::end_recall() {
-    std::shared_ptr<Recall> over;
+void Lane::end_indexed_refill() {
+    std::shared_ptr<IndexedRefill> over;
     {
         const std::lock_guard lock(context_.mutex);
-        over.swap(recall_);
+        over.swap(indexed_refill_);
     }
     over->cancel();
-    to_recall_ = 0;
+    to_refill_ = 0;
 }
 
 // Reads into the buffer what was in it.
@@ -177,11 +171,10 @@ LaneState Lane::state() const {
     state.begun = begun_;
     // Without a shuffle buffer there may be samples in block_ that were not taken.
     const uint32_t left = block_ ? block_->count - next_ : 0;
-    state.shards = trail_.shards(arrived_ - left);
-    if (left > 0 && trail_.splits()) {
+    state.shards = resume_points_.shards(arrived_ - left);
+    if (left > 0 && resume_points_.splits()) {
         ShardState& shard = state.shards.back();
-        shard.offset = shard.near_offset = block_->offset[next_];
-        shard.number = shard.near_number = arrived_ - left;
+        shard.position.from = shard.near = {block_->offset[next_], arrived_ - left};
     }
     for (size_t i = begun_resumed_; i < resumed_.size(); ++i) {
         // Samples of it that are in the buffer start where it does.
@@ -203,7 +196,7 @@ bool Lane::all_given() const {
 
 void Lane::cancel() {
     for (const auto& run : runs_) run->cancel();
-    if (recall_) recall_->cancel();
+    if (indexed_refill_) indexed_refill_->cancel();
     readers.notify_all();
 }
 
@@ -226,7 +219,7 @@ std::shared_ptr<ShardRun> Lane::next_run() {
         std::shared_ptr<const Resume> part;
         if (last && given_quota_->last != LaneQuota::all)
             part = std::make_shared<const Resume>(
-                Resume{.wanted = {}, .next = 0, .end = given_quota_->last});
+                Resume{.position = {}, .wanted = {}, .end = given_quota_->last});
         runs_.push_back(
             std::make_shared<ShardRun>(context_, given_epoch_, number_, given_nth_, last, part));
         given_nth_ = last ? 0 : given_nth_ + 1;
@@ -249,7 +242,7 @@ void Lane::begin_epoch(uint64_t epoch) {
     opened_ = closed_ = false;
     unopened_.reset();
     buffer_.begin(context_.options.seed, epoch, number_);
-    trail_.begin_epoch();
+    resume_points_.begin_epoch();
     begun_ = put_ = base_ = 0;
 }
 
@@ -263,15 +256,19 @@ void Lane::begin_run(const ShardRun& run) {
     wanted_again_ = 0;
     if (in_resumed_) {
         ShardState start = resumed_[begun_resumed_++].state;
-        arrived_ = start.next;
-        start.next = ShardState::over;
-        start.version = run.version();
-        trail_.begin_shard(std::move(start));
+        arrived_ = start.position.next;
+        start.position.next = ShardState::over;
+        start.position.version = run.version();
+        resume_points_.begin_shard(std::move(start));
     } else {
         arrived_ = 0;
         begun_ = run.nth() + 1;
-        trail_.begin_shard(
-            {.nth = run.nth(), .version = run.version(), .ordinal = put_, .bad = {}});
+        resume_points_.begin_shard(
+            {.nth = run.nth(),
+             .position = {.from = {}, .next = ShardState::over, .version = run.version()},
+             .ordinal = put_,
+             .bad = {},
+             .near = {}});
     }
 }
 
@@ -280,7 +277,7 @@ void Lane::end_run() {
         resumed && wanted_again_ < resumed->resume->wanted.size())
         throw Error(SHF_E_CHANGED, "a shard has fewer samples than when the state was saved",
                     "give the shards that it was saved with, or start the epoch again");
-    trail_.end_shard();
+    resume_points_.end_shard();
     in_run_ = in_resumed_ = false;
     epoch_over_ = last_of_epoch_;
 }
@@ -293,7 +290,7 @@ void Lane::take_event(ShardRun::Event event) {
         next_ = 0;
         if (shuffles()) return;
         arrived_ += block_->count;
-        trail_.move_to(block_->offset[block_->count - 1], arrived_ - 1);
+        resume_points_.move_to({block_->offset[block_->count - 1], arrived_ - 1});
         hand_out(*block_);
     } else if (event.fault) {
         // What is not as it was when the state was saved is never skipped.
@@ -301,8 +298,9 @@ void Lane::take_event(ShardRun::Event event) {
             throw Error(*event.fault);
         if (event.end && !event.opened && !unopened_) unopened_ = *event.fault;
         context_.fault(std::move(*event.fault), event.end);
-        if (!event.end && event.counted) trail_.bad(arrived_++);
-    } else if (event.end && !(in_resumed_ && resumed_run()->resume->next == Resume::never)) {
+        if (!event.end && event.counted) resume_points_.bad(arrived_++);
+    } else if (event.end &&
+               !(in_resumed_ && resumed_run()->resume->position.next == Resume::never)) {
         context_.stats.add_alone(SHF_STAT_SHARDS, 1);
     }
     if (!event.end) return;
@@ -421,7 +419,7 @@ Lane::Held Lane::hold() {
     const uint64_t bytes = block_->memory();
     const uint64_t all = context_.shuffle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     Held held{std::move(block_), nullptr};
-    held.stretch = trail_.hold(held.block->offset[0], number, ordinal);
+    held.point = resume_points_.hold({held.block->offset[0], number}, ordinal);
     if (all > context_.options.memory) throw context_.shuffle_too_large();
     return held;
 }
@@ -462,16 +460,16 @@ Pull Lane::pull(Delivery& out) {
         if (fault_) throw Error(*fault_);
         return Pull::epoch_end;
     }
-    if (recall_) {
+    if (indexed_refill_) {
         // Before it is drawn: when it cannot be read, the position of the lane is unchanged.
         if (Held& next = buffer_.next(); !next.block) {
-            next.block = recall_->take(next.place);
-            if (--to_recall_ == 0) end_recall();
+            next.block = indexed_refill_->take(next.place);
+            if (--to_refill_ == 0) end_indexed_refill();
         }
     }
     if (takes_ != LaneQuota::all) --takes_;
     Held held = buffer_.draw();
-    trail_.let_go(held.stretch);
+    resume_points_.let_go(held.point);
     out.block = std::move(held.block);
     out.index = 0;
     context_.shuffle_bytes.fetch_sub(out.block->memory(), std::memory_order_relaxed);
@@ -510,7 +508,7 @@ Pull Lane::abandon_rest() {
         if (!runs_.empty()) runs_.front()->become_head();
         readers.notify_all();
     }
-    if (in_run_) trail_.end_shard();
+    if (in_run_) resume_points_.end_shard();
     in_run_ = in_resumed_ = false;
     begun_resumed_ = resumed_.size();
     epoch_over_ = true;
@@ -519,9 +517,9 @@ Pull Lane::abandon_rest() {
 }
 
 void Lane::drop_buffer() {
-    if (recall_) end_recall();
+    if (indexed_refill_) end_indexed_refill();
     const auto drop = [&](const Held& held) {
-        trail_.let_go(held.stretch);
+        resume_points_.let_go(held.point);
         if (held.block)
             context_.shuffle_bytes.fetch_sub(held.block->memory(), std::memory_order_relaxed);
     };

@@ -2,10 +2,10 @@
 // and the shuffle buffer behind them.
 #pragma once
 
+#include "order/resume_points.h"
 #include "order/shuffle_buffer.h"
 #include "order/shuffle_replay.h"
-#include "order/trail.h"
-#include "stream/recall.h"
+#include "stream/indexed_refill.h"
 #include "stream/shard_run.h"
 
 #include <condition_variable>
@@ -59,7 +59,9 @@ class Lane {
     [[nodiscard]] LaneState state() const;
     // What reads the samples again that were in the shuffle buffer; NULL when there is nothing to
     // read or the readers do.
-    [[nodiscard]] const std::shared_ptr<Recall>& recall() const { return recall_; }
+    [[nodiscard]] const std::shared_ptr<IndexedRefill>& indexed_refill() const {
+        return indexed_refill_;
+    }
     // Before it gave anything: whether its first sample is one of a local file, and needs hardly
     // anything else to be read.
     [[nodiscard]] bool starts_near() const;
@@ -69,9 +71,9 @@ class Lane {
   private:
     // A sample in the shuffle buffer.
     struct Held {
-        BlockRef block;  // none: recall_ has it
-        Trail::Stretch* stretch = nullptr;
-        size_t place = 0;  // in recall_
+        BlockRef block;  // none: indexed_refill_ has it
+        ResumePoints::Point* point = nullptr;
+        size_t place = 0;  // in indexed_refill_
     };
     // A shard in which reading resumes.
     struct ResumedShard {
@@ -84,8 +86,8 @@ class Lane {
     void restore_buffer(const LaneState& state);
     [[nodiscard]] bool has_index_of(uint64_t nth) const;
     [[nodiscard]] bool has_indexes() const;
-    void recall_buffer();
-    void end_recall();
+    void refill_by_index();
+    void end_indexed_refill();
     bool wait_for_event(std::unique_lock<std::mutex>& lock);
     Pull fetch_block();
     void begin_run(const ShardRun& run);
@@ -129,11 +131,11 @@ class Lane {
     std::optional<Fault> unopened_;
     std::optional<Fault> fault_;  // waits until the shuffle buffer is empty
     ShuffleBuffer<Held> buffer_;
-    std::shared_ptr<Recall> recall_;  // changes with context.mutex held
-    size_t to_recall_ = 0;            // samples that are still taken from it
+    std::shared_ptr<IndexedRefill> indexed_refill_;  // changes with context.mutex held
+    size_t to_refill_ = 0;                           // samples that are still taken from it
 
     // Its position, for state().
-    Trail trail_;
+    ResumePoints resume_points_;
     uint64_t begun_ = 0;    // shards of the epoch that were begun
     uint64_t arrived_ = 0;  // number, in its shard, of the sample that comes in next
     uint64_t put_ = 0;      // samples that came into the buffer in this epoch

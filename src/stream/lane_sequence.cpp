@@ -97,22 +97,22 @@ void LaneSequence::start() {
         for (uint64_t i = 0; i < per_lane; ++i)
             start_thread(readers_, "readers", per_lane * lanes_.size(),
                          [this, &lane = *lane] { run_reader(context_, lane); });
-    start_recall();
+    start_refills();
 }
 
-void LaneSequence::start_recall() {
-    std::vector<std::shared_ptr<Recall>> recalls;
+void LaneSequence::start_refills() {
+    std::vector<std::shared_ptr<IndexedRefill>> refills;
     for (const auto& lane : lanes_)
-        if (lane->recall()) recalls.push_back(lane->recall());
-    if (recalls.empty()) return;
+        if (lane->indexed_refill()) refills.push_back(lane->indexed_refill());
+    if (refills.empty()) return;
     const size_t all = readers_.size() + 1;
-    start_thread(readers_, "readers", all, [this, recalls = std::move(recalls)] {
+    start_thread(readers_, "readers", all, [this, refills = std::move(refills)] {
         {
             std::unique_lock lock(context_.mutex);
             context_.begin.wait(lock,
                                 [&] { return !context_.only_lane || context_.cancel.requested(); });
         }
-        for (const auto& recall : recalls) recall->read();
+        for (const auto& refill : refills) refill->read();
     });
 }
 
@@ -230,7 +230,7 @@ void LaneSequence::end_epoch(size_t lane) {
 
 Pull LaneSequence::pull(Delivery& out, const Wait& wait) {
     context_.wait = wait;
-    if (!at_end() && settle() == Pull::later) return Pull::later;
+    if (!at_end() && drop_delivered() == Pull::later) return Pull::later;
     size_t lane = 0;
     return pull_own(out, lane);
 }
@@ -261,7 +261,7 @@ Pull LaneSequence::pull_own(Delivery& out, size_t& lane) {
 Pull LaneSequence::pull_block(BlockRef& out, uint64_t most, const Wait& wait) {
     if (!gives_whole_blocks()) return Pull::sample;
     context_.wait = wait;
-    if (!at_end() && settle() == Pull::later) return Pull::later;
+    if (!at_end() && drop_delivered() == Pull::later) return Pull::later;
     while (!at_end()) {
         const Pull pull = lanes_[0]->pull_block(out, most);
         if (pull == Pull::sample) {

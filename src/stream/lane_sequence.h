@@ -34,7 +34,7 @@ class LaneSequence final : public SampleSequence {
     [[nodiscard]] bool shares_lanes() const { return context_.plan.shares_lanes(); }
     // Before a position is noted from which samples of this consumer are counted: what is still to
     // be dropped is counted in another way.
-    void settle_shared(const Wait& wait);
+    void drop_delivered_shared(const Wait& wait);
 
     // Starts the readers, unless they run or there is nothing to read.
     void start();
@@ -58,7 +58,7 @@ class LaneSequence final : public SampleSequence {
     [[nodiscard]] bool is_empty() const override { return turns_.empty(); }
     void refuse_second_reading(bool again) const;
     void warn_of_sharing();
-    void start_recall();
+    void start_refills();
     static void run_reader(LaneContext& context, Lane& lane) noexcept;
     void set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
                    std::span<const LaneState* const> states);
@@ -67,8 +67,8 @@ class LaneSequence final : public SampleSequence {
     [[nodiscard]] bool endless() const;
     [[nodiscard]] bool is_over(uint64_t epoch) const;
     Pull pull_own(Delivery& out, size_t& lane);
-    Pull settle();
-    Pull settle_own();
+    Pull drop_delivered();
+    Pull drop_delivered_own();
     void check_even(const StreamState& state) const;
 
     LaneContext context_;

@@ -116,17 +116,17 @@ void LaneSequence::apply(Restored restored) {
     set_lanes(std::move(restored.lanes), restored.states);
 }
 
-void LaneSequence::settle_shared(const Wait& wait) {
+void LaneSequence::drop_delivered_shared(const Wait& wait) {
     context_.wait = wait;
-    if (shares_lanes() && !at_end()) (void)settle();
+    if (shares_lanes() && !at_end()) (void)drop_delivered();
 }
 
 // Drops what the user has had of the samples after the place that was restored, in the order in
 // which they were given. Lanes past the last epoch stay where they are. `later` when that would be
 // waiting.
-Pull LaneSequence::settle() {
+Pull LaneSequence::drop_delivered() {
     if (skip_.empty()) return Pull::sample;
-    if (skips_own_) return settle_own();
+    if (skips_own_) return drop_delivered_own();
     const auto next_turn = [&] {
         std::optional<Turns::Turn> next;
         for (const Turns::Turn& turn : turns_.all())
@@ -157,7 +157,7 @@ Pull LaneSequence::settle() {
 }
 
 // Several consumers read the lanes, so that the order says which samples are this one's.
-Pull LaneSequence::settle_own() {
+Pull LaneSequence::drop_delivered_own() {
     uint64_t left = std::accumulate(skip_.begin(), skip_.end(), uint64_t{0});
     while (left > 0) {
         context_.cancel.check();

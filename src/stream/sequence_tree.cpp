@@ -52,8 +52,8 @@ bool SequenceTree::started() const {
                        [](const LaneSequence* stream) { return stream->started(); });
 }
 
-void SequenceTree::settle_shared(const Wait& wait) {
-    for (LaneSequence* stream : streams_) stream->settle_shared(wait);
+void SequenceTree::drop_delivered_shared(const Wait& wait) {
+    for (LaneSequence* stream : streams_) stream->drop_delivered_shared(wait);
 }
 
 void SequenceTree::leave_pipes() noexcept {

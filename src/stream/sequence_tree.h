@@ -33,7 +33,7 @@ class SequenceTree {
     // ---- The consumer's thread ----
     void start();
     [[nodiscard]] bool started() const;
-    void settle_shared(const Wait& wait);
+    void drop_delivered_shared(const Wait& wait);
     void leave_pipes() noexcept;
     void pass_on_notices();
     // Custom allocators: callbacks may run on this thread from enter() to leave(), and serve() runs

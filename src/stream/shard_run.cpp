@@ -55,7 +55,7 @@ std::unique_ptr<Source> open_shard(LaneContext& context, uint64_t nth, const Res
     origin.url = redact(url);
     auto source = Sources(context.options, cancel).open(url);
     origin.version = version_hash(*source);
-    if (resume && resume->version != 0 && resume->version != origin.version)
+    if (resume && resume->position.version != 0 && resume->position.version != origin.version)
         throw Error(SHF_E_CHANGED, "the shard was changed after the state was saved",
                     "give the shard that it was saved with, or start the epoch again");
     return source;
@@ -156,7 +156,7 @@ void ShardRun::read_shard() {
     OpenShards::Count counted;  // until the source is closed
     const auto source = open_shard(context_, nth_, resume_.get(), cancel_, *origin_, url);
     counted = OpenShards::opened();
-    if (resume_ && resume_->offset > 0 && !source->seekable()) warn_of_rereading();
+    if (resume_ && resume_->position.from.offset > 0 && !source->seekable()) warn_of_rereading();
     SampleRequest request{.filter = context_.filter.all() ? nullptr : &context_.filter,
                           .resume = resume_.get(),
                           .single_samples = context_.single_samples,
@@ -214,7 +214,8 @@ std::shared_ptr<Source> ShardRun::open_again(const std::string& url, const Sourc
 void ShardRun::warn_of_rereading() {
     push({.block = {},
           .fault = {},
-          .warning = origin_->url + ": resumes at byte " + std::to_string(resume_->offset) +
+          .warning = origin_->url + ": resumes at byte " +
+                     std::to_string(resume_->position.from.offset) +
                      ", read and dropped up to there, because it cannot seek"});
 }
 

@@ -99,7 +99,7 @@ class ShardRun final : private MemoryGate, private SampleSink {
         std::optional<Fault> fault;  // a bad sample, or why the shard ended early
         bool end = false;            // the shard is over; the last event
         bool opened = true;          // with it: as SampleReader has it
-        bool counted = true;         // the bad sample has a number, as Resume counts
+        bool counted = true;         // the bad sample has a number, as SampleStart counts
         std::string warning;         // for the log
     };
 

@@ -143,7 +143,7 @@ BlockRef Stream::next_block(uint64_t most) {
     check_mode(false);
     return guarded([this, most]() -> BlockRef {
         SampleSequence& sequence = tree_.top();
-        tree_.settle_shared(wait_);
+        tree_.drop_delivered_shared(wait_);
         note_call();
         // A state of shared lanes is merged with others, and gives no position by its own samples.
         const uint64_t wanted = tree_.shares_lanes() ? 1 : most == 0 ? UINT64_MAX : most;
@@ -201,7 +201,7 @@ StreamState Stream::save(uint64_t unread) {
     StreamState state = tree_.top().identity();
     if (batcher_) {
         state.stand_at(batcher_->position(unread > 0));
-        state.columns = batcher_->settled();
+        state.columns = batcher_->saved_columns();
         if (state.columns.empty()) state.columns = restored_columns_;
     } else if (unread == 0 && !maker_.has_pending() && !maker_.lost()) {
         state.stand_at(tree_.top().position());
@@ -222,7 +222,7 @@ void Stream::restore(const StreamState& state) {
                     "restore right after opening");
     check_same_run(state, tree_.top().identity());
     SampleSequence::Restored restored = tree_.top().prepare(state);
-    if (batcher_) batcher_->settle(state.columns);
+    if (batcher_) batcher_->restore_columns(state.columns);
     tree_.top().apply(std::move(restored));
     restored_columns_ = state.columns;
 }

@@ -49,11 +49,10 @@ std::vector<std::pair<std::string, std::string>> options_in(std::span<const uint
     }
 }
 
-// The shard in which some lane goes on.
+// The shard in which some lane resumes.
 shf::ShardState& unfinished(shf::StreamState& state) {
     for (shf::LaneState& lane : state.position.lanes)
-        if (!lane.shards.empty() && lane.shards.back().next != shf::ShardState::over)
-            return lane.shards.back();
+        if (!lane.shards.empty() && !lane.shards.back().is_over()) return lane.shards.back();
     throw std::logic_error("every shard was read to its end");
 }
 
@@ -123,9 +122,9 @@ int main(int argc, char** argv) {
         {"merged", merged()},
         {"mix", mix(1)},
         {"mix_of_mixes", mix(2)},
-        {"another_version", with([](auto& s) { unfinished(s).version ^= 2; })},
-        {"byte_of_no_sample", with([](auto& s) { unfinished(s).offset += 512; })},
-        {"byte_past_the_end", with([](auto& s) { unfinished(s).offset = uint64_t{1} << 40; })},
+        {"another_version", with([](auto& s) { unfinished(s).position.version ^= 2; })},
+        {"byte_of_no_sample", with([](auto& s) { unfinished(s).position.from.offset += 512; })},
+        {"byte_past_the_end", with([](auto& s) { unfinished(s).position.from.offset = uint64_t{1} << 40; })},
         {"epoch_past_the_end", with([](auto& s) { s.position.lanes[1].epoch = 7; })},
         {"samples_are_gone", with([](auto& s) {
              for (auto& [name, value] : s.options) {

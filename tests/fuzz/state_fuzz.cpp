@@ -114,14 +114,16 @@ uint64_t other_number(uint64_t number, Random& random) {
 }
 
 void change_shard(shf::ShardState& shard, Random& random) {
-    uint64_t* const numbers[] = {&shard.turn, &shard.offset, &shard.number, &shard.ordinal};
+    shf::ShardPosition& position = shard.position;
+    uint64_t* const numbers[] = {&shard.nth, &position.from.offset, &position.from.number,
+                                 &shard.ordinal};
     switch (random() % 4) {
         case 0:
-            shard.next =
-                random() % 3 == 0 ? shf::ShardState::over : other_number(shard.next, random);
+            position.next =
+                random() % 3 == 0 ? shf::ShardState::over : other_number(position.next, random);
             break;
         case 1: shard.bad.resize(random() % 5, random() % 300); break;
-        case 2: shard.version = random() % 2 == 0 ? 0 : shard.version + 1; break;
+        case 2: position.version = random() % 2 == 0 ? 0 : position.version + 1; break;
         default: {
             uint64_t* const number = numbers[random() % std::size(numbers)];
             *number = other_number(*number, random);
@@ -132,7 +134,7 @@ void change_shard(shf::ShardState& shard, Random& random) {
 
 void change_lane(shf::LaneState& lane, Random& random) {
     uint64_t* const numbers[] = {&lane.epoch, &lane.taken, &lane.drawn,
-                                 &lane.put,   &lane.turn,  &lane.skip};
+                                 &lane.put,   &lane.begun, &lane.skip};
     switch (random() % 8) {
         case 0:
         case 1: lane.closed = !lane.closed; break;

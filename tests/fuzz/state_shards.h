@@ -32,7 +32,7 @@ class StateShards {
         write("0.tar", tar(0, 9, 9));
         write("1.tar", tar(1, 14, 5));
         write("2.zip", zip(2, 6));
-        write("3.tar", tar(3, 300, 300));  // more than one stretch of the trail
+        write("3.tar", tar(3, 300, 300));  // more than one resume point
     }
     ~StateShards() {
         std::error_code ignored;

@@ -12,7 +12,7 @@
 
 namespace shf {
 
-class Recall {
+class IndexedRefill {
   public:
     // The nth shard of the lane, of which `resume` wants some samples and no more.
     struct Shard {
@@ -20,10 +20,10 @@ class Recall {
         Resume resume;
     };
 
-    Recall(LaneContext& context, uint64_t epoch, uint32_t lane, std::vector<Shard> shards);
-    ~Recall();
-    Recall(const Recall&) = delete;
-    Recall& operator=(const Recall&) = delete;
+    IndexedRefill(LaneContext& context, uint64_t epoch, uint32_t lane, std::vector<Shard> shards);
+    ~IndexedRefill();
+    IndexedRefill(const IndexedRefill&) = delete;
+    IndexedRefill& operator=(const IndexedRefill&) = delete;
 
     // Sample `place` of all, in the order of the shards, as a block that counts in
     // LaneContext::shuffle_bytes. Consumer; once for each. Throws Error.

@@ -1,4 +1,4 @@
-#include "stream/recall.h"
+#include "stream/indexed_refill.h"
 
 #include "core/options.h"
 #include "index/sample_starts.h"
@@ -30,7 +30,7 @@ class Receiver final : public SampleSink {
 
 }  // namespace
 
-struct Recall::Opened {
+struct IndexedRefill::Opened {
     size_t number;
     std::shared_ptr<Origin> origin;
     std::string url;
@@ -38,7 +38,8 @@ struct Recall::Opened {
     std::optional<SampleStarts> starts;
 };
 
-Recall::Recall(LaneContext& context, uint64_t epoch, uint32_t lane, std::vector<Shard> shards)
+IndexedRefill::IndexedRefill(LaneContext& context, uint64_t epoch, uint32_t lane,
+                             std::vector<Shard> shards)
     : context_(context), epoch_(epoch), lane_(lane), shards_(std::move(shards)) {
     size_t count = 0;
     for (const Shard& shard : shards_) {
@@ -49,9 +50,10 @@ Recall::Recall(LaneContext& context, uint64_t epoch, uint32_t lane, std::vector<
     taken_.resize(count);
 }
 
-Recall::~Recall() = default;
+IndexedRefill::~IndexedRefill() = default;
 
-std::unique_ptr<Recall::Opened> Recall::open(size_t number, const Cancel& cancel) const {
+std::unique_ptr<IndexedRefill::Opened> IndexedRefill::open(size_t number,
+                                                           const Cancel& cancel) const {
     const Shard& shard = shards_[number];
     auto opened = std::make_unique<Opened>();
     opened->number = number;
@@ -61,8 +63,8 @@ std::unique_ptr<Recall::Opened> Recall::open(size_t number, const Cancel& cancel
     return opened;
 }
 
-void Recall::read_into(SampleSink& sink, const Opened& from, const Resume& resume,
-                       const Cancel& cancel, uint64_t expected) {
+void IndexedRefill::read_into(SampleSink& sink, const Opened& from, const Resume& resume,
+                              const Cancel& cancel, uint64_t expected) {
     SampleReader(*from.source, from.origin, {context_.options, *context_.pool, cancel, uncounted_},
                  sink,
                  {.filter = context_.filter.all() ? nullptr : &context_.filter,
@@ -74,14 +76,14 @@ void Recall::read_into(SampleSink& sink, const Opened& from, const Resume& resum
 
 // ---- The thread that reads all ------------------------------------------------------------------
 
-void Recall::read() noexcept {
+void IndexedRefill::read() noexcept {
     try {
         for (size_t i = 0; i < shards_.size(); ++i) read_shard(i);
     } catch (...) {  // take() comes to it as well, with the sample that it concerns
     }
 }
 
-void Recall::read_shard(size_t number) {
+void IndexedRefill::read_shard(size_t number) {
     const Shard& shard = shards_[number];
     const auto opened = open(number, cancel_);
     size_t place = first_[number];
@@ -94,7 +96,7 @@ void Recall::read_shard(size_t number) {
 }
 
 // False when there is no more memory for samples before their turn.
-bool Recall::keep(size_t place, BlockRef block) {
+bool IndexedRefill::keep(size_t place, BlockRef block) {
     const uint64_t bytes = block->memory();
     const std::lock_guard lock(mutex_);
     cancel_.check();
@@ -108,7 +110,7 @@ bool Recall::keep(size_t place, BlockRef block) {
     return true;
 }
 
-void Recall::cancel() {
+void IndexedRefill::cancel() {
     std::vector<BlockRef> unwanted;
     const std::lock_guard lock(mutex_);
     cancel_.request();
@@ -119,7 +121,7 @@ void Recall::cancel() {
 
 // ---- Consumer -----------------------------------------------------------------------------------
 
-BlockRef Recall::take(size_t place) {
+BlockRef IndexedRefill::take(size_t place) {
     const auto after = std::upper_bound(first_.begin(), first_.end(), place);
     const auto shard = static_cast<size_t>(after - first_.begin()) - 1;
     {
@@ -133,7 +135,7 @@ BlockRef Recall::take(size_t place) {
     return block;
 }
 
-BlockRef Recall::read_alone(size_t shard, uint64_t number) {
+BlockRef IndexedRefill::read_alone(size_t shard, uint64_t number) {
     try {
         if (!opened_ || opened_->number != shard) {
             opened_ = open(shard, context_.cancel);
@@ -144,10 +146,9 @@ BlockRef Recall::read_alone(size_t shard, uint64_t number) {
         resume.wanted = {number};
         uint64_t bytes = 0;
         // Without a good index it takes longer: from where the state says.
-        if (const auto& starts = opened_->starts; starts && starts->fits(resume))
+        if (const auto& starts = opened_->starts; starts && starts->fits(resume.position.from))
             if (const auto offset = starts->offset(number)) {
-                resume.offset = *offset;
-                resume.number = number;
+                resume.position.from = {*offset, number};
                 bytes = starts->bytes(number) + next_header;
             }
         BlockRef found;

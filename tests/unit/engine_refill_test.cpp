@@ -15,11 +15,11 @@ namespace {
 using namespace shf::test;
 namespace fs = std::filesystem;
 
-class EngineRecall : public testing::Test {
+class EngineRefill : public testing::Test {
   protected:
     static constexpr uint64_t shards = 12, samples = 60;
 
-    EngineRecall() {
+    EngineRefill() {
         write_shards(directory, std::vector<uint64_t>(shards, samples));
         shf_error error = {};
         for (uint64_t s = 0; s < shards; ++s)
@@ -58,12 +58,12 @@ class EngineRecall : public testing::Test {
         {"lanes", "3"}, {"shuffle", "100"}, {"shuffle_shards", "true"}, {"seed", "5"}};
 };
 
-TEST_F(EngineRecall, goes_on_from_everywhere) {
+TEST_F(EngineRefill, goes_on_from_everywhere) {
     for (const size_t taken : {1U, 50U, 299U, 300U, 301U, 550U, 700U, 719U, 720U})
         expect_rest(shuffled, stopped(shuffled, taken), taken);
 }
 
-TEST_F(EngineRecall, stops_again_at_every_sample) {
+TEST_F(EngineRefill, stops_again_at_every_sample) {
     const auto all = whole(shuffled);
     std::vector<std::string> keys;
     State state = stopped(shuffled, 0);
@@ -80,14 +80,14 @@ TEST_F(EngineRecall, stops_again_at_every_sample) {
 }
 
 // Files that are read without index: what comes before the first sample counts no more.
-TEST_F(EngineRecall, a_member_before_the_first_sample_is_no_sample) {
+TEST_F(EngineRefill, a_member_before_the_first_sample_is_no_sample) {
     directory.write("004.tar", member("README", "hello") + shard_bytes(4, samples));
     shf_error error = {};
     ASSERT_EQ(shf_index_build(path(4).c_str(), nullptr, &error), SHF_OK) << error.message;
     for (const size_t taken : {100U, 400U}) expect_rest(shuffled, stopped(shuffled, taken), taken);
 }
 
-TEST_F(EngineRecall, fields_that_some_samples_lack) {
+TEST_F(EngineRefill, fields_that_some_samples_lack) {
     std::string bytes;
     for (uint64_t i = 0; i < samples; ++i)
         bytes += member(sample_key(7, i) + (i % 3 == 0 ? ".other" : ".txt"), sample_key(7, i));
@@ -99,7 +99,7 @@ TEST_F(EngineRecall, fields_that_some_samples_lack) {
         expect_rest(settings, stopped(settings, taken), taken);
 }
 
-TEST_F(EngineRecall, a_damaged_index_is_not_believed) {
+TEST_F(EngineRefill, a_damaged_index_is_not_believed) {
     const State state = stopped(shuffled, 333);
     for (uint64_t s = 0; s < shards; ++s) {
         const std::string index = path(s, ".tar.sfidx");
@@ -112,7 +112,7 @@ TEST_F(EngineRecall, a_damaged_index_is_not_believed) {
 }
 
 // The index does not make another version of a shard a good one.
-TEST_F(EngineRecall, a_changed_shard_is_an_error) {
+TEST_F(EngineRefill, a_changed_shard_is_an_error) {
     const State state = stopped(shuffled, 333);
     for (uint64_t s = 0; s < shards; ++s) {
         directory.write(fs::path(path(s)).filename().string(), shard_bytes(s, samples + 1));
@@ -129,7 +129,7 @@ TEST_F(EngineRecall, a_changed_shard_is_an_error) {
 }
 
 // What cannot be read when it is drawn is not lost: a state that is saved then leads to it.
-TEST_F(EngineRecall, a_shard_that_is_away_for_a_while) {
+TEST_F(EngineRefill, a_shard_that_is_away_for_a_while) {
     const auto all = whole(shuffled);
     const State state = stopped(shuffled, 333);
     Client client(url(), shuffled);
@@ -142,7 +142,7 @@ TEST_F(EngineRecall, a_shard_that_is_away_for_a_while) {
     expect_rest(shuffled, later, 333 + some.size());
 }
 
-TEST_F(EngineRecall, works_in_little_memory) {
+TEST_F(EngineRefill, works_in_little_memory) {
     for (uint64_t s = 0; s < shards; ++s) {
         std::string bytes;
         for (uint64_t i = 0; i < samples; ++i) bytes += sample_members(s, i, 30000);
@@ -160,7 +160,7 @@ TEST_F(EngineRecall, works_in_little_memory) {
     EXPECT_LT(shf_stream_stat(client.stream, SHF_STAT_MEMORY_PEAK), uint64_t{16} << 20);
 }
 
-TEST_F(EngineRecall, is_cancelled_like_any_stream) {
+TEST_F(EngineRefill, is_cancelled_like_any_stream) {
     const State state = stopped(shuffled, 333);
     for (int i = 0; i < 20; ++i) {
         Client client(url(), shuffled);
@@ -172,7 +172,7 @@ TEST_F(EngineRecall, is_cancelled_like_any_stream) {
     }
 }
 
-TEST_F(EngineRecall, limit_and_epochs_leave_the_rest) {
+TEST_F(EngineRefill, limit_and_epochs_leave_the_rest) {
     for (const Settings& more :
          {Settings{{"limit", "200"}, {"epochs", "3"}}, Settings{{"epochs", "2"}},
           Settings{{"epoch_samples", "900"}}, Settings{{"even", "drop"}, {"world_size", "1"}}}) {

@@ -1,0 +1,22 @@
+// Where the reading of a shard resumes. Saved states, lanes and readers all say it with this.
+#pragma once
+
+#include <cstdint>
+
+namespace shf {
+
+// A sample and the byte of the (decompressed) shard where it starts. Samples are counted as they
+// stand in the shard, 0, 1, ..., bad ones too, but not those that SampleFilter leaves out.
+struct SampleStart {
+    uint64_t offset = 0, number = 0;
+};
+
+struct ShardPosition {
+    static constexpr uint64_t never = UINT64_MAX;
+
+    SampleStart from;      // reading starts here
+    uint64_t next = 0;     // from this number on all samples are wanted; `never`: none
+    uint32_t version = 0;  // hash of what identifies the version of the shard; 0: unknown
+};
+
+}  // namespace shf
