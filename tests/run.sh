@@ -47,8 +47,13 @@ wants python && aside old_environment old_environment_checks
 wants julia && aside julia_packages julia_package_checks
 
 wants library packages python julia rust bench docs && build_library
+wants sanitizers && aside asan address_build
 wants library && library_checks
-wants sanitizers && sanitizer_checks
+join asan
+wants sanitizers && aside tsan thread_build
+wants sanitizers && address_checks
+join tsan
+wants sanitizers && thread_checks
 
 # Each of these keeps one core busy and waits now and then.
 beside() {
@@ -56,13 +61,13 @@ beside() {
     wants julia && julia_checks
     wants rust && rust_checks
     wants lint && lint_checks
+    wants docs && docs_checks
+    wants bench && bench_checks
 }
 join environment || finish
 wants python bench docs && wheel_checks
 join julia_packages
 aside beside beside
 wants python && python_checks
-wants bench && bench_checks
-wants docs && docs_checks
 join beside
 finish

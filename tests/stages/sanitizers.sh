@@ -21,30 +21,38 @@ PY
 
 # -g1: reports still have files and lines, and the objects of the library a fifth (GCC) to half (Clang) of the size.
 sanitizer_build() { # NAME SANITIZERS MESON-OPTION...
-    failed_before=$failed
     check "configure with $2" configure "$build/$1" -Db_sanitize="$2" -Db_lundef=false -Db_pch=true \
         -Dbuildtype=plain -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 -Dman=disabled "${@:3}"
 }
 # In CI nobody builds again or looks at a build that passed, and the disk is small.
-done_with() { # NAME
-    if [ "${CI:-}" = true ] && [ "$failed" -eq "$failed_before" ]; then rm -rf "${build:?}/$1"; fi
+sanitized_tests() { # NAME SANITIZERS SUITE...
+    local before=$failed
+    meson_tests "library tests under $2" "$build/$1" "${@:3}"
+    if [ "${CI:-}" = true ] && [ "$failed" -eq "$before" ]; then rm -rf "${build:?}/$1"; fi
 }
 
-sanitizer_checks() {
-    export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
-    export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+# The builds run beside tests of others, which go first: some of these have bounds of time.
+go_last() { renice -n 19 "$BASHPID" >/dev/null; }
 
-    # With Clang, and all of it: what Clang warns of is seen in the same build.
+# With Clang, and all of it: what Clang warns of is seen in the same build.
+address_build() {
+    go_last
     CC=clang CXX=clang++ sanitizer_build asan address,undefined -Dwerror=true
     check "build with Clang and address,undefined, no warnings" compile "$build/asan"
-    meson_tests "library tests under address,undefined" "$build/asan" unit api fuzz-replay
-    done_with asan
-
-    # With GCC, which warns of code that ThreadSanitizer made: without -Dwerror.
+}
+# With GCC, which warns of code that ThreadSanitizer made: without -Dwerror.
+thread_build() {
+    go_last
     sanitizer_build tsan thread
     # shellcheck disable=SC2046
     check "build with thread" compile "$build/tsan" $(test_programs "$build/tsan" single_threaded)
-    meson_tests "library tests under thread" "$build/tsan" unit api fuzz-replay -single_threaded
-    done_with tsan
+}
+address_checks() {
+    export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+    export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    sanitized_tests asan address,undefined unit api fuzz-replay
+}
+thread_checks() {
+    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+    sanitized_tests tsan thread unit api fuzz-replay -single_threaded
 }

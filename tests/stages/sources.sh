@@ -3,7 +3,16 @@
 
 tracked() { git ls-files -- "$@"; }
 formatted() { tracked '*.cpp' 'src/*.h' 'tests/*.h' | xargs clang-format --dry-run --Werror; }
+# What only libFuzzer calls, which no other build has.
+mutators() {
+    local file
+    for file in $(git grep -l SHF_LIBFUZZER -- 'tests/fuzz/*.cpp'); do
+        clang++ -std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Werror -DSHF_LIBFUZZER \
+            -Iinclude -Isrc -Itests "$file" || return 1
+    done
+}
 lint_checks() {
+    check "mutators of fuzz targets" mutators
     check "clang-format" formatted
     check "ruff" "$environment/bin/ruff" check .
     check "ruff format" "$environment/bin/ruff" format --check .
