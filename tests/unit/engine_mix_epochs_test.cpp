@@ -1,6 +1,7 @@
 // Mixes with epoch_samples: epochs of a given length over parts that begin again, the same number
 // of samples for all ranks, and states that keep what is left.
 #include "mix_client.h"
+#include "order/state_encoding.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 
 namespace {
 
+using namespace shf;
 using namespace shf::test;
 
 // Two data sets: shards 000 to 003 with 20 samples each, 004 to 005 with 5.
@@ -131,6 +133,26 @@ TEST_F(EngineMixEpochs, states_of_ranks_are_merged) {
     const auto refused = open_rank(settings, 0, 1);
     EXPECT_EQ(restore(*refused, one), SHF_E_USAGE);
     EXPECT_NE(refused->message().find("merge the states"), std::string::npos) << refused->message();
+}
+
+// As versions saved it before mixes had the option.
+TEST_F(EngineMixEpochs, a_state_without_the_option_was_saved_without_it) {
+    const auto saved = open({});
+    const auto begun = saved->keys(40);
+    StreamState state = decode_state(save(*saved));
+    EXPECT_GT(std::erase_if(state.options,
+                            [](const auto& option) { return option.first == "epoch_samples"; }),
+              0U);
+    const State old = encode(state);
+
+    const auto whole = open({})->keys(100);
+    const auto resumed = open({});
+    ASSERT_EQ(restore(*resumed, old), SHF_OK) << resumed->message();
+    EXPECT_EQ(resumed->keys(60), std::vector(whole.begin() + 40, whole.end()));
+
+    const auto other = open({{"epoch_samples", "60"}});
+    EXPECT_EQ(restore(*other, old), SHF_E_USAGE);
+    EXPECT_NE(other->message().find("epoch_samples"), std::string::npos) << other->message();
 }
 
 TEST_F(EngineMixEpochs, what_cannot_be_dealt_out_is_refused) {
