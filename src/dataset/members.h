@@ -1,6 +1,7 @@
 // The members of one tar or ZIP file, by position.
 #pragma once
 
+#include "core/error.h"
 #include "core/member.h"
 #include "dataset/name_table.h"
 #include "io/source.h"
@@ -38,6 +39,13 @@ class Members : public Names {
     // The bytes themselves when the file is in memory. Throws Error; UNSUPPORTED when they are not.
     [[nodiscard]] virtual std::span<const uint8_t> view(size_t position) const = 0;
 };
+
+// `memory` of an archive whose bytes are asked for. Throws Error(UNSUPPORTED) when they are not
+// there.
+inline std::span<const uint8_t> in_memory(std::span<const uint8_t> memory) {
+    if (memory.data()) return memory;
+    throw Error(SHF_E_UNSUPPORTED, "the bytes of this archive are not in memory", "read them");
+}
 
 // Lists the members of a file of known size that can be read at any offset. `memory` is the whole
 // file where it is in memory, else empty. The references, and `memory`, must outlive the result.

@@ -28,10 +28,7 @@ class ZipMembers final : public Members {
         reader_.read(position, out, scratch);
     }
     [[nodiscard]] std::span<const uint8_t> view(size_t position) const override {
-        if (!memory_.data())
-            throw Error(SHF_E_UNSUPPORTED, "the bytes of this archive are not in memory",
-                        "read them");
-        return reader_.view(position, memory_);
+        return reader_.view(position, in_memory(memory_));
     }
 
   private:
