@@ -16,9 +16,27 @@ namespace shf {
 namespace {
 
 std::atomic<int64_t> kept_open{0};  // by all datasets
-ProcessCount leased;                // files that are open for the time of a read
+ProcessCount leased;                // files that are open for the time of a read, or about to be
+std::atomic<uint64_t> returned{0};  // how often one of these was closed
 
 }  // namespace
+
+// Is counted from before the file is opened until after it is closed: whoever gets no descriptor
+// then sees all that have one.
+struct ShardFile::Lease::Opened {
+    Opened() { leased.add(1); }
+    ~Opened() {
+        if (source) {
+            source.reset();
+            returned.fetch_add(1);
+        }
+        leased.add(-1);
+    }
+    Opened(const Opened&) = delete;
+    Opened& operator=(const Opened&) = delete;
+
+    std::unique_ptr<Source> source;
+};
 
 FileBudget::FileBudget() {
     rlimit limit{};
@@ -53,39 +71,34 @@ ShardFile::~ShardFile() {
     delete kept_.load(std::memory_order_relaxed);
 }
 
-// Other threads that have no descriptor for long will close the one they have.
-std::unique_ptr<Source> ShardFile::open_source_patiently() const {
+// Without a descriptor it waits for other threads, which close theirs soon.
+std::unique_ptr<ShardFile::Lease::Opened> ShardFile::open() const {
     for (;;) {
+        const uint64_t before = returned.load();
         try {
-            return sources_.open(url_);
+            auto opened = std::make_unique<Lease::Opened>();
+            opened->source = sources_.open(url_);
+            return opened;
         } catch (const Error& error) {
-            if (!lacks_descriptor(error) || leased.get() <= 0) throw;
+            if (!lacks_descriptor(error)) throw;
+            const bool nobody_has_one = leased.get() <= 0;
+            if (nobody_has_one && returned.load() == before) throw;  // nor had one meanwhile
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-}
-
-std::unique_ptr<Source> ShardFile::open() const {
-    auto source = open_source_patiently();
-    if (source->identity() != identity_)
-        throw Error(SHF_E_CHANGED, "the file is not the one that the dataset was opened with",
-                    "let no program write to shards that are in use; open the dataset again");
-    source->take_over(seen_);
-    return source;
 }
 
 ShardFile::Lease::Lease(const ShardFile& file)
     : source_(file.kept_.load(std::memory_order_acquire)) {
     if (source_) return;
     own_ = file.open();
-    source_ = own_.get();
-    leased.add(1);
+    source_ = own_->source.get();
+    if (source_->identity() != file.identity_)
+        throw Error(SHF_E_CHANGED, "the file is not the one that the dataset was opened with",
+                    "let no program write to shards that are in use; open the dataset again");
+    source_->take_over(file.seen_);
 }
 
-ShardFile::Lease::~Lease() {
-    if (!own_) return;
-    own_.reset();
-    leased.add(-1);
-}
+ShardFile::Lease::~Lease() = default;
 
 }  // namespace shf

@@ -45,13 +45,14 @@ class ShardFile {
         Source* operator->() const { return source_; }
 
       private:
-        std::unique_ptr<Source> own_;
+        friend ShardFile;
+        struct Opened;
+        std::unique_ptr<Opened> own_;
         Source* source_;
     };
 
   private:
-    std::unique_ptr<Source> open() const;
-    std::unique_ptr<Source> open_source_patiently() const;
+    std::unique_ptr<Lease::Opened> open() const;
 
     const std::string url_;
     const Identity identity_;

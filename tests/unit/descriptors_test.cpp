@@ -99,6 +99,42 @@ TEST_F(Descriptors, lanes_that_wait_for_each_other) {
     EXPECT_EQ(client.error.os_error, EMFILE) << client.message();
 }
 
+// Threads that read files which a dataset does not keep open wait for the descriptor of another
+// one.
+TEST_F(Descriptors, threads_of_a_dataset) {
+    write_shards(directory, std::vector<uint64_t>(40, 30), 40'000);
+    rlimit before = {};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit low = {.rlim_cur = 24, .rlim_max = before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);  // half of them are kept open
+    Samples data(directory / "{000..039}.tar", {{"index", "memory"}});
+    ASSERT_EQ(data.count(), 1200U) << data.message();
+    std::atomic<size_t> failed{0};
+    {
+        std::vector<int> taken;
+        for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;)
+            taken.push_back(fd);
+        ::close(taken.back());  // one is left
+        taken.pop_back();
+        std::vector<std::thread> threads;
+        for (uint64_t t = 0; t < 8; ++t)
+            threads.emplace_back([&, t] {
+                for (uint64_t i = 0; i < 200; ++i) {
+                    shf_sample* sample = nullptr;
+                    shf_error error = {};
+                    if (shf_dataset_get(data.dataset, 600 + (t * 151 + i * 37) % 600, &sample,
+                                        &error) != SHF_OK)
+                        ++failed;
+                    shf_sample_unref(sample);
+                }
+            });
+        for (std::thread& thread : threads) thread.join();
+        for (const int fd : taken) ::close(fd);
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_EQ(failed, 0U);
+}
+
 // A stream that nobody reads keeps its descriptors; a timeout, a cancel and a close end the wait.
 TEST_F(Descriptors, waits_end) {
     const auto urls = write_shards(directory, {2000, 300}, 40'000);
