@@ -2,6 +2,7 @@
  * timeout, by a signal. Argument: how often each of them is cancelled. Times are printed; a limit
  * of 5 seconds tells a hang from a slow machine. */
 #include "tar_shards.h"
+#include "zip_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -309,6 +310,33 @@ static void a_walk_obeys_the_timeout(void) {
     }
 }
 
+/* Where nothing is read the loops over entries and names look at the clock. */
+static void a_walk_in_memory_obeys_the_timeout(void) {
+    zip_file zip;
+    zip_start(&zip, path_of("walk.zip"));
+    char name[32];
+    for (int i = 0; i < 65000; ++i) {
+        snprintf(name, sizeof name, "%06d.x", i);
+        zip_add(&zip, name, "", 0);
+    }
+    zip_end(&zip);
+    FILE* file = fopen(path_of("walk.zip"), "rb");
+    CHECK(file != NULL && fseek(file, 0, SEEK_END) == 0);
+    const size_t size = (size_t)ftell(file);
+    char* bytes = malloc(size);
+    rewind(file);
+    CHECK(bytes != NULL && fread(bytes, 1, size, file) == size);
+    fclose(file);
+    shf_options* options = OPTIONS("timeout", "1ms");
+    shf_error error = {0};
+    shf_archive* archive;
+    CHECK_CODE(shf_archive_open_memory(&archive, bytes, size, options, &error), SHF_E_TIMEOUT,
+               &error);
+    CHECK_CODE(open_dataset(path_of("walk.zip"), options, &error), SHF_E_TIMEOUT, &error);
+    shf_options_free(options);
+    free(bytes);
+}
+
 /* Four tebibytes of nothing behind one sample are refused or walked through; either way it ends. */
 static void a_sparse_file_keeps_nobody(void) {
     static const open_fn walks[] = {open_archive, open_dataset, build_index};
@@ -380,6 +408,7 @@ int main(int count, char** arguments) {
     RUN(an_interrupt_function_stands_for_the_timeout_of_a_stream);
     RUN(pipe_timeout_bounds_a_fifo);
     RUN(a_walk_obeys_the_timeout);
+    RUN(a_walk_in_memory_obeys_the_timeout);
     RUN(a_sparse_file_keeps_nobody);
     RUN(a_list_in_a_fifo_is_read_to_its_end);
     RUN(an_archive_in_a_fifo_comes_late);

@@ -107,6 +107,13 @@ REFUSED = {
             seen.append(refused(made.prepare(batches)))
         return " and ".join(seen)
     """,
+    # The first process takes all items: the others hear of it by set_epoch() alone.
+    "prepare_with_forked_workers": """
+        made = accelerator(dispatch_batches=True)
+        stream = shardfeed.torch.Stream(url, transform=number)
+        batches = DataLoader(stream, batch_size=4, num_workers=1, multiprocessing_context="fork")
+        return refused(made.prepare(batches))
+    """,
     "prepare_with_given_ranks": """
         made = accelerator()
         stream = shardfeed.torch.Stream(
@@ -259,7 +266,11 @@ def together(tmp_path, cases: dict[str, str], url: str) -> list[dict]:
                 text=True,
             )
         )
-    done = [process.communicate(timeout=600) for process in running]
+    try:
+        done = [process.communicate(timeout=120) for process in running]
+    finally:
+        for process in running:
+            process.kill()
     assert [process.returncode for process in running] == [0, 0], done
     results = []
     for output, _ in done:

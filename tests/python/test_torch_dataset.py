@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import subprocess
+import sys
 
 import pytest
 import shardfeed
@@ -117,3 +119,27 @@ def test_a_copy_has_an_epoch_of_its_own(datasets, shards):
     copy.set_epoch(7)
     assert (data.epoch, copy.epoch) == (3, 7)
     assert copy[2] == (2, 2)
+
+
+def test_workers_warn_once_where_no_epoch_was_set(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    file = io.BytesIO()
+    image.new("L", (60, 40)).save(file, "png")
+    path = rows_tar(tmp_path / "t.tar", [{"png": file.getvalue()} for _ in range(16)])
+    program = """
+import sys
+from torch.utils.data import DataLoader
+import shardfeed.torch
+
+def crop(sample):
+    return sample.decode("png:image/l8/crop=random:8x8")["png"].tobytes()
+
+data = shardfeed.torch.Dataset(sys.argv[1], crop, index="memory")
+forked = {"num_workers": 2, "multiprocessing_context": "fork"}
+for _ in DataLoader(data, batch_size=4, collate_fn=list, **forked):
+    pass
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, path], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.count("no epoch was set") == 1, done.stderr

@@ -175,6 +175,19 @@ class BatchNomem : public testing::TestWithParam<int64_t> {
 TEST_P(BatchNomem, heap_with_one_thread) {
     run_streams(Where::heap, "1", GetParam());
 }
+// Every one of those with which the first batches are made.
+TEST_P(BatchNomem, heap_while_the_first_batches_are_made) {
+    for (const Case& one : cases()) {
+        SCOPED_TRACE(one.name);
+        points += fail_each_allocation(batches_of(url(one.damaged),
+                                                  one.settings + Settings{{"batch", "5"},
+                                                                          {"threads", "1"},
+                                                                          {"decode_threads", "2"}},
+                                                  Where::heap, one.damaged),
+                                       Where::heap, 1, no_thread, 300, 420)
+                      .points;
+    }
+}
 TEST_P(BatchNomem, heap_with_two_threads) {
     run_streams(Where::heap, "2", GetParam());
 }

@@ -153,7 +153,8 @@ struct Counts {
 // NOMEM or, where the library can do without, as if nothing had been. `allowed`: another code that
 // a lack of memory may have, and that its message must name.
 inline Counts fail_each_allocation(const Scenario& scenario, Faults::Where where, int64_t stride,
-                                   const std::function<bool(const Outcome&)>& allowed = {}) {
+                                   const std::function<bool(const Outcome&)>& allowed = {},
+                                   int64_t first = 0, int64_t last = INT64_MAX) {
     (void)attempt(scenario, {});  // what is made once for the program
     const Outcome whole = attempt(scenario, {});
     EXPECT_TRUE(whole.code == SHF_OK || whole.code == SHF_END) << whole.message;
@@ -164,8 +165,8 @@ inline Counts fail_each_allocation(const Scenario& scenario, Faults::Where where
         // Threads make the number of allocations vary a bit.
         int untouched = 0;
         constexpr int64_t most = 100000;
-        int64_t n = 0;
-        for (; untouched < 5 && n < most && !testing::Test::HasFailure(); n += stride) {
+        int64_t n = first;
+        for (; n < last && untouched < 5 && n < most && !testing::Test::HasFailure(); n += stride) {
             const Outcome outcome = attempt(scenario, {n, lasting, where});
             const std::string which = "allocation " + std::to_string(n) +
                                       (lasting ? " and all after it: " : ": ") + outcome.message;

@@ -82,15 +82,15 @@ inline std::string xz(std::string_view data, lzma_check check = LZMA_CHECK_CRC64
 }
 
 // With a branch filter for x86, in blocks of `block` bytes (0: one), which do not say their size.
-inline std::string xz_in_blocks(std::string_view data, size_t block, bool branches = false) {
+inline std::string xz_in_blocks(std::string_view data, size_t block, bool branches = false,
+                                lzma_check check = LZMA_CHECK_CRC64) {
     lzma_options_lzma preset;
     EXPECT_FALSE(lzma_lzma_preset(&preset, 1));
     const lzma_filter lzma2 = {LZMA_FILTER_LZMA2, &preset}, x86 = {LZMA_FILTER_X86, nullptr},
                       end = {LZMA_VLI_UNKNOWN, nullptr};
     const lzma_filter with_branches[] = {x86, lzma2, end}, without[] = {lzma2, end};
     lzma_stream z = LZMA_STREAM_INIT;
-    EXPECT_EQ(lzma_stream_encoder(&z, branches ? with_branches : without, LZMA_CHECK_CRC64),
-              LZMA_OK);
+    EXPECT_EQ(lzma_stream_encoder(&z, branches ? with_branches : without, check), LZMA_OK);
     std::string out(lzma_stream_buffer_bound(data.size()) + data.size() / 8 + 10000, '\0');
     z.next_out = bytes_of(out);
     z.avail_out = out.size();

@@ -184,6 +184,26 @@ void flip_bits_behind_a_branch_filter(size_t stride) {
 TEST(FilterVerified, output_that_comes_with_a_fault_is_dropped) {
     flip_bits_behind_a_branch_filter(61);
 }
+// The same where nothing is held back: the fault comes where a chunk of LZMA2 begins, with whatever
+// the branch filter still had.
+TEST(FilterVerified, output_that_comes_with_a_fault_is_dropped_without_a_check) {
+    const std::string data = calls(300'000);
+    const std::string whole = xz_in_blocks(data, 0, true, LZMA_CHECK_NONE);
+    ASSERT_EQ(filter(whole).bytes, data);
+    const auto byte = [&](size_t at) { return static_cast<uint8_t>(whole[at]); };
+    size_t at = 12 + (byte(12) + size_t{1}) * 4, tried = 0;  // behind the header of the block
+    for (; byte(at) != 0; ++tried) {
+        std::string bad = whole;
+        bad[at] = 3;  // no control byte of LZMA2
+        const Outcome outcome = filter(bad, {}, 0, 777);
+        EXPECT_NE(outcome.code, SHF_OK) << at;
+        EXPECT_TRUE(data.starts_with(outcome.bytes)) << at << ": " << outcome.bytes.size();
+        const size_t size = byte(at) < 0x80 ? 1 : 3;  // where the size in the file stands
+        const size_t head = byte(at) < 0x80 ? 3 : byte(at) >= 0xc0 ? 6 : 5;
+        at += head + byte(at + size) * 256U + byte(at + size + 1) + 1;
+    }
+    EXPECT_GT(tried, 2U);
+}
 TEST(FilterVerified, every_flip_behind_a_branch_filter) {
     flip_bits_behind_a_branch_filter(1);
 }
