@@ -5,6 +5,9 @@
 #include "core/fork.h"
 #include "core/opening.h"
 #include "core/options.h"
+#ifdef SHF_HAVE_CURL
+#include "http/http_scheme.h"
+#endif
 #include "stream/stream.h"
 
 #include <shardfeed.h>
@@ -76,7 +79,11 @@ class StreamEntry : ExclusiveCall {
     explicit StreamEntry(shf_stream* stream) : ExclusiveCall(stream, "stream") {}
 };
 
+// Every call that opens something begins here.
 inline Options values_of(const shf_options* options) {
+#ifdef SHF_HAVE_CURL
+    add_http_schemes();
+#endif
     return options ? options->values : Options();
 }
 

@@ -63,6 +63,8 @@ struct Options {
     uint64_t max_shards;    // after expansion
     uint64_t timeout;       // nanoseconds, 0: none
     uint64_t pipe_timeout;  // nanoseconds without data from a child, 0: none
+    uint64_t retries;       // of one request
+    std::string ca_file;    // empty: of the system
     bool expand;
     bool secure;
     bool write_index;

@@ -1,0 +1,139 @@
+#include "http/http_answer.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <chrono>
+#include <ctime>
+#include <limits>
+
+namespace shf {
+
+namespace {
+
+std::string lowered(std::string_view text) {
+    std::string result(text);
+    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+    const size_t first = text.find_first_not_of(" \t");
+    if (first == text.npos) return {};
+    return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+// Digits alone, at most INT64_MAX.
+std::optional<uint64_t> number(std::string_view text) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() ||
+        value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+        return std::nullopt;
+    return value;
+}
+
+constexpr uint64_t second = 1'000'000'000;
+
+}  // namespace
+
+std::optional<ContentRange> parse_content_range(std::string_view text) {
+    text = trimmed(text);
+    if (lowered(text.substr(0, 5)) != "bytes") return std::nullopt;
+    text = trimmed(text.substr(5));
+    const size_t slash = text.find('/');
+    if (slash == text.npos) return std::nullopt;
+    const std::string_view range = text.substr(0, slash), total = text.substr(slash + 1);
+    ContentRange result;
+    if (total != "*") {
+        result.total = number(total);
+        if (!result.total) return std::nullopt;
+    }
+    if (range == "*") {
+        result.unsatisfied = true;
+        return result.total ? std::optional(result) : std::nullopt;
+    }
+    const size_t dash = range.find('-');
+    if (dash == range.npos) return std::nullopt;
+    const auto first = number(range.substr(0, dash)), last = number(range.substr(dash + 1));
+    if (!first || !last || *last < *first || (result.total && *last >= *result.total))
+        return std::nullopt;
+    result.first = *first;
+    result.last = *last;
+    return result;
+}
+
+void HttpAnswer::add_header(std::string_view line) {
+    const size_t colon = line.find(':');
+    if (colon == line.npos) return;
+    const std::string name = lowered(line.substr(0, colon));
+    const std::string_view value = trimmed(line.substr(colon + 1));
+    if (name == "content-length") {
+        length = number(value);
+    } else if (name == "content-range") {
+        range = parse_content_range(value);
+        bad_range = !range;
+    } else if (name == "etag") {
+        etag = value;
+    } else if (name == "last-modified") {
+        const time_t when = curl_getdate(std::string(value).c_str(), nullptr);
+        if (when > 0 && when < std::numeric_limits<int64_t>::max() / static_cast<int64_t>(second))
+            modified = static_cast<int64_t>(when) * static_cast<int64_t>(second);
+    } else if (name == "content-type") {
+        content_type = lowered(value);
+    } else if (name == "retry-after") {
+        retry_after = value;
+    } else if (name == "x-amz-request-id" || name == "x-request-id" || name == "x-ms-request-id" ||
+               name == "x-guploader-uploadid") {
+        request_id = value;
+    }
+}
+
+std::optional<uint64_t> HttpAnswer::total() const {
+    if (range) return range->total;
+    if (status == 200) return length;
+    return std::nullopt;
+}
+
+std::optional<uint64_t> HttpAnswer::pause() const {
+    if (retry_after.empty()) return std::nullopt;
+    if (const auto seconds = number(retry_after))
+        return std::min(*seconds, std::numeric_limits<uint64_t>::max() / second) * second;
+    const time_t when = curl_getdate(retry_after.c_str(), nullptr);
+    if (when < 0) return std::nullopt;
+    const time_t now = std::time(nullptr);
+    return when <= now ? 0 : static_cast<uint64_t>(when - now) * second;
+}
+
+bool HttpAnswer::is_transient() const {
+    return status == 408 || status == 429 || (status >= 500 && status != 501 && status != 505);
+}
+
+Error HttpAnswer::error() const {
+    const std::string said = "the server answers " + std::to_string(status) +
+                             (request_id.empty() ? "" : " (request " + escape(request_id) + ")");
+    switch (status) {
+        case 401:
+        case 403:
+        case 407: return Error(SHF_E_AUTH, said, "give the credentials that this server wants");
+        case 404:
+        case 410:
+            return Error(SHF_E_NET_PERMANENT, said + ": there is no such object",
+                         "look at the spelling of the URL");
+        case 412:
+            return Error(SHF_E_CHANGED, "the object became another version while it was read",
+                         "write new shards under new names");
+        case 416:
+            return Error(SHF_E_CHANGED, said + ": the object became shorter while it was read",
+                         "write new shards under new names");
+        case 429:
+        case 503: return Error(SHF_E_THROTTLED, said, "read with fewer processes, or later");
+        default: break;
+    }
+    if (is_transient()) return Error(SHF_E_NET_TRANSIENT, said, "try again later");
+    return Error(SHF_E_NET_PERMANENT, said, "look at the URL with a browser or curl");
+}
+
+}  // namespace shf
