@@ -15,7 +15,7 @@ struct ShardPosition {
     static constexpr uint64_t never = UINT64_MAX;
 
     SampleStart from;      // reading starts here
-    uint64_t next = 0;     // from this number on all samples are wanted; `never`: none
+    uint64_t next = 0;     // from this number on all samples are wanted; 0: all, `never`: none
     uint32_t version = 0;  // hash of what identifies the version of the shard; 0: unknown
 };
 

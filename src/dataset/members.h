@@ -40,8 +40,8 @@ class Members : public Names {
     [[nodiscard]] virtual std::span<const uint8_t> view(size_t position) const = 0;
 };
 
-// `memory` of an archive whose bytes are asked for. Throws Error(UNSUPPORTED) when they are not
-// there.
+// Returns `memory`, the bytes of an archive. Throws Error(UNSUPPORTED) when the archive is not in
+// memory.
 inline std::span<const uint8_t> in_memory(std::span<const uint8_t> memory) {
     if (memory.data()) return memory;
     throw Error(SHF_E_UNSUPPORTED, "the bytes of this archive are not in memory", "read them");

@@ -73,6 +73,8 @@ ShardFile::~ShardFile() {
 
 // Without a descriptor it waits for other threads, which close theirs soon.
 std::unique_ptr<ShardFile::Lease::Opened> ShardFile::open() const {
+    constexpr std::chrono::milliseconds shortest{1}, longest{50};
+    auto wait = shortest;
     for (;;) {
         const uint64_t before = returned.load();
         try {
@@ -82,9 +84,12 @@ std::unique_ptr<ShardFile::Lease::Opened> ShardFile::open() const {
         } catch (const Error& error) {
             if (!lacks_descriptor(error)) throw;
             const bool nobody_has_one = leased.get() <= 0;
-            if (nobody_has_one && returned.load() == before) throw;  // nor had one meanwhile
+            const bool some_came_back = returned.load() != before;
+            if (nobody_has_one && !some_came_back) throw;
+            // Others that only try, and will fail too, must not be met each time.
+            wait = some_came_back ? shortest : std::min(2 * wait, longest);
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(wait);
     }
 }
 

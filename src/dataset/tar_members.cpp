@@ -33,6 +33,7 @@ class TarMembers final : public Members {
         reader_.read(position, out);
     }
     [[nodiscard]] std::span<const uint8_t> view(size_t position) const override {
+        reader_.check(position);
         return reader_.view(position, in_memory(memory_));
     }
 

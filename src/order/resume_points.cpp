@@ -28,7 +28,7 @@ ResumePoints::Point* ResumePoints::hold(SampleStart sample, uint64_t ordinal) {
     if (splits_ && sample.number > near_.number) near_ = sample;
     ShardState& start = points_.back().start;
     const ShardPosition& position = start.position;
-    if (splits_ && sample.number - position.from.number >= most) {
+    if (splits_ && sample.number - position.from.number >= samples_per_point) {
         // After a restore some are known that come later.
         const auto later = std::upper_bound(start.bad.begin(), start.bad.end(), sample.number);
         std::vector<uint64_t> bad(later, start.bad.end());

@@ -1,6 +1,6 @@
 // What a lane remembers of the samples that came in, so that a run can resume here: for every
-// shard with samples that are still in the shuffle buffer, a place to start reading at. One place
-// is kept for up to 256 samples, so reading starts a little earlier than it must.
+// shard with samples that are still in the shuffle buffer, some places to start reading at. There
+// is not one for each sample, so reading starts a little earlier than it must.
 #pragma once
 
 #include "order/lane_state.h"
@@ -45,13 +45,13 @@ class ResumePoints {
     [[nodiscard]] std::vector<ShardState> shards(uint64_t next) const;
 
   private:
-    static constexpr uint64_t most = 256;  // samples from one point to the next
+    static constexpr uint64_t samples_per_point = 256;  // at most
     void drop_idle(size_t keep);
 
     const bool splits_;
     std::deque<Point> points_;  // those in front without a sample in the buffer are gone
     bool in_shard_ = false;     // the last one is of a shard that has not ended
-    SampleStart near_;          // in that shard, the furthest one
+    SampleStart near_;          // the last sample of that shard whose start is known
 };
 
 // The numbers that the good samples with these ordinals have in their shard. Ascending, none below

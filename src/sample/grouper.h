@@ -95,8 +95,7 @@ class Grouper {
     std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
     KeySet keys_seen_;
     uint64_t samples_;  // complete ones, so the number of the current one
-    uint64_t
-        counted_;  // those of them that the filter left over, whole or bad: as SampleStart counts
+    uint64_t counted_;  // of these, what the filter left over, as SampleStart counts
 };
 
 }  // namespace shf

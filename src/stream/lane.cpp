@@ -61,8 +61,8 @@ ShuffleHistory Lane::history_of(const LaneState& state) const {
             .closed = state.closed};
 }
 
-// Finds out what was in the buffer. It is read again before anything else, unless there is a
-// IndexedRefill.
+// Finds out what was in the buffer. It is read again before anything else, unless there is
+// an IndexedRefill.
 void Lane::restore_buffer(const LaneState& state) {
     Random random = buffer_.random();
     random.set_drawn(state.drawn);

@@ -310,7 +310,7 @@ static void a_walk_obeys_the_timeout(void) {
     }
 }
 
-/* Where nothing is read the loops over entries and names look at the clock. */
+/* A directory in memory: nothing is read, so the parsing itself must look at the clock. */
 static void a_walk_in_memory_obeys_the_timeout(void) {
     zip_file zip;
     zip_start(&zip, path_of("walk.zip"));
@@ -327,12 +327,11 @@ static void a_walk_in_memory_obeys_the_timeout(void) {
     rewind(file);
     CHECK(bytes != NULL && fread(bytes, 1, size, file) == size);
     fclose(file);
-    shf_options* options = OPTIONS("timeout", "1ms");
+    shf_options* options = OPTIONS("timeout", "100us");
     shf_error error = {0};
     shf_archive* archive;
     CHECK_CODE(shf_archive_open_memory(&archive, bytes, size, options, &error), SHF_E_TIMEOUT,
                &error);
-    CHECK_CODE(open_dataset(path_of("walk.zip"), options, &error), SHF_E_TIMEOUT, &error);
     shf_options_free(options);
     free(bytes);
 }

@@ -124,7 +124,8 @@ int main(int argc, char** argv) {
         {"mix_of_mixes", mix(2)},
         {"another_version", with([](auto& s) { unfinished(s).position.version ^= 2; })},
         {"byte_of_no_sample", with([](auto& s) { unfinished(s).position.from.offset += 512; })},
-        {"byte_past_the_end", with([](auto& s) { unfinished(s).position.from.offset = uint64_t{1} << 40; })},
+        {"byte_past_the_end",
+         with([](auto& s) { unfinished(s).position.from.offset = uint64_t{1} << 40; })},
         {"epoch_past_the_end", with([](auto& s) { s.position.lanes[1].epoch = 7; })},
         {"samples_are_gone", with([](auto& s) {
              for (auto& [name, value] : s.options) {

@@ -107,7 +107,7 @@ REFUSED = {
             seen.append(refused(made.prepare(batches)))
         return " and ".join(seen)
     """,
-    # The first process takes all items: the others hear of it by set_epoch() alone.
+    # The first process reads for all. In the others only set_epoch() is called, and it must refuse.
     "prepare_with_forked_workers": """
         made = accelerator(dispatch_batches=True)
         stream = shardfeed.torch.Stream(url, transform=number)
@@ -267,7 +267,7 @@ def together(tmp_path, cases: dict[str, str], url: str) -> list[dict]:
             )
         )
     try:
-        done = [process.communicate(timeout=120) for process in running]
+        done = [process.communicate(timeout=300) for process in running]
     finally:
         for process in running:
             process.kill()

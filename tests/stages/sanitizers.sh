@@ -24,20 +24,24 @@ sanitizer_build() { # NAME SANITIZERS MESON-OPTION...
     check "configure with $2" configure "$build/$1" -Db_sanitize="$2" -Db_lundef=false -Db_pch=true \
         -Dbuildtype=plain -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 -Dman=disabled "${@:3}"
 }
-# In CI nobody builds again or looks at a build that passed, and the disk is small.
+# In CI nobody builds again or looks at a build when nothing failed so far.
 sanitized_tests() { # NAME SANITIZERS SUITE...
-    local before=$failed
     meson_tests "library tests under $2" "$build/$1" "${@:3}"
-    if [ "${CI:-}" = true ] && [ "$failed" -eq "$before" ]; then rm -rf "${build:?}/$1"; fi
+    if [ "${CI:-}" = true ] && [ "$failed" -eq 0 ]; then rm -rf "${build:?}/$1"; fi
 }
 
-# The builds run beside tests of others, which go first: some of these have bounds of time.
+# The builds run beside the tests of another build. The tests have priority: some of them have time
+# limits.
 go_last() { renice -n 19 "$BASHPID" >/dev/null; }
+
+# Meson finds the compiler cache only for the compiler that it chooses itself.
+cached=
+command -v ccache >/dev/null && cached="ccache "
 
 # With Clang, and all of it: what Clang warns of is seen in the same build.
 address_build() {
     go_last
-    CC=clang CXX=clang++ sanitizer_build asan address,undefined -Dwerror=true
+    CC="${cached}clang" CXX="${cached}clang++" sanitizer_build asan address,undefined -Dwerror=true
     check "build with Clang and address,undefined, no warnings" compile "$build/asan"
 }
 # With GCC, which warns of code that ThreadSanitizer made: without -Dwerror.

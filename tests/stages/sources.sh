@@ -3,10 +3,11 @@
 
 tracked() { git ls-files -- "$@"; }
 formatted() { tracked '*.cpp' 'src/*.h' 'tests/*.h' | xargs clang-format --dry-run --Werror; }
-# What only libFuzzer calls, which no other build has.
+# Only builds with -Dfuzz=true compile the mutators, and no stage makes one.
 mutators() {
-    local file
-    for file in $(git grep -l SHF_LIBFUZZER -- 'tests/fuzz/*.cpp'); do
+    local file files
+    files=$(git grep -l SHF_LIBFUZZER -- 'tests/fuzz/*.cpp') || return 1
+    for file in $files; do
         clang++ -std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Werror -DSHF_LIBFUZZER \
             -Iinclude -Isrc -Itests "$file" || return 1
     done

@@ -151,7 +151,8 @@ struct Counts {
 
 // Every `stride`-th allocation of the scenario fails, once and from then on: it then ends with
 // NOMEM or, where the library can do without, as if nothing had been. `allowed`: another code that
-// a lack of memory may have, and that its message must name.
+// a lack of memory may have, and that its message must name. Only allocations from `first` on and
+// before `last`.
 inline Counts fail_each_allocation(const Scenario& scenario, Faults::Where where, int64_t stride,
                                    const std::function<bool(const Outcome&)>& allowed = {},
                                    int64_t first = 0, int64_t last = INT64_MAX) {

@@ -86,9 +86,9 @@ TEST_F(OldTime, while_a_stream_reads) {
         EXPECT_EQ(client.code, SHF_END) << client.message();
     }
     Client client(tar, small);
-    EXPECT_EQ(client.keys(10).size(), 10U);
+    EXPECT_EQ(client.keys(3).size(), 3U);
     rewrite(tar, other + end_marker());
-    EXPECT_LT(client.keys().size(), 1190U);
+    EXPECT_LT(client.keys().size(), 117U);
     expect_changed(client.code, client.message());
 }
 
@@ -96,8 +96,8 @@ TEST_F(OldTime, while_a_stream_reads) {
 // read.
 TEST_F(OldTime, in_the_middle_of_a_file_that_a_stream_reads) {
     std::string large;
-    for (uint64_t k = 0; k < 1200; ++k)
-        large += member(sample_key(0, k) + ".txt", std::string(9990, 'a'));
+    for (uint64_t k = 0; k < 120; ++k)
+        large += member(sample_key(0, k) + ".txt", std::string(100'000, 'a'));
     large += end_marker();
     std::string other = large;
     std::replace(other.begin() + 128 * 1024, other.end() - 128 * 1024, 'a', 'b');
