@@ -4,6 +4,7 @@
 #include "core/fork.h"
 #include "core/opening.h"
 #include "core/options.h"
+#include "core/per_process.h"
 #include "http/http_address.h"
 
 #include <algorithm>
@@ -25,11 +26,7 @@ struct Idle {
     std::mutex mutex;
     std::multimap<std::string, std::unique_ptr<HttpConnection>> connections;
 };
-// Never destroyed: threads of a program that exits may still read.
-Idle& idle() {
-    static Idle* const all = new Idle;
-    return *all;
-}
+constinit PerProcess<Idle> idle_connections;
 
 void set_up() {
     static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -53,28 +50,34 @@ std::unique_ptr<HttpConnection> HttpConnection::take(const std::string& server) 
     set_up();
     std::unique_ptr<HttpConnection> found;
     {
-        const std::lock_guard lock(idle().mutex);
-        const auto at = idle().connections.find(server);
-        if (at != idle().connections.end()) {
+        Idle& idle = idle_connections.get();
+        const std::lock_guard lock(idle.mutex);
+        const auto at = idle.connections.find(server);
+        if (at != idle.connections.end()) {
             found = std::move(at->second);
-            idle().connections.erase(at);
+            idle.connections.erase(at);
         }
     }
-    if (found && found->generation_ == fork_generation()) return found;
-    // The connection is the parent's: to close it would tell the server.
-    (void)found.release();
+    if (found) return found;
     return std::unique_ptr<HttpConnection>(new HttpConnection(server));
 }
 
-void HttpConnection::give_back(std::unique_ptr<HttpConnection> connection) {
-    if (connection->generation_ != fork_generation()) {
-        (void)connection.release();
-        return;
-    }
+bool HttpConnection::is_ours() const {
+    return generation_ == fork_generation();
+}
+
+void HttpConnection::give_back(std::unique_ptr<HttpConnection> connection) noexcept {
+    if (!connection) return;
+    // To close the connection of a parent process would tell the server.
+    if (connection->generation_ != fork_generation()) return (void)connection.release();
     if (!connection->over_) return;
-    const std::lock_guard lock(idle().mutex);
-    if (idle().connections.size() < most_idle)
-        idle().connections.emplace(connection->server_, std::move(connection));
+    try {
+        Idle& idle = idle_connections.get();
+        const std::lock_guard lock(idle.mutex);
+        if (idle.connections.size() < most_idle)
+            idle.connections.emplace(connection->server_, std::move(connection));
+    } catch (const std::bad_alloc&) {  // it is closed
+    }
 }
 
 HttpConnection::HttpConnection(std::string server)

@@ -17,7 +17,7 @@ class HttpConnection {
     // One that was used for this server before, or a new one. Throws Error.
     static std::unique_ptr<HttpConnection> take(const std::string& server);
     // Keeps it for the next transfer, when its last one is over.
-    static void give_back(std::unique_ptr<HttpConnection> connection);
+    static void give_back(std::unique_ptr<HttpConnection> connection) noexcept;
 
     ~HttpConnection();
     HttpConnection(const HttpConnection&) = delete;
@@ -31,6 +31,8 @@ class HttpConnection {
     // beyond that is kept for the next call.
     size_t take_body(std::span<uint8_t> out);
 
+    // It was made in this process.
+    [[nodiscard]] bool is_ours() const;
     [[nodiscard]] bool has_headers() const { return has_headers_; }
     [[nodiscard]] bool over() const { return over_; }
     [[nodiscard]] bool has_held() const { return held_begin_ < held_.size(); }

@@ -2,6 +2,7 @@
 
 #include "core/cancel.h"
 #include "core/options.h"
+#include "core/per_process.h"
 
 #include <poll.h>
 
@@ -28,10 +29,7 @@ struct Pauses {
     std::mutex mutex;
     std::map<std::string, Clock::time_point> until;
 };
-Pauses& pauses() {
-    static Pauses* const all = new Pauses;
-    return *all;
-}
+constinit PerProcess<Pauses> all_pauses;
 
 // Not of the order of samples: readers that failed together must not come back together.
 double jitter() {
@@ -62,9 +60,10 @@ void HttpRetry::sleep_until(Clock::time_point when) const {
 void HttpRetry::before_request() {
     Clock::time_point until{};
     {
-        const std::lock_guard lock(pauses().mutex);
-        const auto at = pauses().until.find(server_);
-        if (at != pauses().until.end()) until = at->second;
+        Pauses& pauses = all_pauses.get();
+        const std::lock_guard lock(pauses.mutex);
+        const auto at = pauses.until.find(server_);
+        if (at != pauses.until.end()) until = at->second;
     }
     sleep_until(until);
 }
@@ -92,8 +91,9 @@ void HttpRetry::after(const Error& error, std::optional<uint64_t> pause) {
             throw Error(std::move(fault));
         }
         const auto until = now + nanoseconds(static_cast<int64_t>(*pause));
-        const std::lock_guard lock(pauses().mutex);
-        auto& known = pauses().until[server_];
+        Pauses& pauses = all_pauses.get();
+        const std::lock_guard lock(pauses.mutex);
+        auto& known = pauses.until[server_];
         known = std::max(known, until);
         return;  // before_request() waits
     }

@@ -2,7 +2,6 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
-#include "core/fork.h"
 #include "core/options.h"
 #include "http/http_retry.h"
 #include "http/http_transfer.h"
@@ -11,7 +10,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <mutex>
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -232,7 +231,13 @@ class WholeSequential final : public Sequential {
 class HttpSource final : public Source {
   public:
     HttpSource(std::shared_ptr<const HttpObject> object, std::unique_ptr<HttpTransfer> whole)
-        : object_(std::move(object)), whole_(std::move(whole)) {}
+        : object_(std::move(object)), whole_(whole.release()) {}
+    ~HttpSource() override {
+        delete whole_.load();
+        delete rest_.load();
+    }
+    HttpSource(const HttpSource&) = delete;
+    HttpSource& operator=(const HttpSource&) = delete;
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return object_->size; }
     [[nodiscard]] Identity identity() const override {
@@ -242,9 +247,13 @@ class HttpSource final : public Source {
     [[nodiscard]] ReadCost read_cost() const override { return network_cost; }
     [[nodiscard]] bool seekable() const override { return object_->ranges; }
 
+    // The first range is asked for as a whole when its first byte is wanted.
     void prefetch(std::span<const ByteRange> ranges) override {
-        const std::lock_guard lock(mutex_);
-        planned_.assign(ranges.begin(), ranges.end());
+        if (!object_->ranges || ranges.empty()) return;
+        const auto [offset, size] = ranges.front();
+        if (offset < *object_->size && size > 0)
+            keep(std::make_unique<HttpBody>(object_, offset,
+                                            offset + std::min(size, *object_->size - offset)));
     }
 
     size_t read(uint64_t offset, std::span<uint8_t> out) override {
@@ -272,36 +281,24 @@ class HttpSource final : public Source {
         if (offset > 0)
             throw Error(SHF_E_USAGE, "the server gives no byte ranges of this object",
                         "copy it to a local disk");
-        const std::lock_guard lock(mutex_);
-        return std::make_unique<WholeSequential>(object_, std::move(whole_));
+        return std::make_unique<WholeSequential>(
+            object_, std::unique_ptr<HttpTransfer>(whole_.exchange(nullptr)));
     }
 
   private:
-    // A planned range is asked for as a whole; what is left of it waits for the next read.
     std::unique_ptr<HttpBody> body_at(uint64_t offset, uint64_t size) {
-        const std::lock_guard lock(mutex_);
-        if (rest_ && rest_generation_ != fork_generation()) (void)rest_.release();
-        if (rest_ && rest_->at() == offset && rest_->end() - offset >= size)
-            return std::move(rest_);
-        uint64_t end = offset + size;
-        for (const ByteRange& range : planned_)
-            if (offset >= range.offset && offset - range.offset < range.size)
-                end = std::max(end, std::min(*object_->size, range.offset + range.size));
-        return std::make_unique<HttpBody>(object_, offset, end);
+        std::unique_ptr<HttpBody> rest(rest_.exchange(nullptr));
+        if (rest && rest->at() == offset && rest->end() - offset >= size) return rest;
+        return std::make_unique<HttpBody>(object_, offset, offset + size);
     }
     void keep(std::unique_ptr<HttpBody> body) {
-        if (body->at() == body->end()) return;
-        const std::lock_guard lock(mutex_);
-        rest_.swap(body);
-        rest_generation_ = fork_generation();
+        if (body->at() < body->end()) body.reset(rest_.exchange(body.release()));
     }
 
+    // No locks: forked children read too.
     const std::shared_ptr<const HttpObject> object_;
-    std::mutex mutex_;                     // below
-    std::unique_ptr<HttpTransfer> whole_;  // of an object without ranges: the first answer
-    std::vector<ByteRange> planned_;
-    std::unique_ptr<HttpBody> rest_;
-    uint64_t rest_generation_ = 0;
+    std::atomic<HttpTransfer*> whole_;      // of an object without ranges: the first answer
+    std::atomic<HttpBody*> rest_{nullptr};  // of a range that was asked for and not read to its end
 };
 
 }  // namespace

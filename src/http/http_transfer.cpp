@@ -35,6 +35,10 @@ const HttpAnswer& HttpTransfer::answer() const {
     return connection_->answer();
 }
 
+bool HttpTransfer::is_ours() const {
+    return connection_->is_ours();
+}
+
 bool HttpTransfer::ended() const {
     return connection_->over() && !connection_->has_held();
 }

@@ -44,6 +44,8 @@ class HttpTransfer {
     // After the last byte that was asked for: the connection can be used again. Throws Error when
     // more bytes come.
     void finish();
+    // False in a forked child: the connection is that of the parent process.
+    [[nodiscard]] bool is_ours() const;
     // The body was read to its end.
     [[nodiscard]] bool ended() const;
 

@@ -49,9 +49,14 @@ fs::path cache_folder() {
     return home && home[0] == '/' ? fs::path(home) / ".cache" / "shardfeed" : fs::path();
 }
 
-// A name in a folder that is shared by shards of many folders.
-fs::path name_for(const fs::path& shard) {
-    const std::string whole = fs::absolute(shard).lexically_normal().string();
+bool is_remote(const std::string& url) {
+    const std::string scheme = scheme_of(url);
+    return !scheme.empty() && scheme != "file";
+}
+
+// A name in a folder that is shared by shards of many folders. `whole`: what tells the shard from
+// all others.
+fs::path name_for(const fs::path& shard, const std::string& whole) {
     char hash[17];
     std::snprintf(hash, sizeof hash, "%016llx",
                   static_cast<unsigned long long>(XXH3_64bits(whole.data(), whole.size())));
@@ -61,11 +66,15 @@ fs::path name_for(const fs::path& shard) {
 
 // Where the index of a shard may lie, the best place first.
 std::vector<fs::path> places_for(const std::string& url, const Options& options) {
-    const fs::path shard = path_of(url);
-    if (!options.index_dir.empty()) return {fs::path(options.index_dir) / name_for(shard)};
-    std::vector<fs::path> places{fs::path(shard.string() + std::string(suffix))};
-    if (const fs::path cache = cache_folder(); !cache.empty())
-        places.push_back(cache / name_for(shard));
+    // A query may have secrets, and other ones the next time.
+    const bool remote = is_remote(url);
+    const fs::path shard = remote ? url.substr(0, url.find_first_of("?#")) : path_of(url);
+    const fs::path name =
+        name_for(shard, remote ? shard.string() : fs::absolute(shard).lexically_normal().string());
+    if (!options.index_dir.empty()) return {fs::path(options.index_dir) / name};
+    std::vector<fs::path> places;
+    if (!remote) places.emplace_back(shard.string() + std::string(suffix));
+    if (const fs::path cache = cache_folder(); !cache.empty()) places.push_back(cache / name);
     return places;
 }
 
@@ -213,8 +222,15 @@ namespace {
 // The samples and bytes of one shard. Throws Error that says why they are not known.
 std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options& options) {
     const Cancel never;
+    const std::vector<fs::path> places = places_for(url, options);
+    // To look at a remote shard is a request.
+    std::error_code ignored;
+    if (is_remote(url) && std::none_of(places.begin(), places.end(), [&](const fs::path& place) {
+            return fs::exists(place, ignored);
+        }))
+        throw Error(SHF_E_NOT_FOUND, "the shard has no index");
     const Identity shard = Sources(options, never).stat(url);
-    for (const fs::path& place : places_for(url, options)) {
+    for (const fs::path& place : places) {
         const auto file = open_file(place, never);
         if (!file) continue;
         const IndexSummary summary = summary_of(*file);

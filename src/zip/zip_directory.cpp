@@ -103,6 +103,8 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
     entries_.reserve(static_cast<size_t>(end.entries));
     names_.reserve(static_cast<size_t>(end.directory_size - end.entries * central_size));
 
+    const ByteRange whole{end.directory, end.directory_size};
+    source.prefetch({&whole, 1});
     std::vector<uint8_t> piece(
         static_cast<size_t>(std::min<uint64_t>(piece_size, end.directory_size)));
     uint64_t left = end.directory_size;  // not in memory yet
