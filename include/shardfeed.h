@@ -44,8 +44,8 @@
  *          is NULL or 0, and the caller's shf_error (last argument, NULL allowed) is written. It
  *          is written only on failure. After SHF_E_TIMEOUT the same call can be repeated and
  *          continues; every other error of a stream repeats. "A bad shard" in a list of errors
- *          is any of FORMAT, TRUNCATED, INTEGRITY, LIMIT, UNSUPPORTED, AMBIGUOUS, CHANGED, IO and
- *          CHILD.
+ *          is any of FORMAT, TRUNCATED, INTEGRITY, LIMIT, UNSUPPORTED, AMBIGUOUS, CHANGED, IO, CHILD,
+ *          NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH and TLS.
  * Owns     Outputs are either "owned, release with X" or "borrowed from X". shf_bytes live as
  *          long as the sample or block they were taken from. Handles may be released in any order:
  *          samples, blocks and batches outlive their stream. Releasing NULL is a no-op.
@@ -95,7 +95,8 @@ uint32_t shf_version(void);
 const char *shf_version_string(void);
 
 /* The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
- * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe, jpeg, png, webp.
+ * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe, jpeg, png, webp,
+ * http.
  * Owns: static. Since: 0.1 */
 const char *shf_feature(const char *name);
 
@@ -196,7 +197,7 @@ enum {
     SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream mix archive dataset"                */
     SHF_OPTION_HELP = 5,    /* one line                                                          */
     SHF_OPTION_GROUP = 6    /* "reading", "order", "consumer", "selection", "errors", "leniency",
-                               "limits", "batches", "index"                                      */
+                               "limits", "batches", "index", "network"                           */
 };
 
 /* Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is
@@ -282,6 +283,12 @@ void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_fre
  *                        environment has SHARDFEED_SECURE=1, and inside lists. The command is
  *                        ended when this process ends, even by a kill: a child process, /bin/sh,
  *                        watches for that
+ *   http://, https://    an object on a web server. Each is asked for in byte ranges under the
+ *                        version (strong ETag) that was opened: another version is CHANGED, and an
+ *                        answer that breaks off is continued at the byte reached, as the option
+ *                        "retries" says. Where a server gives no ranges, a tar is read from front to
+ *                        back; after a fault from its start, and what was delivered is compared.
+ *                        Proxies are those of the environment. UNSUPPORTED in builds without libcurl
  *   @FILE                a text file with one URL a line; empty lines and # comments are skipped
  * Every URL is split at "::", ${NAME} is replaced by the environment variable WDS_NAME, and braces
  * are expanded: {000..119} with zero padding and optional step, {a,b}, nested, rightmost fastest;
@@ -778,12 +785,12 @@ int32_t shf_batch_arrow(shf_batch *batch, void *array, void *schema, shf_error *
  * are bytes, and not paths: nothing here opens or writes a file of that name. */
 typedef struct shf_archive shf_archive;
 
-/* Opens the archive at `url` (a path, file:, "-", pipe:; not expanded) and lists its members.
+/* Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded) and lists its members.
  * What cannot be read at any offset, such as a pipe, is taken into memory. `options` may be NULL.
  * Owns: *out is owned, release with shf_archive_close.
  * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the URL, or the file as a whole;
  * what is wrong with one member is reported when it is read), CHANGED, LIMIT, IO, CHILD, USAGE,
- * TIMEOUT, CANCELLED, NOMEM. Since: 0.1 */
+ * NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, TIMEOUT, CANCELLED, NOMEM. Since: 0.1 */
 int32_t shf_archive_open(shf_archive **out, const char *url, const shf_options *options,
                          shf_error *error);
 
@@ -902,11 +909,12 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * FORKED, and shf_members_close leaves the parent's sequence as it is. */
 typedef struct shf_members shf_members;
 
-/* Opens the file at `url` (a path, file:, "-", pipe:; not expanded). Reads nothing: what is wrong
+/* Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Of a file it reads nothing: what is wrong
  * with its bytes is reported by shf_members_next. `options` may be NULL; they are copied.
  * Owns: *out is owned, release with shf_members_close.
- * Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (a URL of the
- * network), TIMEOUT, CANCELLED, NOMEM. Since: 0.1 */
+ * Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (the scheme of the
+ * URL), NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, CHANGED, TIMEOUT, CANCELLED, NOMEM.
+ * Since: 0.1 */
 int32_t shf_members_open(shf_members **out, const char *url, const shf_options *options,
                          shf_error *error);
 
@@ -963,10 +971,11 @@ void shf_members_close(shf_members *members);
  * wrong name. When the directory has another order than the file, shf_dataset_open compares all. */
 typedef struct shf_dataset shf_dataset;
 
-/* Opens a dataset over the shards that the URLs name, all of which must be files. Indexes that are
- * missing or of another version of their shard are made, as the option "index" says. The log
- * function gets SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each index that
- * is not used. `options` may be NULL.
+/* Opens a dataset over the shards that the URLs name, all of which must be files, or objects that a
+ * server gives in ranges. Indexes that are missing or of another version of their shard are made,
+ * as the option "index" says; those of remote shards are in "index_dir" or in the folder of caches.
+ * The log function gets SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each
+ * index that is not used. `options` may be NULL.
  * Owns: *out is owned, release with shf_dataset_close.
  * Errors: USAGE (option, URL), IO (list file, no match); a bad shard, and UNSUPPORTED for a
  * compressed tar; with index=require NOT_FOUND, CHANGED, FORMAT and INTEGRITY of an index, and

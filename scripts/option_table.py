@@ -14,6 +14,7 @@ BEGIN, END = "<!-- options -->\n", "<!-- /options -->\n"
 
 HEADINGS = {
     "reading": "Reading",
+    "network": "Network",
     "order": "Order and epochs",
     "consumer": "Ranks and workers",
     "selection": "Which samples",

@@ -1,6 +1,9 @@
 // Versions, error texts, features.
 #include "codec/filter.h"
 #include "core/error_codes.h"
+#ifdef SHF_HAVE_CURL
+#include "http/http_scheme.h"
+#endif
 #include "image/image_codecs.h"
 
 #include <shardfeed.h>
@@ -20,6 +23,9 @@ const char* shf_version_string(void) {
 const char* shf_feature(const char* name) {
     if (name == nullptr) return nullptr;
     if (std::string_view(name) == "pipe") return "posix_spawn";
+#ifdef SHF_HAVE_CURL
+    if (std::string_view(name) == "http") return shf::http_library();
+#endif
     if (const char* version = shf::image_codec_version(name)) return version;
     return shf::codec_version(name);
 }

@@ -3,8 +3,11 @@
 #include "http/http_source.h"
 #include "io/sources.h"
 
+#include <curl/curl.h>
+
 #include <array>
 #include <memory>
+#include <string>
 
 namespace shf {
 
@@ -28,6 +31,12 @@ void add_http_schemes() {
         return true;
     }();
     (void)added;
+}
+
+const char* http_library() {
+    static const std::string name =
+        std::string("libcurl ") + curl_version_info(CURLVERSION_NOW)->version;
+    return name.c_str();
 }
 
 }  // namespace shf

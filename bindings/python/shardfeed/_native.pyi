@@ -341,6 +341,8 @@ class StreamOptions(TypedDict, total=False):
     max_window: int | str
     max_shards: int | str
     pipe_timeout: float | str
+    retries: int | str
+    ca_file: str
     expand: bool | str
     secure: bool | str
     write_index: bool | str
@@ -416,6 +418,8 @@ class ArchiveOptions(TypedDict, total=False):
     max_window: int | str
     timeout: float | str
     pipe_timeout: float | str
+    retries: int | str
+    ca_file: str
     secure: bool | str
 
 @type_check_only
@@ -441,6 +445,8 @@ class DatasetOptions(TypedDict, total=False):
     max_shards: int | str
     timeout: float | str
     pipe_timeout: float | str
+    retries: int | str
+    ca_file: str
     expand: bool | str
     secure: bool | str
     decode: str

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ._native import _CData
 
-_FEATURES = ("gzip", "bzip2", "xz", "zstd", "lz4", "pipe", "jpeg", "png", "webp")
+_FEATURES = ("gzip", "bzip2", "xz", "zstd", "lz4", "pipe", "jpeg", "png", "webp", "http")
 
 
 def _text(pointer: _CData) -> str:

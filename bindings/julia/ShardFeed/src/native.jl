@@ -250,7 +250,7 @@ end
     ShardFeed.feature(name) -> Union{String,Nothing}
 
 Which library reads a compression or image format ("gzip", "bzip2", "xz", "zstd", "lz4", "jpeg",
-"png", "webp"), or `nothing` when this build cannot.
+"png", "webp", "http"), or `nothing` when this build cannot.
 
 ```jldoctest
 julia> ShardFeed.feature("rar") === nothing

@@ -11,7 +11,8 @@ extern "C" {
     /// The same as text, "0.1.0". Owns: static. Since: 0.1
     pub fn shf_version_string() -> *const core::ffi::c_char;
     /// The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
-    /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe, jpeg, png, webp.
+    /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe, jpeg, png, webp,
+    /// http.
     /// Owns: static. Since: 0.1
     pub fn shf_feature(name: *const core::ffi::c_char) -> *const core::ffi::c_char;
 }
@@ -145,7 +146,7 @@ pub const SHF_OPTION_OPENERS: i32 = 4;
 /// one line
 pub const SHF_OPTION_HELP: i32 = 5;
 /// "reading", "order", "consumer", "selection", "errors", "leniency",
-///"limits", "batches", "index"
+///"limits", "batches", "index", "network"
 pub const SHF_OPTION_GROUP: i32 = 6;
 extern "C" {
     /// Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is
@@ -811,12 +812,12 @@ pub struct shf_archive {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens the archive at `url` (a path, file:, "-", pipe:; not expanded) and lists its members.
+    /// Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded) and lists its members.
     /// What cannot be read at any offset, such as a pipe, is taken into memory. `options` may be NULL.
     /// Owns: *out is owned, release with shf_archive_close.
     /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the URL, or the file as a whole;
     /// what is wrong with one member is reported when it is read), CHANGED, LIMIT, IO, CHILD, USAGE,
-    /// TIMEOUT, CANCELLED, NOMEM. Since: 0.1
+    /// NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, TIMEOUT, CANCELLED, NOMEM. Since: 0.1
     pub fn shf_archive_open(
         out: *mut *mut shf_archive,
         url: *const core::ffi::c_char,
@@ -941,11 +942,12 @@ pub struct shf_members {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens the file at `url` (a path, file:, "-", pipe:; not expanded). Reads nothing: what is wrong
+    /// Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Of a file it reads nothing: what is wrong
     /// with its bytes is reported by shf_members_next. `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_members_close.
-    /// Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (a URL of the
-    /// network), TIMEOUT, CANCELLED, NOMEM. Since: 0.1
+    /// Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (the scheme of the
+    /// URL), NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, CHANGED, TIMEOUT, CANCELLED, NOMEM.
+    /// Since: 0.1
     pub fn shf_members_open(
         out: *mut *mut shf_members,
         url: *const core::ffi::c_char,
@@ -998,10 +1000,11 @@ pub struct shf_dataset {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens a dataset over the shards that the URLs name, all of which must be files. Indexes that are
-    /// missing or of another version of their shard are made, as the option "index" says. The log
-    /// function gets SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each index that
-    /// is not used. `options` may be NULL.
+    /// Opens a dataset over the shards that the URLs name, all of which must be files, or objects that a
+    /// server gives in ranges. Indexes that are missing or of another version of their shard are made,
+    /// as the option "index" says; those of remote shards are in "index_dir" or in the folder of caches.
+    /// The log function gets SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each
+    /// index that is not used. `options` may be NULL.
     /// Owns: *out is owned, release with shf_dataset_close.
     /// Errors: USAGE (option, URL), IO (list file, no match); a bad shard, and UNSUPPORTED for a
     /// compressed tar; with index=require NOT_FOUND, CHANGED, FORMAT and INTEGRITY of an index, and

@@ -375,6 +375,20 @@ impl ArchiveBuilder {
         self.with("pipe_timeout", value)
     }
 
+    /// Requests that are made again after a fault that may pass, one after another.
+    ///
+    /// Range: `0..1000`. Default: `7`.
+    pub fn retries(self, value: u64) -> Self {
+        self.with("retries", value)
+    }
+
+    /// Certificates, in PEM, that HTTPS servers are verified with; empty: those of the system.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn ca_file(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ca_file", value.as_ref())
+    }
+
     /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
     ///
     /// Range: `true|false`. Default: `false`.
@@ -532,6 +546,20 @@ impl DatasetBuilder {
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
         self.with("pipe_timeout", value)
+    }
+
+    /// Requests that are made again after a fault that may pass, one after another.
+    ///
+    /// Range: `0..1000`. Default: `7`.
+    pub fn retries(self, value: u64) -> Self {
+        self.with("retries", value)
+    }
+
+    /// Certificates, in PEM, that HTTPS servers are verified with; empty: those of the system.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn ca_file(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ca_file", value.as_ref())
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
@@ -976,6 +1004,20 @@ impl StreamBuilder {
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
         self.with("pipe_timeout", value)
+    }
+
+    /// Requests that are made again after a fault that may pass, one after another.
+    ///
+    /// Range: `0..1000`. Default: `7`.
+    pub fn retries(self, value: u64) -> Self {
+        self.with("retries", value)
+    }
+
+    /// Certificates, in PEM, that HTTPS servers are verified with; empty: those of the system.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn ca_file(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ca_file", value.as_ref())
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
