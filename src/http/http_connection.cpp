@@ -109,6 +109,7 @@ void HttpConnection::start(const HttpRequest& request, const Options& options) {
     set(easy, CURLOPT_REDIR_PROTOCOLS_STR,
         request.url.starts_with("https:") ? "https" : "http,https");
     set(easy, CURLOPT_FOLLOWLOCATION, 1L);
+    set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set(easy, CURLOPT_MAXREDIRS, longest_redirects);
     set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     set(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));

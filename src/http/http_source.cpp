@@ -89,7 +89,7 @@ class HttpBody {
                         "look at the network, or try again later");
                 at_ += count;
                 retry_.progressed();
-                if (at_ == end_) transfer_->finish();
+                if (at_ == end_) finish();
                 return count;
             } catch (const Error& error) {
                 transfer_.reset();
@@ -100,6 +100,15 @@ class HttpBody {
     }
 
   private:
+    // All bytes are here: a connection that ends badly after them is no fault, more bytes are.
+    void finish() {
+        const auto transfer = std::move(transfer_);
+        try {
+            transfer->finish();
+        } catch (const Error& error) {
+            if (error.code() != SHF_E_NET_TRANSIENT) throw;
+        }
+    }
     void request(std::optional<uint64_t>& pause) {
         retry_.before_request();
         auto transfer = std::make_unique<HttpTransfer>(
@@ -202,7 +211,8 @@ class WholeSequential final : public Sequential {
         const HttpAnswer& answer = transfer->answer();
         pause = answer.pause();
         if (answer.status != 200) throw answer.error();
-        if (answer.etag != object_->first.etag || answer.length != object_->size) throw changed();
+        const bool other_size = answer.length && object_->size && *answer.length != *object_->size;
+        if (answer.etag != object_->first.etag || other_size) throw changed();
         // The bytes that were delivered must be these.
         const std::unique_ptr<XXH3_state_t, FreeState> again(XXH3_createState());
         if (!again) throw std::bad_alloc();
