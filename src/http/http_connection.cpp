@@ -70,7 +70,7 @@ void HttpConnection::give_back(std::unique_ptr<HttpConnection> connection) noexc
     if (!connection) return;
     // To close the connection of a parent process would tell the server.
     if (connection->generation_ != fork_generation()) return (void)connection.release();
-    if (!connection->over_) return;
+    if (!connection->over_ || connection->result_ != CURLE_OK) return;
     try {
         Idle& idle = idle_connections.get();
         const std::lock_guard lock(idle.mutex);
@@ -96,6 +96,7 @@ void HttpConnection::start(const HttpRequest& request, const Options& options) {
     if (added_) curl_multi_remove_handle(multi_.get(), easy_.get());
     added_ = has_headers_ = over_ = paused_ = out_of_memory_ = refused_redirect_ = false;
     connected_ = first_was_public_ = false;
+    result_ = CURLE_OK;
     answer_ = {};
     held_.clear();
     held_begin_ = 0;
@@ -170,6 +171,8 @@ size_t HttpConnection::on_header(char* data, size_t size, size_t count, void* se
 size_t HttpConnection::on_body(char* data, size_t size, size_t count, void* self) {
     auto& connection = *static_cast<HttpConnection*>(self);
     const size_t bytes = size * count;
+    // Bodies of redirects that are followed do not come here.
+    connection.has_headers_ = true;
     const bool wanted = connection.filled_ < connection.target_.size();
     if (!wanted) {
         connection.paused_ = true;
@@ -213,11 +216,10 @@ void HttpConnection::drive() {
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
         if (message->msg != CURLMSG_DONE) continue;
-        const CURLcode result = message->data.result;
+        result_ = message->data.result;
         over_ = true;
         curl_multi_remove_handle(multi_.get(), easy_.get());
         added_ = false;
-        if (result != CURLE_OK) throw error_of(result);
         break;
     }
 }
@@ -257,11 +259,17 @@ size_t HttpConnection::take_body(std::span<uint8_t> out) {
     const Forget forget{*this};
     if (paused_) {
         paused_ = false;
-        const CURLcode code = curl_easy_pause(easy_.get(), CURLPAUSE_CONT);
-        if (code != CURLE_OK) throw error_of(code);
+        if (const CURLcode code = curl_easy_pause(easy_.get(), CURLPAUSE_CONT); code != CURLE_OK) {
+            result_ = code;
+            over_ = true;
+        }
     }
-    if (filled_ == 0) drive();
+    if (filled_ == 0 && !over_) drive();
     return filled_;
+}
+
+void HttpConnection::check() const {
+    if (result_ != CURLE_OK) throw error_of(result_);
 }
 
 Error HttpConnection::error_of(CURLcode code) const {

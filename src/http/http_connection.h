@@ -25,11 +25,13 @@ class HttpConnection {
 
     void start(const HttpRequest& request, const Options& options);
     // Moves what can be moved, and waits until something can unless the transfer is over. Throws
-    // Error: of the transfer, CANCELLED, TIMEOUT of an opening.
+    // Error(CANCELLED), and TIMEOUT of an opening.
     void move_on(const Cancel& cancel);
     // Bytes of the body go to `out`, as many as there are without waiting; what curl has given
     // beyond that is kept for the next call.
     size_t take_body(std::span<uint8_t> out);
+    // Throws Error when the transfer is over and failed. After all bytes that came were taken.
+    void check() const;
 
     // It was made in this process.
     [[nodiscard]] bool is_ours() const;
@@ -67,6 +69,7 @@ class HttpConnection {
     bool has_headers_ = false;
     bool over_ = false;
     bool paused_ = false;
+    CURLcode result_ = CURLE_OK;  // once it is over
     bool out_of_memory_ = false;
     bool refused_redirect_ = false;
     bool first_was_public_ = false, connected_ = false;

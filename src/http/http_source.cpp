@@ -42,6 +42,13 @@ Error changed() {
                  "write new shards under new names");
 }
 
+// They are never asked for (H10).
+void refuse_several(const HttpAnswer& answer) {
+    if (answer.content_type.starts_with("multipart/"))
+        throw Error(SHF_E_NET_PERMANENT, "the server answers with several ranges",
+                    "copy the shard to a local disk");
+}
+
 // The answer to a request for a range is the range, of the version that was opened. Throws Error.
 void check_range(const HttpAnswer& answer, uint64_t first, const HttpObject& object) {
     if (answer.status >= 300) throw answer.error();
@@ -50,9 +57,7 @@ void check_range(const HttpAnswer& answer, uint64_t first, const HttpObject& obj
                     "the server gave byte ranges before and now answers " +
                         std::to_string(answer.status) + " to the request for one",
                     "copy the shard to a local disk");
-    if (answer.content_type.starts_with("multipart/"))
-        throw Error(SHF_E_NET_PERMANENT, "the server answers with several ranges",
-                    "copy the shard to a local disk");
+    refuse_several(answer);
     if (answer.range->first != first)
         throw Error(SHF_E_NET_PERMANENT,
                     "the server gives the bytes from " + std::to_string(answer.range->first) +
@@ -89,7 +94,7 @@ class HttpBody {
                         "look at the network, or try again later");
                 at_ += count;
                 retry_.progressed();
-                if (at_ == end_) finish();
+                if (at_ == end_) std::exchange(transfer_, nullptr)->finish();
                 return count;
             } catch (const Error& error) {
                 transfer_.reset();
@@ -100,15 +105,6 @@ class HttpBody {
     }
 
   private:
-    // All bytes are here: a connection that ends badly after them is no fault, more bytes are.
-    void finish() {
-        const auto transfer = std::move(transfer_);
-        try {
-            transfer->finish();
-        } catch (const Error& error) {
-            if (error.code() != SHF_E_NET_TRANSIENT) throw;
-        }
-    }
     void request(std::optional<uint64_t>& pause) {
         retry_.before_request();
         auto transfer = std::make_unique<HttpTransfer>(
@@ -149,6 +145,13 @@ class RangedSequential final : public Sequential {
         const size_t count = body_->read(out);
         at_ += count;
         return count;
+    }
+    // Another request costs more than to read a little.
+    bool skip(uint64_t size) override {
+        if ((body_ && size < network_cost.at_once) || size > *object_->size - at_) return false;
+        at_ += size;
+        body_.reset();
+        return true;
     }
     bool ready() override { return at_ < object_->head.size(); }
 
@@ -251,8 +254,10 @@ class HttpSource final : public Source {
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return object_->size; }
     [[nodiscard]] Identity identity() const override {
-        return {
-            .size = object_->size, .modified = object_->first.modified, .tag = object_->first.etag};
+        return {.size = object_->size,
+                .modified = object_->first.modified,
+                .tag = {},
+                .version = object_->first.etag};
     }
     [[nodiscard]] ReadCost read_cost() const override { return network_cost; }
     [[nodiscard]] bool seekable() const override { return object_->ranges; }
@@ -333,23 +338,26 @@ std::unique_ptr<Source> http_source(const std::string& url, const Options& optio
                 object->ranges = true;
                 return std::make_unique<HttpSource>(std::move(object), nullptr);
             }
+            if (answer.status == 206) refuse_several(answer);
             if (answer.status == 206 && answer.range && !answer.range->unsatisfied &&
                 answer.range->first == 0 && object->size) {
-                object->head.resize(
-                    static_cast<size_t>(std::min(*object->size, answer.range->last + 1)));
+                const uint64_t count = std::min(*object->size, answer.range->last + 1);
+                if (count > head_size)
+                    throw Error(SHF_E_NET_PERMANENT,
+                                "the server gives more bytes than were asked for",
+                                "copy the shard to a local disk");
+                object->head.resize(static_cast<size_t>(count));
                 for (size_t done = 0; done < object->head.size();) {
-                    const size_t count = transfer->read(std::span(object->head).subspan(done));
-                    if (count == 0)
+                    const size_t more = transfer->read(std::span(object->head).subspan(done));
+                    if (more == 0)
                         throw Error(SHF_E_NET_TRANSIENT, "the server ends the answer too early",
                                     "look at the network, or try again later");
-                    done += count;
+                    done += more;
                 }
+                transfer->finish();
                 object->ranges =
                     !answer.strong_tag().empty() || object->head.size() == *object->size;
-                if (!object->ranges) {
-                    object->head.clear();
-                    transfer.reset();
-                }
+                if (!object->ranges) object->head.clear();
                 return std::make_unique<HttpSource>(std::move(object), nullptr);
             }
             if (answer.status == 206)

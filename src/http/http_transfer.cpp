@@ -25,6 +25,7 @@ HttpTransfer::HttpTransfer(const HttpRequest& request, const Options& options, c
     : cancel_(cancel), connection_(HttpConnection::take(server_of(request.url))) {
     connection_->start(request, options);
     while (!connection_->has_headers() && !connection_->over()) connection_->move_on(cancel_);
+    if (!connection_->has_headers()) connection_->check();
 }
 
 HttpTransfer::~HttpTransfer() {
@@ -45,7 +46,13 @@ bool HttpTransfer::ended() const {
 
 void HttpTransfer::finish() {
     std::array<uint8_t, 1> more;
-    if (read(more) > 0)
+    size_t count = 0;
+    try {
+        count = read(more);
+    } catch (const Error& error) {
+        if (error.code() != SHF_E_NET_TRANSIENT) throw;
+    }
+    if (count > 0)
         throw Error(SHF_E_NET_PERMANENT, "the server sends more bytes than it announced",
                     "copy the shard to a local disk");
 }
@@ -54,7 +61,10 @@ size_t HttpTransfer::read(std::span<uint8_t> out) {
     if (out.empty()) return 0;
     for (;;) {
         if (const size_t count = connection_->take_body(out)) return count;
-        if (ended()) return 0;
+        if (ended()) {
+            connection_->check();
+            return 0;
+        }
         connection_->move_on(cancel_);
     }
 }

@@ -41,8 +41,8 @@ class HttpTransfer {
     // Reads at least one byte of the body unless it is at its end; returns the count. Throws
     // Error(NET_TRANSIENT) when the connection ends before the body does.
     size_t read(std::span<uint8_t> out);
-    // After the last byte that was asked for: the connection can be used again. Throws Error when
-    // more bytes come.
+    // After the last byte that was asked for: the connection can be used again. A connection that
+    // ends badly there is no fault; more bytes are, and throw Error.
     void finish();
     // False in a forked child: the connection is that of the parent process.
     [[nodiscard]] bool is_ours() const;

@@ -28,7 +28,8 @@ int64_t nanoseconds(const timespec& time) {
 Identity identity_of(const struct stat& file) {
     return {.size = static_cast<uint64_t>(file.st_size),
             .modified = nanoseconds(file.st_mtim),
-            .tag = std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino)};
+            .tag = std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino),
+            .version = {}};
 }
 
 // One open file. Its size and version are those of the moment it was opened, and each read proves

@@ -35,7 +35,8 @@ class Sequential {
 struct Identity {
     std::optional<uint64_t> size;  // bytes
     int64_t modified = 0;          // nanoseconds since 1970; 0: not known
-    std::string tag;               // what else its home says of it: device and inode, an ETag
+    std::string tag;               // what else tells it from others here: device and inode
+    std::string version;           // what its home calls this version: an ETag; empty: nothing
 
     bool operator==(const Identity&) const = default;
 };
@@ -58,7 +59,9 @@ class Source {
     // Length in bytes when it is known before reading.
     [[nodiscard]] virtual std::optional<uint64_t> size() const = 0;
     // The version that all reads of this object see.
-    [[nodiscard]] virtual Identity identity() const { return {.size = size(), .tag = {}}; }
+    [[nodiscard]] virtual Identity identity() const {
+        return {.size = size(), .tag = {}, .version = {}};
+    }
     [[nodiscard]] virtual ReadCost read_cost() const { return {}; }
     // Says what will be read soon, in this order. The source may begin to fetch it.
     virtual void prefetch(std::span<const ByteRange> /*ranges*/) {}

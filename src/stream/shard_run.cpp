@@ -35,9 +35,12 @@ constexpr uint64_t MiB = 1 << 20;
 // Of what is the same wherever the file is mounted.
 uint32_t version_hash(const Source& source) {
     const Identity now = source.identity();
-    if (!now.size || now.modified == 0) return 0;
+    if (!now.size || (now.modified == 0 && now.version.empty())) return 0;
     const uint64_t parts[] = {*now.size, static_cast<uint64_t>(now.modified)};
-    return static_cast<uint32_t>(XXH3_64bits(parts, sizeof parts)) | 1;
+    uint64_t hash = XXH3_64bits(parts, sizeof parts);
+    if (!now.version.empty())
+        hash = XXH3_64bits_withSeed(now.version.data(), now.version.size(), hash);
+    return static_cast<uint32_t>(hash) | 1;
 }
 
 }  // namespace
