@@ -44,8 +44,8 @@
  *          is NULL or 0, and the caller's shf_error (last argument, NULL allowed) is written. It
  *          is written only on failure. After SHF_E_TIMEOUT the same call can be repeated and
  *          continues; every other error of a stream repeats. "A bad shard" in a list of errors
- *          is any of FORMAT, TRUNCATED, INTEGRITY, LIMIT, UNSUPPORTED, AMBIGUOUS, CHANGED, IO, CHILD,
- *          NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH and TLS.
+ *          is any of FORMAT, TRUNCATED, INTEGRITY, LIMIT, UNSUPPORTED, AMBIGUOUS, CHANGED, IO,
+ *          CHILD, NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH and TLS.
  * Owns     Outputs are either "owned, release with X" or "borrowed from X". shf_bytes live as
  *          long as the sample or block they were taken from. Handles may be released in any order:
  *          samples, blocks and batches outlive their stream. Releasing NULL is a no-op.
@@ -284,11 +284,12 @@ void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_fre
  *                        ended when this process ends, even by a kill: a child process, /bin/sh,
  *                        watches for that
  *   http://, https://    an object on a web server. Each is asked for in byte ranges under the
- *                        version (strong ETag) that was opened: another version is CHANGED, and an
+ *                        version (strong ETag) that was opened: another version is CHANGED. An
  *                        answer that breaks off is continued at the byte reached, as the option
- *                        "retries" says. Where a server gives no ranges, a tar is read from front to
- *                        back; after a fault from its start, and what was delivered is compared.
- *                        Proxies are those of the environment. UNSUPPORTED in builds without libcurl
+ *                        "retries" says. Where a server gives no ranges, a tar is read from front
+ *                        to back; after a fault it is read from its start, and what was delivered
+ *                        is compared. Proxies are those of the environment. UNSUPPORTED where
+ *                        shf_feature("http") is NULL
  *   @FILE                a text file with one URL a line; empty lines and # comments are skipped
  * Every URL is split at "::", ${NAME} is replaced by the environment variable WDS_NAME, and braces
  * are expanded: {000..119} with zero padding and optional step, {a,b}, nested, rightmost fastest;
@@ -785,8 +786,9 @@ int32_t shf_batch_arrow(shf_batch *batch, void *array, void *schema, shf_error *
  * are bytes, and not paths: nothing here opens or writes a file of that name. */
 typedef struct shf_archive shf_archive;
 
-/* Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded) and lists its members.
- * What cannot be read at any offset, such as a pipe, is taken into memory. `options` may be NULL.
+/* Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded) and lists its
+ * members. What cannot be read at any offset, such as a pipe, is taken into memory. `options` may
+ * be NULL.
  * Owns: *out is owned, release with shf_archive_close.
  * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the URL, or the file as a whole;
  * what is wrong with one member is reported when it is read), CHANGED, LIMIT, IO, CHILD, USAGE,
@@ -909,8 +911,9 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * FORKED, and shf_members_close leaves the parent's sequence as it is. */
 typedef struct shf_members shf_members;
 
-/* Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Of a file it reads nothing: what is wrong
- * with its bytes is reported by shf_members_next. `options` may be NULL; they are copied.
+/* Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Of a file it reads
+ * nothing: what is wrong with its bytes is reported by shf_members_next. `options` may be NULL;
+ * they are copied.
  * Owns: *out is owned, release with shf_members_close.
  * Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (the scheme of the
  * URL), NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, CHANGED, TIMEOUT, CANCELLED, NOMEM.

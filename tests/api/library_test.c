@@ -119,7 +119,7 @@ static void test_described_options(void) {
             CHECK(strcmp(name, shf_option_describe(i, SHF_OPTION_NAME)) != 0);
         CHECK(shf_option_describe(count, -1) == NULL);
         CHECK(shf_option_describe(count, SHF_OPTION_GROUP + 1) == NULL);
-        CHECK_TEXT(" reading order consumer selection errors leniency limits batches index ",
+        CHECK_TEXT(" reading order consumer selection errors leniency limits batches index network ",
                    shf_option_describe(count, SHF_OPTION_GROUP));
         /* What get gives is a value for set, and stays what it is. */
         shf_bytes now;

@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import random
+import re
 import threading
 import time
 import zipfile
@@ -137,6 +138,15 @@ def test_archive_without_members(nginx: Nginx) -> None:
         pass
     assert len(shardfeed.Archive(nginx.url("none.zip"))) == 0
     assert len(shardfeed.Archive(nginx.url("none.tar"))) == 0
+
+
+def test_the_example_of_the_page(nginx: Nginx, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs/http.md").read_text()
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    exec(compile(example.replace("https://host/", nginx.url("")), "docs/http.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 601
+    assert lines[-1] == str(len(images(40)[0][1]))
 
 
 def test_every_size_around_the_first_request(nginx: Nginx) -> None:

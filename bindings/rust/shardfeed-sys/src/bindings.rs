@@ -812,8 +812,9 @@ pub struct shf_archive {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded) and lists its members.
-    /// What cannot be read at any offset, such as a pipe, is taken into memory. `options` may be NULL.
+    /// Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded) and lists its
+    /// members. What cannot be read at any offset, such as a pipe, is taken into memory. `options` may
+    /// be NULL.
     /// Owns: *out is owned, release with shf_archive_close.
     /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the URL, or the file as a whole;
     /// what is wrong with one member is reported when it is read), CHANGED, LIMIT, IO, CHILD, USAGE,
@@ -942,8 +943,9 @@ pub struct shf_members {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Of a file it reads nothing: what is wrong
-    /// with its bytes is reported by shf_members_next. `options` may be NULL; they are copied.
+    /// Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Of a file it reads
+    /// nothing: what is wrong with its bytes is reported by shf_members_next. `options` may be NULL;
+    /// they are copied.
     /// Owns: *out is owned, release with shf_members_close.
     /// Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (the scheme of the
     /// URL), NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, CHANGED, TIMEOUT, CANCELLED, NOMEM.
