@@ -492,7 +492,7 @@ def test_claimed_sizes_take_no_memory(tar: bytes) -> None:
     size = 1 << 30
     headers = {"ETag": '"v1"', "Content-Range": f"bytes 0-{size - 1}/{size}"}
     headers["Content-Length"] = str(size)
-    program = """
+    program = r"""
 import re, sys
 import shardfeed
 try:
