@@ -911,11 +911,10 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * FORKED, and shf_members_close leaves the parent's sequence as it is. */
 typedef struct shf_members shf_members;
 
-/* Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Of a file it reads
- * nothing: what is wrong with its bytes is reported by shf_members_next. `options` may be NULL;
- * they are copied.
+/* Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Faults in its bytes are
+ * reported by shf_members_next. `options` may be NULL; they are copied.
  * Owns: *out is owned, release with shf_members_close.
- * Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (the scheme of the
+ * Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (scheme of the
  * URL), NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, CHANGED, TIMEOUT, CANCELLED, NOMEM.
  * Since: 0.1 */
 int32_t shf_members_open(shf_members **out, const char *url, const shf_options *options,

@@ -24,7 +24,13 @@ const char* shf_feature(const char* name) {
     if (name == nullptr) return nullptr;
     if (std::string_view(name) == "pipe") return "posix_spawn";
 #ifdef SHF_HAVE_CURL
-    if (std::string_view(name) == "http") return shf::http_library();
+    if (std::string_view(name) == "http") {
+        try {
+            return shf::http_library();
+        } catch (...) {  // this system has none
+            return nullptr;
+        }
+    }
 #endif
     if (const char* version = shf::image_codec_version(name)) return version;
     return shf::codec_version(name);

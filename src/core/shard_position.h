@@ -5,8 +5,9 @@
 
 namespace shf {
 
-// A sample and the byte of the (decompressed) shard where it starts. Samples are counted as they
-// stand in the shard, 0, 1, ..., bad ones too, but not those that SampleFilter leaves out.
+// A sample and the byte of the (decompressed) shard where it starts. Samples are numbered from 0 in
+// the order of the shard. Bad samples have numbers too; samples that SampleFilter excludes have
+// none.
 struct SampleStart {
     uint64_t offset = 0, number = 0;
 };

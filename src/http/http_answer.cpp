@@ -1,6 +1,6 @@
 #include "http/http_answer.h"
 
-#include <curl/curl.h>
+#include "http/libcurl.h"
 
 #include <algorithm>
 #include <cctype>
@@ -74,11 +74,10 @@ void HttpAnswer::add_header(std::string_view line) {
         length = number(value);
     } else if (name == "content-range") {
         range = parse_content_range(value);
-        bad_range = !range;
     } else if (name == "etag") {
         etag = value;
     } else if (name == "last-modified") {
-        const time_t when = curl_getdate(std::string(value).c_str(), nullptr);
+        const time_t when = libcurl().getdate(std::string(value).c_str(), nullptr);
         if (when > 0 && when < std::numeric_limits<int64_t>::max() / static_cast<int64_t>(second))
             modified = static_cast<int64_t>(when) * static_cast<int64_t>(second);
     } else if (name == "content-type") {
@@ -101,14 +100,15 @@ std::optional<uint64_t> HttpAnswer::pause() const {
     if (retry_after.empty()) return std::nullopt;
     if (const auto seconds = number(retry_after))
         return std::min(*seconds, std::numeric_limits<uint64_t>::max() / second) * second;
-    const time_t when = curl_getdate(retry_after.c_str(), nullptr);
+    const time_t when = libcurl().getdate(retry_after.c_str(), nullptr);
     if (when < 0) return std::nullopt;
     const time_t now = std::time(nullptr);
     return when <= now ? 0 : static_cast<uint64_t>(when - now) * second;
 }
 
-bool HttpAnswer::is_transient() const {
-    return status == 408 || status == 429 || (status >= 500 && status != 501 && status != 505);
+Error object_changed() {
+    return Error(SHF_E_CHANGED, "the object became another version while it was read",
+                 "write new shards under new names");
 }
 
 Error HttpAnswer::error() const {
@@ -122,9 +122,7 @@ Error HttpAnswer::error() const {
         case 410:
             return Error(SHF_E_NET_PERMANENT, said + ": there is no such object",
                          "look at the spelling of the URL");
-        case 412:
-            return Error(SHF_E_CHANGED, "the object became another version while it was read",
-                         "write new shards under new names");
+        case 412: return object_changed();
         case 416:
             return Error(SHF_E_CHANGED, said + ": the object became shorter while it was read",
                          "write new shards under new names");
@@ -132,7 +130,9 @@ Error HttpAnswer::error() const {
         case 503: return Error(SHF_E_THROTTLED, said, "read with fewer processes, or later");
         default: break;
     }
-    if (is_transient()) return Error(SHF_E_NET_TRANSIENT, said, "try again later");
+    // The same request may succeed a little later (H3).
+    if (status == 408 || (status >= 500 && status != 501 && status != 505))
+        return Error(SHF_E_NET_TRANSIENT, said, "try again later");
     return Error(SHF_E_NET_PERMANENT, said, "look at the URL with a browser or curl");
 }
 

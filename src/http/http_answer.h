@@ -13,23 +13,25 @@ namespace shf {
 // Content-Range: bytes first-last/total (RFC 9110, 14.4).
 struct ContentRange {
     uint64_t first = 0, last = 0;   // meaningless when `unsatisfied`
-    std::optional<uint64_t> total;  // "*": not told
+    std::optional<uint64_t> total;  // none for "*"
     bool unsatisfied = false;       // "bytes */total"
 };
+
+// The error of an object of which the server now has another version (H8).
+Error object_changed();
 
 // Nothing for a text that is no such header.
 std::optional<ContentRange> parse_content_range(std::string_view text);
 
 struct HttpAnswer {
     int status = 0;
-    std::optional<uint64_t> length;  // Content-Length: of the body
-    std::optional<ContentRange> range;
-    bool bad_range = false;    // a Content-Range that cannot be understood
-    std::string etag;          // with quotes, "W/" and all
-    int64_t modified = 0;      // Last-Modified, nanoseconds since 1970; 0: not told
-    std::string content_type;  // lower case
-    std::string retry_after;   // as it came
-    std::string request_id;    // of an object store
+    std::optional<uint64_t> length;     // Content-Length: of the body
+    std::optional<ContentRange> range;  // none when it is missing or cannot be understood
+    std::string etag;                   // with quotes, "W/" and all
+    int64_t modified = 0;               // Last-Modified, nanoseconds since 1970; 0: not given
+    std::string content_type;           // lower case
+    std::string retry_after;            // as it came
+    std::string request_id;             // of an object store
 
     // Takes over one header line, without its end.
     void add_header(std::string_view line);
@@ -43,8 +45,6 @@ struct HttpAnswer {
     [[nodiscard]] std::optional<uint64_t> pause() const;
     // The error of a status that is no success.
     [[nodiscard]] Error error() const;
-    // Whether the same request may succeed a little later (H3, H4).
-    [[nodiscard]] bool is_transient() const;
 };
 
 }  // namespace shf

@@ -17,9 +17,9 @@ namespace shf {
 
 namespace {
 
-// So many wait for another transfer to the same server.
+// So many are kept open for another transfer.
 constexpr size_t most_idle = 64;
-constexpr long longest_redirects = 10;
+constexpr long most_redirects = 10;
 constexpr long buffer_size = 512 * 1024;
 
 struct Idle {
@@ -28,26 +28,18 @@ struct Idle {
 };
 constinit PerProcess<Idle> idle_connections;
 
-void set_up() {
-    static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (code != CURLE_OK)
-        throw Error(SHF_E_INTERNAL,
-                    std::string("libcurl cannot start: ") + curl_easy_strerror(code));
-}
-
 template <typename Value>
 void set(CURL* easy, CURLoption option, Value value) {
-    const CURLcode code = curl_easy_setopt(easy, option, value);
+    const CURLcode code = libcurl().easy_setopt(easy, option, value);
     if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
     if (code != CURLE_OK)
         throw Error(SHF_E_UNSUPPORTED,
-                    std::string("libcurl refuses a setting: ") + curl_easy_strerror(code));
+                    std::string("libcurl refuses a setting: ") + libcurl().easy_strerror(code));
 }
 
 }  // namespace
 
 std::unique_ptr<HttpConnection> HttpConnection::take(const std::string& server) {
-    set_up();
     std::unique_ptr<HttpConnection> found;
     {
         Idle& idle = idle_connections.get();
@@ -69,7 +61,7 @@ bool HttpConnection::is_ours() const {
 void HttpConnection::give_back(std::unique_ptr<HttpConnection> connection) noexcept {
     if (!connection) return;
     // To close the connection of a parent process would tell the server.
-    if (connection->generation_ != fork_generation()) return (void)connection.release();
+    if (!connection->is_ours()) return (void)connection.release();
     if (!connection->over_ || connection->result_ != CURLE_OK) return;
     try {
         Idle& idle = idle_connections.get();
@@ -83,26 +75,26 @@ void HttpConnection::give_back(std::unique_ptr<HttpConnection> connection) noexc
 HttpConnection::HttpConnection(std::string server)
     : server_(std::move(server)),
       generation_(fork_generation()),
-      multi_(curl_multi_init()),
-      easy_(curl_easy_init()) {
+      multi_(libcurl().multi_init()),
+      easy_(libcurl().easy_init()) {
     if (!multi_ || !easy_) throw std::bad_alloc();
 }
 
 HttpConnection::~HttpConnection() {
-    if (added_) curl_multi_remove_handle(multi_.get(), easy_.get());
+    if (added_) libcurl().multi_remove_handle(multi_.get(), easy_.get());
 }
 
 void HttpConnection::start(const HttpRequest& request, const Options& options) {
-    if (added_) curl_multi_remove_handle(multi_.get(), easy_.get());
+    if (added_) libcurl().multi_remove_handle(multi_.get(), easy_.get());
     added_ = has_headers_ = over_ = paused_ = out_of_memory_ = refused_redirect_ = false;
-    connected_ = first_was_public_ = false;
+    first_was_public_.reset();
     result_ = CURLE_OK;
     answer_ = {};
     held_.clear();
     held_begin_ = 0;
     error_[0] = '\0';
     CURL* const easy = easy_.get();
-    curl_easy_reset(easy);
+    libcurl().easy_reset(easy);
     set(easy, CURLOPT_URL, request.url.c_str());
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_ERRORBUFFER, error_);
@@ -111,7 +103,7 @@ void HttpConnection::start(const HttpRequest& request, const Options& options) {
         request.url.starts_with("https:") ? "https" : "http,https");
     set(easy, CURLOPT_FOLLOWLOCATION, 1L);
     set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    set(easy, CURLOPT_MAXREDIRS, longest_redirects);
+    set(easy, CURLOPT_MAXREDIRS, most_redirects);
     set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     set(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(easy, CURLOPT_BUFFERSIZE, buffer_size);
@@ -136,11 +128,11 @@ void HttpConnection::start(const HttpRequest& request, const Options& options) {
     }
     headers_.reset();
     if (!request.if_match.empty()) {
-        headers_.reset(curl_slist_append(nullptr, ("If-Match: " + request.if_match).c_str()));
+        headers_.reset(libcurl().slist_append(nullptr, ("If-Match: " + request.if_match).c_str()));
         if (!headers_) throw std::bad_alloc();
         set(easy, CURLOPT_HTTPHEADER, headers_.get());
     }
-    if (curl_multi_add_handle(multi_.get(), easy) != CURLM_OK) throw std::bad_alloc();
+    if (libcurl().multi_add_handle(multi_.get(), easy) != CURLM_OK) throw std::bad_alloc();
     added_ = true;
 }
 
@@ -150,12 +142,9 @@ size_t HttpConnection::on_header(char* data, size_t size, size_t count, void* se
     try {
         if (line.starts_with("HTTP/")) {  // another answer: after a redirect, or 100
             connection.answer_ = {};
-            long status = 0;
-            curl_easy_getinfo(connection.easy_.get(), CURLINFO_RESPONSE_CODE, &status);
-            connection.answer_.status = static_cast<int>(status);
         } else if (line == "\r\n" || line == "\n") {
             long status = 0;
-            curl_easy_getinfo(connection.easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+            libcurl().easy_getinfo(connection.easy_.get(), CURLINFO_RESPONSE_CODE, &status);
             connection.answer_.status = static_cast<int>(status);
             connection.has_headers_ = status >= 200 && (status < 300 || status >= 400);
         } else {
@@ -197,10 +186,9 @@ int HttpConnection::on_request(void* self, char* to, char* /*from*/, int /*to_po
                                int /*from_port*/) {
     auto& connection = *static_cast<HttpConnection*>(self);
     const bool is_public = is_public_address(to);
-    if (!connection.connected_) {
-        connection.connected_ = true;
+    if (!connection.first_was_public_) {
         connection.first_was_public_ = is_public;
-    } else if (connection.first_was_public_ && !is_public) {
+    } else if (*connection.first_was_public_ && !is_public) {
         connection.refused_redirect_ = true;
         return CURL_PREREQFUNC_ABORT;
     }
@@ -209,16 +197,16 @@ int HttpConnection::on_request(void* self, char* to, char* /*from*/, int /*to_po
 
 void HttpConnection::drive() {
     int running = 0;
-    const CURLMcode code = curl_multi_perform(multi_.get(), &running);
+    const CURLMcode code = libcurl().multi_perform(multi_.get(), &running);
     if (code == CURLM_OUT_OF_MEMORY) throw std::bad_alloc();
     if (code != CURLM_OK)
-        throw Error(SHF_E_INTERNAL, std::string("libcurl: ") + curl_multi_strerror(code));
+        throw Error(SHF_E_INTERNAL, std::string("libcurl: ") + libcurl().multi_strerror(code));
     int left = 0;
-    while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
+    while (const CURLMsg* message = libcurl().multi_info_read(multi_.get(), &left)) {
         if (message->msg != CURLMSG_DONE) continue;
         result_ = message->data.result;
         over_ = true;
-        curl_multi_remove_handle(multi_.get(), easy_.get());
+        libcurl().multi_remove_handle(multi_.get(), easy_.get());
         added_ = false;
         break;
     }
@@ -227,14 +215,13 @@ void HttpConnection::drive() {
 void HttpConnection::move_on(const Cancel& cancel) {
     cancel.check();
     const bool headers = has_headers_;
-    const size_t filled = filled_;
     drive();
-    if (over_ || paused_ || has_headers_ != headers || filled_ != filled) return;
+    if (over_ || paused_ || has_headers_ != headers) return;
     const int fd = cancel.fd();
     curl_waitfd extra = {.fd = fd, .events = CURL_WAIT_POLLIN, .revents = 0};
     // An opening is asked every few milliseconds; else the descriptor wakes.
     const int time = fd < 0 ? 5 : 1000;
-    curl_multi_poll(multi_.get(), fd < 0 ? nullptr : &extra, fd < 0 ? 0 : 1, time, nullptr);
+    libcurl().multi_poll(multi_.get(), fd < 0 ? nullptr : &extra, fd < 0 ? 0 : 1, time, nullptr);
     cancel.check();
 }
 
@@ -259,7 +246,8 @@ size_t HttpConnection::take_body(std::span<uint8_t> out) {
     const Forget forget{*this};
     if (paused_) {
         paused_ = false;
-        if (const CURLcode code = curl_easy_pause(easy_.get(), CURLPAUSE_CONT); code != CURLE_OK) {
+        if (const CURLcode code = libcurl().easy_pause(easy_.get(), CURLPAUSE_CONT);
+            code != CURLE_OK) {
             result_ = code;
             over_ = true;
         }
@@ -278,7 +266,7 @@ Error HttpConnection::error_of(CURLcode code) const {
         return Error(SHF_E_NET_PERMANENT,
                      "the server redirects to an address of this machine or a private network",
                      "give the URL that it redirects to, if you trust it");
-    const std::string said = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
+    const std::string said = error_[0] != '\0' ? error_ : libcurl().easy_strerror(code);
     switch (code) {
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CACERT_BADFILE:

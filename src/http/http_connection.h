@@ -2,11 +2,11 @@
 #pragma once
 
 #include "http/http_transfer.h"
-
-#include <curl/curl.h>
+#include "http/libcurl.h"
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,13 +50,13 @@ class HttpConnection {
     [[nodiscard]] Error error_of(CURLcode code) const;
 
     struct EasyCleanup {
-        void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+        void operator()(CURL* easy) const { libcurl().easy_cleanup(easy); }
     };
     struct MultiCleanup {
-        void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+        void operator()(CURLM* multi) const { libcurl().multi_cleanup(multi); }
     };
     struct ListCleanup {
-        void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+        void operator()(curl_slist* list) const { libcurl().slist_free_all(list); }
     };
 
     const std::string server_;
@@ -72,7 +72,7 @@ class HttpConnection {
     CURLcode result_ = CURLE_OK;  // once it is over
     bool out_of_memory_ = false;
     bool refused_redirect_ = false;
-    bool first_was_public_ = false, connected_ = false;
+    std::optional<bool> first_was_public_;  // the address that it was connected to first
     HttpAnswer answer_;
     std::span<uint8_t> target_;  // of take_body()
     size_t filled_ = 0;          // bytes of it

@@ -1,9 +1,8 @@
 #include "http/http_scheme.h"
 
 #include "http/http_source.h"
+#include "http/libcurl.h"
 #include "io/sources.h"
-
-#include <curl/curl.h>
 
 #include <array>
 #include <memory>
@@ -35,7 +34,7 @@ void add_http_schemes() {
 
 const char* http_library() {
     static const std::string name =
-        std::string("libcurl ") + curl_version_info(CURLVERSION_NOW)->version;
+        std::string("libcurl ") + libcurl().version_info(CURLVERSION_NOW)->version;
     return name.c_str();
 }
 

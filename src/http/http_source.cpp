@@ -32,14 +32,23 @@ struct HttpObject {
     std::vector<uint8_t> head;  // the first bytes; of an object without ranges none
     bool ranges = false;        // parts of it can be asked for and joined
 
-    [[nodiscard]] std::string server() const {
-        return url.substr(0, url.find_first_of("/?#", url.find("://") + 3));
+    // Fills `out` from `offset` on as far as the head goes. Returns the count.
+    size_t copy_head(uint64_t offset, std::span<uint8_t> out) const {
+        if (offset >= head.size()) return 0;
+        const auto from = std::span(head).subspan(static_cast<size_t>(offset));
+        const size_t count = std::min(out.size(), from.size());
+        std::copy_n(from.begin(), count, out.begin());
+        return count;
     }
 };
 
-Error changed() {
-    return Error(SHF_E_CHANGED, "the object became another version while it was read",
-                 "write new shards under new names");
+Error cut_off() {
+    return Error(SHF_E_NET_TRANSIENT, "the server ends the answer too early",
+                 "look at the network, or try again later");
+}
+Error no_ranges() {
+    return Error(SHF_E_USAGE, "the server gives no byte ranges of this object",
+                 "copy it to a local disk");
 }
 
 // They are never asked for (H10).
@@ -63,8 +72,8 @@ void check_range(const HttpAnswer& answer, uint64_t first, const HttpObject& obj
                     "the server gives the bytes from " + std::to_string(answer.range->first) +
                         " on instead of those from " + std::to_string(first) + " on",
                     "copy the shard to a local disk");
-    if (answer.etag != object.first.etag) throw changed();
-    if (answer.range->total && answer.range->total != object.size) throw changed();
+    if (answer.etag != object.first.etag) throw object_changed();
+    if (answer.range->total && answer.range->total != object.size) throw object_changed();
 }
 
 // A body that is read to its end however often the connection ends before.
@@ -75,7 +84,7 @@ class HttpBody {
         : object_(std::move(object)),
           at_(first),
           end_(end),
-          retry_(object_->server(), object_->options, object_->cancel) {}
+          retry_(server_of(object_->url), object_->options, object_->cancel) {}
 
     [[nodiscard]] uint64_t at() const { return at_; }
     [[nodiscard]] uint64_t end() const { return end_; }
@@ -85,13 +94,10 @@ class HttpBody {
         while (!out.empty()) {
             std::optional<uint64_t> pause;
             try {
+                if (transfer_ && !transfer_->is_ours()) transfer_.reset();
                 if (!transfer_) request(pause);
                 const size_t count = transfer_->read(out);
-                if (count == 0)
-                    throw Error(
-                        SHF_E_NET_TRANSIENT,
-                        "the server ends the answer " + plural(end_ - at_, "byte") + " too early",
-                        "look at the network, or try again later");
+                if (count == 0) throw cut_off();
                 at_ += count;
                 retry_.progressed();
                 if (at_ == end_) std::exchange(transfer_, nullptr)->finish();
@@ -132,17 +138,12 @@ class RangedSequential final : public Sequential {
         : object_(std::move(object)), at_(offset) {}
 
     size_t read(std::span<uint8_t> out) override {
-        const auto& head = object_->head;
-        if (at_ < head.size()) {
-            const size_t count =
-                std::min<size_t>(out.size(), head.size() - static_cast<size_t>(at_));
-            std::copy_n(head.begin() + static_cast<ptrdiff_t>(at_), count, out.begin());
-            at_ += count;
-            return count;
-        }
         if (at_ >= *object_->size) return 0;
-        if (!body_) body_.emplace(object_, at_, *object_->size);
-        const size_t count = body_->read(out);
+        size_t count = object_->copy_head(at_, out);
+        if (count == 0) {
+            if (!body_) body_.emplace(object_, at_, *object_->size);
+            count = body_->read(out);
+        }
         at_ += count;
         return count;
     }
@@ -168,7 +169,7 @@ class WholeSequential final : public Sequential {
     WholeSequential(std::shared_ptr<const HttpObject> object, std::unique_ptr<HttpTransfer> first)
         : object_(std::move(object)),
           transfer_(std::move(first)),
-          retry_(object_->server(), object_->options, object_->cancel),
+          retry_(server_of(object_->url), object_->options, object_->cancel),
           seen_(XXH3_createState()) {
         if (!seen_) throw std::bad_alloc();
         XXH3_128bits_reset(seen_.get());
@@ -178,13 +179,11 @@ class WholeSequential final : public Sequential {
         while (!over_) {
             std::optional<uint64_t> pause;
             try {
+                if (transfer_ && !transfer_->is_ours()) transfer_.reset();
                 if (!transfer_) start_again(pause);
                 const size_t count = transfer_->read(out);
                 if (count == 0) {
-                    const std::optional<uint64_t> size = transfer_->answer().length;
-                    if (size && *size != at_)
-                        throw Error(SHF_E_NET_TRANSIENT, "the server ends the answer too early",
-                                    "look at the network, or try again later");
+                    if (transfer_->answer().length.value_or(at_) != at_) throw cut_off();
                     over_ = true;
                     return 0;
                 }
@@ -215,7 +214,7 @@ class WholeSequential final : public Sequential {
         pause = answer.pause();
         if (answer.status != 200) throw answer.error();
         const bool other_size = answer.length && object_->size && *answer.length != *object_->size;
-        if (answer.etag != object_->first.etag || other_size) throw changed();
+        if (answer.etag != object_->first.etag || other_size) throw object_changed();
         // The bytes that were delivered must be these.
         const std::unique_ptr<XXH3_state_t, FreeState> again(XXH3_createState());
         if (!again) throw std::bad_alloc();
@@ -224,12 +223,12 @@ class WholeSequential final : public Sequential {
         for (uint64_t left = at_; left > 0;) {
             const size_t count = transfer->read(std::span(piece).first(
                 static_cast<size_t>(std::min<uint64_t>(left, piece.size()))));
-            if (count == 0) throw changed();
+            if (count == 0) throw object_changed();
             XXH3_128bits_update(again.get(), piece.data(), count);
             left -= count;
         }
         if (!XXH128_isEqual(XXH3_128bits_digest(again.get()), XXH3_128bits_digest(seen_.get())))
-            throw changed();
+            throw object_changed();
         transfer_ = std::move(transfer);
     }
 
@@ -272,18 +271,11 @@ class HttpSource final : public Source {
     }
 
     size_t read(uint64_t offset, std::span<uint8_t> out) override {
-        if (!object_->ranges)
-            throw Error(SHF_E_USAGE, "the server gives no byte ranges of this object",
-                        "copy it to a local disk");
+        if (!object_->ranges) throw no_ranges();
         const uint64_t size = *object_->size;
         if (offset >= size) return 0;
         out = out.first(static_cast<size_t>(std::min<uint64_t>(out.size(), size - offset)));
-        const auto& head = object_->head;
-        size_t done = 0;
-        if (offset < head.size()) {
-            done = std::min<size_t>(out.size(), head.size() - static_cast<size_t>(offset));
-            std::copy_n(head.begin() + static_cast<ptrdiff_t>(offset), done, out.begin());
-        }
+        size_t done = object_->copy_head(offset, out);
         if (done == out.size()) return done;
         std::unique_ptr<HttpBody> body = body_at(offset + done, out.size() - done);
         while (done < out.size()) done += body->read(out.subspan(done));
@@ -293,9 +285,7 @@ class HttpSource final : public Source {
 
     std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {
         if (object_->ranges) return std::make_unique<RangedSequential>(object_, offset);
-        if (offset > 0)
-            throw Error(SHF_E_USAGE, "the server gives no byte ranges of this object",
-                        "copy it to a local disk");
+        if (offset > 0) throw no_ranges();
         return std::make_unique<WholeSequential>(
             object_, std::unique_ptr<HttpTransfer>(whole_.exchange(nullptr)));
     }
@@ -316,12 +306,35 @@ class HttpSource final : public Source {
     std::atomic<HttpBody*> rest_{nullptr};  // of a range that was asked for and not read to its end
 };
 
+// Reads the first answer, when it is a range from the start of the object. Says in `object` what is
+// known by it.
+void take_head(HttpTransfer& transfer, HttpObject& object) {
+    const HttpAnswer& answer = transfer.answer();
+    refuse_several(answer);
+    if (!answer.range || answer.range->unsatisfied || answer.range->first != 0 || !object.size)
+        throw Error(SHF_E_NET_PERMANENT, "the server answers with a range that it does not name",
+                    "copy the shard to a local disk");
+    const uint64_t count = std::min(*object.size, answer.range->last + 1);
+    if (count > head_size)
+        throw Error(SHF_E_NET_PERMANENT, "the server gives more bytes than were asked for",
+                    "copy the shard to a local disk");
+    std::vector<uint8_t> head(static_cast<size_t>(count));
+    for (size_t done = 0; done < head.size();) {
+        const size_t more = transfer.read(std::span(head).subspan(done));
+        if (more == 0) throw cut_off();
+        done += more;
+    }
+    transfer.finish();
+    object.ranges = !answer.strong_tag().empty() || count == *object.size;
+    if (object.ranges) object.head = std::move(head);
+}
+
 }  // namespace
 
 std::unique_ptr<Source> http_source(const std::string& url, const Options& options,
                                     const Cancel& cancel) {
     auto object = std::make_shared<HttpObject>(HttpObject{url, options, cancel, {}, {}, {}, false});
-    HttpRetry retry(object->server(), options, cancel);
+    HttpRetry retry(server_of(url), options, cancel);
     for (;;) {
         std::optional<uint64_t> pause;
         try {
@@ -334,37 +347,11 @@ std::unique_ptr<Source> http_source(const std::string& url, const Options& optio
             object->first = answer;
             object->size = answer.total();
             // Of an empty object there is no range (RFC 9110, 15.5.17).
-            if (answer.status == 416 && answer.total() == 0U) {
-                object->ranges = true;
-                return std::make_unique<HttpSource>(std::move(object), nullptr);
-            }
-            if (answer.status == 206) refuse_several(answer);
-            if (answer.status == 206 && answer.range && !answer.range->unsatisfied &&
-                answer.range->first == 0 && object->size) {
-                const uint64_t count = std::min(*object->size, answer.range->last + 1);
-                if (count > head_size)
-                    throw Error(SHF_E_NET_PERMANENT,
-                                "the server gives more bytes than were asked for",
-                                "copy the shard to a local disk");
-                object->head.resize(static_cast<size_t>(count));
-                for (size_t done = 0; done < object->head.size();) {
-                    const size_t more = transfer->read(std::span(object->head).subspan(done));
-                    if (more == 0)
-                        throw Error(SHF_E_NET_TRANSIENT, "the server ends the answer too early",
-                                    "look at the network, or try again later");
-                    done += more;
-                }
-                transfer->finish();
-                object->ranges =
-                    !answer.strong_tag().empty() || object->head.size() == *object->size;
-                if (!object->ranges) object->head.clear();
-                return std::make_unique<HttpSource>(std::move(object), nullptr);
-            }
-            if (answer.status == 206)
-                throw Error(SHF_E_NET_PERMANENT,
-                            "the server answers with a range that it does not name",
-                            "copy the shard to a local disk");
-            if (answer.status != 200) throw answer.error();
+            const bool empty = answer.status == 416 && answer.total() == 0U;
+            if (answer.status != 200 && answer.status != 206 && !empty) throw answer.error();
+            if (empty) object->ranges = true;
+            if (answer.status == 206) take_head(*transfer, *object);
+            if (answer.status != 200) transfer.reset();
             return std::make_unique<HttpSource>(std::move(object), std::move(transfer));
         } catch (const Error& error) {
             retry.after(error, pause);

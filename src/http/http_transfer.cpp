@@ -2,24 +2,17 @@
 
 #include "http/http_connection.h"
 
-#include <curl/curl.h>
-
 #include <array>
 #include <string>
 #include <utility>
 
 namespace shf {
 
-namespace {
-
-// "https://host:port" of a URL: connections to it can be used again.
 std::string server_of(const std::string& url) {
     const size_t host = url.find("://");
     const size_t path = host == url.npos ? url.npos : url.find_first_of("/?#", host + 3);
     return url.substr(0, path);
 }
-
-}  // namespace
 
 HttpTransfer::HttpTransfer(const HttpRequest& request, const Options& options, const Cancel& cancel)
     : cancel_(cancel), connection_(HttpConnection::take(server_of(request.url))) {

@@ -16,6 +16,9 @@ namespace shf {
 class Cancel;
 struct Options;
 
+// "https://host:port" of a URL: whatever is asked for there goes over the same connections.
+std::string server_of(const std::string& url);
+
 struct HttpRequest {
     std::string url;
     uint64_t first = 0;            // the range that is asked for: from this byte ...

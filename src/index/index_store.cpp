@@ -54,8 +54,8 @@ bool is_remote(const std::string& url) {
     return !scheme.empty() && scheme != "file";
 }
 
-// A name in a folder that is shared by shards of many folders. `whole`: what tells the shard from
-// all others.
+// A file name for a folder that has indexes of shards from many places. `whole` identifies the
+// shard: its absolute path or its URL.
 fs::path name_for(const fs::path& shard, const std::string& whole) {
     char hash[17];
     std::snprintf(hash, sizeof hash, "%016llx",
@@ -248,8 +248,7 @@ std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options
 // Whether there is a file where the index of a shard may lie: asked for every shard of a stream, so
 // without what it costs to find out why there is none.
 bool may_be_indexed(const std::string& url, const Options& options) {
-    if (const std::string scheme = scheme_of(url); !scheme.empty() && scheme != "file")
-        return false;
+    if (is_remote(url)) return false;
     const auto is_there = [](const fs::path& path) { return ::access(path.c_str(), F_OK) == 0; };
     if (options.index_dir.empty()) {
         if (is_there(path_of(url) + std::string(suffix))) return true;

@@ -35,7 +35,7 @@ class Sequential {
 struct Identity {
     std::optional<uint64_t> size;  // bytes
     int64_t modified = 0;          // nanoseconds since 1970; 0: not known
-    std::string tag;               // what else tells it from others here: device and inode
+    std::string tag;               // more of its identity on this machine: device and inode
     std::string version;           // what its home calls this version: an ETag; empty: nothing
 
     bool operator==(const Identity&) const = default;

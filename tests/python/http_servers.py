@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
 NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
 
 
@@ -30,9 +28,11 @@ class Certificates:
 
     @classmethod
     def make(cls, folder: Path) -> Certificates:
-        """Made by openssl; the test is skipped without."""
+        """Made by openssl."""
         if shutil.which("openssl") is None:
-            pytest.skip("openssl is not installed")
+            raise FileNotFoundError(
+                "openssl is not installed; scripts/install_dependencies.sh test installs it"
+            )
 
         def openssl(*arguments: str) -> None:
             subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
@@ -104,7 +104,9 @@ class Nginx:
     def __init__(self, folder: Path) -> None:
         program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
         if program is None:
-            pytest.skip("nginx is not installed (Debian: nginx-light)")
+            raise FileNotFoundError(
+                "nginx is not installed; scripts/install_dependencies.sh test installs it"
+            )
         self.certificates = Certificates.make(folder)
         self.root = folder / "www"
         self.root.mkdir()

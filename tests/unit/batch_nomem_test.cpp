@@ -177,7 +177,6 @@ TEST_P(BatchNomem, heap_with_one_thread) {
 }
 // Every one of those with which the first batches are made.
 TEST_P(BatchNomem, heap_while_the_first_batches_are_made) {
-    if (GetParam() == 1) GTEST_SKIP() << "heap_with_two_threads has all of them";
     for (const Case& one : cases()) {
         SCOPED_TRACE(one.name);
         const Settings settings{{"batch", "5"}, {"threads", "1"}, {"decode_threads", "2"}};
