@@ -397,6 +397,12 @@ enum {
     SHF_STAT_PASSED_OVER = 21,       /* skipped under missing=skip: without a field, or more   */
     SHF_STAT_FILTERED_SAMPLES = 22,  /* skipped by fields, select_keys or slice                   */
     SHF_STAT_UNVERIFIED_SAMPLES = 23, /* delivered before their checksum, which then failed      */
+    SHF_STAT_REQUESTS = 24,          /* to servers, with those that failed                        */
+    SHF_STAT_RETRIES = 25,           /* requests that were made again after a fault               */
+    SHF_STAT_NETWORK_BYTES = 26,     /* of the bodies of their answers                            */
+    SHF_STAT_DNS_NS = 27,            /* time in which requests looked up names                    */
+    SHF_STAT_CONNECT_NS = 28,        /* in which they connected, with TLS                         */
+    SHF_STAT_FIRST_BYTE_NS = 29,     /* between requests and the first bytes of their answers     */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 

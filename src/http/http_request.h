@@ -22,11 +22,13 @@ struct HttpRequest {
     std::string url{};                   // http:// or https://, without user and password
     std::vector<std::string> headers{};  // "Name: value"; for the host of `url` alone (H6)
     std::string user{}, password{};      // for basic authentication; for that host alone
+    bool certificate = false;            // that of the client, for that host alone
 
     // For services that are near, or not there at all.
     std::chrono::milliseconds connect_limit{10'000};
     std::chrono::milliseconds limit{0};  // for all of it; 0: as long as bytes come
     bool near = false;                   // without proxy
+    bool public_only = false;            // not to addresses of this machine or of private networks
 };
 
 // "https://host:port" of a URL: whatever is asked for there goes over the same connections.

@@ -6,6 +6,7 @@
 #include "http/http_request.h"
 #include "io/source_context.h"
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,6 @@ class HttpStore {
 
 // http:// and https:// URLs as they are: `target` is the URL. With the headers and the token of the
 // options.
-HttpStore& plain_http();
+std::shared_ptr<HttpStore> plain_http();
 
 }  // namespace shf

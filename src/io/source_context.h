@@ -21,6 +21,9 @@ struct SourceUse {
     std::atomic<uint64_t> ahead_bytes{0};
 };
 
+// Counter `stat` (SHF_STAT_*); 0 for those that are not about sources.
+uint64_t source_stat(const SourceUse& use, int32_t stat) noexcept;
+
 // All must outlive what is opened with it.
 struct SourceContext {
     const Options& options;

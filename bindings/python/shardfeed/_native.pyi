@@ -342,7 +342,16 @@ class StreamOptions(TypedDict, total=False):
     max_shards: int | str
     pipe_timeout: float | str
     retries: int | str
+    connections: int | str
+    range_size: int | str
+    http2: bool | str
+    headers: str
+    token: str
     ca_file: str
+    client_cert: str
+    client_key: str
+    proxy: str
+    allow_private: bool | str
     expand: bool | str
     secure: bool | str
     write_index: bool | str
@@ -419,7 +428,16 @@ class ArchiveOptions(TypedDict, total=False):
     timeout: float | str
     pipe_timeout: float | str
     retries: int | str
+    connections: int | str
+    range_size: int | str
+    http2: bool | str
+    headers: str
+    token: str
     ca_file: str
+    client_cert: str
+    client_key: str
+    proxy: str
+    allow_private: bool | str
     secure: bool | str
 
 @type_check_only
@@ -446,7 +464,16 @@ class DatasetOptions(TypedDict, total=False):
     timeout: float | str
     pipe_timeout: float | str
     retries: int | str
+    connections: int | str
+    range_size: int | str
+    http2: bool | str
+    headers: str
+    token: str
     ca_file: str
+    client_cert: str
+    client_key: str
+    proxy: str
+    allow_private: bool | str
     expand: bool | str
     secure: bool | str
     decode: str
