@@ -17,6 +17,8 @@ namespace {
 
 // So many are kept for other readers.
 constexpr size_t most_idle = 64;
+// Of transfers that are over: while it has a reader.
+constexpr size_t most_buffers = 2;
 
 struct Idle {
     std::mutex mutex;
@@ -44,6 +46,7 @@ void HttpClient::give_back(std::unique_ptr<HttpClient> client) noexcept {
     if (!client) return;
     // To close the connections of a parent process would tell the server.
     if (!client->is_ours()) return (void)client.release();
+    client->buffers_.clear();
     try {
         Idle& idle = idle_clients.get();
         const std::lock_guard lock(idle.mutex);
@@ -87,6 +90,13 @@ void HttpClient::remove(CURL* easy, bool running) noexcept {
         spare_.push_back(easy);
     else
         libcurl().easy_cleanup(easy);
+}
+
+void HttpClient::keep(std::vector<uint8_t> buffer) noexcept {
+    try {
+        if (buffers_.size() < most_buffers) buffers_.push_back(std::move(buffer));
+    } catch (const std::bad_alloc&) {  // the next transfer gets a new one
+    }
 }
 
 void HttpClient::drive() {

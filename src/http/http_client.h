@@ -40,6 +40,7 @@ class HttpClient {
     explicit HttpClient(std::string server);
     CURL* add(HttpTransfer& transfer);
     void remove(CURL* easy, bool running) noexcept;
+    void keep(std::vector<uint8_t> buffer) noexcept;
 
     struct MultiCleanup {
         void operator()(CURLM* multi) const { libcurl().multi_cleanup(multi); }
@@ -48,7 +49,8 @@ class HttpClient {
     const std::string server_;
     const uint64_t generation_;  // of forks: a child must not talk on its parent's connections
     std::unique_ptr<CURLM, MultiCleanup> multi_;
-    std::vector<CURL*> spare_;  // easy handles without a transfer
+    std::vector<CURL*> spare_;                   // easy handles without a transfer
+    std::vector<std::vector<uint8_t>> buffers_;  // of transfers that are gone, to be used again
 };
 
 // Gives a client back when it is dropped.

@@ -12,7 +12,11 @@ namespace {
 
 constexpr uint64_t most_in_memory = 48 << 20, smallest_piece = 256 * 1024;
 // After so many bytes in a row the reader wants what follows too.
-constexpr uint64_t enough_to_go_on = 64 * 1024;
+constexpr uint64_t enough_to_go_on = 128 * 1024;
+// More connections help where one of them is slower than this, in bytes for each second. Bytes that
+// come before they are wanted are copied once more: on a fast network that is slower.
+constexpr uint64_t fast = 400 << 20;
+constexpr uint64_t recently = 64 << 20;  // bytes
 
 uint64_t ahead_limit(const Options& options) {
     return std::min(most_in_memory, options.memory / 4);
@@ -27,19 +31,24 @@ uint64_t piece_size(const Options& options) {
 }  // namespace
 
 HttpRanges::HttpRanges(std::shared_ptr<const HttpObject> object, uint64_t first, uint64_t end)
+    : HttpRanges(std::move(object), first, end, false) {}
+
+HttpRanges::HttpRanges(std::shared_ptr<const HttpObject> object, uint64_t first, uint64_t end,
+                       bool listed)
     : object_(std::move(object)),
       server_(object_->server()),
       most_ahead_(ahead_limit(object_->context.options)),
       piece_size_(piece_size(object_->context.options)),
+      listed_(listed),
       next_(first),
       end_(end),
       moved_to_(object_->moved_to),
       retry_(server_, object_->context) {
-    plan();
+    plan(false);
 }
 
 HttpRanges::HttpRanges(std::shared_ptr<const HttpObject> object, std::span<const ByteRange> ranges)
-    : HttpRanges(std::move(object), 0, 0) {
+    : HttpRanges(std::move(object), 0, 0, true) {
     const uint64_t size = *object_->size;
     for (const auto& [offset, count] : ranges) {
         if (offset >= size || count == 0) continue;
@@ -65,10 +74,19 @@ bool HttpRanges::ready() const {
     return !pieces_.empty() && pieces_.front().exchange && pieces_.front().exchange->ready();
 }
 
-void HttpRanges::plan() {
-    while (next_ < end_ &&
-           pieces_.size() < std::max<uint64_t>(1, object_->context.options.connections)) {
-        const uint64_t end = next_ + std::min(piece_size_, end_ - next_);
+bool HttpRanges::wants_more() const {
+    if (listed_) return true;
+    if (read_ < enough_to_go_on) return false;
+    const auto microseconds = static_cast<uint64_t>(waited_.count() / 1000);
+    return read_ / (microseconds + 1) < fast / 1'000'000;
+}
+
+void HttpRanges::plan(bool ahead) {
+    const uint64_t most = ahead ? object_->context.options.connections : 1;
+    while (next_ < end_ && pieces_.size() < most) {
+        // Where one connection is enough, it is asked seldom.
+        const uint64_t size = ahead || read_ < enough_to_go_on ? piece_size_ : recently;
+        const uint64_t end = next_ + std::min(std::max(size, piece_size_), end_ - next_);
         pieces_.push_back({.at = next_, .end = end});
         next_ = end;
     }
@@ -110,7 +128,7 @@ void HttpRanges::send(Piece& piece, size_t ahead) {
 
 // Sends what is to be on its way: the front, and with `ahead` more.
 void HttpRanges::fill(bool ahead) {
-    plan();
+    plan(ahead);
     size_t count = 0;
     for (Piece& piece : pieces_) {
         if (count++ >= object_->context.options.connections && count > 1) break;
@@ -127,36 +145,46 @@ void HttpRanges::fill(bool ahead) {
     }
 }
 
+size_t HttpRanges::read_front(std::span<uint8_t> out) {
+    fill(wants_more());
+    Piece& front = pieces_.front();
+    if (!front.checked) {
+        object_->check(front.exchange->answer(), front.at);
+        moved_to_ = front.exchange->moved_to();
+        front.checked = true;
+    }
+    const uint64_t left = front.end - front.at;
+    const size_t count =
+        front.exchange->read(out.first(static_cast<size_t>(std::min<uint64_t>(out.size(), left))));
+    if (count == 0) throw answer_cut_off();
+    front.at += count;
+    return count;
+}
+
 size_t HttpRanges::read(std::span<uint8_t> out) {
     if (out.empty()) return 0;
     leave_parent();
     for (;;) {
-        plan();
+        plan(false);
         if (pieces_.empty()) return 0;
-        std::optional<uint64_t> pause;
+        const auto start = Clock::now();
         try {
-            fill(read_ >= enough_to_go_on);
-            Piece& front = pieces_.front();
-            if (!front.checked) {
-                object_->check(front.exchange->answer(), front.at);
-                moved_to_ = front.exchange->moved_to();
-                front.checked = true;
-            }
-            const uint64_t left = front.end - front.at;
-            const size_t count = front.exchange->read(
-                out.first(static_cast<size_t>(std::min<uint64_t>(out.size(), left))));
-            if (count == 0) throw answer_cut_off();
-            front.at += count;
-            read_ += count;
+            const size_t count = read_front(out);
             retry_.progressed();
-            if (front.at == front.end) {
+            waited_ += Clock::now() - start;
+            read_ += count;
+            if (read_ > recently) {
+                read_ /= 2;
+                waited_ /= 2;
+            }
+            if (Piece& front = pieces_.front(); front.at == front.end) {
                 front.exchange->finish();
                 drop_front();
             }
             return count;
         } catch (const Error& error) {
             Piece& front = pieces_.front();
-            if (front.exchange) pause = front.exchange->pause();
+            const auto pause = front.exchange ? front.exchange->pause() : std::nullopt;
             front.exchange.reset();
             retry_.after(error, pause);
         }

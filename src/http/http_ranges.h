@@ -6,6 +6,7 @@
 #include "http/http_retry.h"
 #include "io/source.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -40,6 +41,8 @@ class HttpRanges {
     bool seek(uint64_t offset, uint64_t size);
 
   private:
+    HttpRanges(std::shared_ptr<const HttpObject> object, uint64_t first, uint64_t end, bool listed);
+
     struct Piece {
         uint64_t at, end;
         uint64_t reserved = 0;  // bytes of SourceUse::ahead_bytes
@@ -47,8 +50,10 @@ class HttpRanges {
         std::unique_ptr<HttpExchange> exchange{};
     };
 
-    void plan();
+    void plan(bool ahead);
     void fill(bool ahead);
+    [[nodiscard]] bool wants_more() const;
+    size_t read_front(std::span<uint8_t> out);
     void send(Piece& piece, size_t ahead);
     bool reserve(Piece& piece);
     void drop_front();
@@ -58,12 +63,14 @@ class HttpRanges {
     const std::string server_;
     const uint64_t most_ahead_;  // bytes of the handle's ranges in memory
     const uint64_t piece_size_;
+    const bool listed_;            // all of the ranges are wanted, and soon
     uint64_t next_ = 0, end_ = 0;  // of what is not in pieces yet
     HttpPlace moved_to_;
     HttpRetry retry_;
     TakenHttpClient client_;
-    std::deque<Piece> pieces_;  // the first `connections` of them may be on their way
-    uint64_t read_ = 0;
+    std::deque<Piece> pieces_;            // the first `connections` of them may be on their way
+    uint64_t read_ = 0;                   // bytes
+    std::chrono::nanoseconds waited_{0};  // for them
 };
 
 }  // namespace shf

@@ -60,6 +60,7 @@ HttpTransfer::HttpTransfer(HttpClient& client, const HttpRequest& request,
 HttpTransfer::~HttpTransfer() {
     // Its connection is that of the parent process: nothing must be said on it.
     if (client_.is_ours()) client_.remove(easy_, added_);
+    if (ahead_ > 0 && held_.capacity() >= ahead_) client_.keep(std::move(held_));
 }
 
 void HttpTransfer::set_up(const HttpRequest& request) {
@@ -223,7 +224,8 @@ size_t HttpTransfer::on_body(char* data, size_t size, size_t count, void* self) 
     std::copy_n(data, fits, transfer.target_.begin() + static_cast<ptrdiff_t>(transfer.filled_));
     transfer.filled_ += fits;
     try {
-        if (transfer.ahead_ > 0) transfer.held_.reserve(transfer.ahead_);
+        if (transfer.ahead_ > 0 && transfer.held_.capacity() < transfer.ahead_)
+            transfer.take_buffer();
         transfer.held_.insert(transfer.held_.end(), data + fits, data + bytes);
     } catch (const std::bad_alloc&) {
         transfer.out_of_memory_ = true;
@@ -231,6 +233,17 @@ size_t HttpTransfer::on_body(char* data, size_t size, size_t count, void* self) 
     }
     transfer.context_.use.network_bytes += bytes;
     return bytes;
+}
+
+// New pages for each range would take longer than its bytes.
+void HttpTransfer::take_buffer() {
+    std::vector<std::vector<uint8_t>>& buffers = client_.buffers_;
+    if (held_.empty() && !buffers.empty()) {
+        held_ = std::move(buffers.back());
+        buffers.pop_back();
+        held_.clear();
+    }
+    held_.reserve(ahead_);
 }
 
 // Before the request, when it is known where it goes (H7): what is public must not lead to

@@ -50,6 +50,7 @@ class HttpTransfer {
     void set_up(const HttpRequest& request);
     void end(CURLcode result);  // by the client
     void count_times();
+    void take_buffer();
     size_t take_body(std::span<uint8_t> out);
     void check() const;
     [[nodiscard]] bool has_held() const { return held_begin_ < held_.size(); }
