@@ -191,7 +191,8 @@ int32_t shf_options_get(const shf_options *options, const char *name, shf_bytes 
 
 enum {
     SHF_OPTION_NAME = 0,    /* "shuffle"                                                         */
-    SHF_OPTION_TYPE = 1,    /* "bool", "count", "bytes", "duration", "choice", "text"            */
+    SHF_OPTION_TYPE = 1,    /* "bool", "count", "bytes", "duration", "choice", "text", or "secret":
+                               a text that must not be shown                                     */
     SHF_OPTION_DEFAULT = 2, /* a value shf_options_set accepts                                   */
     SHF_OPTION_RANGE = 3,   /* "0..4294967295", or the choices: "raise|skip_sample|skip_shard"    */
     SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream mix archive dataset"                */

@@ -15,7 +15,8 @@ namespace shf {
 
 namespace {
 
-enum class Type : uint8_t { boolean, count, bytes, duration, choice, text };
+// A secret is a text that must not be shown.
+enum class Type : uint8_t { boolean, count, bytes, duration, choice, text, secret };
 
 // Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
 using Member =
@@ -146,10 +147,10 @@ constexpr Row rows[] = {
      "MiB"},
     {"http2", "network", Type::boolean, "false", "true|false", "stream archive dataset", &O::http2,
      "HTTP/2 over TLS where the server has it, with all ranges on one connection"},
-    {"headers", "network", Type::text, "", "Name: value, one on each line",
+    {"headers", "network", Type::secret, "", "Name: value, one on each line",
      "stream archive dataset", &O::headers,
      "sent with every request to the host of the URL, and to no other"},
-    {"token", "network", Type::text, "", "TEXT", "stream archive dataset", &O::token,
+    {"token", "network", Type::secret, "", "TEXT", "stream archive dataset", &O::token,
      "sent as Authorization: Bearer to the host of the URL, and to no other"},
     {"ca_file", "network", Type::text, "", "PATH", "stream archive dataset", &O::ca_file,
      "certificates, in PEM, that HTTPS servers are verified with; empty: those of the system"},
@@ -238,6 +239,7 @@ std::string_view type_name(Type type) {
         case Type::duration: return "duration";
         case Type::choice: return "choice";
         case Type::text: return "text";
+        case Type::secret: return "secret";
     }
     return {};
 }
@@ -322,7 +324,8 @@ const Row& find_row(std::string_view name) {
         case Type::duration:
             help += std::string("a time such as 1.5s or 200ms in ") + row.range;
             break;
-        case Type::text: break;  // any is good
+        case Type::text:
+        case Type::secret: break;  // any is good
     }
     throw Error(SHF_E_USAGE,
                 std::string("option ") + row.name + ": bad value \"" + escape(value) + "\"", help);
@@ -343,7 +346,7 @@ void store(Options& options, const Row& row, std::string_view value) {
                 if constexpr (std::is_enum_v<Value>) options.*member = static_cast<Value>(number);
             },
             row.member);
-    } else if (row.type == Type::text) {
+    } else if (row.type == Type::text || row.type == Type::secret) {
         options.*std::get<std::string Options::*>(row.member) = value;
     } else {
         uint64_t number = 0;
@@ -426,7 +429,8 @@ void Options::set(std::string_view name, std::string_view value) {
 
 std::string Options::get(std::string_view name) const {
     const Row& row = find_row(name);
-    if (row.type == Type::text) return this->*std::get<std::string Options::*>(row.member);
+    if (row.type == Type::text || row.type == Type::secret)
+        return this->*std::get<std::string Options::*>(row.member);
     return text_of(*this, row) + (row.type == Type::duration ? "ns" : "");
 }
 

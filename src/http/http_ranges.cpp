@@ -165,7 +165,7 @@ size_t HttpRanges::read(std::span<uint8_t> out) {
     if (out.empty()) return 0;
     leave_parent();
     for (;;) {
-        plan(false);
+        plan(wants_more());
         if (pieces_.empty()) return 0;
         const auto start = Clock::now();
         try {

@@ -740,10 +740,12 @@ def test_the_place_of_a_redirect_expires(tar: bytes, samples: Seen, status: int)
             else (ranged(tar)(request) if request.number == 0 else Answer(status, {}))
         )
 
-    with stand_in(serve) as server:
-        with stand_in(lambda request: to(server.url(places[request.number]), 302)) as before:
-            assert read(before.url()) == samples
-            assert len(before.requests) == 2
+    with (
+        stand_in(serve) as server,
+        stand_in(lambda request: to(server.url(places[request.number]), 302)) as before,
+    ):
+        assert read(before.url()) == samples
+        assert len(before.requests) == 2
 
 
 def test_redirect_loop() -> None:

@@ -1,7 +1,8 @@
 # Types of the extension module that cffi builds from include/shardfeed.h, as far as this package
 # uses it. cffi knows the C types and checks them at run time; here every C value is a _CData.
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, TypedDict, TypeVar, type_check_only
 
@@ -345,11 +346,11 @@ class StreamOptions(TypedDict, total=False):
     connections: int | str
     range_size: int | str
     http2: bool | str
-    headers: str
+    headers: str | Mapping[str, str]
     token: str
-    ca_file: str
-    client_cert: str
-    client_key: str
+    ca_file: str | PathLike[str]
+    client_cert: str | PathLike[str]
+    client_key: str | PathLike[str]
     proxy: str
     allow_private: bool | str
     expand: bool | str
@@ -431,11 +432,11 @@ class ArchiveOptions(TypedDict, total=False):
     connections: int | str
     range_size: int | str
     http2: bool | str
-    headers: str
+    headers: str | Mapping[str, str]
     token: str
-    ca_file: str
-    client_cert: str
-    client_key: str
+    ca_file: str | PathLike[str]
+    client_cert: str | PathLike[str]
+    client_key: str | PathLike[str]
     proxy: str
     allow_private: bool | str
     secure: bool | str
@@ -467,11 +468,11 @@ class DatasetOptions(TypedDict, total=False):
     connections: int | str
     range_size: int | str
     http2: bool | str
-    headers: str
+    headers: str | Mapping[str, str]
     token: str
-    ca_file: str
-    client_cert: str
-    client_key: str
+    ca_file: str | PathLike[str]
+    client_cert: str | PathLike[str]
+    client_key: str | PathLike[str]
     proxy: str
     allow_private: bool | str
     expand: bool | str
