@@ -36,6 +36,8 @@ std::optional<uint64_t> number(std::string_view text) {
 }
 
 constexpr uint64_t second = 1'000'000'000;
+// Of which any is kept: a server may send them without end.
+constexpr size_t most_headers = 256;
 
 }  // namespace
 
@@ -70,7 +72,7 @@ void HttpAnswer::add_header(std::string_view line) {
     if (colon == line.npos) return;
     const std::string name = lowered(line.substr(0, colon));
     const std::string_view value = trimmed(line.substr(colon + 1));
-    headers.emplace_back(name, value);
+    if (headers.size() < most_headers) headers.emplace_back(name, value);
     if (name == "content-length") {
         length = number(value);
     } else if (name == "content-range") {

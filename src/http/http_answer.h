@@ -34,7 +34,7 @@ struct HttpAnswer {
     std::string content_type;           // lower case
     std::string retry_after;            // as it came
     std::string request_id;             // of an object store
-    // All headers: names in lower case, and values.
+    // The first 256 headers: names in lower case, and values.
     std::vector<std::pair<std::string, std::string>> headers;
 
     // Takes over one header line, without its end.

@@ -86,7 +86,7 @@ CURL* HttpClient::add(HttpTransfer& transfer) {
 
 void HttpClient::remove(CURL* easy, bool running) noexcept {
     if (running) libcurl().multi_remove_handle(multi_.get(), easy);
-    if (spare_.size() < spare_.capacity())
+    if (!running && spare_.size() < spare_.capacity())
         spare_.push_back(easy);
     else
         libcurl().easy_cleanup(easy);

@@ -22,7 +22,7 @@ void set(CURL* easy, CURLoption option, Value value) {
     if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
     if (code != CURLE_OK)
         throw Error(SHF_E_UNSUPPORTED,
-                    std::string("libcurl refuses a setting: ") + libcurl().easy_strerror(code));
+                    "libcurl refuses setting " + std::to_string(option) + ": " + libcurl().easy_strerror(code));
 }
 
 void set_text(CURL* easy, CURLoption option, const std::string& value) {
@@ -78,7 +78,8 @@ void HttpTransfer::set_up(const HttpRequest& request) {
         set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     }
     set(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-    set(easy, CURLOPT_BUFFERSIZE, buffer_size);
+    // A handle that was used for HTTP/2 may refuse another size; it has this one already.
+    (void)libcurl().easy_setopt(easy, CURLOPT_BUFFERSIZE, buffer_size);
     set(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_limit.count()));
     set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.limit.count()));
     set(easy, CURLOPT_LOW_SPEED_LIMIT, 1024L);
