@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 #include "core/options.h"
+#include "core/source_functions.h"
+#include "io/callback_source.h"
 #include "io/descriptor.h"
 #include "io/file.h"
 #include "io/pipe.h"
@@ -9,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace shf {
@@ -82,12 +85,24 @@ const Scheme& find_scheme(const std::string& url) {
 
 }  // namespace
 
+std::shared_ptr<const SourceFunctions> Sources::program_source(const std::string& url) const {
+    if (options_.sources.empty() || url.find('\0') != url.npos) return nullptr;
+    const std::string name = scheme_of(url);
+    const auto is_it = [&](const Scheme& scheme) { return scheme.name == name; };
+    if (std::any_of(own_schemes.begin(), own_schemes.end(), is_it)) return nullptr;
+    return source_functions(options_, name);
+}
+
 std::unique_ptr<Source> Sources::open(const std::string& url) const {
     cancel_.check();
+    if (auto functions = program_source(url))
+        return callback_source(std::move(functions), url, cancel_);
     return find_scheme(url).open(url, options_, cancel_);
 }
 
 Identity Sources::stat(const std::string& url) const {
+    if (auto functions = program_source(url))
+        return callback_source(std::move(functions), url, cancel_)->identity();
     return find_scheme(url).stat(url, options_);
 }
 

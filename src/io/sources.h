@@ -11,6 +11,7 @@
 
 namespace shf {
 
+class SourceFunctions;
 struct Options;
 
 // What serves the URLs of a scheme. Both get an expanded URL, and throw Error without the name of
@@ -46,6 +47,10 @@ class Sources {
     static void add(const Scheme& scheme);
 
   private:
+    // What of the program serves this URL; NULL: nothing.
+    [[nodiscard]] std::shared_ptr<const SourceFunctions> program_source(
+        const std::string& url) const;
+
     const Options& options_;
     const Cancel& cancel_;
 };
