@@ -22,6 +22,9 @@ import shardfeed
 from archives import images, write_zip
 from conftest import numbered, write_tar
 
+# Of pyftpdlib with older versions of Python.
+pytestmark = pytest.mark.filterwarnings("ignore:The async:DeprecationWarning")
+
 URLS = "memory://s-{000..003}.tar"
 BRACES = "s-{000..003}.tar"
 
@@ -168,7 +171,6 @@ def ftp(tmp_path: Path) -> Iterator[str]:
     thread.join()
 
 
-@pytest.mark.filterwarnings("ignore:The async:DeprecationWarning")
 def test_an_ftp_server(ftp: str, memory: Any) -> None:
     stream = shardfeed.Stream(ftp + BRACES, opener=fsspec.open, shuffle=10, threads=3)
     assert sorted(numbers(stream)) == list(range(200))
@@ -185,6 +187,22 @@ def test_an_ftp_server(ftp: str, memory: Any) -> None:
         shardfeed.Archive(ftp + "none.tar", opener=fsspec.open)
     assert isinstance(missing.value.__cause__, FileNotFoundError)
     assert "sesame" not in str(missing.value)
+
+
+def test_the_example_of_the_page(
+    ftp: str, memory: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in sorted(tmp_path.glob("s-*.tar")):
+        path.rename(path.with_name(path.name.replace("s-", "train-")))
+    write_zip(tmp_path / "images.zip", images(3))
+    page = (Path(__file__).parents[2] / "docs/opener.md").read_text()
+    example = page.partition("```python\n")[2].partition("```")[0]
+    assert example.count("ftp://host/") == 2
+    example = example.replace("ftp://host/", ftp).replace("/data/", f"{tmp_path}/")
+    exec(compile(example, "docs/opener.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(lines[:200]) == [f"{number:06d}" for number in range(200)]
+    assert lines[200:] == ["1000", "200"]
 
 
 # ---- Other files ----
