@@ -21,6 +21,7 @@ import pytest
 import shardfeed
 from archives import images, write_zip
 from conftest import numbered, write_tar
+from http_servers import ranged, stand_in
 
 # Of pyftpdlib with older versions of Python.
 pytestmark = pytest.mark.filterwarnings("ignore:The async:DeprecationWarning")
@@ -268,6 +269,42 @@ def test_kinds_of_files(kind: Any, memory: Any, tmp_path: Path) -> None:
     if kind is OnlyRead:
         with pytest.raises(shardfeed.UsageError, match="read at any offset"):
             shardfeed.Dataset("db://s-001.tar", opener=files, index="memory")
+
+
+def test_urlopen(memory: Any, tmp_path: Path) -> None:
+    from urllib.request import urlopen
+
+    with stand_in(ranged((tmp_path / "s-001.tar").read_bytes())) as server:
+        stream = shardfeed.Stream(server.url(), opener=urlopen)
+        assert numbers(stream) == list(range(50, 100))
+        with pytest.raises(shardfeed.UsageError, match="read at any offset"):
+            shardfeed.Dataset(server.url(), opener=urlopen, index="memory")
+
+
+def test_nothing_is_kept_of_a_file_system(memory: Any, tmp_path: Path) -> None:
+    import weakref
+
+    write_zip(tmp_path / "outer.zip", [("a.tar", (tmp_path / "s-000.tar").read_bytes())])
+    inside = fsspec.filesystem("zip", fo=str(tmp_path / "outer.zip"), skip_instance_cache=True)
+    known = weakref.ref(inside)
+    opener = OwnFileSystem(inside)
+    assert len(list(shardfeed.Stream("zip://a.tar", opener=opener))) == 50
+    assert known() is not None
+    del inside, opener
+    gc.collect()
+    assert known() is None
+
+
+class OwnFileSystem:
+    """Its files name it, as those of ftp do."""
+
+    def __init__(self, system: Any) -> None:
+        self.system = system
+
+    def __call__(self, url: str) -> Any:
+        file = self.system.open(url)
+        file.fs = self.system
+        return file
 
 
 def test_a_file_that_is_given_twice_has_one_position(memory: Any, tmp_path: Path) -> None:

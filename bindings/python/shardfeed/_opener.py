@@ -76,6 +76,14 @@ class _Server:
             raise
 
 
+class _Turn:
+    """Who reads a file: one thread at a time."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.reader = 0  # the thread that has it
+
+
 class _Given:
     """What an opener gave. It may give the same file twice, which then has one position."""
 
@@ -84,8 +92,7 @@ class _Given:
         self._file: Any = None
         self._opening = Lock()
         self.users = 0
-        self.reading = Lock()
-        self.reader = 0  # the thread that has it
+        self.turn = _Turn()
 
     def file(self) -> Any:
         """The binary file: what was given, or what it gives as a context manager (fsspec.open)."""
@@ -132,8 +139,8 @@ class _Opened:
         self._is_memory = isinstance(file, io.BytesIO)
         self.seekable = self._is_memory or _seekable(file)
         self._into = getattr(file, "readinto", None)
-        self._reading, self._owner = _lock_of(shared, file)
-        with self._reading:
+        self._turn = _turn_of(shared, file)
+        with self._turn.lock:
             self.size = _size(file, self.seekable)
             self.version = _version(file)
         if not self.seekable:
@@ -146,17 +153,18 @@ class _Opened:
                 out[: len(piece)] = piece
                 return len(piece)
         thread = get_ident()
-        if self._owner.reader == thread:
+        turn = self._turn
+        if turn.reader == thread:
             raise UsageError(
                 "the file is in use by the call that this one is inside of; help: do not read what "
                 "is being read, from a signal handler or an opener"
             )
-        with self._reading:
-            self._owner.reader = thread
+        with turn.lock:
+            turn.reader = thread
             try:
                 return self._read(offset, out)
             finally:
-                self._owner.reader = 0
+                turn.reader = 0
 
     def _read(self, offset: int, out: Any) -> int:
         at, self._at = self._at, None  # not known after an exception
@@ -229,8 +237,8 @@ def _version(file: Any) -> bytes:
     return text.replace("\0", "").encode("utf-8", "backslashreplace")[: _VERSION_ROOM - 1]
 
 
-def _lock_of(shared: _Given, file: Any) -> tuple[Lock, _Given]:
-    """The lock of a file, and what remembers who has it.
+def _turn_of(given: _Given, file: Any) -> _Turn:
+    """The turn of a file.
 
     File systems of fsspec that are not asynchronous, such as ftp, have one connection for all
     files, and one thread at a time can use it.
@@ -238,14 +246,14 @@ def _lock_of(shared: _Given, file: Any) -> tuple[Lock, _Given]:
     system = getattr(file, "fs", None)
     if getattr(system, "async_impl", None) is False and not getattr(system, "local_file", False):
         with _sharing:
-            shared = _systems.setdefault(system, shared)
-    return shared.reading, shared
+            return _systems.setdefault(system, given.turn)
+    return given.turn
 
 
 # Kept for the library, which has their handles: servers, and what they have opened.
 _alive: set[_Server | _Opened] = set()
 _files: dict[int, _Given] = {}  # by the id of what was given
-_systems: WeakKeyDictionary[Any, _Given] = WeakKeyDictionary()
+_systems: WeakKeyDictionary[Any, _Turn] = WeakKeyDictionary()
 _sharing = RLock()  # a signal handler may open something
 
 
