@@ -178,3 +178,111 @@ unsafe extern "C" fn release(context: *mut c_void) {
     let context = unsafe { Box::from_raw(context.cast::<Context>()) };
     let _ = catch_unwind(AssertUnwindSafe(move || drop(context)));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::ptr;
+
+    // These run in Miri too: they call the functions as the library does.
+
+    fn no_error() -> sys::shf_error {
+        sys::shf_error { code: 0, os_error: 0, offset: 0, message: [0; 1008] }
+    }
+
+    fn text(chars: &[c_char]) -> String {
+        chars.iter().take_while(|&&c| c != 0).map(|&c| c as u8 as char).collect()
+    }
+
+    struct Odd(Arc<[u8]>);
+
+    impl SourceObject for Odd {
+        fn size(&self) -> Option<u64> {
+            None
+        }
+
+        fn version(&self) -> String {
+            "v".repeat(300)
+        }
+
+        fn is_sequential(&self) -> bool {
+            true
+        }
+
+        fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+            assert!(offset < 4, "there is nothing at {offset}");
+            self.0.read_at(offset, out)
+        }
+    }
+
+    impl Drop for Odd {
+        fn drop(&mut self) {
+            panic!("nobody hears this");
+        }
+    }
+
+    /// Calls `open`, which must not unwind.
+    fn opened(
+        context: *mut c_void,
+        url: &str,
+        error: &mut sys::shf_error,
+    ) -> (i32, u32, *mut c_void) {
+        let url = CString::new(url).unwrap();
+        let (mut object, mut flags) = (ptr::null_mut(), 7);
+        // SAFETY: a Context, and places to write to.
+        let code = unsafe { open(context, url.as_ptr(), &mut object, &mut flags, error) };
+        (code, flags, object)
+    }
+
+    #[test]
+    fn an_object_lives_from_open_to_close() {
+        let bytes: Arc<[u8]> = Arc::from(*b"abcd");
+        let inner = Arc::clone(&bytes);
+        let source = move |url: &str| -> io::Result<Box<dyn SourceObject>> {
+            match url {
+                "db://bytes" => Ok(Box::new(Arc::clone(&inner))),
+                "db://odd" => Ok(Box::new(Odd(Arc::clone(&inner)))),
+                _ => Err(io::Error::from_raw_os_error(2)),
+            }
+        };
+        let context: *mut Context = Box::into_raw(Box::new(Arc::new(source)));
+        let context: *mut c_void = context.cast();
+        let mut error = no_error();
+        let (mut known, mut version_text, mut out) = (0, [0; 256], [9; 8]);
+
+        let (code, flags, object) = opened(context, "db://bytes", &mut error);
+        assert_eq!((code, flags), (sys::SHF_OK, 0));
+        // SAFETY: an object of open(), and places to write to.
+        unsafe {
+            assert_eq!(size(object, &mut known, &mut error), sys::SHF_OK);
+            assert_eq!(version(object, version_text.as_mut_ptr(), 256, &mut error), sys::SHF_OK);
+            assert_eq!(read_at(object, 1, out.as_mut_ptr(), 2, &mut error), 2);
+            assert_eq!(read_at(object, u64::MAX, out[4..].as_mut_ptr(), 4, &mut error), 0);
+            close(object);
+        }
+        assert_eq!((known, text(&version_text)), (4, String::new()));
+        assert_eq!(out, [b'b', b'c', 9, 9, 0, 0, 0, 0]);
+
+        let (code, flags, object) = opened(context, "db://odd", &mut error);
+        assert_eq!((code, flags), (sys::SHF_OK, sys::SHF_SOURCE_SEQUENTIAL as u32));
+        // SAFETY: as above.
+        unsafe {
+            assert_eq!(size(object, &mut known, &mut error), sys::SHF_OK);
+            assert_eq!(version(object, version_text.as_mut_ptr(), 256, &mut error), sys::SHF_OK);
+            let code = read_at(object, 4, out.as_mut_ptr(), 8, &mut error);
+            assert_eq!(code, i64::from(sys::SHF_E_USAGE));
+            close(object);
+        }
+        assert_eq!((known, text(&version_text).len()), (u64::MAX, 255));
+        assert_eq!(text(&error.message), "the source panicked: there is nothing at 4");
+
+        let mut error = no_error();
+        let (code, _, object) = opened(context, "db://none", &mut error);
+        assert_eq!((code, error.os_error, object), (sys::SHF_E_IO, 2, ptr::null_mut()));
+        assert_eq!(Arc::strong_count(&bytes), 2);
+        // SAFETY: the last call.
+        unsafe { release(context) };
+        assert_eq!(Arc::strong_count(&bytes), 1);
+    }
+}
