@@ -545,6 +545,19 @@ def test_a_forked_process_opens_again(memory: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_else_pytorch_takes(torch: Any, datasets: Any, memory: Any, tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    batches = datasets.loader("db://" + BRACES, opener=files, batch=20, decode="cls:int")
+    assert sum(len(batch["cls"]) for batch in batches) == 200
+    stream = datasets.Stream("db://" + BRACES, opener=fsspec.open)
+    again = datasets.loader(stream, opener=files, batch=20, decode="cls:int")
+    assert len(list(again)) == 10
+    write_zip(tmp_path / "images.zip", [(f"{n}.raw", bytes([n] * 12)) for n in range(5)])
+    pictures = datasets.ZipDataset("db://images.zip", labels=None, shape=(3, 2, 2), opener=files)
+    assert [int(image.sum()) for image in pictures] == [12 * n for n in range(5)]
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*suggested max number of worker")
 @pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("spawn", 1)])
