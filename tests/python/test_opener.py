@@ -217,6 +217,15 @@ class OnlyRead:
         self.close = file.close
 
 
+class KnownOnlyRead(OnlyRead):
+    """The same with a size and a version, as the answer of a server."""
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        super().__init__(file)
+        self.size = os.fstat(file.fileno()).st_size
+        self.details = {"ETag": "1"}
+
+
 class ShortReads(io.RawIOBase):
     def __init__(self, file: io.BufferedReader) -> None:
         self.file = file
@@ -253,7 +262,7 @@ class Entered:
         self.file.close()
 
 
-@pytest.mark.parametrize("kind", [lambda file: file, OnlyRead, ShortReads, Entered])
+@pytest.mark.parametrize("kind", [lambda file: file, OnlyRead, KnownOnlyRead, ShortReads, Entered])
 def test_kinds_of_files(kind: Any, memory: Any, tmp_path: Path) -> None:
     files = Files(tmp_path, kind)
     assert sorted(numbers(shardfeed.Stream("db://" + BRACES, opener=files))) == list(range(200))
@@ -266,9 +275,24 @@ def test_kinds_of_files(kind: Any, memory: Any, tmp_path: Path) -> None:
     del archive, members
     gc.collect()
     assert files.all_closed()
-    if kind is OnlyRead:
+    if kind in (OnlyRead, KnownOnlyRead):
         with pytest.raises(shardfeed.UsageError, match="read at any offset"):
             shardfeed.Dataset("db://s-001.tar", opener=files, index="memory")
+
+
+@pytest.mark.parametrize("kind", [lambda file: file, OnlyRead, KnownOnlyRead])
+def test_large_arrays_are_read_once(kind: Any, tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    members = []
+    for number in range(20):
+        file = io.BytesIO()
+        np.save(file, np.full((200, 200), number, np.float32))
+        members.append((f"{number:03}.npy", file.getvalue()))
+    write_tar(tmp_path / "arrays.tar", members)
+    files = Files(tmp_path, kind)
+    stream = shardfeed.Stream("db://arrays.tar", opener=files, batch=8, decode="npy")
+    assert [int(row[0, 0]) for batch in stream.batches() for row in batch["npy"]] == [*range(20)]
+    assert len(files.opened) == 1
 
 
 def test_urlopen(memory: Any, tmp_path: Path) -> None:
