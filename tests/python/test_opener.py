@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,46 +21,10 @@ import pytest
 import shardfeed
 from archives import images, write_zip
 from conftest import numbered, write_tar
-from http_servers import ranged, stand_in
+from openers import BRACES, URLS, Files, ShortReads, numbers
 
 # Of pyftpdlib with older versions of Python.
 pytestmark = pytest.mark.filterwarnings("ignore:The async:DeprecationWarning")
-
-URLS = "memory://s-{000..003}.tar"
-BRACES = "s-{000..003}.tar"
-
-
-def numbers(samples: Any) -> list[int]:
-    return [int(bytes(sample["txt"]).strip(b".")) for sample in samples]
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[fsspec.AbstractFileSystem]:
-    """Four shards of 50 samples in memory://, and in `tmp_path`."""
-    store = fsspec.filesystem("memory")
-    for shard in range(4):
-        path = write_tar(tmp_path / f"s-{shard:03}.tar", numbered(50 * shard, 50, 5000))
-        store.pipe(f"/{path.name}", path.read_bytes())
-    yield store
-    store.store.clear()
-
-
-class Files:
-    """An opener of db://NAME that counts: files of a folder, as `kind` makes them."""
-
-    def __init__(self, folder: Path, kind: Callable[[io.BufferedReader], Any] = lambda file: file):
-        self.folder, self.kind = folder, kind
-        self.opened: list[io.BufferedReader] = []
-        self.threads: set[int] = set()
-
-    def __call__(self, url: str) -> Any:
-        self.threads.add(threading.get_ident())
-        file = (self.folder / url.removeprefix("db://")).open("rb")
-        self.opened.append(file)
-        return self.kind(file)
-
-    def all_closed(self) -> bool:
-        return bool(self.opened) and all(file.closed for file in self.opened)
 
 
 def open_db(url: str) -> Any:
@@ -204,198 +168,6 @@ def test_the_example_of_the_page(
     lines = capsys.readouterr().out.splitlines()
     assert sorted(lines[:200]) == [f"{number:06d}" for number in range(200)]
     assert lines[200:] == ["1000", "200"]
-
-
-# ---- Other files ----
-
-
-class OnlyRead:
-    """What can be read alone, as the body of an answer."""
-
-    def __init__(self, file: io.BufferedReader) -> None:
-        self.read = file.read
-        self.close = file.close
-
-
-class KnownOnlyRead(OnlyRead):
-    """The same with a size and a version, as the answer of a server."""
-
-    def __init__(self, file: io.BufferedReader) -> None:
-        super().__init__(file)
-        self.size = os.fstat(file.fileno()).st_size
-        self.details = {"ETag": "1"}
-
-
-class ShortReads(io.RawIOBase):
-    def __init__(self, file: io.BufferedReader) -> None:
-        self.file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self.file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self.file.tell()
-
-    def readinto(self, out: Any) -> int:
-        return self.file.readinto(memoryview(out)[:1000])
-
-    def close(self) -> None:
-        self.file.close()
-
-
-class Entered:
-    """A context manager, as fsspec.open gives one."""
-
-    def __init__(self, file: io.BufferedReader) -> None:
-        self.file = file
-
-    def __enter__(self) -> io.BufferedReader:
-        return self.file
-
-    def __exit__(self, *raised: object) -> None:
-        self.file.close()
-
-
-@pytest.mark.parametrize("kind", [lambda file: file, OnlyRead, KnownOnlyRead, ShortReads, Entered])
-def test_kinds_of_files(kind: Any, memory: Any, tmp_path: Path) -> None:
-    files = Files(tmp_path, kind)
-    assert sorted(numbers(shardfeed.Stream("db://" + BRACES, opener=files))) == list(range(200))
-    assert len(files.opened) == 4
-    assert files.all_closed()
-    with shardfeed.Archive("db://s-001.tar", opener=files) as archive:
-        assert archive.read("000050.cls") == b"0"
-    with shardfeed.Members("db://s-001.tar", opener=files) as members:
-        assert sum(1 for _ in members) == 100
-    del archive, members
-    gc.collect()
-    assert files.all_closed()
-    if kind in (OnlyRead, KnownOnlyRead):
-        with pytest.raises(shardfeed.UsageError, match="read at any offset"):
-            shardfeed.Dataset("db://s-001.tar", opener=files, index="memory")
-
-
-@pytest.mark.parametrize("kind", [lambda file: file, OnlyRead, KnownOnlyRead])
-def test_large_arrays_are_read_once(kind: Any, tmp_path: Path) -> None:
-    np = pytest.importorskip("numpy")
-    members = []
-    for number in range(20):
-        file = io.BytesIO()
-        np.save(file, np.full((200, 200), number, np.float32))
-        members.append((f"{number:03}.npy", file.getvalue()))
-    write_tar(tmp_path / "arrays.tar", members)
-    files = Files(tmp_path, kind)
-    stream = shardfeed.Stream("db://arrays.tar", opener=files, batch=8, decode="npy")
-    assert [int(row[0, 0]) for batch in stream.batches() for row in batch["npy"]] == [*range(20)]
-    assert len(files.opened) == 1
-
-
-def test_urlopen(memory: Any, tmp_path: Path) -> None:
-    from urllib.request import urlopen
-
-    with stand_in(ranged((tmp_path / "s-001.tar").read_bytes())) as server:
-        stream = shardfeed.Stream(server.url(), opener=urlopen)
-        assert numbers(stream) == list(range(50, 100))
-        with pytest.raises(shardfeed.UsageError, match="read at any offset"):
-            shardfeed.Dataset(server.url(), opener=urlopen, index="memory")
-
-
-def test_nothing_is_kept_of_a_file_system(memory: Any, tmp_path: Path) -> None:
-    import weakref
-
-    write_zip(tmp_path / "outer.zip", [("a.tar", (tmp_path / "s-000.tar").read_bytes())])
-    inside = fsspec.filesystem("zip", fo=str(tmp_path / "outer.zip"), skip_instance_cache=True)
-    known = weakref.ref(inside)
-    opener = OwnFileSystem(inside)
-    assert len(list(shardfeed.Stream("zip://a.tar", opener=opener))) == 50
-    assert known() is not None
-    del inside, opener
-    gc.collect()
-    assert known() is None
-
-
-class OwnFileSystem:
-    """Its files name it, as those of ftp do."""
-
-    def __init__(self, system: Any) -> None:
-        self.system = system
-
-    def __call__(self, url: str) -> Any:
-        file = self.system.open(url)
-        file.fs = self.system
-        return file
-
-
-def test_a_file_that_is_given_twice_has_one_position(memory: Any, tmp_path: Path) -> None:
-    with open(tmp_path / "s-000.tar", "rb") as file:
-        archives = [
-            shardfeed.Archive("db://x", opener=lambda _: Entered(file).__enter__())
-            for _ in range(2)
-        ]
-        threads = []
-        wrong = []
-
-        def read(archive: shardfeed.Archive) -> None:
-            for member in archive:
-                if int(member.name[:6]) != int(member.read().strip(b".")) and "txt" in member.name:
-                    wrong.append(member.name)
-
-        for archive in archives * 2:
-            threads.append(threading.Thread(target=read, args=(archive,)))
-            threads[-1].start()
-        for thread in threads:
-            thread.join()
-        assert wrong == []
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (lambda url: io.StringIO("x"), "text file; help: open it with mode"),
-        (lambda url: OnlyRead(io.StringIO("x" * 2000)), "str; help: open the file with mode"),
-        (lambda url: None, "the opener gave a NoneType"),
-        (lambda: None, "positional argument"),
-        (lambda url: fsspec.open("nosuch://x"), "nosuch"),
-    ],
-)
-def test_what_is_no_binary_file(given: Any, message: str) -> None:
-    with pytest.raises(shardfeed.UsageError, match=message) as caught:
-        list(shardfeed.Stream("db://x", opener=given, on_error="skip_shard", log=None))
-    assert isinstance(caught.value.__cause__, (TypeError, ValueError))
-
-
-def test_a_file_that_ends_too_early(memory: Any, tmp_path: Path) -> None:
-    cut = (tmp_path / "s-000.tar").read_bytes()[:50_000]
-    for opener in (lambda _: io.BytesIO(cut), lambda _: OnlyRead(io.BytesIO(cut))):
-        with pytest.raises(shardfeed.TruncatedError):
-            list(shardfeed.Stream("db://x", opener=opener))
-
-
-def test_what_is_no_opener() -> None:
-    for wrong in ("fsspec", 7, fsspec):
-        with pytest.raises(TypeError, match=r"fsspec\.open"):
-            shardfeed.Archive("db://x", opener=wrong)
-
-
-def test_schemes(memory: Any, tmp_path: Path) -> None:
-    files = Files(tmp_path)
-    path = str(tmp_path / "s-000.tar")
-    urls = [path, f"file://{path}", f"pipe:cat {path}"]
-    assert len(list(shardfeed.Stream(urls, opener=files))) == 150
-    assert files.opened == []
-
-    def http(url: str) -> Any:
-        assert url == "http://host/s-001.tar"
-        return open(tmp_path / "s-001.tar", "rb")
-
-    assert numbers(shardfeed.Stream("http://host/s-001.tar", opener=http)) == list(range(50, 100))
-    with pytest.raises(shardfeed.UnsupportedError):
-        list(shardfeed.Stream("db://s-001.tar"))
 
 
 # ---- Exceptions ----

@@ -170,7 +170,10 @@ class _Opened:
         at, self._at = self._at, None  # not known after an exception
         if self._shared.users > 1 or at != offset:
             if not self.seekable:
-                raise UsageError("the file cannot seek; help: copy the shard to a local disk")
+                raise UsageError(
+                    "the file cannot seek, and an exception or another reader has moved it; help: "
+                    "open the shard again, or copy it to a local disk"
+                )
             self._file.seek(offset)
         count = self._fill(out)
         self._at = offset + count
@@ -201,6 +204,11 @@ class _Opened:
         self._shared.let_go()
 
 
+def _is_local(system: Any) -> bool:
+    """Whether a file system of fsspec is that of this machine."""
+    return bool(getattr(system, "local_file", False))
+
+
 def _seekable(file: Any) -> bool:
     if not hasattr(file, "seek"):
         return False
@@ -224,10 +232,12 @@ def _version(file: Any) -> bytes:
     """What the file knows of its version, if that costs nothing; else empty."""
     text = ""
     try:
-        if isinstance(file, (io.FileIO, io.BufferedReader)):
+        if isinstance(file, (io.FileIO, io.BufferedReader)) or _is_local(getattr(file, "fs", None)):
             text = f"mtime {os.fstat(file.fileno()).st_mtime_ns}"
         else:
-            details = getattr(file, "details", None)
+            # In files of fsspec `details` may be a request, unless they are there.
+            name = "_details" if hasattr(file, "_details") else "details"
+            details = getattr(file, name, None)
             if not isinstance(details, dict):
                 details = {name: getattr(file, name, None) for name in ("etag", "modified")}
             found = (f"{key} {details[key]}" for key in _VERSION_KEYS if details.get(key))
@@ -244,7 +254,7 @@ def _turn_of(given: _Given, file: Any) -> _Turn:
     files, and one thread at a time can use it.
     """
     system = getattr(file, "fs", None)
-    if getattr(system, "async_impl", None) is False and not getattr(system, "local_file", False):
+    if getattr(system, "async_impl", None) is False and not _is_local(system):
         with _sharing:
             return _systems.setdefault(system, given.turn)
     return given.turn
