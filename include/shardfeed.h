@@ -191,7 +191,8 @@ int32_t shf_options_get(const shf_options *options, const char *name, shf_bytes 
 
 enum {
     SHF_OPTION_NAME = 0,    /* "shuffle"                                                         */
-    SHF_OPTION_TYPE = 1,    /* "bool", "count", "bytes", "duration", "choice", "text"            */
+    SHF_OPTION_TYPE = 1,    /* "bool", "count", "bytes", "duration", "choice", "text", or "secret":
+                               a text that must not be shown                                     */
     SHF_OPTION_DEFAULT = 2, /* a value shf_options_set accepts                                   */
     SHF_OPTION_RANGE = 3,   /* "0..4294967295", or the choices: "raise|skip_sample|skip_shard"    */
     SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream mix archive dataset"                */
@@ -456,6 +457,12 @@ enum {
     SHF_STAT_PASSED_OVER = 21,       /* skipped under missing=skip: without a field, or more   */
     SHF_STAT_FILTERED_SAMPLES = 22,  /* skipped by fields, select_keys or slice                   */
     SHF_STAT_UNVERIFIED_SAMPLES = 23, /* delivered before their checksum, which then failed      */
+    SHF_STAT_REQUESTS = 24,          /* to servers, with those that failed                        */
+    SHF_STAT_RETRIES = 25,           /* requests that were made again after a fault               */
+    SHF_STAT_NETWORK_BYTES = 26,     /* of the bodies of their answers                            */
+    SHF_STAT_DNS_NS = 27,            /* time in which requests looked up names                    */
+    SHF_STAT_CONNECT_NS = 28,        /* in which they connected, with TLS                         */
+    SHF_STAT_FIRST_BYTE_NS = 29,     /* between requests and the first bytes of their answers     */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 

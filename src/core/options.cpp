@@ -15,7 +15,8 @@ namespace shf {
 
 namespace {
 
-enum class Type : uint8_t { boolean, count, bytes, duration, choice, text };
+// A secret is a text that must not be shown.
+enum class Type : uint8_t { boolean, count, bytes, duration, choice, text, secret };
 
 // Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
 using Member =
@@ -138,8 +139,30 @@ constexpr Row rows[] = {
      &O::pipe_timeout, "longest silence of a child process or a FIFO; 0: no limit"},
     {"retries", "network", Type::count, "7", "0..1000", "stream archive dataset", &O::retries,
      "requests that are made again after a fault that may pass, one after another"},
+    {"connections", "network", Type::count, "8", "1..256", "stream archive dataset",
+     &O::connections, "ranges of a shard that are fetched at once, each over a connection"},
+    {"range_size", "network", Type::bytes, "8MiB", "256KiB..1GiB", "stream archive dataset",
+     &O::range_size,
+     "bytes of such a range, less where connections * range_size is more than memory / 4 or 48 "
+     "MiB"},
+    {"http2", "network", Type::boolean, "false", "true|false", "stream archive dataset", &O::http2,
+     "HTTP/2 over TLS where the server has it, with all ranges on one connection"},
+    {"headers", "network", Type::secret, "", "Name: value, one on each line",
+     "stream archive dataset", &O::headers,
+     "sent with every request to the host of the URL, and to no other"},
+    {"token", "network", Type::secret, "", "TEXT", "stream archive dataset", &O::token,
+     "sent as Authorization: Bearer to the host of the URL, and to no other"},
     {"ca_file", "network", Type::text, "", "PATH", "stream archive dataset", &O::ca_file,
      "certificates, in PEM, that HTTPS servers are verified with; empty: those of the system"},
+    {"client_cert", "network", Type::text, "", "PATH", "stream archive dataset", &O::client_cert,
+     "PEM file with the certificate that proves to a server who you are"},
+    {"client_key", "network", Type::text, "", "PATH", "stream archive dataset", &O::client_key,
+     "PEM file with its private key; empty: in client_cert"},
+    {"proxy", "network", Type::text, "", "URL|none", "stream archive dataset", &O::proxy,
+     "empty: that of http_proxy, https_proxy and no_proxy in the environment"},
+    {"allow_private", "network", Type::boolean, "false", "true|false", "stream archive dataset",
+     &O::allow_private,
+     "follow redirects from public addresses to those of this machine and of private networks"},
     {"expand", "reading", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
      "expand braces, ::, ${NAME}, @FILE, ~/ and shell patterns in URLs"},
     {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset",
@@ -216,6 +239,7 @@ std::string_view type_name(Type type) {
         case Type::duration: return "duration";
         case Type::choice: return "choice";
         case Type::text: return "text";
+        case Type::secret: return "secret";
     }
     return {};
 }
@@ -300,7 +324,8 @@ const Row& find_row(std::string_view name) {
         case Type::duration:
             help += std::string("a time such as 1.5s or 200ms in ") + row.range;
             break;
-        case Type::text: break;  // any is good
+        case Type::text:
+        case Type::secret: break;  // any is good
     }
     throw Error(SHF_E_USAGE,
                 std::string("option ") + row.name + ": bad value \"" + escape(value) + "\"", help);
@@ -321,7 +346,7 @@ void store(Options& options, const Row& row, std::string_view value) {
                 if constexpr (std::is_enum_v<Value>) options.*member = static_cast<Value>(number);
             },
             row.member);
-    } else if (row.type == Type::text) {
+    } else if (row.type == Type::text || row.type == Type::secret) {
         options.*std::get<std::string Options::*>(row.member) = value;
     } else {
         uint64_t number = 0;
@@ -404,7 +429,8 @@ void Options::set(std::string_view name, std::string_view value) {
 
 std::string Options::get(std::string_view name) const {
     const Row& row = find_row(name);
-    if (row.type == Type::text) return this->*std::get<std::string Options::*>(row.member);
+    if (row.type == Type::text || row.type == Type::secret)
+        return this->*std::get<std::string Options::*>(row.member);
     return text_of(*this, row) + (row.type == Type::duration ? "ns" : "");
 }
 

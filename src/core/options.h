@@ -67,7 +67,16 @@ struct Options {
     uint64_t timeout;       // nanoseconds, 0: none
     uint64_t pipe_timeout;  // nanoseconds without data from a child, 0: none
     uint64_t retries;       // of one request
-    std::string ca_file;    // empty: of the system
+    uint64_t connections;   // ranges of a shard that are fetched at once
+    uint64_t range_size;    // bytes
+    bool http2;
+    std::string headers;  // "Name: value" on each line
+    std::string token;
+    std::string ca_file;  // empty: of the system
+    std::string client_cert;
+    std::string client_key;  // empty: in client_cert
+    std::string proxy;       // empty: of the environment
+    bool allow_private;
     bool expand;
     bool secure;
     bool write_index;

@@ -50,6 +50,12 @@ constexpr Row rows[] = {
     {"filtered_samples", counter, "samples", "samples skipped by fields, select_keys or slice"},
     {"unverified_samples", counter, "samples",
      "samples delivered before their checksum, which then failed"},
+    {"requests", counter, "requests", "requests to servers, with those that failed"},
+    {"retries", counter, "requests", "requests that were made again after a fault"},
+    {"network_bytes", counter, "bytes", "bytes in the bodies of servers' answers"},
+    {"dns_ns", counter, "ns", "time in which requests looked up names"},
+    {"connect_ns", counter, "ns", "time in which requests connected, with TLS"},
+    {"first_byte_ns", counter, "ns", "time between requests and the first bytes of their answers"},
 };
 
 // By error class, in the order of SHF_E_*.
@@ -62,7 +68,7 @@ constexpr const char* skips[] = {
     "skips_cancelled", "skips_timeout",       "skips_child",
 };
 
-static_assert(std::size(rows) == SHF_STAT_UNVERIFIED_SAMPLES + 1);
+static_assert(std::size(rows) == SHF_STAT_FIRST_BYTE_NS + 1);
 static_assert(std::size(skips) == -SHF_E_CHILD);
 
 }  // namespace

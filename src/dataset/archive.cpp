@@ -97,9 +97,13 @@ void Archive::read_many(std::span<const uint64_t> positions,
         const ScratchPool::Lease scratch(scratches_);
         members_->read(position, {outputs[order[i].second], size}, *scratch);
     };
+    // Where each read is a request to a server, they wait together.
+    const uint64_t together = source_->read_cost().parallel;
+    const bool far = together > 1;
+    if (far) bytes = UINT64_MAX;
     in_shard(url_, [&] {
-        run_jobs(order.size(), usual_run, options_.threads, bytes, read_one,
-                 [&order](size_t i) { return order[i].second; });
+        run_jobs(order.size(), far ? 1 : usual_run, std::max(options_.threads, far ? together : 0),
+                 bytes, read_one, [&order](size_t i) { return order[i].second; });
     });
 }
 

@@ -70,6 +70,7 @@ void HttpAnswer::add_header(std::string_view line) {
     if (colon == line.npos) return;
     const std::string name = lowered(line.substr(0, colon));
     const std::string_view value = trimmed(line.substr(colon + 1));
+    headers.emplace_back(name, value);
     if (name == "content-length") {
         length = number(value);
     } else if (name == "content-range") {
@@ -88,6 +89,12 @@ void HttpAnswer::add_header(std::string_view line) {
                name == "x-guploader-uploadid") {
         request_id = value;
     }
+}
+
+std::string_view HttpAnswer::header(std::string_view name) const {
+    for (const auto& [key, value] : headers)
+        if (key == name) return value;
+    return {};
 }
 
 std::optional<uint64_t> HttpAnswer::total() const {

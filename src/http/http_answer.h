@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace shf {
 
@@ -32,9 +34,13 @@ struct HttpAnswer {
     std::string content_type;           // lower case
     std::string retry_after;            // as it came
     std::string request_id;             // of an object store
+    // All headers: names in lower case, and values.
+    std::vector<std::pair<std::string, std::string>> headers;
 
     // Takes over one header line, without its end.
     void add_header(std::string_view line);
+    // The value of a header, whose name is given in lower case; empty: there is none.
+    [[nodiscard]] std::string_view header(std::string_view name) const;
     // The tag when equal tags mean equal bytes (RFC 9110, 8.8.3.2); else empty.
     [[nodiscard]] std::string_view strong_tag() const {
         return etag.starts_with('"') ? std::string_view(etag) : std::string_view();

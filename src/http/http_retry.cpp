@@ -39,13 +39,10 @@ double jitter() {
 
 }  // namespace
 
-HttpRetry::HttpRetry(std::string server, const Options& options, const Cancel& cancel)
-    : server_(std::move(server)), options_(options), cancel_(cancel) {}
-
 void HttpRetry::sleep_until(Clock::time_point when) const {
     for (auto now = Clock::now(); now < when; now = Clock::now()) {
-        cancel_.check();
-        const int fd = cancel_.fd();
+        context_.cancel.check();
+        const int fd = context_.cancel.fd();
         const auto left = std::chrono::ceil<milliseconds>(when - now);
         if (fd < 0) {
             std::this_thread::sleep_for(std::min(left, milliseconds(5)));
@@ -54,7 +51,7 @@ void HttpRetry::sleep_until(Clock::time_point when) const {
             (void)::poll(&wait, 1, static_cast<int>(std::min<int64_t>(left.count(), 1000)));
         }
     }
-    cancel_.check();
+    context_.cancel.check();
 }
 
 void HttpRetry::before_request() {
@@ -76,11 +73,12 @@ void HttpRetry::after(const Error& error, std::optional<uint64_t> pause) {
     if (error.code() != SHF_E_NET_TRANSIENT && error.code() != SHF_E_THROTTLED) throw error;
     const auto now = Clock::now();
     if (failed_++ == 0) begun_ = now;
-    if (failed_ > options_.retries || now - begun_ > longest_time) {
+    if (failed_ > context_.options.retries || now - begun_ > longest_time) {
         Fault fault = error.fault();
         fault.cause += failed_ == 1 ? "" : "; " + plural(failed_, "request") + " failed";
         throw Error(std::move(fault));
     }
+    ++context_.use.retries;
     if (pause) {
         if (nanoseconds(static_cast<int64_t>(std::min<uint64_t>(*pause, INT64_MAX))) >
             longest_wait) {

@@ -4,20 +4,20 @@
 
 #include "core/error.h"
 #include "io/descriptor.h"
+#include "io/source_context.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace shf {
 
-class Cancel;
-struct Options;
-
 class HttpRetry {
   public:
-    // For one piece of work on `server`. The references must outlive it.
-    HttpRetry(std::string server, const Options& options, const Cancel& cancel);
+    // For one piece of work on `server` (HttpStore::server).
+    HttpRetry(std::string server, const SourceContext& context)
+        : server_(std::move(server)), context_(context) {}
 
     // Before each request: waits while the server has asked for a pause.
     void before_request();
@@ -31,8 +31,7 @@ class HttpRetry {
     void sleep_until(Clock::time_point when) const;
 
     const std::string server_;
-    const Options& options_;
-    const Cancel& cancel_;
+    const SourceContext context_;
     uint64_t failed_ = 0;  // requests, one after another
     Clock::time_point begun_{};
 };

@@ -12,14 +12,17 @@ namespace shf {
 
 namespace {
 
-Identity identity_of(const std::string& url, const Options& options) {
-    const Cancel never;
-    return http_source(url, options, never)->identity();
+std::unique_ptr<Source> open(const std::string& url, const SourceContext& context) {
+    return http_source(plain_http(), url, context);
+}
+
+Identity identity_of(const std::string& url, const SourceContext& context) {
+    return open(url, context)->identity();
 }
 
 constexpr std::array schemes = {
-    Scheme{"http", http_source, identity_of},
-    Scheme{"https", http_source, identity_of},
+    Scheme{"http", open, identity_of, nullptr},
+    Scheme{"https", open, identity_of, nullptr},
 };
 
 }  // namespace

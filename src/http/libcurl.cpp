@@ -40,6 +40,7 @@ Libcurl load() {
     find(library, "curl_easy_strerror", curl.easy_strerror);
     find(library, "curl_getdate", curl.getdate);
     find(library, "curl_global_init", curl.global_init);
+    find(library, "curl_free", curl.free);
     find(library, "curl_multi_add_handle", curl.multi_add_handle);
     find(library, "curl_multi_cleanup", curl.multi_cleanup);
     find(library, "curl_multi_info_read", curl.multi_info_read);
@@ -50,6 +51,10 @@ Libcurl load() {
     find(library, "curl_multi_strerror", curl.multi_strerror);
     find(library, "curl_slist_append", curl.slist_append);
     find(library, "curl_slist_free_all", curl.slist_free_all);
+    find(library, "curl_url", curl.url);
+    find(library, "curl_url_cleanup", curl.url_cleanup);
+    find(library, "curl_url_get", curl.url_get);
+    find(library, "curl_url_set", curl.url_set);
     find(library, "curl_version_info", curl.version_info);
     const curl_version_info_data* const version = curl.version_info(CURLVERSION_NOW);
     if (version->version_num < 0x075500) refuse(std::string("it is version ") + version->version);

@@ -17,6 +17,7 @@ struct Libcurl {
     decltype(&curl_easy_strerror) easy_strerror;
     decltype(&curl_getdate) getdate;
     decltype(&curl_global_init) global_init;
+    decltype(&curl_free) free;
     decltype(&curl_multi_add_handle) multi_add_handle;
     decltype(&curl_multi_cleanup) multi_cleanup;
     decltype(&curl_multi_info_read) multi_info_read;
@@ -27,6 +28,10 @@ struct Libcurl {
     decltype(&curl_multi_strerror) multi_strerror;
     decltype(&curl_slist_append) slist_append;
     decltype(&curl_slist_free_all) slist_free_all;
+    decltype(&curl_url) url;
+    decltype(&curl_url_cleanup) url_cleanup;
+    decltype(&curl_url_get) url_get;
+    decltype(&curl_url_set) url_set;
     decltype(&curl_version_info) version_info;
 };
 

@@ -1,6 +1,22 @@
 #include "io/source.h"
 
+#include "io/source_context.h"
+
+#include <shardfeed.h>
+
 namespace shf {
+
+uint64_t source_stat(const SourceUse& use, int32_t stat) noexcept {
+    switch (stat) {
+        case SHF_STAT_REQUESTS: return use.requests;
+        case SHF_STAT_RETRIES: return use.retries;
+        case SHF_STAT_NETWORK_BYTES: return use.network_bytes;
+        case SHF_STAT_DNS_NS: return use.dns_ns;
+        case SHF_STAT_CONNECT_NS: return use.connect_ns;
+        case SHF_STAT_FIRST_BYTE_NS: return use.first_byte_ns;
+        default: return 0;
+    }
+}
 
 size_t Source::read_scattered(uint64_t offset, std::span<const std::span<uint8_t>> parts) {
     size_t done = 0;

@@ -46,6 +46,7 @@ struct Identity {
 struct ReadCost {
     uint64_t gap = 4096;            // unwanted bytes that are cheaper to read than a second read
     uint64_t at_once = 128 * 1024;  // worth reading ahead where reads follow one another
+    unsigned parallel = 1;          // reads that are worth making at the same time
 };
 
 struct ByteRange {

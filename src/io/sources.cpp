@@ -7,10 +7,12 @@
 #include "io/descriptor.h"
 #include "io/file.h"
 #include "io/pipe.h"
+#include "url/in_shard.h"
 #include "url/scheme.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,35 +20,33 @@ namespace shf {
 
 namespace {
 
-std::unique_ptr<Source> open_file(const std::string& url, const Options& options,
-                                  const Cancel& cancel) {
-    return file_source(path_of(url), cancel, options.pipe_timeout);
+std::unique_ptr<Source> open_file(const std::string& url, const SourceContext& context) {
+    return file_source(path_of(url), context.cancel, context.options.pipe_timeout);
 }
 
-Identity stat_file(const std::string& url, const Options& /*options*/) {
+Identity stat_file(const std::string& url, const SourceContext& /*context*/) {
     return identity_of_file(path_of(url));
 }
 
-std::unique_ptr<Source> open_stdin(const std::string& /*url*/, const Options& /*options*/,
-                                   const Cancel& cancel) {
-    return stdin_source(cancel);
+std::unique_ptr<Source> open_stdin(const std::string& /*url*/, const SourceContext& context) {
+    return stdin_source(context.cancel);
 }
 
-std::unique_ptr<Source> open_pipe(const std::string& url, const Options& options,
-                                  const Cancel& cancel) {
-    if (pipes_refused(options)) refuse_pipe();
-    return pipe_source(url.substr(std::string_view("pipe:").size()), options, cancel);
+std::unique_ptr<Source> open_pipe(const std::string& url, const SourceContext& context) {
+    if (pipes_refused(context.options)) refuse_pipe();
+    return pipe_source(url.substr(std::string_view("pipe:").size()), context.options,
+                       context.cancel);
 }
 
-Identity stat_of_nothing(const std::string& /*url*/, const Options& /*options*/) {
+Identity stat_of_nothing(const std::string& /*url*/, const SourceContext& /*context*/) {
     throw Error(SHF_E_UNSUPPORTED, "only files have an index");
 }
 
 constexpr std::array own_schemes = {
-    Scheme{"", open_file, stat_file},
-    Scheme{"file", open_file, stat_file},
-    Scheme{"-", open_stdin, stat_of_nothing},
-    Scheme{"pipe", open_pipe, stat_of_nothing},
+    Scheme{"", open_file, stat_file, nullptr},
+    Scheme{"file", open_file, stat_file, nullptr},
+    Scheme{"-", open_stdin, stat_of_nothing, nullptr},
+    Scheme{"pipe", open_pipe, stat_of_nothing, nullptr},
 };
 
 std::vector<const Scheme*>& added_schemes() {
@@ -69,15 +69,21 @@ const char* fetcher_of(std::string_view scheme) {
     return "pipe:COMMAND";
 }
 
+// NULL: there is none.
+const Scheme* look_up(std::string_view name) {
+    for (const Scheme& scheme : own_schemes)
+        if (scheme.name == name) return &scheme;
+    for (const Scheme* scheme : added_schemes())
+        if (scheme->name == name) return scheme;
+    return nullptr;
+}
+
 const Scheme& find_scheme(const std::string& url) {
     if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL", "give a path");
     if (url.find('\0') != url.npos)
         throw Error(SHF_E_USAGE, "a NUL byte in a URL", "look at where the URL was put together");
     const std::string name = scheme_of(url);
-    for (const Scheme& scheme : own_schemes)
-        if (scheme.name == name) return scheme;
-    for (const Scheme* scheme : added_schemes())
-        if (scheme->name == name) return *scheme;
+    if (const Scheme* const scheme = look_up(name)) return *scheme;
     throw Error(SHF_E_UNSUPPORTED, "this version reads no " + name + ":// URLs",
                 std::string("let a program fetch the shard, as in ") + fetcher_of(name) +
                     ", or copy it to a local disk");
@@ -86,24 +92,39 @@ const Scheme& find_scheme(const std::string& url) {
 }  // namespace
 
 std::shared_ptr<const SourceFunctions> Sources::program_source(const std::string& url) const {
-    if (options_.sources.empty() || url.find('\0') != url.npos) return nullptr;
+    if (context_.options.sources.empty() || url.find('\0') != url.npos) return nullptr;
     const std::string name = scheme_of(url);
     const auto is_it = [&](const Scheme& scheme) { return scheme.name == name; };
     if (std::any_of(own_schemes.begin(), own_schemes.end(), is_it)) return nullptr;
-    return source_functions(options_, name);
+    return source_functions(context_.options, name);
 }
 
 std::unique_ptr<Source> Sources::open(const std::string& url) const {
-    cancel_.check();
+    context_.cancel.check();
     if (auto functions = program_source(url))
-        return callback_source(std::move(functions), url, cancel_);
-    return find_scheme(url).open(url, options_, cancel_);
+        return callback_source(std::move(functions), url, context_.cancel);
+    return find_scheme(url).open(url, context_);
 }
 
 Identity Sources::stat(const std::string& url) const {
     if (auto functions = program_source(url))
-        return callback_source(std::move(functions), url, cancel_)->identity();
-    return find_scheme(url).stat(url, options_);
+        return callback_source(std::move(functions), url, context_.cancel)->identity();
+    return find_scheme(url).stat(url, context_);
+}
+
+ShardList Sources::list(std::span<const char* const> urls) const {
+    return {urls, context_.options,
+            [this](const std::string& prefix) -> std::optional<std::vector<std::string>> {
+                if (program_source(prefix)) return std::nullopt;  // which lists nothing
+                const Scheme* const scheme = look_up(scheme_of(prefix));
+                if (!scheme || !scheme->list) return std::nullopt;
+                return in_shard(prefix, [&] { return scheme->list(prefix, context_); });
+            }};
+}
+
+SourceUse& Sources::uncounted() {
+    static SourceUse use;
+    return use;
 }
 
 void Sources::add(const Scheme& scheme) {

@@ -2,26 +2,29 @@
 #pragma once
 
 #include "io/source.h"
+#include "io/source_context.h"
 #include "io/urls.h"
 
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace shf {
 
 class SourceFunctions;
-struct Options;
 
 // What serves the URLs of a scheme. Both get an expanded URL, and throw Error without the name of
 // the shard.
 struct Scheme {
     std::string_view name;  // "s3" of "s3://...", as scheme_of() gives it
-    std::unique_ptr<Source> (*open)(const std::string& url, const Options& options,
-                                    const Cancel& cancel);
+    std::unique_ptr<Source> (*open)(const std::string& url, const SourceContext& context);
     // The version that is there now, without opening it.
-    Identity (*stat)(const std::string& url, const Options& options);
+    Identity (*stat)(const std::string& url, const SourceContext& context);
+    // The URLs of all objects that begin with `prefix`, a URL of this scheme, in the order of their
+    // bytes. NULL: there are no lists.
+    std::vector<std::string> (*list)(const std::string& prefix, const SourceContext& context);
 };
 
 // Opens, looks at and lists the shards of a stream, a dataset or an archive, which owns it. Does
@@ -29,7 +32,8 @@ struct Scheme {
 class Sources {
   public:
     // The references must outlive it and what it opens. `cancel` ends any wait.
-    Sources(const Options& options, const Cancel& cancel) : options_(options), cancel_(cancel) {}
+    Sources(const Options& options, const Cancel& cancel, SourceUse& use = uncounted())
+        : context_{options, cancel, use} {}
 
     // Opens the shard that `url` names (see "URLs" in shardfeed.h; already expanded). Throws Error
     // without shard name (the caller adds it).
@@ -38,9 +42,7 @@ class Sources {
     // before it is read, such as a pipe.
     [[nodiscard]] Identity stat(const std::string& url) const;
     // The shards that these URLs mean.
-    [[nodiscard]] ShardList list(std::span<const char* const> urls) const {
-        return {urls, options_};
-    }
+    [[nodiscard]] ShardList list(std::span<const char* const> urls) const;
 
     // Adds a scheme, for all that is opened from now on in this process. `scheme` must live as
     // long. Before other threads open anything.
@@ -50,9 +52,10 @@ class Sources {
     // What of the program serves this URL; NULL: nothing.
     [[nodiscard]] std::shared_ptr<const SourceFunctions> program_source(
         const std::string& url) const;
+    // Of whom nobody asks.
+    static SourceUse& uncounted();
 
-    const Options& options_;
-    const Cancel& cancel_;
+    const SourceContext context_;
 };
 
 }  // namespace shf

@@ -102,12 +102,19 @@ bool starts_at_home(std::string_view url) {
     return url.starts_with("~/");
 }
 
+// Whether this may be the name of several objects in a store. In URLs of the web a question mark is
+// no pattern, and programs expand theirs themselves.
+bool means_objects(std::string_view url) {
+    return (Glob::is_pattern(url) || url.ends_with('/')) && !is_local_path(url) &&
+           !url.starts_with("http:") && !url.starts_with("https:") && !url.starts_with("pipe:");
+}
+
 bool needs_expansion(std::string_view url) {
     // One look at most of a million lines.
     if (url.find_first_of("{}\\*?[~:$") == url.npos) return false;
     return url.find_first_of("{}\\") != url.npos || url.find("::") != url.npos ||
            url.find("${") != url.npos || starts_at_home(url) ||
-           (Glob::is_pattern(url) && is_local_path(url));
+           (Glob::is_pattern(url) && is_local_path(url)) || means_objects(url);
 }
 
 // With the folder of the user instead of ~, in whose name each of `marked` gets `mark` in front.
@@ -169,6 +176,13 @@ void refuse_dashed_range(const std::string& url) {
                     "each of them");
 }
 
+// What a list of a store takes for shards.
+bool is_archive_name(std::string_view url) {
+    const std::string_view name = url.substr(url.rfind('/') + 1);
+    return name.ends_with(".tar") || name.ends_with(".tgz") || name.ends_with(".zip") ||
+           (name.find(".tar.") != name.npos && name.find('.', name.find(".tar.") + 5) == name.npos);
+}
+
 std::string_view trim(std::string_view text) {
     constexpr std::string_view blanks = " \t\r\v\f";
     const size_t first = text.find_first_not_of(blanks);
@@ -192,6 +206,7 @@ struct ShardList::Builder {
     const Options& options;
     std::vector<Segment>& segments;
     bool secure = pipes_refused(options);
+    ListObjects list_objects;
     std::shared_ptr<Lines> plain = {};  // URLs that are no pattern in braces
     Glob glob = {};
 
@@ -279,15 +294,16 @@ struct ShardList::Builder {
 
     // A URL without braces, in which Glob::literal may stand: itself, or the files that match it.
     void add_path(std::string marked, const Origin& origin) {
-        if (marked.find_first_of(std::string_view("*?[~\0", 5)) == marked.npos) {
+        if (marked.find_first_of(std::string_view("*?[~\0", 5)) == marked.npos &&
+            !means_objects(marked)) {
             check_plain(marked, origin);
             return add_plain(marked);
         }
         if (starts_at_home(marked)) marked = from_home(marked, "*?[", Glob::literal);
         const std::string url = Glob::literal_path(marked);
         check_plain(url, origin);
-        if (!Glob::is_pattern(marked) || !is_local_path(url) || Glob::exists(url))
-            return add_plain(url);
+        if (!is_local_path(url)) return add_objects(marked, url);
+        if (!Glob::is_pattern(marked) || Glob::exists(url)) return add_plain(url);
         const std::vector<std::string> paths = glob.matches(marked);
         if (paths.empty()) {
             Fault fault = Error(SHF_E_IO, "no file matches " + shown(url),
@@ -299,6 +315,24 @@ struct ShardList::Builder {
         // A file may have the name of something else: of a program, or of standard input.
         for (const std::string& path : paths)
             add_plain(is_local_path(path) && path[0] != '@' ? path : "./" + path);
+    }
+
+    // A URL of a store: the object that it names, or the shards among the objects that match it.
+    void add_objects(const std::string& marked, const std::string& url) {
+        if (!means_objects(marked)) return add_plain(url);
+        const bool folder = url.ends_with('/');
+        const auto listed = list_objects ? list_objects(Glob::literal_start(marked)) : std::nullopt;
+        if (!listed) return add_plain(url);
+        const uint64_t before = size();
+        for (const std::string& object : *listed)
+            if (is_archive_name(object) && (folder || Glob::fits(marked, object)))
+                add_plain(object);
+        if (size() == before)
+            throw Error(SHF_E_NET_PERMANENT,
+                        "no object matches " + shown(url) +
+                            " whose name ends with .tar, .tgz, "
+                            ".tar.* or .zip",
+                        "look at the path; expand=false takes * ? and [ as they are");
     }
 
     void add_part(std::string url, const Origin& origin) {
@@ -331,7 +365,8 @@ struct ShardList::Builder {
             throw Error(SHF_E_USAGE, "braces that give an empty URL, URL " + shown(url),
                         "write what the URLs have in common beside the braces");
         const std::string marked = with_marks(name);
-        const bool paths = Glob::is_pattern(marked) && is_local_path(name);
+        const bool paths =
+            (Glob::is_pattern(marked) && is_local_path(name)) || means_objects(marked);
         if (!paths && !pattern.may_give("~/", BracePattern::Match::prefix))
             return add_pattern(std::move(pattern));
         check_count(pattern.count());
@@ -400,8 +435,9 @@ struct ShardList::Builder {
     }
 };
 
-ShardList::ShardList(std::span<const char* const> urls, const Options& options) {
-    Builder builder{.options = options, .segments = segments_};
+ShardList::ShardList(std::span<const char* const> urls, const Options& options,
+                     ListObjects objects) {
+    Builder builder{.options = options, .segments = segments_, .list_objects = std::move(objects)};
     for (const char* url : urls) {
         if (url == nullptr) throw Error(SHF_E_USAGE, "a URL is NULL");
         if (options.expand) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,13 +14,17 @@ namespace shf {
 
 struct Options;
 
+// The URLs of all objects that begin with a URL, in the order of their bytes; nothing when what it
+// names has no lists. Throws Error.
+using ListObjects = std::function<std::optional<std::vector<std::string>>(const std::string&)>;
+
 class ShardList {
   public:
     // Expands `urls` by the rules of shardfeed.h ("URLs"): "::", ${NAME}, braces, @FILE, ~/ and
-    // shell patterns. Reads list files and lists folders, opens no shard; who waits for the writer
-    // of a list asks Opening whether to continue. Throws Error: USAGE, IO (also when no file
-    // matches), LIMIT (more than max_shards).
-    ShardList(std::span<const char* const> urls, const Options& options);
+    // shell patterns. Reads list files and lists folders and, by `objects`, stores; opens no shard.
+    // Who waits for the writer of a list asks Opening whether to continue. Throws Error: USAGE, IO
+    // (also when no file matches), LIMIT (more than max_shards), those of `objects`.
+    ShardList(std::span<const char* const> urls, const Options& options, ListObjects objects = {});
     ~ShardList();
     ShardList(ShardList&&) noexcept;
     ShardList& operator=(ShardList&&) noexcept;

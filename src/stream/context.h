@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "core/options.h"
 #include "core/stats.h"
+#include "io/source_context.h"
 
 #include <atomic>
 #include <chrono>
@@ -37,6 +38,7 @@ struct StreamContext {
     Options options;  // no change once something was read
     Cancel cancel;
     Stats stats;
+    SourceUse source_use;
     Pool* const pool;
     const bool batched;  // samples go into batches: their memory is ours to the end
     std::atomic<uint64_t> batch_bytes{0};  // held by batches in the making

@@ -56,7 +56,7 @@ std::unique_ptr<Source> open_shard(LaneContext& context, uint64_t nth, const Res
     origin.shard = context.plan.shard(origin.epoch, origin.lane, nth);
     url = context.shards.at(origin.shard);
     origin.url = redact(url);
-    auto source = Sources(context.options, cancel).open(url);
+    auto source = Sources(context.options, cancel, context.source_use).open(url);
     origin.version = version_hash(*source);
     if (resume && resume->position.version != 0 && resume->position.version != origin.version)
         throw Error(SHF_E_CHANGED, "the shard was changed after the state was saved",
@@ -72,7 +72,7 @@ LaneContext::LaneContext(std::span<const char* const> urls, const Options& given
       filter(options),
       // A shuffle buffer holds whole samples.
       deferred(options.batch > 0 && options.shuffle <= 1 ? fields_to_copy(options) : FieldTest()),
-      sources(options, cancel),
+      sources(options, cancel, source_use),
       shards(sources.list(urls)),
       plan(options, shards.size()),
       single_samples(options.shuffle > 1),

@@ -27,17 +27,17 @@ Error failure(const char* what, const std::string& path, int number) {
     return Error(std::move(fault));
 }
 
-// A component as fnmatch() takes it.
-std::string component_pattern(std::string_view component) {
+// A pattern as fnmatch() takes it.
+std::string system_pattern(std::string_view own) {
     std::string pattern;
-    for (size_t i = 0; i < component.size(); ++i) {
-        if (component[i] == Glob::literal && i + 1 < component.size()) {
+    for (size_t i = 0; i < own.size(); ++i) {
+        if (own[i] == Glob::literal && i + 1 < own.size()) {
             pattern += '\\';
-            pattern += component[++i];
-        } else if (component[i] == '\\') {
+            pattern += own[++i];
+        } else if (own[i] == '\\') {
             pattern += "\\\\";
         } else {
-            pattern += component[i];
+            pattern += own[i];
         }
     }
     return pattern;
@@ -58,6 +58,17 @@ std::string Glob::literal_path(std::string_view pattern) {
     std::string path(pattern);
     path.erase(std::remove(path.begin(), path.end(), literal), path.end());
     return path;
+}
+
+std::string Glob::literal_start(std::string_view pattern) {
+    size_t end = pattern.find_first_of(special);
+    while (end < pattern.size() && pattern[end] == literal)
+        end = pattern.find_first_of(special, end + 2);
+    return literal_path(pattern.substr(0, end));
+}
+
+bool Glob::fits(std::string_view pattern, const std::string& text) {
+    return ::fnmatch(system_pattern(pattern).c_str(), text.c_str(), FNM_PATHNAME) == 0;
 }
 
 bool Glob::exists(const std::string& path) {
@@ -93,7 +104,7 @@ void Glob::walk(std::string path, std::string_view rest, std::vector<std::string
     const bool last = component.size() == rest.size();
     if (!last) rest.remove_prefix(component.size() + 1);
 
-    const std::string pattern = component_pattern(component);
+    const std::string pattern = system_pattern(component);
     const std::string_view start = component.substr(0, component.find_first_of(special));
     const std::shared_ptr<const Names> names = names_in(path.empty() ? "." : path);
     for (auto name = std::lower_bound(names->begin(), names->end(), start);

@@ -17,6 +17,10 @@ class Glob {
     static bool is_pattern(std::string_view pattern);
     // The path that `pattern` is when all of it is literal.
     static std::string literal_path(std::string_view pattern);
+    // What every match of `pattern` begins with, up to the first character that may differ.
+    static std::string literal_start(std::string_view pattern);
+    // Whether `text` matches all of `pattern`, in which * and ? and sets match no slash.
+    static bool fits(std::string_view pattern, const std::string& text);
     // Whether something is called `path`, be it a symbolic link to nothing. Throws Error(IO) when
     // that is unknown.
     static bool exists(const std::string& path);

@@ -61,7 +61,7 @@ CONFIGURATION = """
 error_log {folder}/error.log warn;
 events {{ worker_connections 256; }}
 http {{
-  log_format ranges '$status $body_bytes_sent "$http_range" $request_uri';
+  log_format ranges '$status $body_bytes_sent "$http_range" $request_uri $server_protocol';
   access_log {folder}/access.log ranges;
   default_type application/octet-stream; gzip off; absolute_redirect off; root {root};
   client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
@@ -75,7 +75,7 @@ http {{
     location /r301/ {{ rewrite ^/r301(/.*)$ /r302$1 permanent; }}
   }}
   server {{
-    listen 127.0.0.1:{https} ssl; listen 127.0.0.2:{https} ssl;
+    listen 127.0.0.1:{https} ssl http2; listen 127.0.0.2:{https} ssl http2;
     ssl_certificate {server}; ssl_certificate_key {key};
     location /down/ {{ rewrite ^/down(/.*)$ http://127.0.0.1:{http}$1 redirect; }}
   }}
@@ -91,6 +91,7 @@ class Logged:
     sent: int
     asked: str  # the header Range; "-": none
     path: str
+    protocol: str  # "HTTP/1.1"
 
 
 class Nginx:
@@ -171,9 +172,9 @@ class Nginx:
         """The requests that are over, of both servers."""
         time.sleep(0.1)  # a line is written after the answer
         lines = self._log.read_text().splitlines() if self._log.exists() else []
-        found = [re.fullmatch(r'(\d+) (\d+) "(.*)" (\S+)', line) for line in lines]
+        found = [re.fullmatch(r'(\d+) (\d+) "(.*)" (\S+) (\S+)', line) for line in lines]
         assert all(found), lines
-        return [Logged(int(m[1]), int(m[2]), m[3], m[4]) for m in found if m]
+        return [Logged(int(m[1]), int(m[2]), m[3], m[4], m[5]) for m in found if m]
 
 
 # ---- The stand-in -------------------------------------------------------------------------------
@@ -210,6 +211,7 @@ class Answer:
     length: bool = True  # Content-Length is added unless it is among the headers
     cut: int | None = None  # None: nothing is cut, and the connection stays
     end: str = "fin"  # or "rst", or "stall": until StandIn.go_on()
+    wait: Callable[[], None] | None = None  # called before the answer is sent
 
     def without(self, *names: str) -> dict[str, str]:
         """The headers without these."""
@@ -222,10 +224,15 @@ Decide = Callable[[Request], Answer]
 class StandIn:
     """A server that sends what `decide` says, and knows what it was asked.
 
-    With `certificates` it talks TLS.
+    With `certificates` it talks TLS, and with `ask_for_certificate` wants one of its clients.
     """
 
-    def __init__(self, decide: Decide, certificates: Certificates | None = None) -> None:
+    def __init__(
+        self,
+        decide: Decide,
+        certificates: Certificates | None = None,
+        ask_for_certificate: bool = False,
+    ) -> None:
         self.decide = decide
         self.requests: list[Request] = []
         self.errors: list[BaseException] = []  # of decide()
@@ -237,6 +244,9 @@ class StandIn:
         if certificates:
             self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._context.load_cert_chain(certificates.server, certificates.key)
+            if ask_for_certificate:
+                self._context.load_verify_locations(certificates.ca)
+                self._context.verify_mode = ssl.CERT_REQUIRED
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -311,6 +321,8 @@ class StandIn:
             except BaseException as error:
                 self.errors.append(error)
                 return False
+        if answer.wait:
+            answer.wait()
         sent = dict(answer.headers)
         if answer.length:
             sent.setdefault("Content-Length", str(len(answer.body)))
@@ -358,9 +370,11 @@ def whole(data: bytes, tag: str | None = None) -> Decide:
 
 
 @contextlib.contextmanager
-def stand_in(decide: Decide, certificates: Certificates | None = None) -> Iterator[StandIn]:
+def stand_in(
+    decide: Decide, certificates: Certificates | None = None, ask_for_certificate: bool = False
+) -> Iterator[StandIn]:
     """A StandIn for the body of a with statement."""
-    server = StandIn(decide, certificates)
+    server = StandIn(decide, certificates, ask_for_certificate)
     try:
         yield server
     finally:

@@ -484,7 +484,8 @@ def test_range_not_satisfiable(tar: bytes, samples: Seen) -> None:
         with stand_in(lambda _, r=refused: r) as server:
             with pytest.raises(shardfeed.Error):
                 read(server.url())
-            assert len(server.requests) == 1
+            # Some servers say no more of an empty object: it is asked for without a range.
+            assert len(server.requests) == (1 if headers else 2)
 
 
 def test_claimed_sizes_take_no_memory(tar: bytes) -> None:
@@ -716,14 +717,35 @@ def to(url: str, status: int = 302, body: bytes = b"") -> Answer:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_to_another_server(tar: bytes, samples: Seen, status: int) -> None:
-    """Every request is made to the URL that was given; the credentials stay at its server."""
+    """Where the object is now is remembered; the credentials stay at the server of the URL."""
     with stand_in(ranged(tar)) as server:
         with stand_in(lambda _: to(server.url("other.tar"), status, b"moved")) as before:
             assert read(before.url(user="reader:secret@")) == samples
-            assert len(before.requests) == len(server.requests)
+            assert len(server.requests) > len(before.requests) == 1
             assert all("authorization" in request.headers for request in before.requests)
         assert not any("authorization" in request.headers for request in server.requests)
         assert {request.path for request in server.requests} == {"/other.tar"}
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_the_place_of_a_redirect_expires(tar: bytes, samples: Seen, status: int) -> None:
+    """As of a store that redirects to signed addresses: the URL that was given is asked again."""
+    places = [f"place{number}.tar" for number in range(3)]
+
+    def serve(request: Request) -> Answer:
+        # The first place serves the first request alone.
+        return (
+            ranged(tar)(request)
+            if places[0] not in request.path
+            else (ranged(tar)(request) if request.number == 0 else Answer(status, {}))
+        )
+
+    with (
+        stand_in(serve) as server,
+        stand_in(lambda request: to(server.url(places[request.number]), 302)) as before,
+    ):
+        assert read(before.url()) == samples
+        assert len(before.requests) == 2
 
 
 def test_redirect_loop() -> None:

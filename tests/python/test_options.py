@@ -44,10 +44,14 @@ def test_stub_keywords_are_the_options_of_the_library(opener, stub):
         "bytes": "int | str",
         "duration": "float | str",
         "text": "str",
+        "secret": "str",
     }
+    special = dict.fromkeys(("ca_file", "client_cert", "client_key"), "str | PathLike[str]")
+    special["headers"] = "str | Mapping[str, str]"
     for name, option in described.items():
         choices = ", ".join(map(repr, option["range"].split("|")))
-        assert stubs[name] == types.get(option["type"], f"Literal[{choices}]"), name
+        expected = special.get(name) or types.get(option["type"], f"Literal[{choices}]")
+        assert stubs[name] == expected, name
 
 
 def test_options_describe_themselves():
@@ -95,6 +99,24 @@ def test_values(tmp_path):
         "seed": "18446744073709551615",
     }
     assert len(list(stream)) == 3
+
+
+def test_secrets_are_not_shown(tmp_path):
+    path = tar_of(3, tmp_path / "t.tar")
+    secrets = {"token": "abc-hidden", "headers": {"X-Key": "other-hidden", "X-Name": "n"}}
+    stream = shardfeed.Stream(path, seed=1, **secrets)
+    assert stream.options["headers"] == "X-Key: other-hidden\nX-Name: n"
+    opened = [
+        stream,
+        stream.recipe,
+        shardfeed.mix([shardfeed.Stream(path, **secrets)]),
+        shardfeed.Archive(path, **secrets),
+        shardfeed.Dataset(path, index="memory", **secrets),
+    ]
+    for one in opened:
+        assert "hidden" not in f"{one} {one!r}"
+    assert "token=..." in repr(stream)
+    assert "seed=1" in repr(stream)
 
 
 def test_unknown_keyword_is_a_type_error_with_the_nearest_name():

@@ -18,17 +18,38 @@ namespace {
 
 std::string shard;  // what the scheme "memory" serves under any name
 
-std::unique_ptr<Source> open_memory(const std::string& url, const Options& /*options*/,
-                                    const Cancel& /*cancel*/) {
+std::unique_ptr<Source> open_memory(const std::string& url, const SourceContext& /*context*/) {
     if (url != "memory://shard") throw Error(SHF_E_IO, "nothing is there");
     return memory_source({reinterpret_cast<const uint8_t*>(shard.data()), shard.size()});
 }
 
-Identity stat_memory(const std::string& /*url*/, const Options& /*options*/) {
+Identity stat_memory(const std::string& /*url*/, const SourceContext& /*context*/) {
     return {.size = shard.size(), .modified = 1, .tag = {}, .version = "etag"};
 }
 
-constexpr Scheme memory_scheme{"memory", open_memory, stat_memory};
+std::vector<std::string> list_memory(const std::string& prefix, const SourceContext& /*context*/) {
+    const std::vector<std::string> objects = {
+        "memory://a/1.tar", "memory://a/2.tar.gz", "memory://a/3.tgz",   "memory://a/4.zip",
+        "memory://a/5.txt", "memory://a/*.tar",    "memory://a/b/6.tar", "memory://a/7.tar.json.x",
+        "memory://a/tar",   "memory://c?/8.tar",
+    };
+    std::vector<std::string> found;
+    for (const std::string& object : objects)
+        if (object.starts_with(prefix)) found.push_back(object);
+    return found;
+}
+
+constexpr Scheme memory_scheme{"memory", open_memory, stat_memory, list_memory};
+
+std::vector<std::string> listed(std::vector<const char*> urls, bool expand = true) {
+    Options options;
+    options.expand = expand;
+    const Cancel cancel;
+    const ShardList list = Sources(options, cancel).list(urls);
+    std::vector<std::string> all;
+    for (uint64_t i = 0; i < list.size(); ++i) all.push_back(list.at(i));
+    return all;
+}
 
 int32_t code_of(const std::function<void()>& call) {
     try {
@@ -102,6 +123,27 @@ TEST(Sources, hints_change_nothing_that_is_read) {
     std::vector<uint8_t> all(bytes.size());
     EXPECT_EQ(source->read(0, all), all.size());
     EXPECT_EQ(std::string(all.begin(), all.end()), bytes);
+}
+
+TEST(Sources, stores_are_listed) {
+    Sources::add(memory_scheme);
+    using List = std::vector<std::string>;
+    EXPECT_EQ(listed({"memory://a/"}),
+              (List{"memory://a/1.tar", "memory://a/2.tar.gz", "memory://a/3.tgz",
+                    "memory://a/4.zip", "memory://a/*.tar", "memory://a/b/6.tar"}));
+    EXPECT_EQ(listed({"memory://a/*.tar"}), (List{"memory://a/1.tar", "memory://a/*.tar"}));
+    EXPECT_EQ(listed({"memory://a/[!2]*"}), (List{"memory://a/1.tar", "memory://a/3.tgz",
+                                                  "memory://a/4.zip", "memory://a/*.tar"}));
+    EXPECT_EQ(listed({"memory://a/{b,b}/"}), (List{"memory://a/b/6.tar", "memory://a/b/6.tar"}));
+    EXPECT_EQ(listed({"memory://a/*/*.tar::memory://c\\?/"}),
+              (List{"memory://a/b/6.tar", "memory://c?/8.tar"}));
+    EXPECT_EQ(listed({"memory://a/\\*.tar"}), (List{"memory://a/*.tar"}));
+    EXPECT_EQ(listed({"memory://a/"}, false), (List{"memory://a/"}));
+    EXPECT_EQ(code_of([] { (void)listed({"memory://none/"}); }), SHF_E_NET_PERMANENT);
+    EXPECT_EQ(code_of([] { (void)listed({"memory://a/*.TAR"}); }), SHF_E_NET_PERMANENT);
+    // In a URL of the web these characters stand for themselves.
+    EXPECT_EQ(listed({"https://host/a.tar?*=[1]"}), (List{"https://host/a.tar?*=[1]"}));
+    EXPECT_EQ(listed({"https://host/{a,b}/"}), (List{"https://host/a/", "https://host/b/"}));
 }
 
 TEST(Sources, an_added_scheme_is_read_by_streams_and_archives) {

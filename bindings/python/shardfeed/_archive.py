@@ -19,7 +19,7 @@ from ._errors import (
 from ._member import MemberFacts, bytes_of, text_of
 from ._native import ffi, lib
 from ._opener import set_opener
-from ._options import native_options, option_texts
+from ._options import native_options, option_texts, shown_options
 from ._reopenable import Reopenable
 from ._signals import Signals
 from ._urls import redacted, url_list
@@ -356,7 +356,7 @@ class Archive(Reopenable, Sequence[Member]):
             shown.append(f"{self._count} members")
         elif self._closed:
             shown.append("closed")
-        shown += [f"{name}={text}" for name, text in self._options.items()]
+        shown += [shown_options(self._options)] if self._options else []
         return f"<shardfeed.Archive {' '.join(shown)}>"
 
 

@@ -12,7 +12,7 @@ from ._batch import Batch, new_holder
 from ._errors import AmbiguousError, NoMemberError, UsageError, error_from
 from ._hooks import checked_hooks
 from ._native import ffi, lib
-from ._options import native_options, option_texts
+from ._options import native_options, option_texts, shown_options
 from ._receivers import Receivers, Target, log_to_logging
 from ._reopenable import Reopenable
 from ._sample import Sample, has_random_choices
@@ -373,7 +373,7 @@ class Dataset(Reopenable, Sequence[Sample]):
             shown.append(f"{self._count} samples")
         elif self._closed:
             shown.append("closed")
-        shown += [f"{name}={text}" for name, text in self._options.items()]
+        shown += [shown_options(self._options)] if self._options else []
         return f"<shardfeed.Dataset {' '.join(shown)}>"
 
 

@@ -11,7 +11,7 @@ from ._errors import UsageError, error_from
 from ._member import NOT_KNOWN, MemberFacts, bytes_of, text_of
 from ._native import ffi, lib
 from ._opener import set_opener
-from ._options import native_options, option_texts
+from ._options import native_options, option_texts, shown_options
 from ._reopenable import Closable
 from ._signals import Signals
 from ._urls import redacted, url_list
@@ -303,5 +303,5 @@ class Members(Closable):
 
     def __repr__(self) -> str:
         shown = [repr(redacted(self._url)), *(["closed"] if self._closed else [])]
-        shown += [f"{name}={text}" for name, text in self._options.items()]
+        shown += [shown_options(self._options)] if self._options else []
         return f"<shardfeed.Members {' '.join(shown)}>"

@@ -1,7 +1,8 @@
 # Types of the extension module that cffi builds from include/shardfeed.h, as far as this package
 # uses it. cffi knows the C types and checks them at run time; here every C value is a _CData.
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, TypedDict, TypeVar, type_check_only
 
@@ -347,7 +348,16 @@ class StreamOptions(TypedDict, total=False):
     max_shards: int | str
     pipe_timeout: float | str
     retries: int | str
-    ca_file: str
+    connections: int | str
+    range_size: int | str
+    http2: bool | str
+    headers: str | Mapping[str, str]
+    token: str
+    ca_file: str | PathLike[str]
+    client_cert: str | PathLike[str]
+    client_key: str | PathLike[str]
+    proxy: str
+    allow_private: bool | str
     expand: bool | str
     secure: bool | str
     write_index: bool | str
@@ -424,7 +434,16 @@ class ArchiveOptions(TypedDict, total=False):
     timeout: float | str
     pipe_timeout: float | str
     retries: int | str
-    ca_file: str
+    connections: int | str
+    range_size: int | str
+    http2: bool | str
+    headers: str | Mapping[str, str]
+    token: str
+    ca_file: str | PathLike[str]
+    client_cert: str | PathLike[str]
+    client_key: str | PathLike[str]
+    proxy: str
+    allow_private: bool | str
     secure: bool | str
 
 @type_check_only
@@ -451,7 +470,16 @@ class DatasetOptions(TypedDict, total=False):
     timeout: float | str
     pipe_timeout: float | str
     retries: int | str
-    ca_file: str
+    connections: int | str
+    range_size: int | str
+    http2: bool | str
+    headers: str | Mapping[str, str]
+    token: str
+    ca_file: str | PathLike[str]
+    client_cert: str | PathLike[str]
+    client_key: str | PathLike[str]
+    proxy: str
+    allow_private: bool | str
     expand: bool | str
     secure: bool | str
     decode: str

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import os
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,8 +12,6 @@ from ._errors import UsageError, error_from
 from ._native import ffi, lib
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ._native import _CData
 
 _FEATURES = ("gzip", "bzip2", "xz", "zstd", "lz4", "pipe", "jpeg", "png", "webp", "http")
@@ -24,7 +24,8 @@ def _text(pointer: _CData) -> str:
 def options() -> list[dict[str, str]]:
     """All options that Stream, mix(), Archive and Dataset take as keywords, in the library's order.
 
-    Each has "name", "type" ("bool", "count", "bytes", "duration", "choice" or "text"), "default",
+    Each has "name", "type" ("bool", "count", "bytes", "duration", "choice", "text" or
+    "secret", a text that is not shown), "default",
     "range", "openers" (who takes it: some of "stream mix archive dataset"), "help" and "group".
     """
     properties = {
@@ -61,8 +62,22 @@ def features() -> dict[str, str | None]:
     return {name: _text(what) if what else None for name, what in found.items()}
 
 
+@cache
+def _secrets() -> frozenset[str]:
+    return frozenset(option["name"] for option in options() if option["type"] == "secret")
+
+
+def shown_options(texts: Mapping[str, str]) -> str:
+    """These options as "name=value ...", without secrets."""
+    shown = ((name, "..." if name in _secrets() else text) for name, text in texts.items())
+    return " ".join(f"{name}={text}" for name, text in shown)
+
+
 def option_texts(values: Mapping[str, object]) -> dict[str, str]:
-    """The values of keyword arguments as the library takes them: True is "true", 1000 is "1000"."""
+    """The values of keyword arguments as the library takes them: True is "true", 1000 is "1000".
+
+    A Path is its name, a mapping of headers one line for each.
+    """
     return {name: _option_text(name, value) for name, value in values.items()}
 
 
@@ -73,6 +88,10 @@ def _option_text(name: str, value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else f"{value:.9f}"
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key}: {text}" for key, text in value.items())
     try:
         return str(operator.index(value))  # type: ignore[arg-type]
     except TypeError:

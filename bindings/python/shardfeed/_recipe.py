@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ._errors import Error, UsageError
 from ._open_stream import MixedStreams, Part
-from ._options import canonical_text, native_options, option_default, option_texts
+from ._options import canonical_text, native_options, option_default, option_texts, shown_options
 from ._plan import samples_of_consumer
 from ._receivers import Receivers, log_to_logging
 from ._urls import redacted, url_list
@@ -254,7 +254,7 @@ class Recipe(ABC):
 
     def __str__(self) -> str:
         """What it is made of, without secrets."""
-        return " ".join(f"{name}={text}" for name, text in self._options.items())
+        return shown_options(self._options)
 
     def __repr__(self) -> str:
         return f"<shardfeed.{type(self).__name__} {self}>"

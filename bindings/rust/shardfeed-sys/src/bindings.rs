@@ -135,7 +135,8 @@ extern "C" {
 }
 /// "shuffle"
 pub const SHF_OPTION_NAME: i32 = 0;
-/// "bool", "count", "bytes", "duration", "choice", "text"
+/// "bool", "count", "bytes", "duration", "choice", "text", or "secret":
+///a text that must not be shown
 pub const SHF_OPTION_TYPE: i32 = 1;
 /// a value shf_options_set accepts
 pub const SHF_OPTION_DEFAULT: i32 = 2;
@@ -520,6 +521,18 @@ pub const SHF_STAT_PASSED_OVER: i32 = 21;
 pub const SHF_STAT_FILTERED_SAMPLES: i32 = 22;
 /// delivered before their checksum, which then failed
 pub const SHF_STAT_UNVERIFIED_SAMPLES: i32 = 23;
+/// to servers, with those that failed
+pub const SHF_STAT_REQUESTS: i32 = 24;
+/// requests that were made again after a fault
+pub const SHF_STAT_RETRIES: i32 = 25;
+/// of the bodies of their answers
+pub const SHF_STAT_NETWORK_BYTES: i32 = 26;
+/// time in which requests looked up names
+pub const SHF_STAT_DNS_NS: i32 = 27;
+/// in which they connected, with TLS
+pub const SHF_STAT_CONNECT_NS: i32 = 28;
+/// between requests and the first bytes of their answers
+pub const SHF_STAT_FIRST_BYTE_NS: i32 = 29;
 /// 64 + k counts the skips with error code -k
 pub const SHF_STAT_SKIPS_BY_CLASS: i32 = 64;
 extern "C" {

@@ -1,6 +1,7 @@
 //! Options by name. Their methods are in `options.rs`, which is made from the library's table.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,13 +74,36 @@ impl Value for &OsStr {
 }
 
 /// What was set on a builder.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) options: Vec<(String, OsString)>,
     pub(crate) log: Option<Log>,
     pub(crate) on_skip: Option<OnSkip>,
     pub(crate) interrupt: Option<Interrupt>,
     pub(crate) sources: Vec<Served>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = crate::options();
+        let is_secret = |name: &str| {
+            table.iter().any(|option| option.name == name && option.value_type == "secret")
+        };
+        let shown: Vec<_> = self
+            .options
+            .iter()
+            .map(|(name, value)| match is_secret(name) {
+                true => (name, OsStr::new("...")),
+                false => (name, value.as_os_str()),
+            })
+            .collect();
+        f.debug_struct("Settings")
+            .field("options", &shown)
+            .field("log", &self.log)
+            .field("on_skip", &self.on_skip)
+            .field("interrupt", &self.interrupt)
+            .finish()
+    }
 }
 
 macro_rules! builder {

@@ -382,11 +382,75 @@ impl ArchiveBuilder {
         self.with("retries", value)
     }
 
+    /// Ranges of a shard that are fetched at once, each over a connection.
+    ///
+    /// Range: `1..256`. Default: `8`.
+    pub fn connections(self, value: u64) -> Self {
+        self.with("connections", value)
+    }
+
+    /// Bytes of such a range, less where connections * range_size is more than memory / 4 or 48
+    /// MiB.
+    ///
+    /// Range: `256KiB..1GiB`. Default: `8MiB`.
+    pub fn range_size(self, value: impl Into<Size>) -> Self {
+        self.with("range_size", value.into())
+    }
+
+    /// HTTP/2 over TLS where the server has it, with all ranges on one connection.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn http2(self, value: bool) -> Self {
+        self.with("http2", value)
+    }
+
+    /// Sent with every request to the host of the URL, and to no other.
+    ///
+    /// Range: `Name: value, one on each line`. Default: empty.
+    pub fn headers(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("headers", value.as_ref())
+    }
+
+    /// Sent as Authorization: Bearer to the host of the URL, and to no other.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("token", value.as_ref())
+    }
+
     /// Certificates, in PEM, that HTTPS servers are verified with; empty: those of the system.
     ///
     /// Range: `PATH`. Default: empty.
     pub fn ca_file(self, value: impl AsRef<OsStr>) -> Self {
         self.with("ca_file", value.as_ref())
+    }
+
+    /// PEM file with the certificate that proves to a server who you are.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn client_cert(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("client_cert", value.as_ref())
+    }
+
+    /// PEM file with its private key; empty: in client_cert.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn client_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("client_key", value.as_ref())
+    }
+
+    /// Empty: that of http_proxy, https_proxy and no_proxy in the environment.
+    ///
+    /// Range: `URL|none`. Default: empty.
+    pub fn proxy(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("proxy", value.as_ref())
+    }
+
+    /// Follow redirects from public addresses to those of this machine and of private networks.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn allow_private(self, value: bool) -> Self {
+        self.with("allow_private", value)
     }
 
     /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
@@ -555,11 +619,75 @@ impl DatasetBuilder {
         self.with("retries", value)
     }
 
+    /// Ranges of a shard that are fetched at once, each over a connection.
+    ///
+    /// Range: `1..256`. Default: `8`.
+    pub fn connections(self, value: u64) -> Self {
+        self.with("connections", value)
+    }
+
+    /// Bytes of such a range, less where connections * range_size is more than memory / 4 or 48
+    /// MiB.
+    ///
+    /// Range: `256KiB..1GiB`. Default: `8MiB`.
+    pub fn range_size(self, value: impl Into<Size>) -> Self {
+        self.with("range_size", value.into())
+    }
+
+    /// HTTP/2 over TLS where the server has it, with all ranges on one connection.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn http2(self, value: bool) -> Self {
+        self.with("http2", value)
+    }
+
+    /// Sent with every request to the host of the URL, and to no other.
+    ///
+    /// Range: `Name: value, one on each line`. Default: empty.
+    pub fn headers(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("headers", value.as_ref())
+    }
+
+    /// Sent as Authorization: Bearer to the host of the URL, and to no other.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("token", value.as_ref())
+    }
+
     /// Certificates, in PEM, that HTTPS servers are verified with; empty: those of the system.
     ///
     /// Range: `PATH`. Default: empty.
     pub fn ca_file(self, value: impl AsRef<OsStr>) -> Self {
         self.with("ca_file", value.as_ref())
+    }
+
+    /// PEM file with the certificate that proves to a server who you are.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn client_cert(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("client_cert", value.as_ref())
+    }
+
+    /// PEM file with its private key; empty: in client_cert.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn client_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("client_key", value.as_ref())
+    }
+
+    /// Empty: that of http_proxy, https_proxy and no_proxy in the environment.
+    ///
+    /// Range: `URL|none`. Default: empty.
+    pub fn proxy(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("proxy", value.as_ref())
+    }
+
+    /// Follow redirects from public addresses to those of this machine and of private networks.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn allow_private(self, value: bool) -> Self {
+        self.with("allow_private", value)
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
@@ -1013,11 +1141,75 @@ impl StreamBuilder {
         self.with("retries", value)
     }
 
+    /// Ranges of a shard that are fetched at once, each over a connection.
+    ///
+    /// Range: `1..256`. Default: `8`.
+    pub fn connections(self, value: u64) -> Self {
+        self.with("connections", value)
+    }
+
+    /// Bytes of such a range, less where connections * range_size is more than memory / 4 or 48
+    /// MiB.
+    ///
+    /// Range: `256KiB..1GiB`. Default: `8MiB`.
+    pub fn range_size(self, value: impl Into<Size>) -> Self {
+        self.with("range_size", value.into())
+    }
+
+    /// HTTP/2 over TLS where the server has it, with all ranges on one connection.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn http2(self, value: bool) -> Self {
+        self.with("http2", value)
+    }
+
+    /// Sent with every request to the host of the URL, and to no other.
+    ///
+    /// Range: `Name: value, one on each line`. Default: empty.
+    pub fn headers(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("headers", value.as_ref())
+    }
+
+    /// Sent as Authorization: Bearer to the host of the URL, and to no other.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("token", value.as_ref())
+    }
+
     /// Certificates, in PEM, that HTTPS servers are verified with; empty: those of the system.
     ///
     /// Range: `PATH`. Default: empty.
     pub fn ca_file(self, value: impl AsRef<OsStr>) -> Self {
         self.with("ca_file", value.as_ref())
+    }
+
+    /// PEM file with the certificate that proves to a server who you are.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn client_cert(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("client_cert", value.as_ref())
+    }
+
+    /// PEM file with its private key; empty: in client_cert.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn client_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("client_key", value.as_ref())
+    }
+
+    /// Empty: that of http_proxy, https_proxy and no_proxy in the environment.
+    ///
+    /// Range: `URL|none`. Default: empty.
+    pub fn proxy(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("proxy", value.as_ref())
+    }
+
+    /// Follow redirects from public addresses to those of this machine and of private networks.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn allow_private(self, value: bool) -> Self {
+        self.with("allow_private", value)
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.

@@ -58,7 +58,7 @@ fn method(out: &mut String, option: &OptionInfo) {
         "bytes" => ("value: impl Into<Size>".to_owned(), "value.into()"),
         "duration" => ("value: Duration".to_owned(), "value"),
         "choice" => (format!("value: {}", camel(option.name)), "value"),
-        "text" => ("value: impl AsRef<OsStr>".to_owned(), "value.as_ref()"),
+        "text" | "secret" => ("value: impl AsRef<OsStr>".to_owned(), "value.as_ref()"),
         other => panic!("option {} has the unknown type {other}", option.name),
     };
     comment(out, "    ", &help(option));

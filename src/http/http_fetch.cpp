@@ -1,0 +1,61 @@
+#include "http/http_fetch.h"
+
+#include "core/options.h"
+#include "http/http_exchange.h"
+#include "http/http_retry.h"
+
+#include <array>
+#include <optional>
+
+namespace shf {
+
+namespace {
+
+template <typename Reader>
+std::string read_body(Reader& from, size_t most) {
+    std::string body;
+    std::array<uint8_t, 16 * 1024> piece;
+    while (const size_t count = from.read(piece)) {
+        if (count > most - body.size())
+            throw Error(SHF_E_LIMIT, "the server answers with more than " + plural(most, "byte"),
+                        "look at what is at this URL");
+        body.append(piece.begin(), piece.begin() + static_cast<ptrdiff_t>(count));
+    }
+    return body;
+}
+
+}  // namespace
+
+HttpReply http_ask(const HttpRequest& request, const SourceContext& context, size_t most) {
+    const TakenHttpClient client(HttpClient::take(server_of(request.url)).release());
+    HttpTransfer transfer(*client, request, context, 0);
+    const HttpAnswer answer = transfer.answer();
+    return {.answer = answer, .body = read_body(transfer, most)};
+}
+
+HttpReply http_fetch(const HttpRequest& request, HttpStore& store, const SourceContext& context,
+                     size_t most) {
+    const std::string server = store.server(request);
+    HttpRetry retry(server, context);
+    for (;;) {
+        std::optional<uint64_t> pause;
+        try {
+            retry.before_request();
+            const TakenHttpClient client(HttpClient::take(server).release());
+            HttpExchange exchange(*client, request, store, context);
+            try {
+                const HttpAnswer answer = exchange.answer();
+                if (answer.status == 416) throw store.error(answer, {});
+                std::string body = read_body(exchange, most);
+                return {.answer = answer, .body = std::move(body)};
+            } catch (const Error&) {
+                pause = exchange.pause();
+                throw;
+            }
+        } catch (const Error& error) {
+            retry.after(error, pause);
+        }
+    }
+}
+
+}  // namespace shf

@@ -1,0 +1,26 @@
+// Small answers as a whole: lists, credentials, metadata.
+#pragma once
+
+#include "http/http_store.h"
+
+#include <cstddef>
+#include <string>
+
+namespace shf {
+
+struct HttpReply {
+    HttpAnswer answer;  // of any status
+    std::string body;
+};
+
+// Sends one request, without HttpStore and its repairs: `url` must be set. Redirects are not
+// followed. Throws Error: NET_*, TLS, CANCELLED, and LIMIT for a body of more than `most` bytes.
+HttpReply http_ask(const HttpRequest& request, const SourceContext& context,
+                   size_t most = size_t{64} << 20);
+
+// Sends a request by the rules of `store`, and again after faults that may pass, as HttpRetry says.
+// The answer is a success (2xx); throws Error otherwise.
+HttpReply http_fetch(const HttpRequest& request, HttpStore& store, const SourceContext& context,
+                     size_t most = size_t{64} << 20);
+
+}  // namespace shf

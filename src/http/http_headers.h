@@ -1,0 +1,14 @@
+// The headers that the program adds to requests by the options `headers` and `token`.
+#pragma once
+
+#include "http/http_request.h"
+
+namespace shf {
+
+struct Options;
+
+// Adds them, and the token of the options. Throws Error(USAGE) for a text that is not "Name:
+// value", one on a line (RFC 9110, 5.1 and 5.5).
+void add_own_headers(HttpRequest& request, const Options& options);
+
+}  // namespace shf

@@ -1,0 +1,37 @@
+// What a server is asked.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shf {
+
+struct HttpRequest {
+    std::string target{};          // what is wanted, as the store names it; percent-encoded
+    std::string method = "GET";    // HEAD, PUT, POST
+    uint64_t first = 0;            // the range that is asked for: from this byte ...
+    std::optional<uint64_t> last;  // ... to this one; nothing: to the end
+    bool whole = true;             // without a range
+    std::string if_match{};        // only this version; empty: any
+    std::string body{};            // of PUT and POST
+
+    // Set by HttpStore::prepare(), which may be called again.
+    std::string url{};                   // http:// or https://, without user and password
+    std::vector<std::string> headers{};  // "Name: value"; for the host of `url` alone (H6)
+    std::string user{}, password{};      // for basic authentication; for that host alone
+    bool certificate = false;            // that of the client, for that host alone
+
+    // For services that are near, or not there at all.
+    std::chrono::milliseconds connect_limit{10'000};
+    std::chrono::milliseconds limit{0};  // for all of it; 0: as long as bytes come
+    bool near = false;                   // without proxy
+    bool public_only = false;            // not to addresses of this machine or of private networks
+};
+
+// "https://host:port" of a URL: whatever is asked for there goes over the same connections.
+std::string server_of(const std::string& url);
+
+}  // namespace shf

@@ -1,0 +1,325 @@
+"""Several ranges of a shard on their way at once: the same samples, each byte once."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shardfeed
+from conftest import numbered, write_tar
+from http_servers import Answer, Certificates, Decide, Nginx, Request, StandIn, ranged, stand_in
+
+HEAD = 64 * 1024  # what the first request asks for
+PIECE = 256 * 1024
+
+
+@pytest.fixture(scope="module")
+def tar(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A shard of 3.5 MB."""
+    path = tmp_path_factory.mktemp("http") / "t.tar"
+    return write_tar(path, numbered(0, 100, 34000)).read_bytes()
+
+
+Seen = list  # of (key, fields)
+
+
+def read(url: object, seen: Seen | None = None, **options: Any) -> Seen:
+    """All samples, by four connections; `seen` has those before an error."""
+    seen = [] if seen is None else seen
+    given = {"retries": 3, "timeout": 10, "connections": 4, "range_size": PIECE, **options}
+    for sample in shardfeed.Stream(url, **given):
+        seen.append((sample.key, {name: bytes(data) for name, data in sample.items()}))
+    return seen
+
+
+@pytest.fixture(scope="module")
+def samples(tar: bytes, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    path = tmp_path_factory.mktemp("local") / "t.tar"
+    path.write_bytes(tar)
+    seen = read(path)
+    assert len(seen) == 100
+    return seen
+
+
+class Slow:
+    """Answers like `right`, each after some time, and counts how many wait together."""
+
+    def __init__(self, right: Decide, delay: float = 0.02) -> None:
+        self.right, self.delay = right, delay
+        self.waiting = self.most = 0
+        self.lock = threading.Lock()
+
+    def __call__(self, request: Request) -> Answer:
+        return dataclasses.replace(self.right(request), wait=self.wait)
+
+    def wait(self) -> None:
+        with self.lock:
+            self.waiting += 1
+            self.most = max(self.most, self.waiting)
+        time.sleep(self.delay)
+        with self.lock:
+            self.waiting -= 1
+
+
+def asked(server: StandIn) -> list[tuple[int, int]]:
+    return [(request.first, request.last) for request in server.requests]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("connections", [1, 2, 4, 16])
+def test_ranges_are_fetched_at_once(tar: bytes, samples: Seen, connections: int) -> None:
+    slow = Slow(ranged(tar))
+    with stand_in(slow) as server:
+        assert read(server.url(), connections=connections) == samples
+        ranges = sorted(asked(server))
+        assert all(request.headers["if-match"] == '"v1"' for request in server.requests[1:])
+    # Each byte was asked for once, in ranges that meet.
+    assert ranges[0] == (0, HEAD - 1)
+    assert [first for first, _ in ranges[1:]] == [last + 1 for _, last in ranges[:-1]]
+    assert ranges[-1][1] == len(tar) - 1
+    if connections == 1:
+        assert len(ranges) == 2
+    assert min(connections, 8) <= slow.most <= connections
+
+
+def test_every_answer_fails_once(tar: bytes, samples: Seen) -> None:
+    """In another way and at another place each time: no byte is lost, none comes twice."""
+    for seed in range(20):
+        choose = random.Random(seed)
+        failed: set[int] = set()
+
+        def fail(request: Request, choose=choose, failed=failed) -> Answer:
+            right = ranged(tar)(request)
+            end = request.last or 0
+            if end in failed:
+                return right
+            failed.add(end)
+            kind = choose.choice(["fin", "rst", "503", "429", "nothing"])
+            if kind in ("503", "429"):
+                return Answer(int(kind), {"Retry-After": "0"})
+            cut = 0 if kind == "nothing" else choose.randrange(len(right.body))
+            return dataclasses.replace(right, cut=cut, end=kind if kind == "rst" else "fin")
+
+        with stand_in(fail) as server:
+            assert read(server.url(), retries=5) == samples, seed
+            ends = {request.last for request in server.requests}
+        assert failed == ends
+
+
+@pytest.mark.parametrize("place", [HEAD, HEAD + PIECE, len("x") + 5 * PIECE])
+@pytest.mark.parametrize("checks", [True, False])
+def test_another_version_comes_while_ranges_are_fetched(
+    tar: bytes, samples: Seen, place: int, checks: bool
+) -> None:
+    """412, and a server that gives the new version regardless of If-Match."""
+    new = ranged(bytes(len(tar)), '"v2"')
+
+    def swap(request: Request) -> Answer:
+        if (request.first or 0) < place:
+            return ranged(tar)(request)
+        headers = dict(request.headers)
+        if not checks:
+            headers.pop("if-match", None)
+        return new(dataclasses.replace(request, headers=headers))
+
+    seen: Seen = []
+    with stand_in(Slow(swap, 0.005)) as server, pytest.raises(shardfeed.ChangedError):
+        read(server.url(), seen)
+    assert seen == samples[: len(seen)]
+    assert len(seen) < len(samples)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_range_is_refused(tar: bytes, samples: Seen, status: int) -> None:
+    """The samples before it are delivered, and then the error."""
+
+    def refuse(request: Request) -> Answer:
+        first = request.first or 0
+        return Answer(status) if first >= 4 * PIECE else ranged(tar)(request)
+
+    seen: Seen = []
+    kind = shardfeed.NetPermanentError if status == 404 else shardfeed.AuthError
+    with stand_in(Slow(refuse, 0.005)) as server, pytest.raises(kind, match=str(status)):
+        read(server.url(), seen)
+    assert seen == samples[: len(seen)]
+    assert len(seen) * 34000 > 3 * PIECE
+
+
+def test_close_while_ranges_are_on_their_way(tar: bytes) -> None:
+    stall = dataclasses.replace(ranged(tar)(Request(0, "", {})), cut=0, end="stall")
+
+    def decide(request: Request) -> Answer:
+        right = ranged(tar)(request)
+        return (
+            right
+            if (request.first or 0) <= HEAD
+            else dataclasses.replace(right, cut=1000, end=stall.end)
+        )
+
+    with stand_in(decide) as server:
+        stream = shardfeed.Stream(server.url(), connections=4, range_size=PIECE)
+        next(iter(stream))
+        server.wait_for_stall()
+        start = time.monotonic()
+        stream.close()
+        assert time.monotonic() - start < 0.5
+
+
+def test_resume_in_the_middle(tar: bytes, samples: Seen) -> None:
+    options = {"connections": 3, "range_size": PIECE}
+    with stand_in(Slow(ranged(tar), 0.002)) as server:
+        for taken in (1, 33, 98):
+            stream = shardfeed.Stream(server.url(), **options)
+            head = [sample.key for sample in itertools.islice(stream, taken)]
+            state = stream.state_dict()
+            stream.close()
+            before = len(server.requests)
+            again = shardfeed.Stream(server.url(), **options)
+            again.load_state_dict(state)
+            keys = head + [sample.key for sample in again]
+            assert keys == [key for key, _ in samples]
+            # What lies before the position is not fetched again, but for the head.
+            firsts = [first or 0 for first in server.firsts[before + 1 :]]
+            assert min(firsts, default=len(tar)) >= (taken - 1) * 34000 or taken == 1
+
+
+def test_counters(tar: bytes) -> None:
+    def fail(request: Request) -> Answer:
+        return Answer(503, {"Retry-After": "0"}) if request.number == 1 else ranged(tar)(request)
+
+    with stand_in(fail) as server:
+        stream = shardfeed.Stream(server.url(), connections=1)
+        before = stream.stats()
+        assert before["requests"] == before["network_bytes"] == 0
+        assert len(list(stream)) == 100
+        after = stream.stats()
+        assert after["requests"] == len(server.requests) == 3
+    assert after["retries"] == 1
+    assert after["network_bytes"] == len(tar)
+    assert after["connect_ns"] > 0
+    assert after["first_byte_ns"] > 0
+
+
+# ---- Random access -------------------------------------------------------------------------------
+
+
+def test_members_are_read_together(tar: bytes, tmp_path: Path) -> None:
+    (tmp_path / "t.tar").write_bytes(tar)
+    local = shardfeed.Archive(tmp_path / "t.tar")
+    slow = Slow(ranged(tar), 0.01)
+    with stand_in(slow) as server:
+        far = shardfeed.Archive(server.url(), connections=8)
+        before, slow.most = len(server.requests), 0
+        names = [member.name for member in local][::9]
+        assert far.read_many(names) == local.read_many(names)
+        # One request for each member that the first one has not brought.
+        assert len(server.requests) - before <= len(names)
+    assert 4 <= slow.most <= 8
+
+
+def test_samples_of_a_dataset_are_read_together(tar: bytes, tmp_path: Path) -> None:
+    (tmp_path / "t.tar").write_bytes(tar)
+    local = shardfeed.Dataset(tmp_path / "t.tar")
+    slow = Slow(ranged(tar), 0.01)
+    with stand_in(slow) as server:
+        far = shardfeed.Dataset(server.url(), connections=8, index="memory")
+        slow.most = 0
+        numbers = list(range(0, 100, 17))
+        for mine, theirs in zip(local.get_many(numbers), far.get_many(numbers)):
+            assert {name: bytes(data) for name, data in mine.items()} == {
+                name: bytes(data) for name, data in theirs.items()
+            }
+    assert slow.most >= 4
+
+
+# ---- What requests carry -------------------------------------------------------------------------
+
+
+def test_headers_and_tokens_stay_at_their_host(tar: bytes, samples: Seen) -> None:
+    own = {"headers": {"X-One": "1", "X-Two": "two words"}, "token": "abc"}
+    wanted = {"x-one": "1", "x-two": "two words", "authorization": "Bearer abc"}
+    with stand_in(ranged(tar)) as other:
+
+        def move(request: Request) -> Answer:
+            return Answer(302, {"Location": other.url()})
+
+        with stand_in(move) as server:
+            assert read(server.url(), **own) == samples
+            assert all(request.headers.items() >= wanted.items() for request in server.requests)
+        assert not any(set(wanted) & set(request.headers) for request in other.requests)
+    with stand_in(
+        lambda request: (
+            Answer(302, {"Location": "/there"})
+            if request.path != "/there"
+            else ranged(tar)(request)
+        )
+    ) as server:
+        assert read(server.url(), **own) == samples
+        assert all(request.headers.items() >= wanted.items() for request in server.requests)
+
+
+@pytest.mark.parametrize(
+    "headers", ["no colon", "X Y: 1", ": 1", "X: a\rb", "X: \x01", "X-Ok: 1\nbad"]
+)
+def test_headers_that_are_none(headers: str) -> None:
+    with stand_in(ranged(b"")) as server:
+        with pytest.raises(shardfeed.UsageError, match="headers") as caught:
+            read(server.url(), headers=headers)
+        assert server.requests == []
+    assert headers not in str(caught.value)
+
+
+def test_tokens_with_a_line_end() -> None:
+    with stand_in(ranged(b"")) as server:
+        with pytest.raises(shardfeed.UsageError, match="token") as caught:
+            read(server.url(), token="secret\n")
+        assert server.requests == []
+    assert "secret" not in str(caught.value)
+
+
+def test_proxies(tar: bytes, samples: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By option, by environment, and none."""
+    with stand_in(ranged(tar)) as proxy:
+        address = f"http://127.0.0.1:{proxy.port}"
+        assert read("http://nowhere.invalid/t.tar", proxy=address) == samples
+        assert proxy.requests[0].path == "http://nowhere.invalid/t.tar"
+        monkeypatch.setenv("http_proxy", address)
+        monkeypatch.setenv("no_proxy", "")
+        assert read("http://nowhere.invalid/t.tar") == samples
+        asked_before = len(proxy.requests)
+        with stand_in(ranged(tar)) as server:
+            assert read(server.url(), proxy="none") == samples
+        assert len(proxy.requests) == asked_before
+
+
+def test_client_certificates(tmp_path: Path, tar: bytes, samples: Seen) -> None:
+    certificates = Certificates.make(tmp_path)
+    options = {"ca_file": certificates.ca}  # a Path
+    with stand_in(ranged(tar), certificates, ask_for_certificate=True) as server:
+        with pytest.raises(shardfeed.Error):
+            read(server.url(), retries=0, **options)
+        assert server.requests == []
+        given = {"client_cert": certificates.server, "client_key": certificates.key, **options}
+        assert read(server.url(), **given) == samples
+
+
+@pytest.fixture(scope="module")
+def nginx(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    server = Nginx(tmp_path_factory.mktemp("nginx"))
+    yield server
+    server.stop()
+
+
+def test_http2(nginx: Nginx, tar: bytes, samples: Seen) -> None:
+    (nginx.root / "two.tar").write_bytes(tar)
+    options = {"ca_file": nginx.certificates.ca}
+    assert read(nginx.https("two.tar"), **options) == samples
+    # Of another host there is no connection yet.
+    assert read(nginx.https("two.tar", "localhost"), http2=True, **options) == samples
+    protocols = {line.protocol for line in nginx.logged() if line.path == "/two.tar"}
+    assert protocols == {"HTTP/1.1", "HTTP/2.0"}
