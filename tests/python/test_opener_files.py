@@ -158,6 +158,8 @@ def test_what_is_no_opener() -> None:
     for wrong in ("fsspec", 7, fsspec):
         with pytest.raises(TypeError, match=r"fsspec\.open"):
             shardfeed.Archive("db://x", opener=wrong)
+    with pytest.raises(TypeError, match="in memory"):
+        shardfeed.Archive(b"", opener=fsspec.open)
 
 
 def test_versions_that_cost_nothing(memory: Any, tmp_path: Path) -> None:

@@ -137,6 +137,8 @@ class Archive(Reopenable, Sequence[Member]):
         self._data: Buffer | None = None
         if isinstance(source, (str, os.PathLike)):
             (self._url,) = url_list(source)
+        elif opener is not None:
+            raise TypeError("opener is for a URL; help: leave it out, the archive is in memory")
         else:
             self._data = source
         self._identity: tuple[int, ...] | None = None  # of the file that was opened first
