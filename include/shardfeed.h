@@ -60,8 +60,8 @@
  *          SHF_E_FORKED; shf_stream_close leaves the parent's stream as it is. Samples and blocks
  *          taken before the fork stay readable in parent and child, and each of the two releases
  *          its own.
- * Callbacks run only on a thread that is inside a call of this library, never on a worker thread.
- *          The log function is never called from shf_stream_close.
+ * Callbacks run only on a thread that is inside a call of this library, never on a worker thread;
+ *          but see shf_source. The log function is never called from shf_stream_close.
  * Manners  No function throws, exits, aborts, prints, installs a signal handler, or changes
  *          locale, umask, working directory or signal dispositions.
  * Input    Sizes in file headers are claims. Memory grows only with bytes that have arrived, and
@@ -275,6 +275,64 @@ typedef void (*shf_free_fn)(void *ctx, void *pointer, size_t size);
 void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_free_fn release,
                                void *ctx);
 
+enum {
+    SHF_SOURCE_SEQUENTIAL = 1, /* the object is read once, from front to back                     */
+    SHF_SOURCE_ONE_THREAD = 2  /* read_at of the object is called by one thread at a time         */
+};
+
+/* The functions with which a program serves the URLs of a scheme. An object is what `open` gives
+ * for one URL: a file, a connection, a range of memory. A URL may be opened more than once, and two
+ * objects of it are independent.
+ *
+ * Results  0 (read_at: a count), or a negative SHF_E_* code, as the class of the error; TIMEOUT
+ *          becomes IO. `error` is never NULL, and zeroed: error->message is the cause, up to its
+ *          NUL; the library puts the URL before it, and takes secrets of URLs out of it.
+ *          error->os_error is errno or another number of the program, and reaches the caller as it
+ *          is; the other members are ignored. No function throws.
+ * Threads  All functions are called by any thread: by reader threads of a stream, by threads that
+ *          read members and fields, and by the thread that is inside a call of this library. `open`
+ *          runs on several threads at once, and so does read_at, also on one object unless it has
+ *          SHF_SOURCE_ONE_THREAD. An object is in no other call during its `size`, `version` and
+ *          `close`. `release` is the last call. None may use the handle that it is called for.
+ * Waiting  The library cannot interrupt a function. shf_stream_next returns TIMEOUT, or CANCELLED,
+ *          in time while a reader waits in one; shf_stream_close, and calls that open and read on
+ *          the caller's thread, return when it does. So it should have a time limit of its own.
+ * Fork     Each process closes what it has opened. In a forked child nothing is called on an object
+ *          of the parent: an archive or dataset that the child reads opens its URLs again, and
+ *          fails with CHANGED if size or version are others. `release` is called by each process
+ *          that frees its copy of the options and handles. */
+typedef struct shf_source {
+    size_t struct_size; /* sizeof(shf_source); later versions may add members at the end */
+    /* Opens a URL, as given after expansion. *object is NULL and *flags 0 before: SHF_SOURCE_*. */
+    int32_t (*open)(void *ctx, const char *url, void **object, uint32_t *flags, shf_error *error);
+    /* Bytes of the object. *size is UINT64_MAX before: not known. Such an object is read as with
+     * SHF_SOURCE_SEQUENTIAL. NULL: of no object is it known. Called once, after open. */
+    int32_t (*size)(void *object, uint64_t *size, shf_error *error);
+    /* Writes a text that differs for other contents at the URL, such as an ETag or a time: with its
+     * NUL at most `room` (256) bytes. It guards saved states and shards that are opened again. text
+     * is "" before: nothing is known. NULL: of no object. Called once, after size. */
+    int32_t (*version)(void *object, char *text, size_t room, shf_error *error);
+    /* Reads at most `size` bytes (at least 1) at `offset`. Returns how many, at least 1; 0 only at
+     * the end. With SHF_SOURCE_SEQUENTIAL `offset` is where the last call ended. */
+    int64_t (*read_at)(void *object, uint64_t offset, uint8_t *out, size_t size, shf_error *error);
+    /* Frees an object that `open` gave. NULL: nothing is to be freed. */
+    void (*close)(void *object);
+    /* Says that `ctx` is used no more. NULL: nobody wants to know. */
+    void (*release)(void *ctx);
+} shf_source;
+
+/* Serves the URLs of `scheme` by functions of the program: "db" for "db://...". Every call with
+ * these options that opens shards uses them. `scheme` is in lower case (RFC 3986, 3.1). "*" is any
+ * scheme without functions of its own. Functions come before what the library itself serves, as
+ * http, but for paths, file:, pipe: and "-". source is copied; NULL removes the functions.
+ * Owns: `ctx` belongs to the library when the call succeeds: `release` is called when the functions
+ * are replaced or the options are freed, and all that was opened with them is closed. The last of
+ * these calls it, on its thread.
+ * Errors: USAGE (no scheme, or one that cannot be served; struct_size; open or read_at is NULL);
+ * NOMEM. `release` is not called then. Since: 0.1 */
+int32_t shf_options_set_source(shf_options *options, const char *scheme, const shf_source *source,
+                               void *ctx, shf_error *error);
+
 /* ---- URLs ------------------------------------------------------------------------------------ */
 
 /* How shards are named, here and in shf_stream_open:
@@ -291,6 +349,7 @@ void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_fre
  *                        to back; after a fault it is read from its start, and what was delivered
  *                        is compared. Proxies are those of the environment. UNSUPPORTED where
  *                        shf_feature("http") is NULL
+ *   SCHEME://...         what the program serves (shf_options_set_source)
  *   @FILE                a text file with one URL a line; empty lines and # comments are skipped
  * Every URL is split at "::", ${NAME} is replaced by the environment variable WDS_NAME, and braces
  * are expanded: {000..119} with zero padding and optional step, {a,b}, nested, rightmost fastest;

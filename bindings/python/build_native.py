@@ -3,7 +3,7 @@
 The header is the only description of the library. cffi reads it after the lines that start with '#'
 and the two __cplusplus blocks are dropped; the C compiler reads it as it is and checks every
 declaration (cffi's out-of-line API mode, cffi 1.15.1 or later). archive_calls.h, batch_calls.h,
-dataset_calls.h and members_calls.h are read likewise.
+dataset_calls.h, members_calls.h and opener_calls.h are read likewise.
 """
 
 from __future__ import annotations
@@ -13,11 +13,20 @@ import sys
 
 import cffi
 
-# What the library calls; _receivers.py and _urls.py define these with ffi.def_extern().
+# What the library calls; _receivers.py, _urls.py and _opener.py define these with
+# ffi.def_extern(). Those of openers are called by opener_calls.c.
 CALLBACKS = """
 extern "Python" void python_log(void *ctx, int32_t level, const char *message);
 extern "Python" void python_skip(void *ctx, const shf_skip *skip);
 extern "Python" int32_t python_url(void *ctx, const char *url, size_t size);
+extern "Python+C" int32_t python_opener_open(void *ctx, const char *url, void **out,
+                                             shf_error *error);
+extern "Python+C" void python_opener_facts(void *handle, uint32_t *flags, uint64_t *size,
+                                           char *version);
+extern "Python+C" int64_t python_opener_read(void *handle, uint64_t offset, uint8_t *out,
+                                             size_t size, shf_error *error);
+extern "Python+C" void python_opener_close(void *handle);
+extern "Python+C" void python_opener_release(void *ctx);
 """
 
 # Destructors in C. One in Python could be interrupted by a signal handler, whose exception Python
@@ -57,6 +66,7 @@ SOURCE = """
 #include "batch_calls.h"
 #include "dataset_calls.h"
 #include "members_calls.h"
+#include "opener_calls.h"
 static void python_close_stream(shf_stream **holder) { shf_stream_close(*holder); }
 static void python_unref_block(shf_block **holder) { shf_block_unref(*holder); }
 static void python_close_archive(shf_archive **holder) { shf_archive_close(*holder); }

@@ -1,5 +1,6 @@
 // shf_options_*, shf_option_describe, shf_expand_urls.
 #include "api/handles.h"
+#include "io/callback_source.h"
 #include "io/urls.h"
 
 #include <new>
@@ -80,6 +81,16 @@ void shf_options_set_interrupt(shf_options* options, shf_interrupt_fn interrupt,
     if (!options) return;
     options->values.interrupt = interrupt;
     options->values.interrupt_ctx = ctx;
+}
+
+int32_t shf_options_set_source(shf_options* options, const char* scheme, const shf_source* source,
+                               void* ctx, shf_error* error) {
+    return guard(error, [&] {
+        if (!options || !scheme)
+            throw Error(SHF_E_USAGE, "shf_options_set_source: a NULL argument");
+        shf::set_source(options->values, scheme, source, ctx);
+        return SHF_OK;
+    });
 }
 
 int32_t shf_expand_urls(const char* const* urls, size_t url_count, const shf_options* options,

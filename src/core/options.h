@@ -5,12 +5,15 @@
 #include <shardfeed.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace shf {
+
+class SourceFunctions;
 
 enum class OnError : uint8_t { raise, skip_sample, skip_shard };
 enum class EndMarker : uint8_t { required, optional };
@@ -103,6 +106,7 @@ struct Options {
     void* alloc_ctx = nullptr;
     shf_interrupt_fn interrupt = nullptr;
     void* interrupt_ctx = nullptr;
+    std::vector<std::shared_ptr<const SourceFunctions>> sources{};  // at most one of a scheme
 
     Options();  // every option at the default of its row
     // Parses and stores one value. Throws Error(USAGE).

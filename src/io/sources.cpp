@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 #include "core/options.h"
+#include "core/source_functions.h"
+#include "io/callback_source.h"
 #include "io/descriptor.h"
 #include "io/file.h"
 #include "io/pipe.h"
@@ -11,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace shf {
@@ -88,18 +91,31 @@ const Scheme& find_scheme(const std::string& url) {
 
 }  // namespace
 
+std::shared_ptr<const SourceFunctions> Sources::program_source(const std::string& url) const {
+    if (context_.options.sources.empty() || url.find('\0') != url.npos) return nullptr;
+    const std::string name = scheme_of(url);
+    const auto is_it = [&](const Scheme& scheme) { return scheme.name == name; };
+    if (std::any_of(own_schemes.begin(), own_schemes.end(), is_it)) return nullptr;
+    return source_functions(context_.options, name);
+}
+
 std::unique_ptr<Source> Sources::open(const std::string& url) const {
     context_.cancel.check();
+    if (auto functions = program_source(url))
+        return callback_source(std::move(functions), url, context_.cancel);
     return find_scheme(url).open(url, context_);
 }
 
 Identity Sources::stat(const std::string& url) const {
+    if (auto functions = program_source(url))
+        return callback_source(std::move(functions), url, context_.cancel)->identity();
     return find_scheme(url).stat(url, context_);
 }
 
 ShardList Sources::list(std::span<const char* const> urls) const {
     return {urls, context_.options,
             [this](const std::string& prefix) -> std::optional<std::vector<std::string>> {
+                if (program_source(prefix)) return std::nullopt;  // which lists nothing
                 const Scheme* const scheme = look_up(scheme_of(prefix));
                 if (!scheme || !scheme->list) return std::nullopt;
                 return in_shard(prefix, [&] { return scheme->list(prefix, context_); });

@@ -13,6 +13,8 @@
 
 namespace shf {
 
+class SourceFunctions;
+
 // What serves the URLs of a scheme. Both get an expanded URL, and throw Error without the name of
 // the shard.
 struct Scheme {
@@ -47,6 +49,9 @@ class Sources {
     static void add(const Scheme& scheme);
 
   private:
+    // What of the program serves this URL; NULL: nothing.
+    [[nodiscard]] std::shared_ptr<const SourceFunctions> program_source(
+        const std::string& url) const;
     // Of whom nobody asks.
     static SourceUse& uncounted();
 

@@ -164,7 +164,9 @@ void ShardRun::read_shard() {
                           .resume = resume_.get(),
                           .single_samples = context_.single_samples,
                           .places = indexed_};
-    if (context_.deferred && origin_->version != 0) {
+    // What is deferred is read again, at its place: from a file, out of the kernel's cache.
+    const bool cheap = source->seekable() && source->read_cost().gap <= ReadCost().gap;
+    if (context_.deferred && origin_->version != 0 && cheap) {
         request.rest = open_again(url, *source);
         if (request.rest) request.deferred = &context_.deferred;
     }

@@ -34,7 +34,8 @@ examples() {
     read -ra flags <<<"$(pkg-config --cflags shardfeed)"
     [ "${flags[*]}" = "-I$prefix/include" ] || { echo "flags for the compiler: ${flags[*]}"; return 1; }
     read -ra flags <<<"$(pkg-config --cflags --libs shardfeed)"
-    for name in 01_stream:README.md 02_zip:docs/random-access.md 03_batches:docs/batches.md 04_members:docs/members.md; do
+    for name in 01_stream:README.md 02_zip:docs/random-access.md 03_batches:docs/batches.md 04_members:docs/members.md \
+        05_source:docs/opener.md; do
         page=${name#*:} name=${name%:*}
         # The page shows the file whole, but for the comment on top.
         sed '1,/\*\//d' "$repository/examples/c/$name.c" | diff - <(block "$repository/$page" c 1)
@@ -44,6 +45,8 @@ examples() {
     ./01_stream a.tar | grep -x "b: $(stat -c %s b.jpg) bytes of jpg"
     ./02_zip b.zip b.cls | grep -x 7
     ./04_members <b.tar | grep -x 'b.cls: 1 bytes'
+    cp a.tar c.tar
+    ./05_source . 'data://{a,c}.tar' | sort | uniq -c | grep -x ' *2 b'
     ./03_batches b.tar | grep -x '1 images in 12288 bytes, the first one of class 7'
     cc -Wall -Wextra -Werror example.c "${flags[@]}" -o example
     prints_the_class ./example

@@ -9,8 +9,9 @@ import signal
 import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import shardfeed
@@ -56,6 +57,18 @@ def shards(tmp_path: Path) -> Callable[..., str]:
         return str(tmp_path / f"{name}-{{000..{count - 1:03d}}}.tar")
 
     return make
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Any]:
+    """The file system memory:// of fsspec, with four shards of 50 samples, also in `tmp_path`."""
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory")
+    for shard in range(4):
+        path = write_tar(tmp_path / f"s-{shard:03}.tar", numbered(50 * shard, 50, 5000))
+        store.pipe(f"/{path.name}", path.read_bytes())
+    yield store
+    store.store.clear()
 
 
 @pytest.fixture(scope="session")

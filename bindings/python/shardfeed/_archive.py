@@ -18,6 +18,7 @@ from ._errors import (
 )
 from ._member import MemberFacts, bytes_of, text_of
 from ._native import ffi, lib
+from ._opener import set_opener
 from ._options import native_options, option_texts, shown_options
 from ._reopenable import Reopenable
 from ._signals import Signals
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, SupportsIndex, TypeAlias, Unpack
 
     from ._native import ArchiveOptions, _CData
+    from ._opener import Opener
     from ._urls import URL
 
     Name: TypeAlias = str | bytes
@@ -108,6 +110,8 @@ class Archive(Reopenable, Sequence[Member]):
     the archive itself and must not change while it is open. What cannot be read at any offset, such
     as a compressed tar, is taken into memory, as far as the option memory allows.
 
+    opener: as for Stream, for a URL.
+
     A name that is not there is a KeyError (shardfeed.NoMemberError), one that is there twice a
     shardfeed.AmbiguousError: read such members by position. Names are str, with surrogate escapes
     for what is not UTF-8, or bytes. They are not paths: nothing here writes files.
@@ -120,12 +124,21 @@ class Archive(Reopenable, Sequence[Member]):
     _noun = "archive"
     _none = ffi.new("shf_archive **")
 
-    def __init__(self, source: URL | Buffer, **options: Unpack[ArchiveOptions]) -> None:
+    def __init__(
+        self,
+        source: URL | Buffer,
+        *,
+        opener: Opener | None = None,
+        **options: Unpack[ArchiveOptions],
+    ) -> None:
         super().__init__(option_texts(options))
+        self._opener = opener
         self._url: str | None = None
         self._data: Buffer | None = None
         if isinstance(source, (str, os.PathLike)):
             (self._url,) = url_list(source)
+        elif opener is not None:
+            raise TypeError("opener is for a URL; help: leave it out, the archive is in memory")
         else:
             self._data = source
         self._identity: tuple[int, ...] | None = None  # of the file that was opened first
@@ -297,6 +310,7 @@ class Archive(Reopenable, Sequence[Member]):
     def _open(self) -> tuple[_CData, int]:
         error = ffi.new("shf_error *")
         native = native_options(self._options, "archive")
+        set_opener(native, self._opener)
         signals = Signals(native)
         close = partial(lib.python_close_archive)
         holder = ffi.gc(ffi.new("shf_archive **"), close)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ._hooks import Hook
     from ._native import DatasetOptions, NumberedBatchOptions, _CData
+    from ._opener import Opener
     from ._receivers import Log
     from ._urls import URLs
 
@@ -168,6 +169,8 @@ class Dataset(Reopenable, Sequence[Sample]):
     lie is kept in an index file beside it, made when it is missing or stale (options index and
     index_dir); `log` hears of that.
 
+    opener: as for Stream; it gives files that can seek.
+
     Any number of threads may use a dataset at once, and so may forked processes, without opening it
     again: the numbers are in memory of the library, which no worker changes. A pickled one
     opens the shards again when the copy is first used.
@@ -180,11 +183,17 @@ class Dataset(Reopenable, Sequence[Sample]):
     _none = ffi.new("shf_dataset **")
 
     def __init__(
-        self, urls: URLs, *, log: Log | None = log_to_logging, **options: Unpack[DatasetOptions]
+        self,
+        urls: URLs,
+        *,
+        log: Log | None = log_to_logging,
+        opener: Opener | None = None,
+        **options: Unpack[DatasetOptions],
     ) -> None:
         super().__init__(option_texts(options))
         self._urls = url_list(urls)
         self._log = log
+        self._opener = opener
         self._epoch: int | None = None if "epoch" not in options else int(self._options["epoch"])
         self._opened()
 
@@ -338,7 +347,7 @@ class Dataset(Reopenable, Sequence[Sample]):
         error = ffi.new("shf_error *")
         native = native_options(self._options, "dataset")
         signals = Signals(native)
-        target = Target(Receivers(self._log))
+        target = Target(Receivers(self._log, opener=self._opener))
         target.set(native)
         array, keep = native_urls(self._urls)
         holder = ffi.gc(ffi.new("shf_dataset **"), partial(lib.python_close_dataset))

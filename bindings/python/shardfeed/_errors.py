@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import errno
+import itertools
+from collections import deque
 from typing import TYPE_CHECKING
 
 from ._native import ffi, lib
@@ -231,15 +233,72 @@ _READ_CLASSES: dict[int, type[Error]] = {
 }
 
 
+# What openers raised last, by numbers that are no errno: the library passes them through as one.
+_FIRST_FAILURE = 1 << 24
+_failure_numbers = itertools.count(_FIRST_FAILURE)
+_failures: deque[tuple[int, BaseException]] = deque(maxlen=64)
+
+
+def keep_failure(exception: BaseException) -> int:
+    """The number by which error_from() finds an exception that cannot pass through C."""
+    number = getattr(exception, "errno", None)
+    if number in (errno.EMFILE, errno.ENFILE):
+        return int(number)  # for which readers wait
+    number = next(_failure_numbers)
+    _failures.append((number, exception))
+    return number
+
+
+# Faults of the program, and not of its shards: on_error must not skip them.
+_BUGS = (TypeError, ValueError, NameError, AttributeError, ImportError, NotImplementedError)
+
+
+def failure_code(exception: BaseException) -> int:
+    """The class of an error that an exception of an opener becomes."""
+    if not isinstance(exception, Exception):
+        return int(lib.SHF_E_CANCELLED)
+    if isinstance(exception, Error):
+        return exception.code
+    if isinstance(exception, MemoryError):
+        return int(lib.SHF_E_NOMEM)
+    if isinstance(exception, EOFError):
+        return int(lib.SHF_E_TRUNCATED)
+    is_bug = isinstance(exception, _BUGS) and not isinstance(exception, OSError)
+    return int(lib.SHF_E_USAGE if is_bug else lib.SHF_E_IO)
+
+
+def _errno_of(exception: BaseException) -> int:
+    number = getattr(exception, "errno", None)
+    if isinstance(number, int):
+        return number
+    if isinstance(exception, FileNotFoundError):
+        return errno.ENOENT
+    return errno.EACCES if isinstance(exception, PermissionError) else 0
+
+
 def error_from(native: _CData) -> Error:
-    """The exception for a shf_error that a call has just written."""
+    """The exception for a shf_error that a call has just written.
+
+    An Error, whose __cause__ is what an opener raised; or that itself, if it is not for an Error to
+    replace, as KeyboardInterrupt.
+    """
+    os_error = native.os_error
+    cause = next((raised for number, raised in [*_failures] if number == os_error), None)
+    if cause is not None:
+        if not isinstance(cause, Exception):
+            return cause  # type: ignore[return-value]
+        os_error = _errno_of(cause)
+    elif os_error >= _FIRST_FAILURE:
+        os_error = 0
     cls = _CLASSES.get(native.code, InternalError)
     if cls is ReadError:
-        cls = _READ_CLASSES.get(native.os_error, ReadError)
-    return cls(
+        cls = _READ_CLASSES.get(os_error, ReadError)
+    made = cls(
         # A name that is not UTF-8 was escaped by the library; only a cut message can hold a part
         # of a character.
         ffi.string(native.message).decode("utf-8", "backslashreplace"),
         offset=None if native.offset == _NO_OFFSET else native.offset,
-        os_error=native.os_error,
+        os_error=os_error,
     )
+    made.__cause__ = cause
+    return made

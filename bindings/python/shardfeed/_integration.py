@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._hooks import Hook as Hook
     from ._native import DatasetOptions as DatasetOptions
     from ._native import StreamOptions as StreamOptions
+    from ._opener import Opener as Opener
     from ._receivers import Log as Log
     from ._receivers import OnSkip as OnSkip
     from ._recipe import Duration as Duration

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ._errors import UsageError, error_from
 from ._member import NOT_KNOWN, MemberFacts, bytes_of, text_of
 from ._native import ffi, lib
+from ._opener import set_opener
 from ._options import native_options, option_texts, shown_options
 from ._reopenable import Closable
 from ._signals import Signals
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self, Unpack
 
     from ._native import ArchiveOptions, _CData
+    from ._opener import Opener
     from ._urls import URL
 
 # Bytes that read() asks for at once.
@@ -155,6 +157,8 @@ class Members(Closable):
     member may be of any size: memory does not grow with it. A ZIP file that cannot be read at any
     offset, as from a pipe, is taken into memory, as far as the option memory allows.
 
+    opener: as for Stream.
+
     A member is valid until the next one; what was not read of it is skipped. Damage is an
     exception, and the next call raises it again; what is wrong with one entry of a ZIP file leaves
     the others. After TimeoutError and KeyboardInterrupt the same call continues, and no byte is
@@ -165,7 +169,9 @@ class Members(Closable):
 
     _none = ffi.new("shf_members **")
 
-    def __init__(self, url: URL, **options: Unpack[ArchiveOptions]) -> None:
+    def __init__(
+        self, url: URL, *, opener: Opener | None = None, **options: Unpack[ArchiveOptions]
+    ) -> None:
         self._options = option_texts(options)
         self._closed = False
         self._current: CurrentMember | None = None
@@ -177,6 +183,7 @@ class Members(Closable):
         self._holder = self._none
         (self._url,) = url_list(url)
         native = native_options(self._options, "archive")
+        set_opener(native, opener)
         self._signals = Signals(native)  # asked as long as the members are open
         error = ffi.new("shf_error *")
         holder = ffi.gc(ffi.new("shf_members **"), lib.python_close_members)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ._errors import error_from
 from ._native import ffi, lib
+from ._opener import set_opener
 from ._options import native_options, option_texts
 from ._signals import Signals
 from ._urls import native_urls, url_list
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._native import StreamOptions, _CData
+    from ._opener import Opener
     from ._urls import URLs
 
 _UNKNOWN = 0xFFFF_FFFF_FFFF_FFFF
@@ -97,17 +99,20 @@ def _decoded(text: _CData) -> str:
     return bytes(ffi.buffer(text.data, text.size)).decode("utf-8", "backslashreplace")
 
 
-def samples_of_consumer(urls: list[str], texts: Mapping[str, str], consumer: int) -> int | None:
+def samples_of_consumer(
+    urls: list[str], texts: Mapping[str, str], consumer: int, opener: Opener | None
+) -> int | None:
     """What one of rank x num_workers + worker consumers reads in the first epoch; None: unknown."""
-    number = lib.shf_plan_info(_made(urls, texts), consumer, lib.SHF_PLAN_SAMPLES)
+    number = lib.shf_plan_info(_made(urls, texts, opener), consumer, lib.SHF_PLAN_SAMPLES)
     return None if number == _UNKNOWN else number
 
 
-def _made(urls: list[str], options: Mapping[str, str]) -> _CData:
+def _made(urls: list[str], options: Mapping[str, str], opener: Opener | None) -> _CData:
     array, texts = native_urls(urls)
     made = ffi.new("shf_plan **")
     error = ffi.new("shf_error *")
     native = native_options(options)
+    set_opener(native, opener)
     signals = Signals(native)
     failed = lib.shf_plan_make(made, array, len(texts), native, error)
     signals.raise_exception()
@@ -116,13 +121,13 @@ def _made(urls: list[str], options: Mapping[str, str]) -> _CData:
     return ffi.gc(made[0], lib.shf_plan_free)
 
 
-def plan(urls: URLs, **options: Unpack[StreamOptions]) -> Plan:
+def plan(urls: URLs, *, opener: Opener | None = None, **options: Unpack[StreamOptions]) -> Plan:
     """What each rank and worker will read of these shards, and warnings, before the run.
 
         print(shardfeed.plan(urls, world_size=8, num_workers=4, shuffle=1000))
 
-    Takes the options of Stream, and plans for all ranks and workers. Opens no shard. Samples and
-    bytes are known when all shards have index files, as shardfeed.Dataset(urls) or a run with
-    write_index=True makes them, and no filter leaves samples out.
+    Takes the options and the opener of Stream, and plans for all ranks and workers. Opens no shard.
+    Samples and bytes are known when all shards have index files, as shardfeed.Dataset(urls) or a
+    run with write_index=True makes them, and no filter leaves samples out.
     """
-    return Plan(_made(url_list(urls), option_texts(options)))
+    return Plan(_made(url_list(urls), option_texts(options), opener))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ._errors import error_from
 from ._native import ffi, lib
+from ._opener import set_opener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from ._errors import Error
     from ._native import _CData
+    from ._opener import Opener
 
     Log: TypeAlias = Callable[[int, str], object]
 
@@ -55,6 +57,7 @@ class Receivers(NamedTuple):
 
     log: Log | None = None
     on_skip: OnSkip | None = None
+    opener: Opener | None = None
 
 
 class Callbacks:
@@ -100,6 +103,7 @@ class Target(Callbacks):
             lib.shf_options_set_log(native, lib.SHF_LOG_INFO, lib.python_log, self.handle)
         if self.receivers.on_skip is not None:
             lib.shf_options_set_on_skip(native, lib.python_skip, self.handle)
+        set_opener(native, self.receivers.opener)
 
 
 @ffi.def_extern(onerror=keep_exception)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._mix import Mix
     from ._native import MixOptions, StreamOptions
     from ._open_stream import Source
+    from ._opener import Opener
     from ._receivers import Log, OnSkip
     from ._stream import Stream
     from ._urls import URLs
@@ -54,14 +55,15 @@ class Recipe(ABC):
     """What a stream is opened from: a StreamRecipe, or a MixRecipe made of several.
 
     A recipe is a value. It does not change, holds nothing open and has no position; two that were
-    made alike are equal. It can be pickled if `log` and `on_skip` can. Its methods make other
-    recipes of it. Every stream has one: stream.recipe.
+    made alike are equal. It can be pickled if `log`, `on_skip` and `opener` can. Its methods make
+    other recipes of it. Every stream has one: stream.recipe.
     """
 
     _options: dict[str, str] = field(hash=False)
     timeout: float  # of next(), in seconds; 0: none
     log: Log | None
     on_skip: OnSkip | None
+    opener: Opener | None
 
     _noun: ClassVar[str]
     _opener: ClassVar[str]  # whose options it takes
@@ -87,8 +89,8 @@ class Recipe(ABC):
 
     @property
     def _receivers(self) -> Receivers:
-        """Log and on_skip."""
-        return Receivers(self.log, self.on_skip)
+        """Log, on_skip and opener."""
+        return Receivers(self.log, self.on_skip, self.opener)
 
     def with_options(
         self,
@@ -96,22 +98,31 @@ class Recipe(ABC):
         timeout: Duration = None,
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
+        opener: Opener | None = None,
         **options: Unpack[StreamOptions],
     ) -> Self:
         """A recipe with these options beside, or instead of, those of this one.
 
             recipe.with_options(batch=256, decode="jpg:image/rgb8, cls:int", seed=5)
 
-        timeout, log and on_skip stay as they are where they are not given. timeout=0 removes the
-        limit, and log=None silences; on_skip cannot be removed.
+        timeout, log, on_skip and opener stay as they are where they are not given. timeout=0
+        removes the limit, and log=None silences; on_skip and opener cannot be removed. The parts of
+        a mix get the opener.
         """
         made = self._with(option_texts(options))
+        if opener is not None:
+            made = made._with_opener(opener)
         if timeout is not None:
             made.__dict__["timeout"] = _seconds(timeout)
         if log is not log_to_logging:
             made.__dict__["log"] = log
         if on_skip is not None:
             made.__dict__["on_skip"] = on_skip
+        return made
+
+    def _with_opener(self, opener: Opener) -> Self:
+        made = copy(self)
+        made.__dict__["opener"] = opener
         return made
 
     def _with(self, options: dict[str, str]) -> Self:
@@ -276,10 +287,11 @@ class StreamRecipe(Recipe):
         timeout: Duration = None,
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
+        opener: Opener | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
         self.__dict__["_urls"] = tuple(url_list(urls))
-        self._set(timeout, Receivers(log, on_skip), option_texts(options))
+        self._set(timeout, Receivers(log, on_skip, opener), option_texts(options))
 
     def open(self, epoch: int | None = None) -> Stream:
         from ._stream import Stream  # which is made of recipes
@@ -327,7 +339,7 @@ class StreamRecipe(Recipe):
             return None  # a list that can be read only once, a FIFO, is for the stream itself
         options = {**self._options, "batch": "0", "epoch": str(epoch), "epochs": "1"}
         try:
-            return samples_of_consumer(self.urls, options, self.consumer[0])
+            return samples_of_consumer(self.urls, options, self.consumer[0], self.opener)
         except Error:
             return None  # which reading will say, unless it skips that shard
 
@@ -379,6 +391,11 @@ class MixRecipe(Recipe):
         from ._mix import Mix  # which is made of recipes
 
         return Mix._unopened(self, self._first(epoch))
+
+    def _with_opener(self, opener: Opener) -> Self:
+        made = copy(self)
+        made.__dict__["parts"] = tuple(part._with_opener(opener) for part in self.parts)
+        return made
 
     def _with(self, options: dict[str, str]) -> Self:
         share = {name: text for name, text in options.items() if name in _SHARE}

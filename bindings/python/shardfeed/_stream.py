@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ._hooks import Hook
     from ._native import BatchOptions, StreamOptions
+    from ._opener import Opener
     from ._receivers import Log, OnSkip
     from ._recipe import Duration, Recipe
     from ._urls import URLs
@@ -52,6 +53,9 @@ class Stream(Closable):
 
     on_skip: a function that takes a Skip for each sample and shard that is skipped under on_error.
 
+    opener: a function that takes a URL and gives a binary file, such as fsspec.open. It serves all
+    URLs with a scheme but file: and pipe:, on threads of the library, several at once.
+
     Every iter(stream) is the next epoch: the first starts at the option epoch. With epoch_samples,
     an epoch continues where the last one stopped. With epochs=0 an iterator has no end, and the
     next one continues where it stopped. A stream has one active iterator: iter(stream) ends the
@@ -76,9 +80,12 @@ class Stream(Closable):
         timeout: Duration = None,
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
+        opener: Opener | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
-        self._start(StreamRecipe(urls, timeout=timeout, log=log, on_skip=on_skip, **options))
+        self._start(
+            StreamRecipe(urls, timeout=timeout, log=log, on_skip=on_skip, opener=opener, **options)
+        )
         self._open_early()
 
     @classmethod
@@ -255,7 +262,9 @@ class Stream(Closable):
             return self._source.epoch_samples
         if epoch not in self._counted:
             options = recipe._opened_options(self._sample_options())
-            source = BlockStream(recipe._source(epoch), options, epoch, 0.0, Receivers())
+            source = BlockStream(
+                recipe._source(epoch), options, epoch, 0.0, Receivers(opener=recipe.opener)
+            )
             self._counted = {epoch: source.epoch_samples}
             source.close()
         return self._counted[epoch]

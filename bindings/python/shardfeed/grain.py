@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from . import Stream as _Samples
-    from ._integration import Duration, Hook, Log, OnSkip, StreamOptions, URLs
+    from ._integration import Duration, Hook, Log, OnSkip, Opener, StreamOptions, URLs
 
 __all__ = ["Stream"]
 
@@ -44,7 +44,7 @@ class Stream(grain.IterDataset[Any]):
     """The samples of many shards, in order; with the option batch, decoded batches of them.
 
     An element is a shardfeed.Sample or shardfeed.Batch, or what `transform` makes of it. options,
-    hooks, timeout, log and on_skip are those of shardfeed.Stream and its batches().
+    hooks, timeout, log, on_skip and opener are those of shardfeed.Stream and its batches().
 
     urls: also a shardfeed.Stream, a mix or a recipe, with options beside its own.
 
@@ -61,13 +61,14 @@ class Stream(grain.IterDataset[Any]):
         timeout: Duration = None,
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
+        opener: Opener | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
         super().__init__()
         self._transform = transform
         self._hooks = hooks
         self._recipe = Recipe.of(urls).with_options(
-            timeout=timeout, log=log, on_skip=on_skip, **options
+            timeout=timeout, log=log, on_skip=on_skip, opener=opener, **options
         )
 
     def __iter__(self) -> grain.DatasetIterator[Any]:

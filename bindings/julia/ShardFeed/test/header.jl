@@ -6,6 +6,7 @@ const HEADER = get(ENV, "SHARDFEED_HEADER", joinpath(@__DIR__, "../../../../incl
 const NOT_BOUND = Dict(
     "shf_options_set_all" => "options are keywords",
     "shf_options_set_allocator" => "release would run Julia code inside finalizers",
+    "shf_options_set_source" => "its functions would run Julia code on threads of the library",
     "shf_stream_next" => "shf_stream_next_block delivers the same samples, many in a call",
     "shf_block_ref" => "each block has one owner",
     "shf_block_columns" => "samples are read through shf_sample_*: a call costs nanoseconds here",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import SupportsIndex, Unpack
 
     from .. import Sample
-    from .._integration import DatasetOptions, Log, URLs
+    from .._integration import DatasetOptions, Log, Opener, URLs
 
 
 _NEVER_SET = 2**64 - 1
@@ -45,10 +45,11 @@ class Dataset(_TorchDataset[Any]):
         transform: Callable[[Sample], Any] | None = None,
         *,
         log: Log | None = log_to_logging,
+        opener: Opener | None = None,
         **options: Unpack[DatasetOptions],
     ) -> None:
         self.transform = transform
-        self._samples = _Samples(urls, log=log, **options)
+        self._samples = _Samples(urls, log=log, opener=opener, **options)
         # That of the samples underneath; to ask them for it would be a call more for each item.
         self._epoch_set = self._samples.epoch if "epoch" in options else _NEVER_SET
         # In memory that workers share, also those that were started before set_epoch().

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .. import Batch, Recipe
     from .. import Stream as _Samples
-    from .._integration import Duration, Hook, Log, OnSkip, StreamOptions, URLs
+    from .._integration import Duration, Hook, Log, OnSkip, Opener, StreamOptions, URLs
     from ._lightning import TrainingFetcher
 
 
@@ -34,6 +34,7 @@ def loader(
     timeout: Duration = None,
     log: Log | None = log_to_logging,
     on_skip: OnSkip | None = None,
+    opener: Opener | None = None,
     **options: Unpack[StreamOptions],
 ) -> Loader:
     """Batches of tensors, for training: what DataLoader is for, without its workers.
@@ -54,13 +55,17 @@ def loader(
     device: where tensors are moved. pin_memory: copy them to pinned memory first, from where they
     are moved while the program continues; by default where that helps, for a device of CUDA.
 
-    Ranks, epochs and states are those of shardfeed.torch.Stream; hooks, timeout, log, on_skip and
-    options those of shardfeed.Stream.
+    Ranks, epochs and states are those of shardfeed.torch.Stream; hooks, timeout, log, on_skip,
+    opener and options those of shardfeed.Stream.
     """
     if isinstance(urls, Stream):
-        stream = urls._remade(hooks, timeout=timeout, log=log, on_skip=on_skip, **options)
+        stream = urls._remade(
+            hooks, timeout=timeout, log=log, on_skip=on_skip, opener=opener, **options
+        )
     else:
-        stream = Stream(urls, hooks=hooks, timeout=timeout, log=log, on_skip=on_skip, **options)
+        stream = Stream(
+            urls, hooks=hooks, timeout=timeout, log=log, on_skip=on_skip, opener=opener, **options
+        )
     return Loader(stream, device=device, pin_memory=pin_memory, keys=keys)
 
 

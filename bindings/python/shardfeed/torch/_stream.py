@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .. import Sample
     from .. import Stream as _Samples
-    from .._integration import Duration, Hook, Log, OnSkip, StreamOptions, URLs
+    from .._integration import Duration, Hook, Log, OnSkip, Opener, StreamOptions, URLs
 
 
 _WARNING = 30  # as the module logging has it, which is slow to import
@@ -56,8 +56,8 @@ class Stream(IterableDataset[Any]):
     without one, a dict with a copy of each field, and the key as "__key__". With the option batch,
     what it makes of a shardfeed.Batch, or a dict of tensors as loader() gives it: give DataLoader
     batch_size=None then. A sample or batch for which `transform` gives None is left out, and
-    counted in stats(). options, hooks, timeout, log and on_skip are those of shardfeed.Stream and
-    its batches(); with workers, each of them calls its copy of log and on_skip.
+    counted in stats(). options, hooks, timeout, log, on_skip and opener are those of
+    shardfeed.Stream and its batches(); with workers, each of them calls its copy of the functions.
 
     urls: also a shardfeed.Stream, a mix of several, or a recipe; options are given beside, or
     instead of, its own: Stream(shardfeed.mix([photographs, drawings], weights=[3, 1]), batch=256).
@@ -87,12 +87,13 @@ class Stream(IterableDataset[Any]):
         timeout: Duration = None,
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
+        opener: Opener | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
         self.transform = transform
         self._hooks = hooks
         self._recipe = Recipe.of(urls).with_options(
-            timeout=timeout, log=log, on_skip=on_skip, **options
+            timeout=timeout, log=log, on_skip=on_skip, opener=opener, **options
         )
         self._options = {**self._recipe.options, **self._recipe.share_options}
         self._epochs = Epochs(self._recipe.first_epoch)
@@ -122,6 +123,7 @@ class Stream(IterableDataset[Any]):
         timeout: Duration = None,
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
+        opener: Opener | None = None,
         **options: Unpack[StreamOptions],
     ) -> Stream:
         """Another stream of the same shards, with these options beside those of this one."""
@@ -132,6 +134,7 @@ class Stream(IterableDataset[Any]):
             timeout=timeout,
             log=log,
             on_skip=on_skip,
+            opener=opener,
             **options,
         )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import SupportsIndex
 
-    from .._integration import URL
+    from .._integration import URL, Opener
 
 _SUFFIXES = (b".png", b".jpg", b".jpeg", b".webp", b".bmp", b".gif", b".tif", b".tiff", b".ppm")
 _RAW_SUFFIX = b".raw"
@@ -43,6 +43,8 @@ class ZipDataset(_TorchDataset[Any]):
     list of [name, label]. Every image needs one. None: there are no labels, and items are images
     alone.
 
+    opener: as for shardfeed.Stream, for a path that is a URL.
+
     Use it with any number of workers and any start method of them: a forked worker continues with
     the open file, others open it again. Workers share the list of members and labels, which is not
     made of Python objects, so their memory does not grow with use.
@@ -55,12 +57,14 @@ class ZipDataset(_TorchDataset[Any]):
         load_encoded: bool = False,
         labels: str | None = "dataset.json",
         shape: Sequence[int] = (3, 256, 256),
+        *,
+        opener: Opener | None = None,
     ) -> None:
         self.transform = transform
         self.load_encoded = load_encoded
         self.shape = tuple(map(operator.index, shape))
         self._size = math.prod(self.shape)
-        self._archive = Archive(path)
+        self._archive = Archive(path, opener=opener)
         suffixes = _SUFFIXES if load_encoded else (*_SUFFIXES, _RAW_SUFFIX)
         images = []
         for member in self._archive:

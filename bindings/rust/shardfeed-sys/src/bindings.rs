@@ -135,7 +135,8 @@ extern "C" {
 }
 /// "shuffle"
 pub const SHF_OPTION_NAME: i32 = 0;
-/// "bool", "count", "bytes", "duration", "choice", "text"
+/// "bool", "count", "bytes", "duration", "choice", "text", or "secret":
+///a text that must not be shown
 pub const SHF_OPTION_TYPE: i32 = 1;
 /// a value shf_options_set accepts
 pub const SHF_OPTION_DEFAULT: i32 = 2;
@@ -265,6 +266,100 @@ extern "C" {
         release: shf_free_fn,
         ctx: *mut ::core::ffi::c_void,
     );
+}
+/// the object is read once, from front to back
+pub const SHF_SOURCE_SEQUENTIAL: i32 = 1;
+/// read_at of the object is called by one thread at a time
+pub const SHF_SOURCE_ONE_THREAD: i32 = 2;
+/// The functions with which a program serves the URLs of a scheme. An object is what `open` gives
+/// for one URL: a file, a connection, a range of memory. A URL may be opened more than once, and two
+/// objects of it are independent.
+///
+/// Results  0 (read_at: a count), or a negative SHF_E_* code, as the class of the error; TIMEOUT
+///          becomes IO. `error` is never NULL, and zeroed: error->message is the cause, up to its
+///          NUL; the library puts the URL before it, and takes secrets of URLs out of it.
+///          error->os_error is errno or another number of the program, and reaches the caller as it
+///          is; the other members are ignored. No function throws.
+/// Threads  All functions are called by any thread: by reader threads of a stream, by threads that
+///          read members and fields, and by the thread that is inside a call of this library. `open`
+///          runs on several threads at once, and so does read_at, also on one object unless it has
+///          SHF_SOURCE_ONE_THREAD. An object is in no other call during its `size`, `version` and
+///          `close`. `release` is the last call. None may use the handle that it is called for.
+/// Waiting  The library cannot interrupt a function. shf_stream_next returns TIMEOUT, or CANCELLED,
+///          in time while a reader waits in one; shf_stream_close, and calls that open and read on
+///          the caller's thread, return when it does. So it should have a time limit of its own.
+/// Fork     Each process closes what it has opened. In a forked child nothing is called on an object
+///          of the parent: an archive or dataset that the child reads opens its URLs again, and
+///          fails with CHANGED if size or version are others. `release` is called by each process
+///          that frees its copy of the options and handles.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_source {
+    /// sizeof(shf_source); later versions may add members at the end
+    pub struct_size: usize,
+    /// Opens a URL, as given after expansion. *object is NULL and *flags 0 before: SHF_SOURCE_*.
+    pub open: ::core::option::Option<
+        unsafe extern "C" fn(
+            ctx: *mut ::core::ffi::c_void,
+            url: *const core::ffi::c_char,
+            object: *mut *mut ::core::ffi::c_void,
+            flags: *mut u32,
+            error: *mut shf_error,
+        ) -> i32,
+    >,
+    /// Bytes of the object. *size is UINT64_MAX before: not known. Such an object is read as with
+    /// SHF_SOURCE_SEQUENTIAL. NULL: of no object is it known. Called once, after open.
+    pub size: ::core::option::Option<
+        unsafe extern "C" fn(
+            object: *mut ::core::ffi::c_void,
+            size: *mut u64,
+            error: *mut shf_error,
+        ) -> i32,
+    >,
+    /// Writes a text that differs for other contents at the URL, such as an ETag or a time: with its
+    /// NUL at most `room` (256) bytes. It guards saved states and shards that are opened again. text
+    /// is "" before: nothing is known. NULL: of no object. Called once, after size.
+    pub version: ::core::option::Option<
+        unsafe extern "C" fn(
+            object: *mut ::core::ffi::c_void,
+            text: *mut core::ffi::c_char,
+            room: usize,
+            error: *mut shf_error,
+        ) -> i32,
+    >,
+    /// Reads at most `size` bytes (at least 1) at `offset`. Returns how many, at least 1; 0 only at
+    /// the end. With SHF_SOURCE_SEQUENTIAL `offset` is where the last call ended.
+    pub read_at: ::core::option::Option<
+        unsafe extern "C" fn(
+            object: *mut ::core::ffi::c_void,
+            offset: u64,
+            out: *mut u8,
+            size: usize,
+            error: *mut shf_error,
+        ) -> i64,
+    >,
+    /// Frees an object that `open` gave. NULL: nothing is to be freed.
+    pub close: ::core::option::Option<unsafe extern "C" fn(object: *mut ::core::ffi::c_void)>,
+    /// Says that `ctx` is used no more. NULL: nobody wants to know.
+    pub release: ::core::option::Option<unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void)>,
+}
+extern "C" {
+    /// Serves the URLs of `scheme` by functions of the program: "db" for "db://...". Every call with
+    /// these options that opens shards uses them. `scheme` is in lower case (RFC 3986, 3.1). "*" is any
+    /// scheme without functions of its own. Functions come before what the library itself serves, as
+    /// http, but for paths, file:, pipe: and "-". source is copied; NULL removes the functions.
+    /// Owns: `ctx` belongs to the library when the call succeeds: `release` is called when the functions
+    /// are replaced or the options are freed, and all that was opened with them is closed. The last of
+    /// these calls it, on its thread.
+    /// Errors: USAGE (no scheme, or one that cannot be served; struct_size; open or read_at is NULL);
+    /// NOMEM. `release` is not called then. Since: 0.1
+    pub fn shf_options_set_source(
+        options: *mut shf_options,
+        scheme: *const core::ffi::c_char,
+        source: *const shf_source,
+        ctx: *mut ::core::ffi::c_void,
+        error: *mut shf_error,
+    ) -> i32;
 }
 /// Receives one URL (NUL-terminated, `size` bytes without the NUL, borrowed for the call). Anything
 /// but 0 stops the expansion.

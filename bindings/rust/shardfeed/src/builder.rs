@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::interrupt::Interrupt;
 use crate::log::{Log, LogLevel};
 use crate::skip::{OnSkip, Skip};
+use crate::source::{Served, Source};
 
 /// A number of bytes: a number, or a text such as `"256MiB"`.
 ///
@@ -79,6 +80,7 @@ pub(crate) struct Settings {
     pub(crate) log: Option<Log>,
     pub(crate) on_skip: Option<OnSkip>,
     pub(crate) interrupt: Option<Interrupt>,
+    pub(crate) sources: Vec<Served>,
 }
 
 impl fmt::Debug for Settings {
@@ -236,6 +238,32 @@ macro_rules! interruptible {
 }
 
 interruptible! { StreamBuilder ArchiveBuilder DatasetBuilder }
+
+// The parts of a mix have their own.
+macro_rules! sourced {
+    ($($name:ident)*) => {
+        $(impl $name {
+            /// Serves the URLs of `scheme` by a [`Source`]: `"db"` for `db://...`. `"*"` is any
+            /// scheme without a source of its own.
+            ///
+            /// A source comes before what the library itself serves, as `http`. Paths, `file:`,
+            /// `pipe:` and `-` cannot be served so; opening then fails with [`ErrorKind::Usage`].
+            ///
+            /// [`ErrorKind::Usage`]: crate::ErrorKind::Usage
+            pub fn source(
+                mut self,
+                scheme: impl Into<String>,
+                source: impl Source + 'static,
+            ) -> Self {
+                let source = Arc::new(source);
+                self.settings.sources.push(Served { scheme: scheme.into(), source });
+                self
+            }
+        })*
+    };
+}
+
+sourced! { StreamBuilder ArchiveBuilder DatasetBuilder }
 
 /// What an option is: one row of the library's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

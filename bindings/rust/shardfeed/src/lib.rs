@@ -45,6 +45,7 @@ mod options;
 mod plan;
 mod sample;
 mod skip;
+mod source;
 mod state;
 mod stream;
 
@@ -62,6 +63,7 @@ pub use options::*;
 pub use plan::{Consumer, Plan, PlannedShard};
 pub use sample::{Block, Fields, Position, Sample, SampleRef, Samples};
 pub use skip::Skip;
+pub use source::{Source, SourceObject};
 pub use state::State;
 pub use stream::{Batches, Control, Stream};
 

@@ -29,6 +29,9 @@ fn what_goes_to_other_threads() {
     everywhere::<MixBuilder>();
     everywhere::<ArchiveBuilder>();
     everywhere::<DatasetBuilder>();
+    // "All functions are called by any thread" of a shf_source.
+    everywhere::<Box<dyn Source>>();
+    everywhere::<Box<dyn SourceObject>>();
     // "A stream serves one thread at a time (it may be another one each time)." That it is not
     // Sync: stream_is_not_sync.rs in compile_fail.
     send::<Stream>();

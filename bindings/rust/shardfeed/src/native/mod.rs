@@ -12,6 +12,7 @@ mod members;
 mod options;
 mod plan;
 mod sample;
+mod source;
 mod stream;
 
 use std::ffi::{c_char, CStr, CString, OsStr};

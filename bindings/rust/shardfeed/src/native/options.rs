@@ -7,7 +7,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{c_string, checked, lent, received, static_text, sys, Urls};
+use super::{c_string, checked, lent, received, source, static_text, sys, Urls};
 use crate::builder::{OptionInfo, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::interrupt::Interrupt;
@@ -138,6 +138,10 @@ impl Options {
         }
         if let Some(interrupt) = &settings.interrupt {
             options.set_interrupt(interrupt);
+        }
+        for served in &settings.sources {
+            // SAFETY: an owned handle.
+            unsafe { source::set(options.pointer.as_ptr(), served) }?;
         }
         Ok(options)
     }
