@@ -44,6 +44,9 @@ def described(name: str, command: argparse.ArgumentParser, writer: Writer) -> li
     for argument in command._actions:
         if not argument.option_strings:
             lines += writer.listed(str(argument.metavar), f"{argument.help}.")
+        elif "--help" not in argument.option_strings:
+            called = f"{argument.option_strings[0]} {argument.metavar}"
+            lines += writer.listed(called, f"{argument.help}.")
     return lines
 
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/guard.h"
+#include "cache/cached_source.h"
 #include "core/fork.h"
 #include "core/opening.h"
 #include "core/options.h"
@@ -81,6 +82,7 @@ class StreamEntry : ExclusiveCall {
 
 // Every call that opens something begins here.
 inline Options values_of(const shf_options* options) {
+    add_cache();
 #ifdef SHF_HAVE_CURL
     add_http_schemes();
 #endif

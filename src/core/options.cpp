@@ -163,6 +163,16 @@ constexpr Row rows[] = {
     {"allow_private", "network", Type::boolean, "false", "true|false", "stream archive dataset",
      &O::allow_private,
      "follow redirects from public addresses to those of this machine and of private networks"},
+    {"cache", "network", Type::text, "", "folder", "stream archive dataset", &O::cache,
+     "where shards of the network are kept once they were read; any number of processes share it; "
+     "empty: nowhere"},
+    {"cache_size", "network", Type::bytes, "1TiB", "0..1EiB", "stream archive dataset",
+     &O::cache_size,
+     "bytes in the cache; what was not used for longest is removed; above the largest shard; 0: no "
+     "bound"},
+    {"stale_ok", "network", Type::boolean, "false", "true|false", "stream archive dataset",
+     &O::stale_ok,
+     "read the version of a shard that the cache has when its server cannot be reached"},
     {"expand", "reading", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
      "expand braces, ::, ${NAME}, @FILE, ~/ and shell patterns in URLs"},
     {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset",

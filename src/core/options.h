@@ -77,6 +77,9 @@ struct Options {
     std::string client_key;  // empty: in client_cert
     std::string proxy;       // empty: of the environment
     bool allow_private;
+    std::string cache;    // folder, empty: none
+    uint64_t cache_size;  // bytes, 0: no bound
+    bool stale_ok;
     bool expand;
     bool secure;
     bool write_index;

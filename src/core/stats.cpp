@@ -56,6 +56,9 @@ constexpr Row rows[] = {
     {"dns_ns", counter, "ns", "time in which requests looked up names"},
     {"connect_ns", counter, "ns", "time in which requests connected, with TLS"},
     {"first_byte_ns", counter, "ns", "time between requests and the first bytes of their answers"},
+    {"cache_bytes", counter, "bytes", "bytes read from the cache"},
+    {"cache_faults", counter, "blocks", "damaged blocks of the cache, dropped and fetched again"},
+    {"stale_shards", counter, "shards", "shards opened from the cache alone, under stale_ok"},
 };
 
 // By error class, in the order of SHF_E_*.
@@ -68,7 +71,7 @@ constexpr const char* skips[] = {
     "skips_cancelled", "skips_timeout",       "skips_child",
 };
 
-static_assert(std::size(rows) == SHF_STAT_FIRST_BYTE_NS + 1);
+static_assert(std::size(rows) == SHF_STAT_STALE_SHARDS + 1);
 static_assert(std::size(skips) == -SHF_E_CHILD);
 
 }  // namespace

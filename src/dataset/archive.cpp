@@ -14,7 +14,7 @@ namespace shf {
 
 Archive::Archive(const std::string& url, const Options& options) : options_(options), url_(url) {
     in_shard(url_, [&] {
-        source_ = Sources(options_, cancel_).open(url);
+        source_ = Sources(options_, cancel_, source_use_).open(url);
         if (!source_->seekable() || !source_->size()) {
             const auto input = source_->open_sequential(0);
             take_into_memory(*input, "raise memory, or copy it to a file");

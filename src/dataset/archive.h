@@ -6,6 +6,7 @@
 #include "dataset/members.h"
 #include "dataset/name_table.h"
 #include "dataset/scratch_pool.h"
+#include "io/source_context.h"
 #include "io/whole_file.h"
 
 #include <memory>
@@ -43,7 +44,8 @@ class Archive {
 
     const Options options_;
     const std::string url_;
-    Cancel cancel_;    // nobody requests it
+    Cancel cancel_;  // nobody requests it
+    SourceUse source_use_;
     WholeFile whole_;  // when the file cannot be read in place
     std::unique_ptr<Source> source_;
     std::unique_ptr<Members> members_;

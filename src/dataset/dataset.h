@@ -5,6 +5,7 @@
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "dataset/name_table.h"
+#include "io/source_context.h"
 #include "io/urls.h"
 #include "sample/sample_filter.h"
 
@@ -55,13 +56,14 @@ class Dataset final : private Names {
     const Options options_;
     const FieldFilter fields_;
     const Cancel cancel_;  // nobody requests it
+    SourceUse source_use_;
     FileBudget budget_;
     mutable ScratchPool scratches_;
     struct Drop {
         void operator()(Recycler* memory) const { memory->drop(); }
     };
     const std::unique_ptr<Recycler, Drop> memory_;
-    const Sources sources_{options_, cancel_};
+    const Sources sources_{options_, cancel_, source_use_};
     const DatasetContext context_;
     ShardList urls_;
     std::vector<std::unique_ptr<DatasetShard>> shards_;

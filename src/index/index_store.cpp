@@ -1,5 +1,6 @@
 #include "index/index_store.h"
 
+#include "cache/cache_folder.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/opening.h"
@@ -72,6 +73,9 @@ std::vector<fs::path> places_for(const std::string& url, const Options& options)
     const fs::path name =
         name_for(shard, remote ? shard.string() : fs::absolute(shard).lexically_normal().string());
     if (!options.index_dir.empty()) return {fs::path(options.index_dir) / name};
+    if (remote)
+        if (const std::string folder = cache_index_folder(options); !folder.empty())
+            return {fs::path(folder) / name};
     std::vector<fs::path> places;
     if (!remote) places.emplace_back(shard.string() + std::string(suffix));
     if (const fs::path cache = cache_folder(); !cache.empty()) places.push_back(cache / name);

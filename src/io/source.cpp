@@ -14,6 +14,9 @@ uint64_t source_stat(const SourceUse& use, int32_t stat) noexcept {
         case SHF_STAT_DNS_NS: return use.dns_ns;
         case SHF_STAT_CONNECT_NS: return use.connect_ns;
         case SHF_STAT_FIRST_BYTE_NS: return use.first_byte_ns;
+        case SHF_STAT_CACHE_BYTES: return use.cache_bytes;
+        case SHF_STAT_CACHE_FAULTS: return use.cache_faults;
+        case SHF_STAT_STALE_SHARDS: return use.stale;
         default: return 0;
     }
 }

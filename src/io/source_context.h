@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <string>
 
 namespace shf {
 
@@ -17,6 +19,13 @@ struct SourceUse {
     std::atomic<uint64_t> dns_ns{0};         // time in looking up names, of all requests
     std::atomic<uint64_t> connect_ns{0};     // in connecting, with TLS
     std::atomic<uint64_t> first_byte_ns{0};  // from the request to the first byte of its answer
+    std::atomic<uint64_t> cache_bytes{0};    // that were read from the cache
+    std::atomic<uint64_t> cache_faults{0};   // blocks of the cache that were damaged, and dropped
+    std::atomic<uint64_t> stale{0};          // shards opened from the cache alone: stale_ok
+    // Takes a warning for the log; empty: it is logged where this thread opens something. Each kind
+    // of trouble, a bit of `warned`, is reported once. Set before anything is opened.
+    std::function<void(std::string)> warn;
+    std::atomic<uint32_t> warned{0};
     // Memory of ranges that are fetched before they are wanted, now.
     std::atomic<uint64_t> ahead_bytes{0};
 };

@@ -54,6 +54,11 @@ std::vector<const Scheme*>& added_schemes() {
     return schemes;
 }
 
+ReadThrough& cache() {
+    static ReadThrough functions{nullptr, nullptr};
+    return functions;
+}
+
 // What fetches the shards of a scheme, for pipe:.
 const char* fetcher_of(std::string_view scheme) {
     if (scheme == "s3") return "pipe:aws s3 cp URL -";
@@ -78,6 +83,10 @@ const Scheme* look_up(std::string_view name) {
     return nullptr;
 }
 
+bool is_own(const Scheme& scheme) {
+    return &scheme >= own_schemes.data() && &scheme < own_schemes.data() + own_schemes.size();
+}
+
 const Scheme& find_scheme(const std::string& url) {
     if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL", "give a path");
     if (url.find('\0') != url.npos)
@@ -87,6 +96,10 @@ const Scheme& find_scheme(const std::string& url) {
     throw Error(SHF_E_UNSUPPORTED, "this version reads no " + name + ":// URLs",
                 std::string("let a program fetch the shard, as in ") + fetcher_of(name) +
                     ", or copy it to a local disk");
+}
+
+bool cached(const Scheme& scheme, const Options& options) {
+    return !options.cache.empty() && cache().open && !is_own(scheme);
 }
 
 }  // namespace
@@ -103,13 +116,17 @@ std::unique_ptr<Source> Sources::open(const std::string& url) const {
     context_.cancel.check();
     if (auto functions = program_source(url))
         return callback_source(std::move(functions), url, context_.cancel);
-    return find_scheme(url).open(url, context_);
+    const Scheme& scheme = find_scheme(url);
+    if (cached(scheme, context_.options)) return cache().open(scheme, url, context_);
+    return scheme.open(url, context_);
 }
 
 Identity Sources::stat(const std::string& url) const {
     if (auto functions = program_source(url))
         return callback_source(std::move(functions), url, context_.cancel)->identity();
-    return find_scheme(url).stat(url, context_);
+    const Scheme& scheme = find_scheme(url);
+    if (cached(scheme, context_.options)) return cache().stat(scheme, url, context_);
+    return scheme.stat(url, context_);
 }
 
 ShardList Sources::list(std::span<const char* const> urls) const {
@@ -125,6 +142,10 @@ ShardList Sources::list(std::span<const char* const> urls) const {
 SourceUse& Sources::uncounted() {
     static SourceUse use;
     return use;
+}
+
+void Sources::read_through(const ReadThrough& functions) {
+    cache() = functions;
 }
 
 void Sources::add(const Scheme& scheme) {

@@ -27,6 +27,13 @@ struct Scheme {
     std::vector<std::string> (*list)(const std::string& prefix, const SourceContext& context);
 };
 
+// What stands between Sources and the schemes that were added, under the option `cache`.
+struct ReadThrough {
+    std::unique_ptr<Source> (*open)(const Scheme& scheme, const std::string& url,
+                                    const SourceContext& context);
+    Identity (*stat)(const Scheme& scheme, const std::string& url, const SourceContext& context);
+};
+
 // Opens, looks at and lists the shards of a stream, a dataset or an archive, which owns it. Does
 // not change: any number of threads.
 class Sources {
@@ -47,6 +54,8 @@ class Sources {
     // Adds a scheme, for all that is opened from now on in this process. `scheme` must live as
     // long. Before other threads open anything.
     static void add(const Scheme& scheme);
+    // The same of what stands before all added schemes.
+    static void read_through(const ReadThrough& cache);
 
   private:
     // What of the program serves this URL; NULL: nothing.

@@ -47,7 +47,7 @@ Options without_limit(Options options) {
 
 MemberSequence::MemberSequence(const std::string& url, const Options& options)
     : options_(without_limit(options)), url_(url) {
-    in_shard(url_, [&] { source_ = Sources(options_, cancel_).open(url); });
+    in_shard(url_, [&] { source_ = Sources(options_, cancel_, source_use_).open(url); });
 }
 
 template <typename Do>

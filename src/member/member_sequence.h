@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "io/source.h"
+#include "io/source_context.h"
 #include "io/whole_file.h"
 #include "member/member_walk.h"
 
@@ -55,6 +56,7 @@ class MemberSequence {
     const Options options_;
     const std::string url_;
     Cancel cancel_;
+    SourceUse source_use_;
     std::unique_ptr<Source> source_;
     std::unique_ptr<Sequential> input_;  // of a source that cannot seek, until there is a walk
     std::vector<uint8_t> head_;          // its first bytes

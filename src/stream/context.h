@@ -30,7 +30,9 @@ struct Wait {
 
 struct StreamContext {
     explicit StreamContext(const Options& given)
-        : options(given), pool(Pool::make(options)), batched(options.batch > 0) {}
+        : options(given), pool(Pool::make(options)), batched(options.batch > 0) {
+        source_use.warn = [this](std::string message) { warn(std::move(message)); };
+    }
     ~StreamContext();
     StreamContext(const StreamContext&) = delete;
     StreamContext& operator=(const StreamContext&) = delete;

@@ -85,7 +85,7 @@ def test_the_manual_page_says_what_the_help_says(tmp_path: Path) -> None:
     # What argparse itself says.
     own = words("usage: python shardfeed positional arguments optional options show message exit")
     own |= words("this")
-    for command in ("plan", "merge-states"):
+    for command in ("plan", "merge-states", "cache"):
         said = run(command, "--help").stdout
         assert command.replace("-", "\\-") in text
         assert words(said) - own <= words(text)

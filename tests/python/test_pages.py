@@ -6,6 +6,7 @@ import inspect
 import io
 import json
 import re
+import shlex
 import tarfile
 import zipfile
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import Any
 
 import pytest
 import shardfeed
+from conftest import numbered, write_tar
+from http_servers import ranged, stand_in
+from shardfeed.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,6 +52,24 @@ def test_the_examples_of_the_python_page(
     shares = capsys.readouterr().out.splitlines()
     assert shares == [f"{rank} reads 20 samples" for rank in range(3)]
     assert len(examples) == 2
+
+
+def test_the_example_of_the_page_about_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (example,) = blocks("docs/cache.md", "python")
+    shards = {}
+    for shard in range(3):
+        path = write_tar(tmp_path / f"s-{shard}.tar", numbered(shard * 10, 10, 100))
+        shards[f"/s-{shard}.tar"] = ranged(path.read_bytes())
+    with stand_in(lambda request: shards[request.path](request)) as server:
+        example = example.replace("https://host/", server.url(""))
+        exec(compile(example, "docs/cache.md", "exec"), {})
+    assert capsys.readouterr().out == "30\n30\n"
+    for line in blocks("docs/cache.md", "sh")[0].splitlines():
+        assert main(shlex.split(line)[1:]) == 0
+        assert "versions of shards" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -165,6 +165,9 @@ TEST(Options, defaults) {
     EXPECT_EQ(options.pipe_timeout, 600000000000U);
     EXPECT_EQ(options.retries, 7U);
     EXPECT_EQ(options.ca_file, "");
+    EXPECT_EQ(options.cache, "");
+    EXPECT_EQ(options.cache_size, uint64_t{1} << 40);
+    EXPECT_FALSE(options.stale_ok);
     EXPECT_TRUE(options.expand);
     EXPECT_FALSE(options.secure);
 }
@@ -188,25 +191,27 @@ TEST(Options, no_two_rows_share_a_value) {
         const auto compare = [&](auto member) {
             differences += changed.*member != untouched.*member;
         };
-        for (auto member : {&Options::threads,       &Options::memory,        &Options::shuffle,
-                            &Options::seed,          &Options::epoch,         &Options::epochs,
-                            &Options::epoch_samples, &Options::limit,         &Options::lanes,
-                            &Options::rank,          &Options::world_size,    &Options::worker,
-                            &Options::num_workers,   &Options::max_skips,     &Options::max_member,
-                            &Options::max_sample,    &Options::max_name,      &Options::max_meta,
-                            &Options::max_ratio,     &Options::max_window,    &Options::max_shards,
-                            &Options::timeout,       &Options::pipe_timeout,  &Options::retries,
-                            &Options::connections,   &Options::range_size,    &Options::batch,
-                            &Options::max_decoded,   &Options::decode_threads})
+        for (auto member :
+             {&Options::threads,       &Options::memory,       &Options::shuffle,
+              &Options::seed,          &Options::epoch,        &Options::epochs,
+              &Options::epoch_samples, &Options::limit,        &Options::lanes,
+              &Options::rank,          &Options::world_size,   &Options::worker,
+              &Options::num_workers,   &Options::max_skips,    &Options::max_member,
+              &Options::max_sample,    &Options::max_name,     &Options::max_meta,
+              &Options::max_ratio,     &Options::max_window,   &Options::max_shards,
+              &Options::timeout,       &Options::pipe_timeout, &Options::retries,
+              &Options::connections,   &Options::range_size,   &Options::batch,
+              &Options::max_decoded,   &Options::cache_size,   &Options::decode_threads})
             compare(member);
-        for (auto member : {&Options::shuffle_shards, &Options::resample, &Options::concat,
-                            &Options::allow_empty, &Options::expand, &Options::secure,
-                            &Options::write_index, &Options::allow_private, &Options::http2})
+        for (auto member :
+             {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
+              &Options::expand, &Options::secure, &Options::write_index, &Options::allow_private,
+              &Options::stale_ok, &Options::http2})
             compare(member);
         for (auto member :
              {&Options::fields, &Options::select_keys, &Options::slice, &Options::decode,
-              &Options::index_dir, &Options::ca_file, &Options::headers, &Options::token,
-              &Options::client_cert, &Options::client_key, &Options::proxy})
+              &Options::index_dir, &Options::ca_file, &Options::cache, &Options::headers,
+              &Options::token, &Options::client_cert, &Options::client_key, &Options::proxy})
             compare(member);
         compare(&Options::on_error);
         compare(&Options::last);

@@ -11,6 +11,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ._cache import cached
 from ._command_line import parser
 from ._errors import Error, FormatError, UsageError
 from ._plan import plan
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-_FAILED, _WRONG_COMMAND_LINE = 1, 2
+_DONE, _FAILED, _WRONG_COMMAND_LINE = 0, 1, 2
 _OPTION = re.compile("([a-z_]+)=(.*)", re.DOTALL)
 
 
-def _plan(arguments: argparse.Namespace) -> None:
+def _plan(arguments: argparse.Namespace) -> int:
     urls: list[str] = []
     options: dict[str, Any] = {}
     for word in arguments.words:
@@ -38,6 +39,7 @@ def _plan(arguments: argparse.Namespace) -> None:
     except TypeError as error:  # an unknown option, which Python calls an unexpected keyword
         raise UsageError(str(error).replace("unexpected keyword argument: ", "")) from None
     print(planned, end="")
+    return _DONE
 
 
 def _read_state(path: str) -> Any:
@@ -50,7 +52,7 @@ def _read_state(path: str) -> Any:
             ) from None
 
 
-def _merge_states(arguments: argparse.Namespace) -> None:
+def _merge_states(arguments: argparse.Namespace) -> int:
     states = []
     for path in arguments.states:
         state = _read_state(path)
@@ -74,9 +76,45 @@ def _merge_states(arguments: argparse.Namespace) -> None:
     except OSError:
         os.unlink(arguments.output)  # rather none than a part
         raise
+    return _DONE
 
 
-_COMMANDS = {"plan": _plan, "merge-states": _merge_states}
+def _size(number: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def _age(seconds: float) -> str:
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.0f}s"
+
+
+def _cache(arguments: argparse.Namespace) -> int:
+    shards = cached(arguments.action, arguments.folder, arguments.urls, arguments.older_than)
+    faults = sum(shard.faults for shard in shards)
+    for shard in shards:
+        damaged = f"  {shard.faults} damaged, removed" if shard.faults else ""
+        part = 100 * shard.data // shard.size if shard.size else 0
+        url = "".join(c if c.isprintable() else "?" for c in shard.url) or "(no label)"
+        print(f"{_size(shard.data):>9}  {part:>3}%  used {_age(shard.age):>4} ago  {url}{damaged}")
+    done = {"ls": "in the cache", "verify": "verified", "clear": "removed"}[arguments.action]
+    total = _size(sum(shard.disk for shard in shards))
+    print(f"{len(shards)} version{'' if len(shards) == 1 else 's'} of shards, {total} {done}")
+    if faults:
+        print(
+            f"shardfeed: {faults} block{'' if faults == 1 else 's'} of the cache did not have the "
+            "bytes that were written; help: they are fetched again; test the disk when more follow",
+            file=sys.stderr,
+        )
+    return _FAILED if faults else _DONE
+
+
+_COMMANDS = {"plan": _plan, "merge-states": _merge_states, "cache": _cache}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -84,11 +122,10 @@ def main(words: Sequence[str] | None = None) -> int:
     installed = os.path.basename(sys.argv[0]) == "shardfeed"
     arguments = parser("shardfeed" if installed else "python -m shardfeed").parse_args(words)
     try:
-        _COMMANDS[arguments.command](arguments)
+        return _COMMANDS[arguments.command](arguments)
     except (Error, OSError) as error:
         print(f"shardfeed: {error}", file=sys.stderr)
         return _WRONG_COMMAND_LINE if isinstance(error, UsageError) else _FAILED
-    return 0
 
 
 if __name__ == "__main__":

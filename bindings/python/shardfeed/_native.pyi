@@ -107,6 +107,13 @@ class _Lib:
     SHF_MEMBER_LINK: int
     SHF_MEMBER_USER: int
     SHF_MEMBER_GROUP: int
+    SHF_CACHE_URL: int
+    SHF_CACHE_VERSION: int
+    SHF_CACHE_SIZE: int
+    SHF_CACHE_DATA: int
+    SHF_CACHE_DISK: int
+    SHF_CACHE_AGE: int
+    SHF_CACHE_FAULTS: int
     SHF_PLAN_RANK: int
     SHF_PLAN_WORKER: int
     SHF_PLAN_LANES: int
@@ -208,6 +215,37 @@ class _Lib:
         ctx: _CData,
         error: _CData,
     ) -> int: ...
+    def shf_cache_list(
+        self,
+        out: _CData,
+        urls: _CData,
+        url_count: int,
+        older_than: int,
+        options: _CData,
+        error: _CData,
+    ) -> int: ...
+    def shf_cache_verify(
+        self,
+        out: _CData,
+        urls: _CData,
+        url_count: int,
+        older_than: int,
+        options: _CData,
+        error: _CData,
+    ) -> int: ...
+    def shf_cache_clear(
+        self,
+        out: _CData,
+        urls: _CData,
+        url_count: int,
+        older_than: int,
+        options: _CData,
+        error: _CData,
+    ) -> int: ...
+    def shf_cache_report_free(self, report: _CData) -> None: ...
+    def shf_cache_count(self, report: _CData) -> int: ...
+    def shf_cache_text(self, report: _CData, number: int, what: int, out: _CData) -> int: ...
+    def shf_cache_number(self, report: _CData, number: int, what: int) -> int: ...
     def shf_plan_make(
         self, out: _CData, urls: _CData, url_count: int, options: _CData, error: _CData
     ) -> int: ...
@@ -358,6 +396,9 @@ class StreamOptions(TypedDict, total=False):
     client_key: str | PathLike[str]
     proxy: str
     allow_private: bool | str
+    cache: str | PathLike[str]
+    cache_size: int | str
+    stale_ok: bool | str
     expand: bool | str
     secure: bool | str
     write_index: bool | str
@@ -444,6 +485,9 @@ class ArchiveOptions(TypedDict, total=False):
     client_key: str | PathLike[str]
     proxy: str
     allow_private: bool | str
+    cache: str | PathLike[str]
+    cache_size: int | str
+    stale_ok: bool | str
     secure: bool | str
 
 @type_check_only
@@ -480,6 +524,9 @@ class DatasetOptions(TypedDict, total=False):
     client_key: str | PathLike[str]
     proxy: str
     allow_private: bool | str
+    cache: str | PathLike[str]
+    cache_size: int | str
+    stale_ok: bool | str
     expand: bool | str
     secure: bool | str
     decode: str

@@ -1244,3 +1244,69 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_cache_report {
+    _unused: [u8; 0],
+}
+/// text: without secrets; empty where nothing in the folder says it
+pub const SHF_CACHE_URL: i32 = 0;
+/// text: what the server calls this version, such as an ETag
+pub const SHF_CACHE_VERSION: i32 = 1;
+/// number: bytes of the shard
+pub const SHF_CACHE_SIZE: i32 = 2;
+/// number: bytes of it that are in the cache
+pub const SHF_CACHE_DATA: i32 = 3;
+/// number: bytes of its files
+pub const SHF_CACHE_DISK: i32 = 4;
+/// number: nanoseconds since it was used
+pub const SHF_CACHE_AGE: i32 = 5;
+/// number: files that shf_cache_verify found damaged, and removed
+pub const SHF_CACHE_FAULTS: i32 = 6;
+// What a row says.
+extern "C" {
+    /// Says what is there. Owns: *out, release with shf_cache_report_free.
+    /// Errors: USAGE (option, no folder, a folder that is not this user's alone); NOT_FOUND (no cache
+    /// there); IO; CANCELLED, TIMEOUT, NOMEM. Since: 0.1
+    pub fn shf_cache_list(
+        out: *mut *mut shf_cache_report,
+        urls: *const *const core::ffi::c_char,
+        url_count: usize,
+        older_than: u64,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Reads all of it, compares checksums, and removes blocks that are damaged. They are fetched again
+    /// when they are wanted. Owns and Errors: as shf_cache_list. Since: 0.1
+    pub fn shf_cache_verify(
+        out: *mut *mut shf_cache_report,
+        urls: *const *const core::ffi::c_char,
+        url_count: usize,
+        older_than: u64,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Removes it, and says what was removed; without URLs index files of the same age too. Readers that
+    /// have it open go on. Owns and Errors: as shf_cache_list. Since: 0.1
+    pub fn shf_cache_clear(
+        out: *mut *mut shf_cache_report,
+        urls: *const *const core::ffi::c_char,
+        url_count: usize,
+        older_than: u64,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Since: 0.1
+    pub fn shf_cache_report_free(report: *mut shf_cache_report);
+    /// The number of rows. Since: 0.1
+    pub fn shf_cache_count(report: *const shf_cache_report) -> usize;
+    /// A text of row `number`. Owns: borrowed from the report. Errors: NOT_FOUND. Since: 0.1
+    pub fn shf_cache_text(
+        report: *const shf_cache_report,
+        number: usize,
+        what: i32,
+        out: *mut shf_bytes,
+    ) -> i32;
+    /// A number of row `number`; UINT64_MAX when there is no such row or number. Since: 0.1
+    pub fn shf_cache_number(report: *const shf_cache_report, number: usize, what: i32) -> u64;
+}

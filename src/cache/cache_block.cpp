@@ -1,0 +1,244 @@
+#include "cache/cache_block.h"
+
+#include "cache/cache_bytes.h"
+#include "core/fork.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace shf {
+
+namespace {
+
+constexpr std::string_view magic = "SHFBLOC1";
+constexpr uint64_t page = 4096;
+constexpr uint64_t fixed = 64;  // bytes of the header before the URL
+
+uint64_t pieces_of(uint64_t data_size) {
+    return (data_size + cache_piece_size - 1) / cache_piece_size;
+}
+uint64_t sums_at(const CacheLabel& label) {
+    return (fixed + label.url.size() + label.version.size() + 7) / 8 * 8;
+}
+uint64_t header_size(const CacheLabel& label, uint64_t data_size) {
+    return (sums_at(label) + 8 * pieces_of(data_size) + page - 1) / page * page;
+}
+uint64_t sum_of(std::span<const uint8_t> bytes) {
+    return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+// What the header says from its length on to its checksums: the same for all who know the shard.
+std::string description(const CacheLabel& label, uint64_t number, uint64_t data_size) {
+    std::string text;
+    put_number(text, header_size(label, data_size));
+    put_number(text, number);
+    put_number(text, data_size);
+    put_number(text, label.size);
+    put_number(text, label.url.size());
+    put_number(text, label.version.size());
+    text += label.url + label.version;
+    text.resize(static_cast<size_t>(sums_at(label) - 16));
+    return text;
+}
+
+}  // namespace
+
+uint64_t block_file_size(const CacheLabel& label, uint64_t data_size) {
+    return header_size(label, data_size) + data_size;
+}
+
+uint64_t shard_on_disk(const CacheLabel& label) {
+    const uint64_t whole = label.size / cache_block_size, rest = label.size % cache_block_size;
+    const uint64_t one = on_disk(block_file_size(label, cache_block_size));
+    return whole * one + (rest > 0 ? on_disk(block_file_size(label, rest)) : 0);
+}
+
+std::unique_ptr<OpenBlock> OpenBlock::open(int root, const std::string& path,
+                                           const CacheLabel& label, uint64_t number,
+                                           BlockLook& look) {
+    look = {};
+    BlockState& state = look.state;
+    const int fd = ::openat(root, path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return nullptr;
+    Descriptor file(fd);
+    const uint64_t size = block_data_size(label, number);
+    const uint64_t header = header_size(label, size);
+    std::vector<uint8_t> bytes(static_cast<size_t>(header));
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) return nullptr;
+    const int64_t got = read_all(file.get(), bytes, 0);
+    if (got < 0) return nullptr;  // another process may be able to
+    state = BlockState::damaged;
+    look.inode = status.st_ino;
+    if (!S_ISREG(status.st_mode) || got < static_cast<int64_t>(fixed) ||
+        std::memcmp(bytes.data(), magic.data(), magic.size()) != 0)
+        return nullptr;
+    const uint64_t said = le64(bytes.data() + 16);
+    if (said != header && said >= fixed && said % page == 0 && said < (uint64_t{1} << 24)) {
+        // Whole, and of another shard with a longer or shorter name; or damaged.
+        bytes.resize(static_cast<size_t>(said));
+        if (read_all(file.get(), bytes, 0) == static_cast<int64_t>(said) &&
+            le64(bytes.data() + 8) == sum_of(std::span(bytes).subspan(16)))
+            state = BlockState::absent;
+        return nullptr;
+    }
+    if (got != static_cast<int64_t>(header) ||
+        le64(bytes.data() + 8) != sum_of(std::span(bytes).subspan(16)))
+        return nullptr;
+    const std::string wanted = description(label, number, size);
+    if (std::memcmp(bytes.data() + 16, wanted.data(), wanted.size()) != 0) {
+        state = BlockState::absent;
+        return nullptr;
+    }
+    if (static_cast<uint64_t>(status.st_size) != header + size) return nullptr;
+    std::unique_ptr<OpenBlock> block(
+        new OpenBlock(std::move(file), look.inode, number, size, header));
+    const uint8_t* sums = bytes.data() + sums_at(label);
+    for (uint64_t i = 0; i < pieces_of(size); ++i) block->sums_[i] = le64(sums + 8 * i);
+    state = BlockState::good;
+    return block;
+}
+
+bool OpenBlock::is_right(uint64_t piece, std::span<const uint8_t> bytes) const {
+    return sum_of(bytes) == sums_[static_cast<size_t>(piece)];
+}
+
+size_t OpenBlock::read(uint64_t offset, std::span<uint8_t> out, HeldPiece& held) const {
+    if (offset >= size_ || out.empty()) return 0;
+    const uint64_t piece = offset / cache_piece_size, before = offset % cache_piece_size;
+    const uint64_t start = piece * cache_piece_size;
+    const auto size_of = [this](uint64_t at) { return std::min(cache_piece_size, size_ - at); };
+    if (before == 0 && out.size() >= size_of(start)) {
+        // As many whole pieces as there is room for.
+        uint64_t wanted = std::min<uint64_t>(out.size(), size_ - start);
+        if (start + wanted < size_) wanted -= wanted % cache_piece_size;
+        const int64_t got =
+            read_all(file_.get(), out.first(static_cast<size_t>(wanted)), header_ + start);
+        size_t done = 0;
+        for (uint64_t at = start; at < start + wanted; at += size_of(at)) {
+            const auto size = static_cast<size_t>(size_of(at));
+            if (got < static_cast<int64_t>(done + size) ||
+                !is_right(at / cache_piece_size, out.subspan(done, size)))
+                break;
+            done += size;
+        }
+        return done;
+    }
+    if (held.block != number_ || held.piece != piece || held.size == 0) {
+        if (!held.bytes)
+            held.bytes =
+                std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(cache_piece_size));
+        held.size = 0;
+        const std::span bytes(held.bytes.get(), static_cast<size_t>(size_of(start)));
+        if (read_all(file_.get(), bytes, header_ + start) != static_cast<int64_t>(bytes.size()) ||
+            !is_right(piece, bytes))
+            return 0;
+        held.block = number_;
+        held.piece = piece;
+        held.size = bytes.size();
+    }
+    const auto count = static_cast<size_t>(std::min<uint64_t>(out.size(), held.size - before));
+    std::memcpy(out.data(), held.bytes.get() + before, count);
+    return count;
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+BlockWriter::BlockWriter(CacheFolder& folder, const std::string& version, const CacheLabel& label,
+                         uint64_t number)
+    : folder_(folder),
+      label_(label),
+      number_(number),
+      generation_(fork_generation()),
+      data_size_(block_data_size(label, number)),
+      file_size_(block_file_size(label, data_size_)),
+      version_(version),
+      path_(version + "/" + block_name(number)),
+      part_(version + "/" + part_name(block_name(number))),
+      header_(header_size(label, data_size_)),
+      piece_(std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(cache_piece_size))) {
+    reserved_ = folder_.reserve(file_size_);
+    full_ = !reserved_;
+    if (full_) return;
+    constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = ::openat(folder_.fd(), part_.c_str(), flags, 0600);
+    if (fd < 0 && errno == ENOENT) {  // the version was evicted, or cleared
+        error_ = folder_.write_label(version, label_);
+        if (error_ == 0) fd = ::openat(folder_.fd(), part_.c_str(), flags, 0600);
+    }
+    if (fd < 0) {
+        if (error_ == 0) error_ = errno;
+        return;
+    }
+    file_ = Descriptor(fd);
+    // Who looks for leftovers of crashed processes tries this lock.
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    (void)::fcntl(file_.get(), F_OFD_SETLK, &whole);
+}
+
+BlockWriter::~BlockWriter() {
+    // In a forked child the file is the parent's.
+    if (generation_ != fork_generation()) return;
+    if (file_.get() >= 0) ::unlinkat(folder_.fd(), part_.c_str(), 0);
+    if (reserved_) folder_.release(file_size_);
+}
+
+void BlockWriter::add(std::span<const uint8_t> bytes) {
+    if (file_.get() < 0 || error_ != 0) return;
+    if (bytes.size() > data_size_ - done_) {
+        error_ = EFBIG;
+        return;
+    }
+    error_ = write_all(file_.get(), bytes, header_ + done_);
+    while (!bytes.empty() && error_ == 0) {
+        const uint64_t before = done_ % cache_piece_size;
+        const uint64_t piece = std::min(cache_piece_size, data_size_ - (done_ - before));
+        const auto count = static_cast<size_t>(std::min<uint64_t>(bytes.size(), piece - before));
+        if (before == 0 && count == piece) {
+            sums_.push_back(sum_of(bytes.first(count)));
+        } else {
+            std::memcpy(piece_.get() + before, bytes.data(), count);
+            if (before + count == piece)
+                sums_.push_back(sum_of({piece_.get(), static_cast<size_t>(piece)}));
+        }
+        done_ += count;
+        bytes = bytes.subspan(count);
+    }
+}
+
+int BlockWriter::seal() {
+    if (full_) return 0;
+    if (error_ == 0 && (file_.get() < 0 || done_ != data_size_)) error_ = EIO;
+    if (error_ != 0) return error_;
+    std::string rest = description(label_, number_, data_size_);
+    for (const uint64_t sum : sums_) put_number(rest, sum);
+    rest.resize(static_cast<size_t>(header_ - 16));
+    std::string header(magic);
+    put_number(header, sum_of(bytes_of(rest)));
+    header += rest;
+    error_ = write_all(file_.get(), bytes_of(header), 0);
+    // The name is not on the disk before the data is. The folder itself is not synchronised: after
+    // a loss of power the block is whole, or it is not there, or its checksums say what it is.
+    if (error_ == 0 && ::fdatasync(file_.get()) != 0) error_ = errno;
+    if (error_ == 0 && ::renameat(folder_.fd(), part_.c_str(), folder_.fd(), path_.c_str()) != 0)
+        error_ = errno;
+    if (error_ != 0) return error_;
+    file_.reset();
+    reserved_ = false;  // it is what the file takes now
+    // The version may have been evicted in this moment, but for the file that was in the making.
+    if (::faccessat(folder_.fd(), (version_ + "/version").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        (void)folder_.write_label(version_, label_);
+    return 0;
+}
+
+}  // namespace shf

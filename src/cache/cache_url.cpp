@@ -1,0 +1,84 @@
+#include "cache/cache_url.h"
+
+#include "cache/cache_folder.h"
+#include "url/redact.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+namespace shf {
+
+namespace {
+
+std::string lower(std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return out;
+}
+
+// Parameters that signed URLs have, of S3, GCS, Azure and CloudFront: others every time.
+bool is_signature(std::string_view parameter) {
+    static constexpr std::array<std::string_view, 30> names = {"signature",
+                                                               "expires",
+                                                               "awsaccesskeyid",
+                                                               "googleaccessid",
+                                                               "policy",
+                                                               "key-pair-id",
+                                                               "hash-algorithm",
+                                                               "sig",
+                                                               "se",
+                                                               "st",
+                                                               "sp",
+                                                               "sv",
+                                                               "sr",
+                                                               "spr",
+                                                               "sip",
+                                                               "skoid",
+                                                               "sktid",
+                                                               "skt",
+                                                               "ske",
+                                                               "sks",
+                                                               "skv",
+                                                               "saoid",
+                                                               "suoid",
+                                                               "scid",
+                                                               "ss",
+                                                               "srt",
+                                                               "rscd",
+                                                               "rsct",
+                                                               "token",
+                                                               "access_token"};
+    const std::string name = lower(parameter.substr(0, parameter.find('=')));
+    return name.starts_with("x-amz-") || name.starts_with("x-goog-") ||
+           std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+std::string cache_url(const std::string& url) {
+    std::string text = redact(url);
+    const size_t mark = text.find("://");
+    if (mark != text.npos) {
+        const size_t end = std::min(text.find('/', mark + 3), text.size());
+        text = lower(text.substr(0, end)) + text.substr(end);
+    }
+    const std::string whole = url.substr(0, url.find('#'));
+    const size_t question = whole.find('?');
+    if (question == whole.npos) return text;
+    std::vector<std::string_view> kept;
+    for (std::string_view rest = std::string_view(whole).substr(question + 1); !rest.empty();) {
+        const size_t end = std::min(rest.find('&'), rest.size());
+        if (end > 0 && !is_signature(rest.substr(0, end))) kept.push_back(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    if (kept.empty()) return text;
+    std::string query;
+    for (const std::string_view parameter : kept) query += std::string(parameter) + "&";
+    return text + "?" + url_folder(query);
+}
+
+}  // namespace shf
