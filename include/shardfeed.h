@@ -247,9 +247,10 @@ typedef int32_t (*shf_interrupt_fn)(void* ctx);
 /* Sets a function that is called about every 50 ms during a call that opens something. Such a call
  * has no handle yet by which it could be cancelled. When the function returns anything but 0,
  * shf_expand_urls, shf_stream_open, shf_plan_make, shf_archive_open, shf_archive_open_memory,
- * shf_members_open, shf_dataset_open and shf_index_* return CANCELLED within 100 ms. A shell
- * command that they have started is ended first, as by shf_stream_close. Most programs return a
- * flag that their signal handler sets. shf_members_next and shf_members_read call the function too.
+ * shf_members_open, shf_dataset_open, shf_index_*, shf_cache_list, shf_cache_verify and
+ * shf_cache_clear return CANCELLED within 100 ms. A shell command that they have started is ended
+ * first, as by shf_stream_close. Most programs return a flag that their signal handler sets.
+ * shf_members_next and shf_members_read call the function too.
  *
  * The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. When an interrupt
  * function is set, "timeout" does not bound shf_stream_open and shf_members_open. A program that

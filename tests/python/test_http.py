@@ -140,13 +140,16 @@ def test_archive_without_members(nginx: Nginx) -> None:
     assert len(shardfeed.Archive(nginx.url("none.tar"))) == 0
 
 
-def test_the_example_of_the_page(nginx: Nginx, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_page(nginx: Nginx, capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parents[2] / "docs/http.md").read_text()
-    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    exec(compile(example.replace("https://host/", nginx.url("")), "docs/http.md", "exec"), {})
+    first, second = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    exec(compile(first.replace("https://host/", nginx.url("")), "docs/http.md", "exec"), {})
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 601
     assert lines[-1] == str(len(images(40)[0][1]))
+    exec(compile(second.replace("https://host/", nginx.url("")), "docs/http.md", "exec"), {})
+    samples, size = map(int, capsys.readouterr().out.split())
+    assert (samples, size) == (200, (nginx.root / "s-0.tar").stat().st_size)
 
 
 def test_every_size_around_the_first_request(nginx: Nginx) -> None:

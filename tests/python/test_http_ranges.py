@@ -225,7 +225,7 @@ def test_members_are_read_together(tar: bytes, tmp_path: Path) -> None:
 def test_samples_of_a_dataset_are_read_together(tar: bytes, tmp_path: Path) -> None:
     (tmp_path / "t.tar").write_bytes(tar)
     local = shardfeed.Dataset(tmp_path / "t.tar")
-    slow = Slow(ranged(tar), 0.01)
+    slow = Slow(ranged(tar), 0.05)
     with stand_in(slow) as server:
         far = shardfeed.Dataset(server.url(), connections=8, index="memory")
         slow.most = 0

@@ -18,6 +18,13 @@ const NOT_BOUND = Dict(
     "shf_batch_key" => "batch[\"__key__\"][row]",
     "shf_batch_dlpack" => "columns are Arrays over the memory already",
     "shf_batch_arrow" => "as shf_batch_dlpack",
+    "shf_cache_list" => "the command `shardfeed cache` looks after caches",
+    "shf_cache_verify" => "as shf_cache_list",
+    "shf_cache_clear" => "as shf_cache_list",
+    "shf_cache_report_free" => "as shf_cache_list",
+    "shf_cache_count" => "as shf_cache_list",
+    "shf_cache_text" => "as shf_cache_list",
+    "shf_cache_number" => "as shf_cache_list",
 )
 
 # name => (result, types of the arguments), of all functions declared in the header.

@@ -220,9 +220,10 @@ extern "C" {
     /// Sets a function that is called about every 50 ms during a call that opens something. Such a call
     /// has no handle yet by which it could be cancelled. When the function returns anything but 0,
     /// shf_expand_urls, shf_stream_open, shf_plan_make, shf_archive_open, shf_archive_open_memory,
-    /// shf_members_open, shf_dataset_open and shf_index_* return CANCELLED within 100 ms. A shell
-    /// command that they have started is ended first, as by shf_stream_close. Most programs return a
-    /// flag that their signal handler sets. shf_members_next and shf_members_read call the function too.
+    /// shf_members_open, shf_dataset_open, shf_index_*, shf_cache_list, shf_cache_verify and
+    /// shf_cache_clear return CANCELLED within 100 ms. A shell command that they have started is ended
+    /// first, as by shf_stream_close. Most programs return a flag that their signal handler sets.
+    /// shf_members_next and shf_members_read call the function too.
     ///
     /// The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. When an interrupt
     /// function is set, "timeout" does not bound shf_stream_open and shf_members_open. A program that
@@ -533,6 +534,12 @@ pub const SHF_STAT_DNS_NS: i32 = 27;
 pub const SHF_STAT_CONNECT_NS: i32 = 28;
 /// between requests and the first bytes of their answers
 pub const SHF_STAT_FIRST_BYTE_NS: i32 = 29;
+/// read from the cache
+pub const SHF_STAT_CACHE_BYTES: i32 = 30;
+/// damaged blocks of the cache, dropped and fetched again
+pub const SHF_STAT_CACHE_FAULTS: i32 = 31;
+/// opened from the cache alone, under stale_ok
+pub const SHF_STAT_STALE_SHARDS: i32 = 32;
 /// 64 + k counts the skips with error code -k
 pub const SHF_STAT_SKIPS_BY_CLASS: i32 = 64;
 extern "C" {

@@ -453,6 +453,29 @@ impl ArchiveBuilder {
         self.with("allow_private", value)
     }
 
+    /// Where shards of the network are kept once they were read; any number of processes share it;
+    /// empty: nowhere.
+    ///
+    /// Range: `folder`. Default: empty.
+    pub fn cache(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("cache", value.as_ref())
+    }
+
+    /// Bytes in the cache; what was not used for longest is removed; above the largest shard; 0: no
+    /// bound.
+    ///
+    /// Range: `0..1EiB`. Default: `1TiB`.
+    pub fn cache_size(self, value: impl Into<Size>) -> Self {
+        self.with("cache_size", value.into())
+    }
+
+    /// Read the version of a shard that the cache has when its server cannot be reached.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn stale_ok(self, value: bool) -> Self {
+        self.with("stale_ok", value)
+    }
+
     /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
     ///
     /// Range: `true|false`. Default: `false`.
@@ -688,6 +711,29 @@ impl DatasetBuilder {
     /// Range: `true|false`. Default: `false`.
     pub fn allow_private(self, value: bool) -> Self {
         self.with("allow_private", value)
+    }
+
+    /// Where shards of the network are kept once they were read; any number of processes share it;
+    /// empty: nowhere.
+    ///
+    /// Range: `folder`. Default: empty.
+    pub fn cache(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("cache", value.as_ref())
+    }
+
+    /// Bytes in the cache; what was not used for longest is removed; above the largest shard; 0: no
+    /// bound.
+    ///
+    /// Range: `0..1EiB`. Default: `1TiB`.
+    pub fn cache_size(self, value: impl Into<Size>) -> Self {
+        self.with("cache_size", value.into())
+    }
+
+    /// Read the version of a shard that the cache has when its server cannot be reached.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn stale_ok(self, value: bool) -> Self {
+        self.with("stale_ok", value)
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
@@ -1210,6 +1256,29 @@ impl StreamBuilder {
     /// Range: `true|false`. Default: `false`.
     pub fn allow_private(self, value: bool) -> Self {
         self.with("allow_private", value)
+    }
+
+    /// Where shards of the network are kept once they were read; any number of processes share it;
+    /// empty: nowhere.
+    ///
+    /// Range: `folder`. Default: empty.
+    pub fn cache(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("cache", value.as_ref())
+    }
+
+    /// Bytes in the cache; what was not used for longest is removed; above the largest shard; 0: no
+    /// bound.
+    ///
+    /// Range: `0..1EiB`. Default: `1TiB`.
+    pub fn cache_size(self, value: impl Into<Size>) -> Self {
+        self.with("cache_size", value.into())
+    }
+
+    /// Read the version of a shard that the cache has when its server cannot be reached.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn stale_ok(self, value: bool) -> Self {
+        self.with("stale_ok", value)
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
