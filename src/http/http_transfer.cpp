@@ -21,8 +21,8 @@ void set(CURL* easy, CURLoption option, Value value) {
     const CURLcode code = libcurl().easy_setopt(easy, option, value);
     if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
     if (code != CURLE_OK)
-        throw Error(SHF_E_UNSUPPORTED,
-                    "libcurl refuses setting " + std::to_string(option) + ": " + libcurl().easy_strerror(code));
+        throw Error(SHF_E_UNSUPPORTED, "libcurl refuses setting " + std::to_string(option) + ": " +
+                                           libcurl().easy_strerror(code));
 }
 
 void set_text(CURL* easy, CURLoption option, const std::string& value) {

@@ -48,8 +48,6 @@ def test_stub_keywords_are_the_options_of_the_library(opener, stub):
     }
     paths = ("ca_file", "client_cert", "client_key", "cache")
     special = dict.fromkeys(paths, "str | PathLike[str]")
-        ("ca_file", "client_cert", "client_key", "cache"), "str | PathLike[str]"
-    )
     special["headers"] = "str | Mapping[str, str]"
     for name, option in described.items():
         choices = ", ".join(map(repr, option["range"].split("|")))
