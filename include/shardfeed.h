@@ -1174,7 +1174,7 @@ int32_t shf_cache_verify(shf_cache_report **out, const char *const *urls, size_t
                          uint64_t older_than, const shf_options *options, shf_error *error);
 
 /* Removes it, and says what was removed; without URLs index files of the same age too. Readers that
- * have it open go on. Owns and Errors: as shf_cache_list. Since: 0.1 */
+ * have it open continue. Owns and Errors: as shf_cache_list. Since: 0.1 */
 int32_t shf_cache_clear(shf_cache_report **out, const char *const *urls, size_t url_count,
                         uint64_t older_than, const shf_options *options, shf_error *error);
 

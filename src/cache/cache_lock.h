@@ -31,7 +31,7 @@ class BlockLocks {
     // The last wait for a lock was in vain: the next one is not worth it.
     void set_vain() { vain_ = true; }
     [[nodiscard]] bool vain() const { return vain_; }
-    // Says that whoever has locks here goes on fetching.
+    // Says that the holder of locks here still makes progress.
     void beat();
     // Changes whenever somebody does.
     [[nodiscard]] int64_t last_beat() const;

@@ -19,7 +19,7 @@ namespace shf {
 namespace {
 
 constexpr auto look_again = std::chrono::milliseconds(2);
-// Who has locks and does not go on for so long waits for his own consumer, or for a server.
+// Who holds locks and makes no progress for so long waits for his own consumer, or for a server.
 constexpr auto stalled_after = std::chrono::seconds(2);
 constexpr auto longest_wait = std::chrono::seconds(20);
 
@@ -97,7 +97,7 @@ void CachedShard::drop(uint64_t number, uint64_t inode) {
                   context_);
     if (faults_[number].exchange(1) == 2)
         throw Error(SHF_E_INTEGRITY,
-                    "the cache gives wrong bytes, and did so again after they were fetched anew",
+                    "the cache gives wrong bytes, and did so again after they were fetched again",
                     "test the disk and the memory of this machine, or leave out cache",
                     number * cache_block_size);
 }

@@ -239,7 +239,7 @@ class CachedSource final : public Source {
         HeldPiece held;
         std::unique_ptr<OpenBlock> block;
         BlockLocks locks;
-        uint64_t announced = 0;  // the remote was told of what comes before this block
+        uint64_t announced = 0;  // what comes before this block was announced to the remote
         for (size_t done = 0; done < out.size();) {
             const uint64_t number = (offset + done) / cache_block_size;
             const uint64_t before = (offset + done) % cache_block_size;

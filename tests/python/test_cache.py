@@ -70,7 +70,7 @@ def test_a_second_epoch_asks_for_the_version_alone(nginx: Nginx, folder: Path) -
     assert {line.asked for line in since(nginx, seen)} == {"bytes=0-65535"}
 
 
-def test_a_changed_shard_is_read_anew(nginx: Nginx, folder: Path) -> None:
+def test_a_changed_shard_is_read_again(nginx: Nginx, folder: Path) -> None:
     path = nginx.root / "changing.tar"
     for size in (1000, 2000):  # of the same size and second nginx has one tag
         write_tar(path, numbered(0, SAMPLES, size))

@@ -377,7 +377,7 @@ TEST_F(CacheRoom, a_full_disk_at_any_byte_changes_nothing_for_the_reader) {
     }
 }
 
-TEST_F(CacheRoom, a_folder_that_cannot_be_made_or_written_is_told_once) {
+TEST_F(CacheRoom, a_folder_that_cannot_be_made_or_written_is_reported_once) {
     const std::string& bytes = serve(url, 100000, 14);
     write_file(folder / "file", "");
     for (const std::string& place :

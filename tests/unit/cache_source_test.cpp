@@ -104,7 +104,7 @@ TEST_F(CacheSource, a_new_version_is_a_new_entry) {
     const std::string second = serve(url, size, 7, "\"b\"");
     EXPECT_EQ(rest_of(*open(url)), second);
     EXPECT_EQ(rest_of(*open(url)), second);
-    // Who has opened the old one goes on with it.
+    // Who has opened the old one continues with it.
     EXPECT_EQ(rest_of(*old), first);
     EXPECT_EQ(blocks().size(), 6U);
 }
