@@ -480,7 +480,8 @@ uint64_t shf_stream_stat(const shf_stream *stream, int32_t stat);
 enum {
     SHF_COUNTER_NAME = 0, /* "skipped_samples", "skips_truncated"                                 */
     SHF_COUNTER_KIND = 1, /* "counter": only grows; "gauge": a value of now                       */
-    SHF_COUNTER_UNIT = 2, /* "samples", "bytes", "shards", "members", "skips", "ns"               */
+    SHF_COUNTER_UNIT = 2, /* "samples", "bytes", "shards", "members", "skips", "requests",
+                             "blocks", "ns"                                                       */
     SHF_COUNTER_HELP = 3  /* one line                                                             */
 };
 

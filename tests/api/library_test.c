@@ -82,7 +82,8 @@ static void test_features(void) {
 }
 
 static void test_described_options(void) {
-    static const char* const types[] = {"bool", "count", "bytes", "duration", "choice", "text"};
+    static const char* const types[] = {"bool",   "count", "bytes", "duration",
+                                        "choice", "text",  "secret"};
     shf_options* options = shf_options_new();
     shf_error error;
     size_t count = 0;
@@ -93,11 +94,11 @@ static void test_described_options(void) {
         const char* fallback = shf_option_describe(count, SHF_OPTION_DEFAULT);
         const char* range = shf_option_describe(count, SHF_OPTION_RANGE);
         bool known = false;
-        CHECK(strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name));
+        CHECK(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name));
         for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i)
             known = known || strcmp(type, types[i]) == 0;
         CHECK(known);
-        const bool is_text = strcmp(type, "text") == 0;
+        const bool is_text = strcmp(type, "text") == 0 || strcmp(type, "secret") == 0;
         const bool is_choice = strcmp(type, "bool") == 0 || strcmp(type, "choice") == 0;
         CHECK_TEXT(range, is_text ? "" : is_choice ? "|" : "..");
         const char* openers = shf_option_describe(count, SHF_OPTION_OPENERS);
@@ -119,8 +120,9 @@ static void test_described_options(void) {
             CHECK(strcmp(name, shf_option_describe(i, SHF_OPTION_NAME)) != 0);
         CHECK(shf_option_describe(count, -1) == NULL);
         CHECK(shf_option_describe(count, SHF_OPTION_GROUP + 1) == NULL);
-        CHECK_TEXT(" reading order consumer selection errors leniency limits batches index network ",
-                   shf_option_describe(count, SHF_OPTION_GROUP));
+        CHECK_TEXT(
+            " reading order consumer selection errors leniency limits batches index network ",
+            shf_option_describe(count, SHF_OPTION_GROUP));
         /* What get gives is a value for set, and stays what it is. */
         shf_bytes now;
         char first[64];
@@ -383,7 +385,7 @@ static const char* counter(int32_t stat) {
     const char* name = shf_stat_describe(stat, SHF_COUNTER_NAME);
     if (name == NULL) return NULL;
     CHECK_TEXT(" counter gauge ", shf_stat_describe(stat, SHF_COUNTER_KIND));
-    CHECK_TEXT(" samples bytes shards members skips ns ",
+    CHECK_TEXT(" samples bytes shards members skips requests blocks ns ",
                shf_stat_describe(stat, SHF_COUNTER_UNIT));
     CHECK(strlen(shf_stat_describe(stat, SHF_COUNTER_HELP)) > 5);
     CHECK(shf_stat_describe(stat, -1) == NULL);

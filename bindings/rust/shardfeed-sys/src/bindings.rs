@@ -554,7 +554,8 @@ extern "C" {
 pub const SHF_COUNTER_NAME: i32 = 0;
 /// "counter": only grows; "gauge": a value of now
 pub const SHF_COUNTER_KIND: i32 = 1;
-/// "samples", "bytes", "shards", "members", "skips", "ns"
+/// "samples", "bytes", "shards", "members", "skips", "requests",
+///"blocks", "ns"
 pub const SHF_COUNTER_UNIT: i32 = 2;
 /// one line
 pub const SHF_COUNTER_HELP: i32 = 3;
@@ -1294,7 +1295,7 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
     /// Removes it, and says what was removed; without URLs index files of the same age too. Readers that
-    /// have it open go on. Owns and Errors: as shf_cache_list. Since: 0.1
+    /// have it open continue. Owns and Errors: as shf_cache_list. Since: 0.1
     pub fn shf_cache_clear(
         out: *mut *mut shf_cache_report,
         urls: *const *const core::ffi::c_char,
