@@ -11,7 +11,7 @@ FLOORS = (
     ("core",),
     ("url", "order"),
     ("io",),
-    ("codec", "http"),
+    ("cache", "codec", "http"),
     ("tar", "zip", "image"),
     ("sample", "decode"),
     ("index",),
