@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 import shardfeed
 from archives import images, write_zip
 from conftest import numbered, write_tar
 from openers import BRACES, URLS, Files, ShortReads, numbers
+
+fsspec = pytest.importorskip("fsspec")
 
 # Of pyftpdlib with older versions of Python.
 pytestmark = pytest.mark.filterwarnings("ignore:The async:DeprecationWarning")

@@ -9,13 +9,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 import shardfeed
 from archives import write_zip
 from conftest import write_tar
 from http_servers import ranged, stand_in
 from openers import BRACES, Files, OnlyRead, ShortReads, numbers
+
+fsspec = pytest.importorskip("fsspec")
 
 
 class KnownOnlyRead(OnlyRead):
