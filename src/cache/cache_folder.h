@@ -61,8 +61,8 @@ class CacheFolder {
 
     // All versions of all shards, or of one: the name of its folder.
     [[nodiscard]] std::vector<CachedVersion> versions(const std::string& url_folder = {}) const;
-    // Removes the files of a version that are ours. Readers that have them open continue (C5). Returns
-    // the bytes that were freed.
+    // Removes the files of a version that are ours. Readers that have them open continue (C5).
+    // Returns the bytes that were freed.
     uint64_t remove(const CachedVersion& version);
     // Removes index files that were not used since `before` (nanoseconds since 1970), and leftovers
     // of an hour. Returns the bytes that were freed.

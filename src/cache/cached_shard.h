@@ -77,8 +77,8 @@ class CachedShard {
     const SourceContext context_;
     bool whole_ = false;
     std::atomic<bool> writes_;
-    // The last sign of life of others who hold locks here and make no progress: nobody waits for them
-    // until there is another one.
+    // The last sign of life of others who hold locks here and make no progress: nobody waits for
+    // them until there is another one.
     std::atomic<int64_t> stalled_{-1};
     // Of each block: 1 once it was damaged, 2 once it was fetched again after that.
     std::unique_ptr<std::atomic<uint8_t>[]> faults_;
