@@ -15,6 +15,7 @@ BEGIN, END = "<!-- options -->\n", "<!-- /options -->\n"
 HEADINGS = {
     "reading": "Reading",
     "network": "Network",
+    "s3": "S3",
     "order": "Order and epochs",
     "consumer": "Ranks and workers",
     "selection": "Which samples",

@@ -9,6 +9,9 @@
 #ifdef SHF_HAVE_CURL
 #include "http/http_scheme.h"
 #endif
+#ifdef SHF_HAVE_S3
+#include "store/s3_scheme.h"
+#endif
 #include "stream/stream.h"
 
 #include <shardfeed.h>
@@ -85,6 +88,9 @@ inline Options values_of(const shf_options* options) {
     add_cache();
 #ifdef SHF_HAVE_CURL
     add_http_schemes();
+#endif
+#ifdef SHF_HAVE_S3
+    add_s3_scheme();
 #endif
     return options ? options->values : Options();
 }

@@ -19,11 +19,11 @@ namespace {
 enum class Type : uint8_t { boolean, count, bytes, duration, choice, text, secret };
 
 // Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
-using Member =
-    std::variant<bool Options::*, uint64_t Options::*, OnError Options::*, EndMarker Options::*,
-                 Trailing Options::*, DuplicateKeys Options::*, Leniency Options::*,
-                 IndexUse Options::*, LastBatch Options::*, Ragged Options::*, Missing Options::*,
-                 Even Options::*, Until Options::*, std::string Options::*>;
+using Member = std::variant<bool Options::*, uint64_t Options::*, OnError Options::*,
+                            EndMarker Options::*, Trailing Options::*, DuplicateKeys Options::*,
+                            Leniency Options::*, IndexUse Options::*, LastBatch Options::*,
+                            Ragged Options::*, Missing Options::*, Even Options::*,
+                            Until Options::*, S3Addressing Options::*, std::string Options::*>;
 
 struct Row {
     const char* name;
@@ -173,6 +173,26 @@ constexpr Row rows[] = {
     {"stale_ok", "network", Type::boolean, "false", "true|false", "stream archive dataset",
      &O::stale_ok,
      "read the version of a shard that the cache has when its server cannot be reached"},
+    {"s3_endpoint", "s3", Type::text, "", "URL", "stream archive dataset", &O::s3_endpoint,
+     "empty: that of AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or the profile; else AWS"},
+    {"s3_region", "s3", Type::text, "", "TEXT", "stream archive dataset", &O::s3_region,
+     "empty: that of AWS_REGION, AWS_DEFAULT_REGION or the profile; a wrong one is corrected"},
+    {"s3_profile", "s3", Type::text, "", "TEXT", "stream archive dataset", &O::s3_profile,
+     "of the config and credentials files of aws; empty: AWS_PROFILE, else default"},
+    {"s3_access_key", "s3", Type::secret, "", "TEXT", "stream archive dataset", &O::s3_access_key,
+     "with s3_secret_key, in place of the credentials that are looked for"},
+    {"s3_secret_key", "s3", Type::secret, "", "TEXT", "stream archive dataset", &O::s3_secret_key,
+     "belongs to s3_access_key"},
+    {"s3_session_token", "s3", Type::secret, "", "TEXT", "stream archive dataset",
+     &O::s3_session_token, "belongs to s3_access_key, where the keys are temporary"},
+    {"s3_anonymous", "s3", Type::boolean, "false", "true|false", "stream archive dataset",
+     &O::s3_anonymous, "read public buckets without credentials"},
+    {"s3_requester_pays", "s3", Type::boolean, "false", "true|false", "stream archive dataset",
+     &O::s3_requester_pays, "agree to pay for requests to buckets whose owners do not"},
+    {"s3_addressing", "s3", Type::choice, "auto", "auto|path|virtual", "stream archive dataset",
+     &O::s3_addressing,
+     "where the bucket stands: in the path, or in front of the host; auto: in front of the host at "
+     "AWS, else in the path"},
     {"expand", "reading", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
      "expand braces, ::, ${NAME}, @FILE, ~/ and shell patterns in URLs"},
     {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset",

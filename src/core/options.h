@@ -25,6 +25,7 @@ enum class Ragged : uint8_t { error, offsets, pad };
 enum class Missing : uint8_t { error, skip, empty };
 enum class Even : uint8_t { none, drop, pad };
 enum class Until : uint8_t { first, all, forever };
+enum class S3Addressing : uint8_t { automatic, path, virtual_host };
 enum class IndexUse : uint8_t { automatic, require, rebuild, memory };
 
 // The value of every option, in the units of the comments. Plain data: copy it to keep it.
@@ -80,6 +81,15 @@ struct Options {
     std::string cache;    // folder, empty: none
     uint64_t cache_size;  // bytes, 0: no bound
     bool stale_ok;
+    std::string s3_endpoint;  // empty: as the environment and the files of aws say
+    std::string s3_region;    // likewise
+    std::string s3_profile;
+    std::string s3_access_key;
+    std::string s3_secret_key;
+    std::string s3_session_token;
+    bool s3_anonymous;
+    bool s3_requester_pays;
+    S3Addressing s3_addressing;
     bool expand;
     bool secure;
     bool write_index;

@@ -41,6 +41,9 @@ void add_own_headers(HttpRequest& request, const Options& options) {
         if (end > 0) request.headers.push_back(checked(rest.substr(0, end)));
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
+}
+
+void add_token(HttpRequest& request, const Options& options) {
     if (std::any_of(options.token.begin(), options.token.end(), is_control))
         throw Error(SHF_E_USAGE, "option token: control characters in it",
                     "give the token without the end of its line");

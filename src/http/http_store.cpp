@@ -18,6 +18,7 @@ class PlainHttp final : public HttpStore {
         request.user = std::move(info.user);
         request.password = std::move(info.password);
         add_own_headers(request, context.options);
+        add_token(request, context.options);
         request.certificate = true;
     }
 };

@@ -203,15 +203,17 @@ TEST(Options, no_two_rows_share_a_value) {
               &Options::connections,   &Options::range_size,   &Options::batch,
               &Options::max_decoded,   &Options::cache_size,   &Options::decode_threads})
             compare(member);
-        for (auto member :
-             {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
-              &Options::expand, &Options::secure, &Options::write_index, &Options::allow_private,
-              &Options::stale_ok, &Options::http2})
+        for (auto member : {&Options::shuffle_shards, &Options::resample, &Options::concat,
+                            &Options::allow_empty, &Options::expand, &Options::secure,
+                            &Options::write_index, &Options::allow_private, &Options::stale_ok,
+                            &Options::http2, &Options::s3_anonymous, &Options::s3_requester_pays})
             compare(member);
         for (auto member :
              {&Options::fields, &Options::select_keys, &Options::slice, &Options::decode,
               &Options::index_dir, &Options::ca_file, &Options::cache, &Options::headers,
-              &Options::token, &Options::client_cert, &Options::client_key, &Options::proxy})
+              &Options::token, &Options::client_cert, &Options::client_key, &Options::proxy,
+              &Options::s3_endpoint, &Options::s3_region, &Options::s3_profile,
+              &Options::s3_access_key, &Options::s3_secret_key, &Options::s3_session_token})
             compare(member);
         compare(&Options::on_error);
         compare(&Options::last);
@@ -225,6 +227,7 @@ TEST(Options, no_two_rows_share_a_value) {
         compare(&Options::zip_prefix);
         compare(&Options::zip_overlap);
         compare(&Options::index);
+        compare(&Options::s3_addressing);
         EXPECT_EQ(differences, 1) << name << "=" << value;
     }
 }

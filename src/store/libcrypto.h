@@ -1,0 +1,29 @@
+// Hashes and signatures of OpenSSL's libcrypto, which is loaded when the first one is made.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace shf {
+
+using Sha256 = std::array<uint8_t, 32>;
+
+// All throw Error(UNSUPPORTED) when the system has no libcrypto of OpenSSL 3.
+Sha256 sha256(std::string_view data);
+Sha256 hmac_sha256(std::string_view key, std::string_view data);
+// For file names that others have chosen; not for security.
+std::string sha1_hex(std::string_view data);
+// The RSASSA-PKCS1-v1_5 signature of `data` with SHA-256, by a private key in PEM. Throws
+// Error(AUTH) for a text that is no such key; the message shows nothing of it.
+std::string rsa_sha256(const std::string& private_key, std::string_view data);
+
+// Bytes as text.
+inline std::string_view text_of(const Sha256& hash) {
+    return {reinterpret_cast<const char*>(hash.data()), hash.size()};
+}
+// In lower case.
+std::string hex(std::string_view bytes);
+
+}  // namespace shf

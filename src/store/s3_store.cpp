@@ -1,0 +1,371 @@
+#include "store/s3_store.h"
+
+#include "core/error.h"
+#include "core/options.h"
+#include "core/per_process.h"
+#include "http/http_fetch.h"
+#include "http/http_headers.h"
+#include "http/libcurl.h"
+#include "store/aws_config.h"
+#include "store/aws_credentials.h"
+#include "store/s3_xml.h"
+#include "store/sigv4.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+constexpr const char* first_region = "us-east-1";
+// A clock that is off by less is not worth another attempt.
+constexpr int64_t clock_slack = 60;  // seconds
+constexpr size_t most_page = size_t{64} << 20;
+
+// What servers taught this process.
+struct Learned {
+    std::mutex mutex;
+    std::map<std::string, std::string> regions;  // by server and bucket
+    std::map<std::string, int64_t> clocks;       // seconds that a server is ahead
+};
+constinit PerProcess<Learned> learned;
+
+bool is_one_of(char c, std::string_view marks) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || marks.find(c) != marks.npos;
+}
+
+// It becomes part of a host name.
+bool is_region(std::string_view text) {
+    return !text.empty() && text.size() <= 64 &&
+           std::all_of(text.begin(), text.end(), [](char c) { return is_one_of(c, "-"); });
+}
+
+// Whether it can stand in front of a host; under TLS a dot would fit no certificate.
+bool is_host_label(std::string_view bucket) {
+    return std::all_of(bucket.begin(), bucket.end(), [](char c) { return is_one_of(c, "-"); });
+}
+
+// Segments of dots would be resolved on the way.
+std::string encoded_path(std::string_view key) {
+    std::string result;
+    for (size_t at = 0; at <= key.size();) {
+        const size_t end = std::min(key.find('/', at), key.size());
+        const std::string_view segment = key.substr(at, end - at);
+        result += '/';
+        if (segment == "." || segment == "..")
+            for (size_t i = 0; i < segment.size(); ++i) result += "%2E";
+        else
+            result += percent_encode(segment);
+        at = end + 1;
+    }
+    return result;
+}
+
+// The region in "bucket.s3.eu-west-1.amazonaws.com" or "bucket.s3-eu-west-1.amazonaws.com".
+std::string region_of_host(const std::string& host) {
+    const size_t end = host.find(".amazonaws.");
+    if (end == host.npos) return {};
+    const size_t start = host.rfind("s3", end);
+    if (start == host.npos || start + 3 > end) return {};
+    return host.substr(start + 3, end - start - 3);
+}
+
+std::string lowered_name(std::string_view line) {
+    std::string name(line.substr(0, line.find(':')));
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return name;
+}
+
+// The value of a header that we send; empty: it is not sent.
+std::string sent_header(const HttpRequest& request, std::string_view name) {
+    for (const std::string& line : request.headers)
+        if (lowered_name(line) == name) return line.substr(std::min(name.size() + 2, line.size()));
+    return {};
+}
+
+std::string checked_endpoint(std::string url) {
+    while (url.ends_with('/')) url.pop_back();
+    const bool https = url.starts_with("https://");
+    if ((!https && !url.starts_with("http://")) || url.find_first_of("@?# \r\n\t") != url.npos ||
+        server_of(url).ends_with("//"))
+        throw Error(SHF_E_USAGE, "the endpoint of S3 is not http:// or https:// and a host",
+                    "look at the option s3_endpoint, at AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL, "
+                    "and at endpoint_url in ~/.aws/config");
+    // What is usual is not sent in the header Host, which is signed.
+    const std::string server = server_of(url), port = https ? ":443" : ":80";
+    if (server.ends_with(port)) url.erase(server.size() - port.size(), port.size());
+    return url;
+}
+
+class S3Store final : public HttpStore {
+  public:
+    S3Store(std::string bucket, const SourceContext& context) : bucket_(std::move(bucket)) {
+        const Options& options = context.options;
+        const AwsConfig config = aws_config(options);
+        anonymous_ = options.s3_anonymous;
+        if (anonymous_ && !options.s3_access_key.empty())
+            throw Error(SHF_E_USAGE, "the options s3_anonymous and s3_access_key do not fit",
+                        "leave one of them out");
+        region_ = config.region(options);
+        if (!region_.empty() && !is_region(region_))
+            throw Error(SHF_E_USAGE, "the region \"" + escape(region_) + "\" has bad characters",
+                        "write it like eu-central-1");
+        endpoint_ = options.s3_endpoint.empty() ? config.endpoint("s3") : options.s3_endpoint;
+        if (!endpoint_.empty()) endpoint_ = checked_endpoint(endpoint_);
+        S3Addressing style = options.s3_addressing;
+        if (style == S3Addressing::automatic) {
+            const std::string text = config.setting("s3.addressing_style");
+            if (text == "path") style = S3Addressing::path;
+            if (text == "virtual") style = S3Addressing::virtual_host;
+        }
+        in_path_ = style == S3Addressing::path || !is_host_label(bucket_) ||
+                   (style == S3Addressing::automatic && !endpoint_.empty());
+    }
+
+    void prepare(HttpRequest& request, const SourceContext& context) override {
+        const Options& options = context.options;
+        const std::string region = current_region(), base = base_url(region);
+        const std::string server = server_of(base);
+        const size_t query = std::min(request.target.find('?'), request.target.size());
+        std::string path = base.substr(server.size()) + request.target.substr(0, query);
+        if (path.empty()) path = "/";
+        request.url = server + path + request.target.substr(query);
+        request.certificate = true;
+        add_own_headers(request, options);
+        if (options.s3_requester_pays)
+            request.headers.emplace_back("x-amz-request-payer: requester");
+        if (anonymous_) return;
+        const AwsKeys keys = aws_keys(context);
+        const int64_t time = static_cast<int64_t>(std::time(nullptr)) + clock_offset(server);
+        request.headers.push_back("x-amz-date: " + amz_date(time));
+        request.headers.push_back("x-amz-content-sha256: " + std::string(empty_payload));
+        if (!keys.session_token.empty())
+            request.headers.push_back("x-amz-security-token: " + keys.session_token);
+        SigV4Request wanted = {
+            .method = request.method,
+            .path = signed_path(path),
+            .query = request.target.substr(std::min(query + 1, request.target.size())),
+            .headers = {{"host", server.substr(server.find("://") + 3)}},
+            .payload_hash = std::string(empty_payload)};
+        for (const std::string& line : request.headers)
+            if (std::string name = lowered_name(line); name.starts_with("x-amz-"))
+                wanted.headers.emplace_back(std::move(name), line.substr(line.find(':') + 1));
+        request.headers.push_back(
+            "Authorization: " +
+            sigv4(wanted, keys, {.region = region, .service = "s3", .time = time}));
+    }
+
+    bool repair(const HttpRequest& sent, const HttpAnswer& answer, std::string_view body,
+                const SourceContext& context) override {
+        const S3Fault fault = parse_s3_fault(body);
+        if (learn_region(sent, answer, fault)) return true;
+        if (anonymous_) return false;
+        if (fault.code == "RequestTimeTooSkewed") return learn_clock(sent, answer);
+        if (fault.code == "ExpiredToken" || fault.code == "ExpiredTokenException" ||
+            fault.code == "TokenRefreshRequired") {
+            const AwsKeys keys = aws_keys(context);
+            // Another reader may have renewed them.
+            return keys.session_token != sent_header(sent, "x-amz-security-token") ||
+                   renew_aws_keys(keys, context);
+        }
+        return false;
+    }
+
+    [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override;
+    [[nodiscard]] bool follows_redirects() const override { return false; }
+    [[nodiscard]] std::string server(const HttpRequest& /*request*/) const override {
+        return server_of(base_url(current_region()));
+    }
+
+  private:
+    [[nodiscard]] std::string current_region() const {
+        Learned& all = learned.get();
+        const std::lock_guard lock(all.mutex);
+        const auto at = all.regions.find(endpoint_ + " " + bucket_);
+        if (at != all.regions.end()) return at->second;
+        return region_.empty() ? first_region : region_;
+    }
+
+    static int64_t clock_offset(const std::string& server) {
+        Learned& all = learned.get();
+        const std::lock_guard lock(all.mutex);
+        const auto at = all.clocks.find(server);
+        return at == all.clocks.end() ? 0 : at->second;
+    }
+
+    // Of the bucket.
+    [[nodiscard]] std::string base_url(const std::string& region) const {
+        const std::string end = region.starts_with("cn-") ? ".amazonaws.com.cn" : ".amazonaws.com";
+        const std::string url = endpoint_.empty() ? "https://s3." + region + end : endpoint_;
+        if (in_path_) return url + "/" + bucket_;
+        const size_t host = url.find("://") + 3;
+        return url.substr(0, host) + bucket_ + "." + url.substr(host);
+    }
+
+    // The server signs what it decoded.
+    static std::string signed_path(std::string path) {
+        for (size_t at = 0; (at = path.find("%2E", at)) != path.npos; ++at)
+            path.replace(at, 3, ".");
+        return path;
+    }
+
+    bool learn_region(const HttpRequest& sent, const HttpAnswer& answer, const S3Fault& fault) {
+        std::string region(answer.header("x-amz-bucket-region"));
+        if (region.empty()) region = fault.region;
+        if (region.empty() && (answer.status == 301 || answer.status == 307))
+            region = region_of_host(fault.endpoint);
+        if (!is_region(region)) return false;
+        if (region != current_region()) {
+            Learned& all = learned.get();
+            const std::lock_guard lock(all.mutex);
+            all.regions[endpoint_ + " " + bucket_] = region;
+            return true;
+        }
+        // Another reader may have learned it after this request was made.
+        if (!anonymous_)
+            return sent_header(sent, "authorization").find("/" + region + "/s3/") ==
+                   std::string::npos;
+        return !sent.url.starts_with(base_url(region));
+    }
+
+    static bool learn_clock(const HttpRequest& sent, const HttpAnswer& answer) {
+        const std::string date(answer.header("date"));
+        const time_t there = date.empty() ? -1 : libcurl().getdate(date.c_str(), nullptr);
+        if (there < 0) return false;
+        const int64_t offset = static_cast<int64_t>(there) - std::time(nullptr);
+        // What was sent, as that clock showed it.
+        if (amz_date(there - clock_slack) < sent_header(sent, "x-amz-date") &&
+            sent_header(sent, "x-amz-date") < amz_date(there + clock_slack))
+            return false;
+        Learned& all = learned.get();
+        const std::lock_guard lock(all.mutex);
+        all.clocks[server_of(sent.url)] = offset;
+        return true;
+    }
+
+    const std::string bucket_;
+    std::string endpoint_;  // empty: AWS
+    std::string region_;    // empty: not given
+    bool anonymous_ = false;
+    bool in_path_ = false;  // where the bucket stands
+};
+
+struct Refusal {
+    const char* code;
+    int32_t error;
+    const char* help;
+};
+constexpr Refusal refusals[] = {
+    {"AccessDenied", SHF_E_AUTH,
+     "these credentials need s3:GetObject on the shards and s3:ListBucket on the bucket; without "
+     "the second a missing object looks like this too"},
+    {"SignatureDoesNotMatch", SHF_E_AUTH, "look at the secret key: it is not that of the key id"},
+    {"InvalidAccessKeyId", SHF_E_AUTH, "look at the key id, and at which endpoint it belongs to"},
+    {"XAdminUserNotFound", SHF_E_AUTH, "look at the key id, and at which endpoint it belongs to"},
+    {"InvalidToken", SHF_E_AUTH, "look at the session token"},
+    {"ExpiredToken", SHF_E_AUTH, "get new credentials; those of roles and profiles are renewed"},
+    {"ExpiredTokenException", SHF_E_AUTH,
+     "get new credentials; those of roles and profiles are renewed"},
+    {"TokenRefreshRequired", SHF_E_AUTH,
+     "get new credentials; those of roles and profiles are renewed"},
+    {"RequestTimeTooSkewed", SHF_E_AUTH, "set the clock of this machine"},
+    {"AuthorizationHeaderMalformed", SHF_E_AUTH, "look at the option s3_region"},
+    {"InvalidObjectState", SHF_E_NET_PERMANENT, "restore the object from its archive first"},
+    {"NoSuchKey", SHF_E_NET_PERMANENT, "look at the spelling of the key"},
+    {"NoSuchBucket", SHF_E_NET_PERMANENT, "look at the spelling of the bucket, and at s3_endpoint"},
+    {"PermanentRedirect", SHF_E_NET_PERMANENT, "set s3_region to the region of the bucket"},
+    {"SlowDown", SHF_E_THROTTLED, "read with fewer processes, or later"},
+    {"ServiceUnavailable", SHF_E_THROTTLED, "read with fewer processes, or later"},
+    {"RequestTimeout", SHF_E_NET_TRANSIENT, "try again later"},
+};
+
+Error S3Store::error(const HttpAnswer& answer, std::string_view body) const {
+    const Error plain = answer.error();
+    if (answer.status == 412 || answer.status == 416) return plain;
+    const S3Fault fault = parse_s3_fault(body);
+    const std::string request = fault.request_id.empty() ? answer.request_id : fault.request_id;
+    std::string host(answer.header("x-amz-id-2"));
+    if (host.empty()) host = fault.host_id;
+    std::string cause = "the server answers " + std::to_string(answer.status);
+    if (!fault.code.empty()) cause += " " + escape(fault.code);
+    if (!fault.message.empty()) cause += ": " + escape(fault.message);
+    if (!request.empty())
+        cause +=
+            " (request " + escape(request) + (host.empty() ? "" : ", host " + escape(host)) + ")";
+    for (const Refusal& refusal : refusals)
+        if (fault.code == refusal.code && !(anonymous_ && refusal.error == SHF_E_AUTH))
+            return Error(refusal.error, cause, refusal.help);
+    std::string help = plain.fault().help;
+    if (plain.code() == SHF_E_AUTH)
+        help = anonymous_ ? "the bucket is not public: leave s3_anonymous out, and give credentials"
+                          : "look at the credentials and their rights";
+    return Error(plain.code(), cause, help);
+}
+
+}  // namespace
+
+S3Url parse_s3_url(std::string_view url) {
+    const size_t start = std::min(url.find("://"), url.size());
+    const std::string_view rest = url.substr(std::min(start + 3, url.size()));
+    const size_t slash = std::min(rest.find('/'), rest.size());
+    const std::string_view bucket = rest.substr(0, slash);
+    const auto fits = [](char c) { return is_one_of(c, ".-_") || (c >= 'A' && c <= 'Z'); };
+    if (bucket.empty() || bucket.size() > 255 || bucket[0] == '.' ||
+        !std::all_of(bucket.begin(), bucket.end(), fits))
+        throw Error(SHF_E_USAGE, "there is no bucket \"" + escape(bucket) + "\": not a bucket name",
+                    "write s3://BUCKET/KEY");
+    return {.bucket = std::string(bucket),
+            .key = std::string(rest.substr(std::min(slash + 1, rest.size())))};
+}
+
+std::shared_ptr<HttpStore> s3_store(const std::string& bucket, const SourceContext& context) {
+    return std::make_shared<S3Store>(bucket, context);
+}
+
+std::string s3_target(std::string_view key) {
+    return encoded_path(key);
+}
+
+std::string s3_list_target(std::string_view prefix, std::string_view continuation) {
+    Fields query = {{"list-type", "2"}, {"prefix", std::string(prefix)}, {"encoding-type", "url"}};
+    if (!continuation.empty()) query.emplace_back("continuation-token", continuation);
+    return "?" + canonical_query(query);
+}
+
+std::vector<std::string> list_s3(const std::string& bucket, const std::string& prefix,
+                                 const SourceContext& context) {
+    const auto store = s3_store(bucket, context);
+    const auto refuse = [](const char* cause) {
+        throw Error(SHF_E_NET_PERMANENT,
+                    std::string("the list of the bucket cannot be used: ") + cause,
+                    "look at what serves this endpoint, or name the shards one by one");
+    };
+    std::vector<std::string> keys;
+    std::string token;
+    do {
+        HttpRequest request;
+        request.target = s3_list_target(prefix, token);
+        S3Page page = parse_s3_page(http_fetch(request, *store, context, most_page).body);
+        if (!page.next.empty() && (page.next == token || page.keys.empty()))
+            refuse("its pages have no end");
+        for (std::string& key : page.keys) {
+            if (!key.starts_with(prefix)) refuse("it has keys that were not asked for");
+            keys.push_back(std::move(key));
+        }
+        if (keys.size() > context.options.max_shards)
+            throw Error(SHF_E_LIMIT, "the bucket has more objects there than max_shards",
+                        "give a longer prefix, or raise max_shards");
+        token = std::move(page.next);
+    } while (!token.empty());
+    std::sort(keys.begin(), keys.end());
+    if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) refuse("it has a key twice");
+    return keys;
+}
+
+}  // namespace shf

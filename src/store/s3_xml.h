@@ -1,0 +1,39 @@
+// What S3 and STS say in XML.
+#pragma once
+
+#include "store/sigv4.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shf {
+
+// A refusal. Empty: not said.
+struct S3Fault {
+    std::string code, message, request_id, host_id, region, endpoint;
+};
+// Of any text; what is no such XML says nothing.
+S3Fault parse_s3_fault(std::string_view body);
+
+// One page of ListObjectsV2.
+struct S3Page {
+    std::vector<std::string> keys;
+    std::string next;  // continuation token; empty: the last page
+};
+// Throws Error(NET_PERMANENT) for what is not all of such a page.
+S3Page parse_s3_page(std::string_view body);
+
+struct TemporaryKeys {
+    AwsKeys keys;
+    std::optional<int64_t> expires;  // seconds since 1970
+};
+// The answer to AssumeRole or AssumeRoleWithWebIdentity. Throws Error(AUTH).
+TemporaryKeys parse_sts_keys(std::string_view body);
+
+// "2026-11-24T03:00:00Z", with a fraction or an offset too.
+std::optional<int64_t> parse_time(std::string_view text);
+
+}  // namespace shf
