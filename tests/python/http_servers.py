@@ -187,6 +187,8 @@ class Request:
     number: int  # of this server, from 0
     path: str
     headers: dict[str, str]  # names in lower case
+    method: str = "GET"
+    body: bytes = b""
 
     @property
     def first(self) -> int | None:
@@ -298,7 +300,14 @@ class StandIn:
                         return
                     received += piece
                 head, _, received = received.partition(b"\r\n\r\n")
-                if not self._answer(connection, head.decode("latin-1")):
+                size = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+                while len(received) < (length := int(size[1]) if size else 0):
+                    piece = connection.recv(65536)
+                    if not piece:
+                        return
+                    received += piece
+                body, received = received[:length], received[length:]
+                if not self._answer(connection, head.decode("latin-1"), body):
                     return
         except OSError:
             pass  # the client went away
@@ -306,7 +315,7 @@ class StandIn:
             with contextlib.suppress(OSError):
                 connection.close()
 
-    def _answer(self, connection: socket.socket, head: str) -> bool:
+    def _answer(self, connection: socket.socket, head: str, body: bytes) -> bool:
         """Whether the connection stays."""
         line, *fields = head.split("\r\n")
         headers = {}
@@ -314,7 +323,8 @@ class StandIn:
             name, _, value = text.partition(":")
             headers[name.lower()] = value.strip()
         with self._lock:
-            request = Request(len(self.requests), line.split(" ")[1], headers)
+            method, path, _ = line.split(" ")
+            request = Request(len(self.requests), path, headers, method, body)
             self.requests.append(request)
             try:
                 answer = self.decide(request)

@@ -26,7 +26,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """With s3://bkt1/a.tar and one of a special name, of 50 samples each; files on its disk."""
     program = str(CACHED) if CACHED.exists() else shutil.which("versitygw")
     if program is None:
-        pytest.skip("versitygw is not there: scripts/install_dependencies.sh test installs it")
+        pytest.skip("versitygw is not there: scripts/install_versitygw.sh builds it")
     folder = tmp_path_factory.mktemp("s3")
     for name in ("root", "iam", "root/bkt1"):
         (folder / name).mkdir()

@@ -399,6 +399,15 @@ class StreamOptions(TypedDict, total=False):
     cache: str | PathLike[str]
     cache_size: int | str
     stale_ok: bool | str
+    s3_endpoint: str
+    s3_region: str
+    s3_profile: str
+    s3_access_key: str
+    s3_secret_key: str
+    s3_session_token: str
+    s3_anonymous: bool | str
+    s3_requester_pays: bool | str
+    s3_addressing: Literal["auto", "path", "virtual"]
     expand: bool | str
     secure: bool | str
     write_index: bool | str
@@ -488,6 +497,15 @@ class ArchiveOptions(TypedDict, total=False):
     cache: str | PathLike[str]
     cache_size: int | str
     stale_ok: bool | str
+    s3_endpoint: str
+    s3_region: str
+    s3_profile: str
+    s3_access_key: str
+    s3_secret_key: str
+    s3_session_token: str
+    s3_anonymous: bool | str
+    s3_requester_pays: bool | str
+    s3_addressing: Literal["auto", "path", "virtual"]
     secure: bool | str
 
 @type_check_only
@@ -527,6 +545,15 @@ class DatasetOptions(TypedDict, total=False):
     cache: str | PathLike[str]
     cache_size: int | str
     stale_ok: bool | str
+    s3_endpoint: str
+    s3_region: str
+    s3_profile: str
+    s3_access_key: str
+    s3_secret_key: str
+    s3_session_token: str
+    s3_anonymous: bool | str
+    s3_requester_pays: bool | str
+    s3_addressing: Literal["auto", "path", "virtual"]
     expand: bool | str
     secure: bool | str
     decode: str
