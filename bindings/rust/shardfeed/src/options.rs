@@ -155,6 +155,30 @@ impl Value for DuplicateKeys {
     }
 }
 
+/// The option `s3_addressing`: where the bucket stands: in the path, or in front of the host; auto:
+/// in front of the host at AWS, else in the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum S3Addressing {
+    /// `auto`
+    Auto,
+    /// `path`
+    Path,
+    /// `virtual`
+    Virtual,
+}
+
+impl Value for S3Addressing {
+    fn text(self) -> OsString {
+        match self {
+            S3Addressing::Auto => "auto",
+            S3Addressing::Path => "path",
+            S3Addressing::Virtual => "virtual",
+        }
+        .into()
+    }
+}
+
 /// The option `last`: the last batch, when it has fewer samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -476,6 +500,70 @@ impl ArchiveBuilder {
         self.with("stale_ok", value)
     }
 
+    /// Empty: that of AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or the profile; else AWS.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn s3_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of AWS_REGION, AWS_DEFAULT_REGION or the profile; a wrong one is corrected.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_region(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_region", value.as_ref())
+    }
+
+    /// Of the config and credentials files of aws; empty: AWS_PROFILE, else default.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_profile(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_profile", value.as_ref())
+    }
+
+    /// With s3_secret_key, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_access_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_access_key", value.as_ref())
+    }
+
+    /// Belongs to s3_access_key.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_secret_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_secret_key", value.as_ref())
+    }
+
+    /// Belongs to s3_access_key, where the keys are temporary.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_session_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_session_token", value.as_ref())
+    }
+
+    /// Read public buckets without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn s3_anonymous(self, value: bool) -> Self {
+        self.with("s3_anonymous", value)
+    }
+
+    /// Agree to pay for requests to buckets whose owners do not.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn s3_requester_pays(self, value: bool) -> Self {
+        self.with("s3_requester_pays", value)
+    }
+
+    /// Where the bucket stands: in the path, or in front of the host; auto: in front of the host at
+    /// AWS, else in the path.
+    ///
+    /// Range: `auto|path|virtual`. Default: `auto`.
+    pub fn s3_addressing(self, value: S3Addressing) -> Self {
+        self.with("s3_addressing", value)
+    }
+
     /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
     ///
     /// Range: `true|false`. Default: `false`.
@@ -734,6 +822,70 @@ impl DatasetBuilder {
     /// Range: `true|false`. Default: `false`.
     pub fn stale_ok(self, value: bool) -> Self {
         self.with("stale_ok", value)
+    }
+
+    /// Empty: that of AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or the profile; else AWS.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn s3_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of AWS_REGION, AWS_DEFAULT_REGION or the profile; a wrong one is corrected.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_region(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_region", value.as_ref())
+    }
+
+    /// Of the config and credentials files of aws; empty: AWS_PROFILE, else default.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_profile(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_profile", value.as_ref())
+    }
+
+    /// With s3_secret_key, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_access_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_access_key", value.as_ref())
+    }
+
+    /// Belongs to s3_access_key.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_secret_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_secret_key", value.as_ref())
+    }
+
+    /// Belongs to s3_access_key, where the keys are temporary.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_session_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_session_token", value.as_ref())
+    }
+
+    /// Read public buckets without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn s3_anonymous(self, value: bool) -> Self {
+        self.with("s3_anonymous", value)
+    }
+
+    /// Agree to pay for requests to buckets whose owners do not.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn s3_requester_pays(self, value: bool) -> Self {
+        self.with("s3_requester_pays", value)
+    }
+
+    /// Where the bucket stands: in the path, or in front of the host; auto: in front of the host at
+    /// AWS, else in the path.
+    ///
+    /// Range: `auto|path|virtual`. Default: `auto`.
+    pub fn s3_addressing(self, value: S3Addressing) -> Self {
+        self.with("s3_addressing", value)
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
@@ -1279,6 +1431,70 @@ impl StreamBuilder {
     /// Range: `true|false`. Default: `false`.
     pub fn stale_ok(self, value: bool) -> Self {
         self.with("stale_ok", value)
+    }
+
+    /// Empty: that of AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or the profile; else AWS.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn s3_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of AWS_REGION, AWS_DEFAULT_REGION or the profile; a wrong one is corrected.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_region(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_region", value.as_ref())
+    }
+
+    /// Of the config and credentials files of aws; empty: AWS_PROFILE, else default.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_profile(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_profile", value.as_ref())
+    }
+
+    /// With s3_secret_key, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_access_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_access_key", value.as_ref())
+    }
+
+    /// Belongs to s3_access_key.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_secret_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_secret_key", value.as_ref())
+    }
+
+    /// Belongs to s3_access_key, where the keys are temporary.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_session_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_session_token", value.as_ref())
+    }
+
+    /// Read public buckets without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn s3_anonymous(self, value: bool) -> Self {
+        self.with("s3_anonymous", value)
+    }
+
+    /// Agree to pay for requests to buckets whose owners do not.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn s3_requester_pays(self, value: bool) -> Self {
+        self.with("s3_requester_pays", value)
+    }
+
+    /// Where the bucket stands: in the path, or in front of the host; auto: in front of the host at
+    /// AWS, else in the path.
+    ///
+    /// Range: `auto|path|virtual`. Default: `auto`.
+    pub fn s3_addressing(self, value: S3Addressing) -> Self {
+        self.with("s3_addressing", value)
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
