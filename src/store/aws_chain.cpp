@@ -72,14 +72,18 @@ class KeyService final : public HttpStore {
     [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override {
         if (answer.status >= 500 || answer.status == 429) return answer.error();
         const S3Fault fault = parse_s3_fault(body);
+        // It says so with status 400.
+        const bool busy = fault.code == "Throttling" || fault.code == "ThrottlingException" ||
+                          fault.code == "IDPCommunicationError";
         return Error(
-            SHF_E_AUTH,
+            busy ? SHF_E_THROTTLED : SHF_E_AUTH,
             std::string(name_) + " gives no credentials: the server answers " +
                 std::to_string(answer.status) +
                 (fault.code.empty() ? "" : " " + escape(fault.code)) +
                 (fault.message.empty() ? "" : ": " + escape(fault.message)) +
                 (fault.request_id.empty() ? "" : " (request " + escape(fault.request_id) + ")"),
-            "look at the role and who may assume it");
+            busy ? "begin fewer processes at once, or later"
+                 : "look at the role and who may assume it");
     }
     [[nodiscard]] bool follows_redirects() const override { return false; }
 

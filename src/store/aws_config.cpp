@@ -204,6 +204,14 @@ std::string AwsConfig::endpoint(std::string_view service) const {
     return setting("endpoint_url");
 }
 
+std::string aws_config_path() {
+    return path_of_setting("AWS_CONFIG_FILE", ".aws/config");
+}
+
+std::string aws_credentials_path() {
+    return path_of_setting("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
+}
+
 AwsConfig aws_config(const Options& options) {
     AwsConfig result;
     result.profile = options.s3_profile;
@@ -211,9 +219,8 @@ AwsConfig aws_config(const Options& options) {
     if (result.profile.empty()) result.profile = environment("AWS_PROFILE");
     result.profile_asked = !result.profile.empty();
     if (result.profile.empty()) result.profile = "default";
-    result.config = read_aws_file(path_of_setting("AWS_CONFIG_FILE", ".aws/config"));
-    result.credentials =
-        read_aws_file(path_of_setting("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"));
+    result.config = read_aws_file(aws_config_path());
+    result.credentials = read_aws_file(aws_credentials_path());
     if (result.profile_asked && !result.find(result.profile) &&
         !result.find_credentials(result.profile))
         throw Error(SHF_E_AUTH, "there is no profile \"" + escape(result.profile) + "\"",

@@ -34,6 +34,10 @@ struct AwsConfig {
     [[nodiscard]] std::string endpoint(std::string_view service) const;
 };
 
+// Where the two files are; empty: nowhere.
+std::string aws_config_path();
+std::string aws_credentials_path();
+
 // Reads the files, which need not be there. Throws Error(USAGE, IO).
 AwsConfig aws_config(const Options& options);
 

@@ -6,15 +6,22 @@
 #include "core/per_process.h"
 #include "io/pipe.h"
 #include "store/aws_chain.h"
+#include "store/aws_config.h"
 
-#include <array>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <ctime>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <thread>
+
+extern "C" char** environ;
 
 namespace shf {
 
@@ -24,6 +31,8 @@ namespace {
 constexpr int64_t renewed_before = 5 * 60;  // seconds
 // How long keys near their end are used on when they cannot be renewed, before the next attempt.
 constexpr int64_t attempt_after = 30;
+// Keys of more settings than these are looked for again.
+constexpr size_t most_settings = 64;
 
 struct Found {
     std::mutex mutex;  // held while servers are asked: the others wait for the answer
@@ -37,27 +46,31 @@ struct AllFound {
 };
 constinit PerProcess<AllFound> all_found;
 
-// What the keys depend on.
+// Tells a file that was written again; empty: there is none.
+std::string version_of_file(const std::string& path) {
+    struct stat found = {};
+    if (path.empty() || ::stat(path.c_str(), &found) != 0) return {};
+    std::string result;
+    for (const auto number : {static_cast<uint64_t>(found.st_dev), uint64_t{found.st_ino},
+                              static_cast<uint64_t>(found.st_size),
+                              static_cast<uint64_t>(found.st_mtim.tv_sec),
+                              static_cast<uint64_t>(found.st_mtim.tv_nsec)})
+        result += std::to_string(number) + ' ';
+    return result;
+}
+
+// All that the keys depend on: the options, the two files, and of the environment what is for AWS,
+// and where programs are. Whoever changes these, in a notebook say, gets the keys that fit.
 std::string settings_of(const Options& options) {
-    constexpr std::array names = {
-        "HOME",
-        "AWS_PROFILE",
-        "AWS_CONFIG_FILE",
-        "AWS_SHARED_CREDENTIALS_FILE",
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SESSION_TOKEN",
-        "AWS_ROLE_ARN",
-        "AWS_WEB_IDENTITY_TOKEN_FILE",
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-        "AWS_EC2_METADATA_SERVICE_ENDPOINT",
-        "AWS_EC2_METADATA_DISABLED",
-        "AWS_ENDPOINT_URL_STS",
-        "AWS_ENDPOINT_URL",
-    };
-    std::string result = options.s3_profile + '\0' + (pipes_refused(options) ? "s" : "");
-    for (const char* const name : names) result += '\0' + environment(name);
+    std::set<std::string_view> variables;
+    for (char** at = environ; at && *at; ++at)
+        for (const std::string_view start : {"AWS_", "HOME=", "PATH="})
+            if (std::string_view(*at).starts_with(start)) variables.insert(*at);
+    std::string result = options.s3_profile + '\0' + options.s3_region + '\0' +
+                         (pipes_refused(options) ? "s" : "") + '\0' +
+                         version_of_file(aws_config_path()) + '\0' +
+                         version_of_file(aws_credentials_path());
+    for (const std::string_view variable : variables) result.append(1, '\0').append(variable);
     return result;
 }
 
@@ -65,6 +78,8 @@ std::shared_ptr<Found> found_for(const Options& options) {
     AllFound& all = all_found.get();
     const std::string settings = settings_of(options);
     const std::lock_guard lock(all.mutex);
+    if (all.by_settings.size() >= most_settings && !all.by_settings.contains(settings))
+        all.by_settings.clear();
     std::shared_ptr<Found>& found = all.by_settings[settings];
     if (!found) found = std::make_shared<Found>();
     return found;

@@ -1,11 +1,15 @@
 // Keys of the container or the machine that this process runs on.
 #include "core/error.h"
+#include "core/per_process.h"
 #include "http/http_fetch.h"
+#include "io/descriptor.h"
 #include "store/aws_chain.h"
 
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <map>
+#include <mutex>
 
 namespace shf {
 
@@ -52,6 +56,27 @@ bool may_ask(const std::string& url) {
 bool is_set(const char* name) {
     const std::string value = environment(name);
     return value == "true" || value == "TRUE" || value == "True" || value == "1";
+}
+
+// Machines that are not of AWS are not asked for each shard.
+struct Absent {
+    std::mutex mutex;
+    std::map<std::string, Clock::time_point> until;  // by server
+};
+constinit PerProcess<Absent> absent;
+constexpr std::chrono::minutes remembered{1};
+
+bool known_as_absent(const std::string& server) {
+    Absent& all = absent.get();
+    const std::lock_guard lock(all.mutex);
+    const auto at = all.until.find(server);
+    return at != all.until.end() && Clock::now() < at->second;
+}
+
+void remember_as_absent(const std::string& server) {
+    Absent& all = absent.get();
+    const std::lock_guard lock(all.mutex);
+    all.until[server] = Clock::now() + remembered;
 }
 
 constexpr KeyNames metadata_names = {.access_key = "AccessKeyId",
@@ -118,6 +143,7 @@ std::optional<TemporaryKeys> machine_keys(const SourceContext& context) {
                      ? "http://[fd00:ec2::254]"
                      : "http://169.254.169.254";
     while (server.ends_with('/')) server.pop_back();
+    if (known_as_absent(server)) return std::nullopt;
     HttpReply token;
     try {
         HttpRequest request = near_request(server + "/latest/api/token");
@@ -127,8 +153,10 @@ std::optional<TemporaryKeys> machine_keys(const SourceContext& context) {
     } catch (const Error& error) {
         // Nobody is there: this is no machine of AWS.
         if (error.code() == SHF_E_NET_TRANSIENT || error.code() == SHF_E_NET_PERMANENT ||
-            error.code() == SHF_E_TIMEOUT)
+            error.code() == SHF_E_TIMEOUT) {
+            remember_as_absent(server);
             return std::nullopt;
+        }
         throw;
     }
     if (token.answer.status != 200) return std::nullopt;

@@ -1,0 +1,176 @@
+"""AWS on loopback for the tests: S3, and the services that give keys, on one stand-in.
+
+Of any key id K the secret key is hush-K; every signature is verified by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import time
+import urllib.parse
+from dataclasses import dataclass, field
+from typing import Any
+
+from http_servers import Answer, Decide, Request, StandIn, ranged
+
+CREDENTIAL = (
+    r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, "
+    r"SignedHeaders=([^,]+), Signature=([0-9a-f]{64})"
+)
+
+
+@dataclass(frozen=True)
+class Signed:
+    """What a signature is of."""
+
+    key: str
+    token: str
+    region: str
+    service: str
+    names: list[str]
+
+
+def signed(request: Request) -> Signed | None:
+    """Who signed a request, and how; None: nobody. Fails for a wrong signature."""
+    if "authorization" not in request.headers:
+        return None
+    found = re.fullmatch(CREDENTIAL, request.headers["authorization"])
+    assert found, request.headers
+    key, day, region, service, names, signature = found.groups()
+    path, _, query = request.path.partition("?")
+    lines = "".join(f"{name}:{request.headers[name]}\n" for name in names.split(";"))
+    payload = hashlib.sha256(request.body).hexdigest()
+    canonical = "\n".join([request.method, path, query, lines, names, payload])
+    scope = f"{day}/{region}/{service}/aws4_request"
+    digest = hashlib.sha256(canonical.encode("latin-1")).hexdigest()
+    text = "\n".join(["AWS4-HMAC-SHA256", request.headers["x-amz-date"], scope, digest])
+    secret = b"AWS4hush-" + key.encode()
+    for part in [*scope.split("/"), text]:
+        secret = hmac.digest(secret, part.encode(), "sha256")
+    assert secret.hex() == signature, canonical
+    for name in request.headers:
+        assert not name.startswith("x-amz-") or name in names.split(";"), name
+    token = request.headers.get("x-amz-security-token", "")
+    return Signed(key, token, region, service, names.split(";"))
+
+
+def fault(status: int, code: str, inside: str = "", **headers: str) -> Answer:
+    """A refusal of S3."""
+    body = f"<Error><Code>{code}</Code><Message>as the test says</Message>{inside}</Error>"
+    return Answer(status, {name.replace("_", "-"): text for name, text in headers.items()}, body.encode())
+
+
+def at(seconds: float) -> str:
+    """So many seconds from now, as AWS writes times."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+
+@dataclass
+class Aws:
+    """All services. `s3` answers what is not asked of the others; it may be replaced."""
+
+    s3: Decide
+    lasts: float = 3600  # seconds, of temporary keys
+    broken: bool = False  # nobody gives keys any more
+    given: int = 0  # temporary keys, so far: of number N the key id is KEYN and the token hush-tokenN
+    asked: list[Request] = field(default_factory=list)  # of S3
+    others: list[Request] = field(default_factory=list)
+    form: dict[str, str] = field(default_factory=dict)  # what STS was asked last
+
+    @classmethod
+    def of(cls, data: bytes) -> Aws:
+        """S3 with this object under every key."""
+        return cls(ranged(data))
+
+    def __call__(self, request: Request) -> Answer:
+        """What the stand-in decides."""
+        path = request.path.partition("?")[0]
+        if path == "/" and request.method == "POST":
+            return self._other(request, self._sts)
+        if path == "/federation/credentials":
+            return self._other(request, self._sign_on)
+        if path == "/container":
+            return self._other(request, self._container)
+        if path.startswith("/latest/"):
+            return self._other(request, self._machine)
+        assert request.method == "GET"
+        signed(request)
+        self.asked.append(request)
+        return self.s3(request)
+
+    @property
+    def signers(self) -> list[tuple[str, str]]:
+        """Key id and session token of the requests of S3, without repetitions in a row."""
+        found: list[tuple[str, str]] = []
+        for request in self.asked:
+            by = signed(request)
+            now = (by.key, by.token) if by else ("", "")
+            if not found or found[-1] != now:
+                found.append(now)
+        return found
+
+    def _other(self, request: Request, service: Any) -> Answer:
+        self.others.append(request)
+        return Answer(500) if self.broken else service(request)
+
+    def _new(self) -> tuple[str, str, str]:
+        self.given += 1
+        key = f"KEY{self.given}"
+        return key, "hush-" + key, f"hush-token{self.given}"
+
+    def _json(self) -> Answer:
+        key, secret, token = self._new()
+        keys = {"AccessKeyId": key, "SecretAccessKey": secret, "Token": token}
+        return Answer(body=json.dumps({**keys, "Expiration": at(self.lasts)}).encode())
+
+    def _sts(self, request: Request) -> Answer:
+        self.form = dict(urllib.parse.parse_qsl(request.body.decode(), strict_parsing=True))
+        by = signed(request)
+        assert (by is None) == (self.form["Action"] == "AssumeRoleWithWebIdentity")
+        if self.form["RoleArn"] == "arn:refused":
+            body = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>no</Message></Error>"
+            return Answer(403, {}, (body + "<RequestId>r7</RequestId></ErrorResponse>").encode())
+        assert by is None or by.service == "sts"
+        key, secret, token = self._new()
+        action = self.form["Action"]
+        inside = f"<AccessKeyId>{key}</AccessKeyId><SecretAccessKey>{secret}</SecretAccessKey>"
+        inside += f"<SessionToken>{token}</SessionToken><Expiration>{at(self.lasts)}</Expiration>"
+        inside = f"<{action}Result><Credentials>{inside}</Credentials></{action}Result>"
+        space = 'xmlns="https://sts.amazonaws.com/doc/2011-06-15/"'
+        return Answer(body=f"<{action}Response {space}>{inside}</{action}Response>".encode())
+
+    def _sign_on(self, request: Request) -> Answer:
+        query = urllib.parse.parse_qs(request.path.partition("?")[2])
+        if (query["account_id"], query["role_name"]) != (["12"], ["my role"]):
+            return Answer(404)
+        if request.headers.get("x-amz-sso_bearer_token") != "hush-bearer":
+            return Answer(401, {}, b'{"message":"hush"}')
+        key, secret, token = self._new()
+        keys = {"accessKeyId": key, "secretAccessKey": secret, "sessionToken": token}
+        keys["expiration"] = int((time.time() + self.lasts) * 1000)  # type: ignore[assignment]
+        return Answer(body=json.dumps({"roleCredentials": keys}).encode())
+
+    def _container(self, request: Request) -> Answer:
+        if request.headers.get("authorization") != "hush-container":
+            return Answer(403)
+        return self._json()
+
+    def _machine(self, request: Request) -> Answer:
+        if request.path == "/latest/api/token":
+            right = request.method == "PUT"
+            right = right and "x-aws-ec2-metadata-token-ttl-seconds" in request.headers
+            return Answer(body=b"hush-imds") if right else Answer(400)
+        if request.headers.get("x-aws-ec2-metadata-token") != "hush-imds":
+            return Answer(401)
+        place = "/latest/meta-data/iam/security-credentials/"
+        if request.path == place:
+            return Answer(body=b"my-role")
+        return self._json() if request.path == place + "my-role" else Answer(404)
+
+
+def endpoint(server: StandIn) -> str:
+    """Its URL without the path."""
+    return server.url("").rstrip("/")
