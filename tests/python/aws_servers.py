@@ -11,6 +11,7 @@ import json
 import re
 import time
 import urllib.parse
+import urllib.request
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,28 +34,52 @@ class Signed:
     names: list[str]
 
 
+def signature(secret: str, canonical: str, date: str, scope: str) -> str:
+    """Of a canonical request, by AWS Signature Version 4."""
+    digest = hashlib.sha256(canonical.encode("latin-1")).hexdigest()
+    text = "\n".join(["AWS4-HMAC-SHA256", date, scope, digest])
+    key = b"AWS4" + secret.encode()
+    for part in [*scope.split("/"), text]:
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key.hex()
+
+
 def signed(request: Request) -> Signed | None:
     """Who signed a request, and how; None: nobody. Fails for a wrong signature."""
     if "authorization" not in request.headers:
         return None
     found = re.fullmatch(CREDENTIAL, request.headers["authorization"])
     assert found, request.headers
-    key, day, region, service, names, signature = found.groups()
+    key, day, region, service, names, wanted = found.groups()
     path, _, query = request.path.partition("?")
     lines = "".join(f"{name}:{request.headers[name]}\n" for name in names.split(";"))
     payload = hashlib.sha256(request.body).hexdigest()
     canonical = "\n".join([request.method, path, query, lines, names, payload])
     scope = f"{day}/{region}/{service}/aws4_request"
-    digest = hashlib.sha256(canonical.encode("latin-1")).hexdigest()
-    text = "\n".join(["AWS4-HMAC-SHA256", request.headers["x-amz-date"], scope, digest])
-    secret = b"AWS4hush-" + key.encode()
-    for part in [*scope.split("/"), text]:
-        secret = hmac.digest(secret, part.encode(), "sha256")
-    assert secret.hex() == signature, canonical
+    made = signature(f"hush-{key}", canonical, request.headers["x-amz-date"], scope)
+    assert made == wanted, canonical
     for name in request.headers:
         assert not name.startswith("x-amz-") or name in names.split(";"), name
     token = request.headers.get("x-amz-security-token", "")
     return Signed(key, token, region, service, names.split(";"))
+
+
+def put(url: str, body: bytes = b"", key: str = "testkey", secret: str = "testsecret") -> None:
+    """Makes a bucket, an object or a policy on a server of S3. The URL is encoded, once."""
+    parts = urllib.parse.urlsplit(url)
+    date = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    scope = f"{date[:8]}/us-east-1/s3/aws4_request"
+    payload = hashlib.sha256(body).hexdigest()
+    headers = {"host": parts.netloc, "x-amz-content-sha256": payload, "x-amz-date": date}
+    names = ";".join(headers)
+    lines = "".join(f"{name}:{value}\n" for name, value in headers.items())
+    canonical = "\n".join(["PUT", parts.path, parts.query, lines, names, payload])
+    headers["authorization"] = (
+        f"AWS4-HMAC-SHA256 Credential={key}/{scope}, SignedHeaders={names}, "
+        f"Signature={signature(secret, canonical, date, scope)}"
+    )
+    request = urllib.request.Request(url, body, headers, method="PUT")
+    urllib.request.urlopen(request, timeout=10).close()
 
 
 def fault(status: int, code: str, inside: str = "", **headers: str) -> Answer:

@@ -2,50 +2,87 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import shardfeed
+from aws_servers import put
 from conftest import numbered, write_tar
 from http_servers import free_port
 
 CACHED = Path.home() / ".cache/shardfeed/tests/versitygw"
-SPECIAL = "k=1+ b%&'(!)*~é.tar"
+# Keys of shards of two samples each.
+SPECIAL = [
+    "k=1+ b%&?#:~'()!*.tar",
+    "k%20%2E%2F.tar",
+    "k é日本.tar",
+    "k\n\ttwo lines.tar",
+    'k"<&>".tar',
+]
+PUBLIC = """{"Version": "2012-10-17", "Statement": [
+ {"Effect": "Allow", "Principal": "*", "Action": ["s3:GetObject"], "Resource": ["arn:aws:s3:::pub/*"]},
+ {"Effect": "Allow", "Principal": "*", "Action": ["s3:ListBucket"], "Resource": ["arn:aws:s3:::pub"]}]}"""
+
+
+def fill(folder: Path, url: str) -> None:
+    """bkt1: shards and an archive; pub: for everybody; many: 2,500 keys."""
+    tar = write_tar(folder / "a.tar", numbered(0, 50, 3000)).read_bytes()
+    with zipfile.ZipFile(folder / "i.zip", "w") as file:
+        for name, data in numbered(0, 200, 500):
+            file.writestr(name, data)
+    for bucket in ("bkt1", "pub", "many"):
+        put(f"{url}/{bucket}")
+    put(f"{url}/pub?policy=", PUBLIC.encode())
+    put(f"{url}/pub/a.tar", tar)
+    put(f"{url}/bkt1/a.tar", tar)
+    put(f"{url}/bkt1/i.zip", (folder / "i.zip").read_bytes())
+    small = write_tar(folder / "s.tar", numbered(0, 2)).read_bytes()
+    for key in SPECIAL:
+        put(f"{url}/bkt1/special/{urllib.parse.quote(key, safe='~')}", small)
+    for number in range(2499):
+        (folder / f"root/many/x{number:04}").touch()
+    put(f"{url}/many/x-last.tar", small)
+    put(f"{url}/many/xlast.tar", small)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """With s3://bkt1/a.tar and one of a special name, of 50 samples each; files on its disk."""
     program = str(CACHED) if CACHED.exists() else shutil.which("versitygw")
     if program is None:
         pytest.skip("versitygw is not there: scripts/install_versitygw.sh builds it")
     folder = tmp_path_factory.mktemp("s3")
-    for name in ("root", "iam", "root/bkt1"):
+    for name in ("root", "iam"):
         (folder / name).mkdir()
-    for name in ("a.tar", SPECIAL):
-        write_tar(folder / "root/bkt1" / name, numbered(0, 50, 3000))
     url = f"http://127.0.0.1:{free_port()}"
     environment = {**os.environ, "ROOT_ACCESS_KEY": "testkey", "ROOT_SECRET_KEY": "testsecret"}
     words = [program, "--port", url[7:], "--region", "us-east-1", "--keep-alive", "--quiet"]
     words += ["--health", "/healthz", "--iam-dir", str(folder / "iam")]
-    process = subprocess.Popen([*words, "posix", str(folder / "root")], env=environment)
-    for _ in range(100):
-        try:
-            urllib.request.urlopen(url + "/healthz", timeout=1).close()
-            break
-        except (urllib.error.URLError, ConnectionError):
+    words += ["--virtual-domain", "s3.localhost", "posix", str(folder / "root")]
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
+    try:
+        for _ in range(200):
+            assert process.poll() is None, (folder / "log").read_text()
+            with contextlib.suppress(urllib.error.URLError, ConnectionError):
+                urllib.request.urlopen(url + "/healthz", timeout=1).close()
+                break
             time.sleep(0.05)
-    yield url
-    process.terminate()
-    process.wait()
+        fill(folder, url)
+        yield url
+    finally:
+        process.kill()  # it takes its time when it is asked to end
+        process.wait()
 
 
 def options(server: str, **more: Any) -> dict[str, Any]:
@@ -53,14 +90,74 @@ def options(server: str, **more: Any) -> dict[str, Any]:
     return {"s3_endpoint": server, "retries": 0, **keys, **more}
 
 
-@pytest.mark.parametrize("key", ["a.tar", SPECIAL])
-def test_stream(server: str, key: str) -> None:
-    stream = shardfeed.Stream(f"s3://bkt1/{key}", expand=False, **options(server))
-    assert len(list(stream)) == 50
+def test_stream(server: str) -> None:
+    samples = list(shardfeed.Stream("s3://bkt1/a.tar", **options(server)))
+    assert [bytes(sample["txt"]).rstrip(b".") for sample in samples] == [
+        str(number).encode() for number in range(50)
+    ]
 
 
-def test_list(server: str) -> None:
-    assert len(list(shardfeed.Stream("s3://bkt1/", **options(server)))) == 100
+@pytest.mark.parametrize("key", SPECIAL)
+def test_special_keys(server: str, key: str) -> None:
+    url = f"s3://bkt1/special/{key}"
+    assert len(list(shardfeed.Stream([url], expand=False, **options(server)))) == 2
+
+
+def test_list_of_special_keys(server: str) -> None:
+    stream = shardfeed.Stream("s3://bkt1/special/", **options(server))
+    assert len(list(stream)) == 2 * len(SPECIAL)
+    assert len(list(shardfeed.Stream("s3://bkt1/special/k%*.tar", **options(server)))) == 2
+
+
+def test_list_of_many_keys(server: str) -> None:
+    assert len(list(shardfeed.Stream("s3://many/x*last.tar", **options(server)))) == 4
+
+
+def test_anonymous(server: str) -> None:
+    anonymous = {"s3_endpoint": server, "s3_anonymous": True, "retries": 0}
+    assert len(list(shardfeed.Stream("s3://pub/a.tar", **anonymous))) == 50
+    assert len(list(shardfeed.Stream("s3://pub/*.tar", **anonymous))) == 50
+    with pytest.raises(shardfeed.AuthError, match="leave s3_anonymous out"):
+        list(shardfeed.Stream("s3://bkt1/a.tar", **anonymous))
+
+
+def test_bucket_in_front_of_the_host(server: str) -> None:
+    host = server.replace("127.0.0.1", "s3.localhost")
+    more = {"s3_addressing": "virtual", "allow_private": True}
+    assert len(list(shardfeed.Stream("s3://bkt1/a.tar", **options(host, **more)))) == 50
+    assert len(list(shardfeed.Stream("s3://bkt1/a*.tar", **options(host, **more)))) == 50
+
+
+def test_archive(server: str) -> None:
+    archive = shardfeed.Archive("s3://bkt1/i.zip", **options(server))
+    expected = dict(numbered(0, 200, 500))
+    wanted = ["000007.txt", "000199.cls", "000000.txt"]
+    assert [bytes(data) for data in archive.read_many(wanted)] == [expected[n] for n in wanted]
+
+
+def test_dataset(server: str) -> None:
+    data = shardfeed.Dataset(["s3://bkt1/a.tar"], index="memory", **options(server))
+    assert len(data) == 50
+    assert bytes(data[49]["txt"]).rstrip(b".") == b"49"
+
+
+def test_resumption(server: str) -> None:
+    stream = shardfeed.Stream("s3://bkt1/a.tar", **options(server))
+    reader = iter(stream)
+    first = [next(reader).key for _ in range(20)]
+    state = stream.state_dict()
+    assert "testsecret" not in str(state)
+    again = shardfeed.Stream("s3://bkt1/a.tar", **options(server))
+    again.load_state_dict(state)
+    assert len(set(first + [sample.key for sample in again])) == 50
+
+
+def test_cache(server: str, tmp_path: Path) -> None:
+    for network in (True, False):
+        stream = shardfeed.Stream("s3://bkt1/a.tar", **options(server, cache=tmp_path / "c"))
+        assert len(list(stream)) == 50
+        assert (stream.stats()["network_bytes"] > 200_000) == network
+    assert all("testsecret" not in str(path) for path in tmp_path.rglob("*"))
 
 
 def test_wrong_region_is_corrected(server: str) -> None:
@@ -69,16 +166,19 @@ def test_wrong_region_is_corrected(server: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "more", "code"),
+    ("url", "more", "kind", "code"),
     [
-        ("s3://bkt1/a.tar", {"s3_secret_key": "hush"}, "SignatureDoesNotMatch"),
-        ("s3://bkt1/a.tar", {"s3_access_key": "nobody"}, "InvalidAccessKeyId"),
-        ("s3://bkt1/z.tar", {}, "NoSuchKey"),
-        ("s3://bkt2/a.tar", {}, "NoSuchBucket"),
+        ("s3://bkt1/a.tar", {"s3_secret_key": "hush"}, "AuthError", "SignatureDoesNotMatch"),
+        ("s3://bkt1/a.tar", {"s3_access_key": "nobody"}, "AuthError", "InvalidAccessKeyId"),
+        ("s3://bkt1/a.tar", {"s3_session_token": "hush"}, "AuthError", "InvalidToken"),
+        ("s3://bkt1/z.tar", {}, "NetPermanentError", "NoSuchKey"),
+        ("s3://bkt2/a.tar", {}, "NetPermanentError", "NoSuchBucket"),
+        ("s3://bkt2/", {}, "NetPermanentError", "NoSuchBucket"),
+        ("s3://bkt1", {}, "UsageError", "bucket and no object"),
     ],
 )
-def test_refusals(server: str, url: str, more: dict[str, Any], code: str) -> None:
-    with pytest.raises(shardfeed.Error, match=code) as caught:
+def test_refusals(server: str, url: str, more: dict[str, Any], kind: str, code: str) -> None:
+    with pytest.raises(getattr(shardfeed, kind), match=code) as caught:
         list(shardfeed.Stream(url, **options(server, **more)))
     assert "hush" not in str(caught.value)
     assert "testsecret" not in str(caught.value)
