@@ -145,8 +145,11 @@ class S3Store final : public HttpStore {
         const int64_t time = static_cast<int64_t>(std::time(nullptr)) + clock_offset(server);
         request.headers.push_back("x-amz-date: " + amz_date(time));
         request.headers.push_back("x-amz-content-sha256: " + std::string(empty_payload));
-        if (!keys.session_token.empty())
+        if (!keys.session_token.empty()) {
             request.headers.push_back("x-amz-security-token: " + keys.session_token);
+            const std::lock_guard lock(token_mutex_);
+            last_token_ = keys.session_token;
+        }
         SigV4Request wanted = {
             .method = request.method,
             .path = signed_path(path),
@@ -184,6 +187,16 @@ class S3Store final : public HttpStore {
     }
 
   private:
+    // What a server sends back of our requests is not for messages.
+    [[nodiscard]] std::string without_token(std::string text) const {
+        const std::lock_guard lock(token_mutex_);
+        if (last_token_.empty()) return text;
+        constexpr std::string_view instead = "***";
+        for (size_t at = 0; (at = text.find(last_token_, at)) != text.npos; at += instead.size())
+            text.replace(at, last_token_.size(), instead);
+        return text;
+    }
+
     [[nodiscard]] std::string current_region() const {
         Learned& all = learned.get();
         const std::lock_guard lock(all.mutex);
@@ -254,6 +267,8 @@ class S3Store final : public HttpStore {
     std::string region_;    // empty: not given
     bool anonymous_ = false;
     bool in_path_ = false;  // where the bucket stands
+    mutable std::mutex token_mutex_;
+    std::string last_token_;  // that was sent
 };
 
 struct Refusal {
@@ -294,7 +309,7 @@ Error S3Store::error(const HttpAnswer& answer, std::string_view body) const {
     if (host.empty()) host = fault.host_id;
     std::string cause = "the server answers " + std::to_string(answer.status);
     if (!fault.code.empty()) cause += " " + escape(fault.code);
-    if (!fault.message.empty()) cause += ": " + escape(fault.message);
+    if (!fault.message.empty()) cause += ": " + escape(without_token(fault.message));
     if (!request.empty())
         cause +=
             " (request " + escape(request) + (host.empty() ? "" : ", host " + escape(host)) + ")";
