@@ -66,6 +66,11 @@ std::string cache_url(const std::string& url) {
         const size_t end = std::min(text.find('/', mark + 3), text.size());
         text = lower(text.substr(0, end)) + text.substr(end);
     }
+    // The keys of S3 have no queries and fragments: all of them is the name of the object.
+    if (text.starts_with("s3://")) {
+        const size_t cut = url.find_first_of("?#");
+        return cut == url.npos ? text : text + "?" + url_folder(url.substr(cut));
+    }
     const std::string whole = url.substr(0, url.find('#'));
     const size_t question = whole.find('?');
     if (question == whole.npos) return text;

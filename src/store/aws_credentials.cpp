@@ -51,10 +51,10 @@ std::string version_of_file(const std::string& path) {
     struct stat found = {};
     if (path.empty() || ::stat(path.c_str(), &found) != 0) return {};
     std::string result;
-    for (const auto number : {static_cast<uint64_t>(found.st_dev), uint64_t{found.st_ino},
-                              static_cast<uint64_t>(found.st_size),
-                              static_cast<uint64_t>(found.st_mtim.tv_sec),
-                              static_cast<uint64_t>(found.st_mtim.tv_nsec)})
+    for (const auto number :
+         {static_cast<uint64_t>(found.st_dev), uint64_t{found.st_ino},
+          static_cast<uint64_t>(found.st_size), static_cast<uint64_t>(found.st_mtim.tv_sec),
+          static_cast<uint64_t>(found.st_mtim.tv_nsec)})
         result += std::to_string(number) + ' ';
     return result;
 }
@@ -66,10 +66,9 @@ std::string settings_of(const Options& options) {
     for (char** at = environ; at && *at; ++at)
         for (const std::string_view start : {"AWS_", "HOME=", "PATH="})
             if (std::string_view(*at).starts_with(start)) variables.insert(*at);
-    std::string result = options.s3_profile + '\0' + options.s3_region + '\0' +
-                         (pipes_refused(options) ? "s" : "") + '\0' +
-                         version_of_file(aws_config_path()) + '\0' +
-                         version_of_file(aws_credentials_path());
+    std::string result =
+        options.s3_profile + '\0' + options.s3_region + '\0' + (pipes_refused(options) ? "s" : "") +
+        '\0' + version_of_file(aws_config_path()) + '\0' + version_of_file(aws_credentials_path());
     for (const std::string_view variable : variables) result.append(1, '\0').append(variable);
     return result;
 }

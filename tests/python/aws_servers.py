@@ -85,7 +85,9 @@ def put(url: str, body: bytes = b"", key: str = "testkey", secret: str = "testse
 def fault(status: int, code: str, inside: str = "", **headers: str) -> Answer:
     """A refusal of S3."""
     body = f"<Error><Code>{code}</Code><Message>as the test says</Message>{inside}</Error>"
-    return Answer(status, {name.replace("_", "-"): text for name, text in headers.items()}, body.encode())
+    return Answer(
+        status, {name.replace("_", "-"): text for name, text in headers.items()}, body.encode()
+    )
 
 
 def at(seconds: float) -> str:
@@ -100,7 +102,9 @@ class Aws:
     s3: Decide
     lasts: float = 3600  # seconds, of temporary keys
     broken: bool = False  # nobody gives keys any more
-    given: int = 0  # temporary keys, so far: of number N the key id is KEYN and the token hush-tokenN
+    given: int = (
+        0  # temporary keys, so far: of number N the key id is KEYN and the token hush-tokenN
+    )
     asked: list[Request] = field(default_factory=list)  # of S3
     others: list[Request] = field(default_factory=list)
     form: dict[str, str] = field(default_factory=dict)  # what STS was asked last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -30,9 +31,19 @@ SPECIAL = [
     "k\n\ttwo lines.tar",
     'k"<&>".tar',
 ]
-PUBLIC = """{"Version": "2012-10-17", "Statement": [
- {"Effect": "Allow", "Principal": "*", "Action": ["s3:GetObject"], "Resource": ["arn:aws:s3:::pub/*"]},
- {"Effect": "Allow", "Principal": "*", "Action": ["s3:ListBucket"], "Resource": ["arn:aws:s3:::pub"]}]}"""
+ALLOWED = [("s3:GetObject", "pub/*"), ("s3:ListBucket", "pub")]
+PUBLIC = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": "*",
+            "Action": [action],
+            "Resource": [f"arn:aws:s3:::{what}"],
+        }
+        for action, what in ALLOWED
+    ],
+}
 
 
 def fill(folder: Path, url: str) -> None:
@@ -43,7 +54,7 @@ def fill(folder: Path, url: str) -> None:
             file.writestr(name, data)
     for bucket in ("bkt1", "pub", "many"):
         put(f"{url}/{bucket}")
-    put(f"{url}/pub?policy=", PUBLIC.encode())
+    put(f"{url}/pub?policy=", json.dumps(PUBLIC).encode())
     put(f"{url}/pub/a.tar", tar)
     put(f"{url}/bkt1/a.tar", tar)
     put(f"{url}/bkt1/i.zip", (folder / "i.zip").read_bytes())

@@ -244,7 +244,8 @@ def test_container(
 
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize(
-    "url", ["http://example.com/c", "http://127.0.0.1@example.com/c", "http://localhost.x/", "ftp://h/"]
+    "url",
+    ["http://example.com/c", "http://127.0.0.1@example.com/c", "http://localhost.x/", "ftp://h/"],
 )
 def test_container_elsewhere(aws: Aws, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", url)
@@ -283,10 +284,15 @@ def test_a_machine_that_says_nothing(home: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.usefixtures("server")
 def test_program(aws: Aws, home: Path) -> None:
-    output = {"Version": 1, "AccessKeyId": "P", "SecretAccessKey": "hush-P", "SessionToken": "hush-p"}
+    output = {
+        "Version": 1,
+        "AccessKeyId": "P",
+        "SecretAccessKey": "hush-P",
+        "SessionToken": "hush-p",
+    }
     (home / "out").write_text(json.dumps(output))
     code = "import sys; print(open(sys.argv[1]).read()); print('hush', file=sys.stderr)"
-    command = f"\"{sys.executable}\" -c \"{code}\" '{home}/out'"
+    command = f'"{sys.executable}" -c "{code}" \'{home}/out\''
     configure(home, f"[profile p]\ncredential_process = {command}\n")
     assert count(s3_profile="p") == SAMPLES
     assert aws.signers == [("P", "hush-p")]

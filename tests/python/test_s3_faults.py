@@ -42,7 +42,11 @@ def count(server: StandIn, url: str = "s3://bkt/a.tar", **options: Any) -> int:
 
 
 def refusal(
-    server: StandIn, kind: type[shardfeed.Error], match: str | None, url: str = "s3://bkt/a.tar", **more: Any
+    server: StandIn,
+    kind: type[shardfeed.Error],
+    match: str | None,
+    url: str = "s3://bkt/a.tar",
+    **more: Any,
 ) -> str:
     with pytest.raises(kind, match=match) as caught:
         count(server, url, **more)
@@ -94,9 +98,7 @@ def test_regions_that_contradict_one_another(aws: Aws, server: StandIn) -> None:
 
 
 @pytest.mark.parametrize("ahead", [-86400, 3600])
-def test_a_wrong_clock_is_repaired_once(
-    aws: Aws, server: StandIn, data: bytes, ahead: int
-) -> None:
+def test_a_wrong_clock_is_repaired_once(aws: Aws, server: StandIn, data: bytes, ahead: int) -> None:
     good = ranged(data)
 
     def s3(request: Request) -> Answer:
@@ -126,7 +128,12 @@ def test_a_clock_that_cannot_be_repaired(aws: Aws, server: StandIn, date: str | 
 
 @pytest.mark.parametrize(
     ("status", "code"),
-    [(503, "SlowDown"), (500, "InternalError"), (400, "RequestTimeout"), (503, "ServiceUnavailable")],
+    [
+        (503, "SlowDown"),
+        (500, "InternalError"),
+        (400, "RequestTimeout"),
+        (503, "ServiceUnavailable"),
+    ],
 )
 def test_a_busy_server_is_asked_again(
     aws: Aws, server: StandIn, data: bytes, status: int, code: str
@@ -262,9 +269,7 @@ def test_keys_that_are_encoded(aws: Aws, server: StandIn, data: bytes) -> None:
     assert aws.asked[-1].path == "/bkt/x/a%20b%2B%25%0A%C3%A9.tar"
 
 
-def test_a_list_that_breaks_off_is_asked_for_again(
-    aws: Aws, server: StandIn, data: bytes
-) -> None:
+def test_a_list_that_breaks_off_is_asked_for_again(aws: Aws, server: StandIn, data: bytes) -> None:
     whole = page(["x/a.tar"], None)
     good = lists([whole], data)
     aws.s3 = lambda request: good(request) if request.number else Answer(body=whole, cut=40)
