@@ -665,11 +665,11 @@ def test_connections_that_end_without_an_answer(tar: bytes, samples: Seen, end: 
     class Rude(StandIn):
         closed = 0
 
-        def _answer(self, connection: Any, head: str) -> bool:
+        def _answer(self, connection: Any, head: str, body: bytes) -> bool:
             if len(self.requests) in (0, 1) and self.closed <= len(self.requests):
                 self.closed += 1
                 return False
-            return super()._answer(connection, head)
+            return super()._answer(connection, head, body)
 
     server = Rude(right)
     try:
@@ -688,7 +688,7 @@ def test_refused_connection() -> None:
 
 def test_not_http() -> None:
     class Gibberish(StandIn):
-        def _answer(self, connection: Any, head: str) -> bool:
+        def _answer(self, connection: Any, head: str, body: bytes) -> bool:
             connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n" + bytes(3000))
             return False
 
