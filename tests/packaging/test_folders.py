@@ -12,7 +12,7 @@ FLOORS = (
     ("url", "order"),
     ("io",),
     ("cache", "codec", "http"),
-    ("tar", "zip", "image"),
+    ("store", "tar", "zip", "image"),
     ("sample", "decode"),
     ("index",),
     ("interop", "batch"),
