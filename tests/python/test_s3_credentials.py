@@ -309,6 +309,48 @@ def test_nothing_is_read_without_credentials_unless_that_was_asked_for(aws: Aws)
     assert aws.signers == [("", "")]
 
 
+# ---- Settings -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "endpoint_url = {url}\n",
+        "services = x\n[services x]\ns3 =\n  endpoint_url = {url}/\n",
+        "endpoint_url = http://h\nservices = x\n[services x]\ns3 =\n endpoint_url={url}\n",
+    ],
+)
+def test_endpoints_of_profiles(
+    aws: Aws, server: StandIn, home: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    monkeypatch.delenv("AWS_REGION")
+    profile = "[profile source]\nregion = of-profile-1\n"
+    configure(home, profile + text.format(url=endpoint(server)), SOURCE)
+    monkeypatch.setenv("AWS_PROFILE", "source")
+    assert count() == SAMPLES
+    assert {signed(request).region for request in aws.asked} == {"of-profile-1"}
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "default-1")
+    assert count(URL + "2") == SAMPLES
+    assert signed(aws.asked[-1]).region == "default-1"
+    assert count(URL + "3", s3_region="option-1") == SAMPLES
+    assert signed(aws.asked[-1]).region == "option-1"
+
+
+def test_files_and_style_elsewhere(
+    aws: Aws, server: StandIn, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "mine").write_text("[profile source]\ns3 =\n  addressing_style = virtual\n")
+    (home / "keys").write_text(SOURCE)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(home / "mine"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "~/keys")
+    # Before the endpoint of all services.
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://s3.localhost:{server.port}")
+    assert count(s3_profile="source", allow_private=True) == SAMPLES
+    assert aws.asked[0].headers["host"] == f"bkt.s3.localhost:{server.port}"
+    assert aws.signers == [("SRC", "")]
+
+
 # ---- Keys that expire ---------------------------------------------------------------------------
 
 
