@@ -137,7 +137,7 @@ class Chain {
         if (secret.empty())
             throw Error(SHF_E_AUTH, "AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not",
                         "set both or none");
-        return TemporaryKeys{.keys = {access, secret, environment("AWS_SESSION_TOKEN")},
+        return TemporaryKeys{.value = {access, secret, environment("AWS_SESSION_TOKEN")},
                              .expires = {}};
     }
 
@@ -146,7 +146,7 @@ class Chain {
         if (access.empty()) return std::nullopt;
         const std::string secret = value(section, "aws_secret_access_key");
         if (secret.empty()) throw bad_profile(name, "aws_secret_access_key is missing");
-        return TemporaryKeys{.keys = {access, secret, value(section, "aws_session_token")},
+        return TemporaryKeys{.value = {access, secret, value(section, "aws_session_token")},
                              .expires = {}};
     }
 
@@ -199,7 +199,7 @@ class Chain {
                        {"Version", "2011-06-15"}};
         add(form, "ExternalId", value(profile, "external_id"));
         add(form, "DurationSeconds", value(profile, "duration_seconds"));
-        return ask_sts(form, &source->keys);
+        return ask_sts(form, &source->value);
     }
 
     static void add(Fields& form, const char* name, const std::string& text) {

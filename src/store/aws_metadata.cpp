@@ -1,40 +1,19 @@
 // Keys of the container or the machine that this process runs on.
 #include "core/error.h"
-#include "core/per_process.h"
-#include "http/http_fetch.h"
 #include "io/descriptor.h"
 #include "store/aws_chain.h"
+#include "store/near_service.h"
 
 #include <nlohmann/json.hpp>
 
 #include <array>
-#include <map>
-#include <mutex>
 
 namespace shf {
 
 namespace {
 
-// These services are on the same machine, or not there at all.
-constexpr std::chrono::milliseconds patience{1000};
 constexpr size_t most_bytes = size_t{1} << 20;
-
-HttpRequest near_request(std::string url) {
-    HttpRequest request;
-    request.target = url;
-    request.url = std::move(url);
-    request.near = true;
-    request.connect_limit = patience;
-    request.limit = patience;
-    return request;
-}
-
-std::string header(const char* name, const std::string& value) {
-    if (value.find_first_of("\r\n") != value.npos)
-        throw Error(SHF_E_USAGE, "a token for metadata with an end of line in it",
-                    "look at AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    return std::string(name) + ": " + value;
-}
+constexpr const char* token_help = "look at AWS_CONTAINER_AUTHORIZATION_TOKEN";
 
 // Nobody else may be asked over plain HTTP, so that no variable sends the token abroad.
 bool may_ask(const std::string& url) {
@@ -58,27 +37,6 @@ bool is_set(const char* name) {
     return value == "true" || value == "TRUE" || value == "True" || value == "1";
 }
 
-// Machines that are not of AWS are not asked for each shard.
-struct Absent {
-    std::mutex mutex;
-    std::map<std::string, Clock::time_point> until;  // by server
-};
-constinit PerProcess<Absent> absent;
-constexpr std::chrono::minutes remembered{1};
-
-bool known_as_absent(const std::string& server) {
-    Absent& all = absent.get();
-    const std::lock_guard lock(all.mutex);
-    const auto at = all.until.find(server);
-    return at != all.until.end() && Clock::now() < at->second;
-}
-
-void remember_as_absent(const std::string& server) {
-    Absent& all = absent.get();
-    const std::lock_guard lock(all.mutex);
-    all.until[server] = Clock::now() + remembered;
-}
-
 constexpr KeyNames metadata_names = {.access_key = "AccessKeyId",
                                      .secret_key = "SecretAccessKey",
                                      .session_token = "Token",
@@ -96,11 +54,11 @@ TemporaryKeys parse_json_keys(const std::string& text, const char* what, const K
         return at->is_string() ? at->get<std::string>() : std::string();
     };
     TemporaryKeys result;
-    result.keys = {.access_key = value(names.access_key),
-                   .secret_key = value(names.secret_key),
-                   .session_token = value(names.session_token)};
+    result.value = {.access_key = value(names.access_key),
+                    .secret_key = value(names.secret_key),
+                    .session_token = value(names.session_token)};
     result.expires = parse_time(value(names.expires));
-    if (result.keys.access_key.empty() || result.keys.secret_key.empty())
+    if (result.value.access_key.empty() || result.value.secret_key.empty())
         throw Error(SHF_E_AUTH, std::string("no credentials in ") + what,
                     "look at what gives them; they are JSON with " + std::string(names.access_key) +
                         " and " + names.secret_key);
@@ -125,7 +83,7 @@ std::optional<TemporaryKeys> container_keys(const SourceContext& context) {
                         "look at AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
         while (token.ends_with('\n') || token.ends_with('\r')) token.pop_back();
     }
-    if (!token.empty()) request.headers.push_back(header("Authorization", token));
+    if (!token.empty()) request.headers.push_back(near_header("Authorization", token, token_help));
     const HttpReply reply = http_ask(request, context, most_bytes);
     if (reply.answer.status != 200)
         throw Error(SHF_E_AUTH,
@@ -143,26 +101,15 @@ std::optional<TemporaryKeys> machine_keys(const SourceContext& context) {
                      ? "http://[fd00:ec2::254]"
                      : "http://169.254.169.254";
     while (server.ends_with('/')) server.pop_back();
-    if (known_as_absent(server)) return std::nullopt;
-    HttpReply token;
-    try {
-        HttpRequest request = near_request(server + "/latest/api/token");
-        request.method = "PUT";
-        request.headers.emplace_back("X-aws-ec2-metadata-token-ttl-seconds: 21600");
-        token = http_ask(request, context, most_bytes);
-    } catch (const Error& error) {
-        // Nobody is there: this is no machine of AWS.
-        if (error.code() == SHF_E_NET_TRANSIENT || error.code() == SHF_E_NET_PERMANENT ||
-            error.code() == SHF_E_TIMEOUT) {
-            remember_as_absent(server);
-            return std::nullopt;
-        }
-        throw;
-    }
-    if (token.answer.status != 200) return std::nullopt;
+    HttpRequest wanted = near_request(server + "/latest/api/token");
+    wanted.method = "PUT";
+    wanted.headers.emplace_back("X-aws-ec2-metadata-token-ttl-seconds: 21600");
+    const auto token = ask_near(wanted, context);
+    if (!token || token->answer.status != 200) return std::nullopt;
     const auto ask = [&](const std::string& path) {
         HttpRequest request = near_request(server + path);
-        request.headers.push_back(header("X-aws-ec2-metadata-token", token.body));
+        request.headers.push_back(near_header("X-aws-ec2-metadata-token", token->body,
+                                              "look at what answers for the metadata service"));
         return http_ask(request, context, most_bytes);
     };
     const std::string place = "/latest/meta-data/iam/security-credentials/";

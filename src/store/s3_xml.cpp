@@ -132,13 +132,13 @@ TemporaryKeys parse_sts_keys(std::string_view body) {
         for (const pugi::xml_node outer : root_of(document).children()) {
             const pugi::xml_node keys = outer.child("Credentials");
             if (!keys) continue;
-            result.keys = {.access_key = text_of(keys.child("AccessKeyId")),
-                           .secret_key = text_of(keys.child("SecretAccessKey")),
-                           .session_token = text_of(keys.child("SessionToken"))};
+            result.value = {.access_key = text_of(keys.child("AccessKeyId")),
+                            .secret_key = text_of(keys.child("SecretAccessKey")),
+                            .session_token = text_of(keys.child("SessionToken"))};
             result.expires = parse_time(text_of(keys.child("Expiration")));
         }
     }
-    if (result.keys.access_key.empty() || result.keys.secret_key.empty())
+    if (result.value.access_key.empty() || result.value.secret_key.empty())
         throw Error(SHF_E_AUTH, "the answer of STS has no credentials",
                     "look at the endpoint of STS: AWS_ENDPOINT_URL_STS");
     return result;

@@ -1,6 +1,7 @@
 // What S3 and STS say in XML.
 #pragma once
 
+#include "store/renewed.h"
 #include "store/sigv4.h"
 
 #include <cstdint>
@@ -26,10 +27,7 @@ struct S3Page {
 // Throws Error(NET_PERMANENT) for what is not all of such a page.
 S3Page parse_s3_page(std::string_view body);
 
-struct TemporaryKeys {
-    AwsKeys keys;
-    std::optional<int64_t> expires;  // seconds since 1970
-};
+using TemporaryKeys = Expiring<AwsKeys>;
 // The answer to AssumeRole or AssumeRoleWithWebIdentity. Throws Error(AUTH).
 TemporaryKeys parse_sts_keys(std::string_view body);
 

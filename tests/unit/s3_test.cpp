@@ -124,7 +124,7 @@ TEST(AwsKeys, of_sts_and_json) {
         "<SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>"
         "<Expiration>1970-01-02T00:00:01.5Z</Expiration></Credentials></AssumeRoleResult>"
         "</AssumeRoleResponse>");
-    EXPECT_EQ(sts.keys, (AwsKeys{.access_key = "a", .secret_key = "s", .session_token = "t"}));
+    EXPECT_EQ(sts.value, (AwsKeys{.access_key = "a", .secret_key = "s", .session_token = "t"}));
     EXPECT_EQ(sts.expires, 86401);
     const KeyNames names = {"A", "S", "T", "E"};
     EXPECT_EQ(
