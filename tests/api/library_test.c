@@ -121,7 +121,8 @@ static void test_described_options(void) {
         CHECK(shf_option_describe(count, -1) == NULL);
         CHECK(shf_option_describe(count, SHF_OPTION_GROUP + 1) == NULL);
         CHECK_TEXT(
-            " reading order consumer selection errors leniency limits batches index network ",
+            " reading order consumer selection errors leniency limits batches index network "
+            "s3 gs az hf ais ",
             shf_option_describe(count, SHF_OPTION_GROUP));
         /* What get gives is a value for set, and stays what it is. */
         shf_bytes now;

@@ -217,7 +217,7 @@ TEST(Dataset, shards_that_cannot_be_read_in_place) {
           Case{directory / "fifo", SHF_E_USAGE, "any offset", "copy the shard"},
           Case{directory / "none.tar", SHF_E_IO, "open", ""},
           Case{directory / ".", SHF_E_IO, "directory", ""},
-          Case{"s3://bucket/x.tar", SHF_E_UNSUPPORTED, "s3", ""}}) {
+          Case{"elsewhere://bucket/x.tar", SHF_E_UNSUPPORTED, "elsewhere", ""}}) {
         SCOPED_TRACE(wrong.url);
         const Samples data({directory / "0.tar", wrong.url});
         EXPECT_EQ(data.dataset, nullptr);
