@@ -16,6 +16,8 @@ HEADINGS = {
     "reading": "Reading",
     "network": "Network",
     "s3": "S3",
+    "hf": "Hugging Face",
+    "ais": "AIStore",
     "order": "Order and epochs",
     "consumer": "Ranks and workers",
     "selection": "Which samples",

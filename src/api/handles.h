@@ -10,7 +10,7 @@
 #include "http/http_scheme.h"
 #endif
 #ifdef SHF_HAVE_S3
-#include "store/s3_scheme.h"
+#include "store/store_schemes.h"
 #endif
 #include "stream/stream.h"
 
@@ -90,7 +90,7 @@ inline Options values_of(const shf_options* options) {
     add_http_schemes();
 #endif
 #ifdef SHF_HAVE_S3
-    add_s3_scheme();
+    add_store_schemes();
 #endif
     return options ? options->values : Options();
 }

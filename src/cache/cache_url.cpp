@@ -66,8 +66,10 @@ std::string cache_url(const std::string& url) {
         const size_t end = std::min(text.find('/', mark + 3), text.size());
         text = lower(text.substr(0, end)) + text.substr(end);
     }
-    // The keys of S3 have no queries and fragments: all of them is the name of the object.
-    if (text.starts_with("s3://")) {
+    // The keys of stores have no queries and fragments: all of them is the name of the object.
+    static constexpr std::array<std::string_view, 3> stores = {"s3://", "hf://", "ais://"};
+    if (std::any_of(stores.begin(), stores.end(),
+                    [&](std::string_view store) { return text.starts_with(store); })) {
         const size_t cut = url.find_first_of("?#");
         return cut == url.npos ? text : text + "?" + url_folder(url.substr(cut));
     }

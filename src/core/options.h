@@ -90,6 +90,12 @@ struct Options {
     bool s3_anonymous;
     bool s3_requester_pays;
     S3Addressing s3_addressing;
+    std::string hf_endpoint;  // empty: as the environment says
+    std::string hf_token;     // likewise, and the token's file
+    std::string ais_endpoint;
+    std::string ais_token;
+    std::string ais_provider;
+    std::string ais_etl;
     bool expand;
     bool secure;
     bool write_index;

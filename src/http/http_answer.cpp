@@ -36,6 +36,22 @@ std::optional<uint64_t> number(std::string_view text) {
 }
 
 constexpr uint64_t second = 1'000'000'000;
+
+// Of a header like `"resolvers";r=0;t=55`: no request is left (r) for so many seconds (t)
+// (draft-ietf-httpapi-ratelimit-headers-10, 3). Hugging Face sends it in place of Retry-After.
+std::optional<uint64_t> pause_of_limit(std::string_view text) {
+    std::optional<uint64_t> left, seconds;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find_first_of(";,"), text.size());
+        const std::string_view part = trimmed(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (part.starts_with("r=")) left = number(part.substr(2));
+        if (part.starts_with("t=")) seconds = number(part.substr(2));
+    }
+    if (left != 0U || !seconds) return std::nullopt;
+    return std::min(*seconds, std::numeric_limits<uint64_t>::max() / second) * second;
+}
+
 // Of which any is kept: a server may send them without end.
 constexpr size_t most_headers = 256;
 
@@ -106,7 +122,7 @@ std::optional<uint64_t> HttpAnswer::total() const {
 }
 
 std::optional<uint64_t> HttpAnswer::pause() const {
-    if (retry_after.empty()) return std::nullopt;
+    if (retry_after.empty()) return pause_of_limit(header("ratelimit"));
     if (const auto seconds = number(retry_after))
         return std::min(*seconds, std::numeric_limits<uint64_t>::max() / second) * second;
     const time_t when = libcurl().getdate(retry_after.c_str(), nullptr);

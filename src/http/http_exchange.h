@@ -41,7 +41,10 @@ class HttpExchange {
     [[nodiscard]] bool ready() const { return transfer_ && transfer_->ready(); }
     // How long the server asks to wait, in nanoseconds; of the answer that answer() threw for.
     [[nodiscard]] std::optional<uint64_t> pause() const { return pause_; }
-    [[nodiscard]] const HttpPlace& moved_to() const { return moved_to_; }
+    // For later requests for the same target.
+    [[nodiscard]] HttpPlace moved_to() const {
+        return store_.redirects_last() ? moved_to_ : HttpPlace();
+    }
 
   private:
     void prepare();

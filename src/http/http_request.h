@@ -16,7 +16,7 @@ struct HttpRequest {
     std::optional<uint64_t> last;  // ... to this one; nothing: to the end
     bool whole = true;             // without a range
     std::string if_match{};        // only this version; empty: any
-    std::string body{};            // of PUT and POST
+    std::string body{};            // of PUT and POST; few servers want one of GET
 
     // Set by HttpStore::prepare(), which may be called again.
     std::string url{};                   // http:// or https://, without user and password

@@ -45,6 +45,9 @@ class HttpStore {
     }
     // Whether redirects are followed. Signed requests are not valid elsewhere.
     [[nodiscard]] virtual bool follows_redirects() const { return true; }
+    // Whether later requests for the object are sent at once to where the first one was redirected
+    // to.
+    [[nodiscard]] virtual bool redirects_last() const { return true; }
     // What a pause that the server asks for holds for: all requests with the same text.
     [[nodiscard]] virtual std::string server(const HttpRequest& request) const;
 };

@@ -106,7 +106,7 @@ void HttpTransfer::set_up(const HttpRequest& request) {
     }
     if (request.method == "HEAD") {
         set(easy, CURLOPT_NOBODY, 1L);
-    } else if (request.method != "GET") {
+    } else if (request.method != "GET" || !body_.empty()) {
         set(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
         set(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));
         set(easy, CURLOPT_POSTFIELDS, body_.c_str());

@@ -3,21 +3,14 @@
 #include "core/error.h"
 #include "core/options.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cerrno>
-#include <cstdlib>
 
 namespace shf {
 
 namespace {
 
 constexpr std::string_view blanks = " \t\r\f\v";
-constexpr size_t most_bytes = size_t{1} << 20;
 
 std::string_view trimmed(std::string_view text) {
     const size_t first = text.find_first_not_of(blanks);
@@ -132,40 +125,6 @@ AwsFile parse_aws_file(std::string_view text, const std::string& name) {
         text.remove_prefix(std::min(end + 1, text.size()));
     }
     return parser.take();
-}
-
-std::string environment(const char* name) {
-    const char* const value = std::getenv(name);
-    return value ? value : "";
-}
-
-std::string from_home(std::string_view path) {
-    const std::string home = environment("HOME");
-    return home.empty() ? std::string() : home + "/" + std::string(path);
-}
-
-bool read_small_file(const std::string& path, std::string& text) {
-    if (path.empty()) return false;
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        if (errno == ENOENT || errno == ENOTDIR) return false;
-        throw Error::system("open \"" + escape(path) + "\"", errno);
-    }
-    text.clear();
-    std::array<char, 16 * 1024> piece;
-    for (;;) {
-        const ssize_t count = ::read(fd, piece.data(), piece.size());
-        if (count < 0 && errno == EINTR) continue;
-        const int number = errno;
-        if (count <= 0 || text.size() > most_bytes) {
-            ::close(fd);
-            if (count < 0) throw Error::system("read \"" + escape(path) + "\"", number);
-            if (count == 0) return true;
-            throw Error(SHF_E_USAGE, "\"" + escape(path) + "\" has more than 1 MiB",
-                        "look at what this file is");
-        }
-        text.append(piece.data(), static_cast<size_t>(count));
-    }
 }
 
 const AwsSection* AwsConfig::find(const std::string& name) const {

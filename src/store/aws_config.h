@@ -1,6 +1,8 @@
 // The files that the aws command keeps its settings in.
 #pragma once
 
+#include "store/settings.h"
+
 #include <map>
 #include <string>
 #include <string_view>
@@ -40,12 +42,5 @@ std::string aws_credentials_path();
 
 // Reads the files, which need not be there. Throws Error(USAGE, IO).
 AwsConfig aws_config(const Options& options);
-
-// A variable of the environment; empty: not set.
-std::string environment(const char* name);
-// The whole file, at most 1 MiB. False when there is none. Throws Error(IO, LIMIT).
-bool read_small_file(const std::string& path, std::string& text);
-// "~/.aws/" and so on, of the user.
-std::string from_home(std::string_view path);
 
 }  // namespace shf

@@ -8,8 +8,10 @@
 #include "http/libcurl.h"
 #include "store/aws_config.h"
 #include "store/aws_credentials.h"
+#include "store/endpoint.h"
 #include "store/s3_xml.h"
 #include "store/sigv4.h"
+#include "store/store_list.h"
 
 #include <algorithm>
 #include <cctype>
@@ -51,22 +53,6 @@ bool is_host_label(std::string_view bucket) {
     return std::all_of(bucket.begin(), bucket.end(), [](char c) { return is_one_of(c, "-"); });
 }
 
-// Segments of dots would be resolved on the way.
-std::string encoded_path(std::string_view key) {
-    std::string result;
-    for (size_t at = 0; at <= key.size();) {
-        const size_t end = std::min(key.find('/', at), key.size());
-        const std::string_view segment = key.substr(at, end - at);
-        result += '/';
-        if (segment == "." || segment == "..")
-            for (size_t i = 0; i < segment.size(); ++i) result += "%2E";
-        else
-            result += percent_encode(segment);
-        at = end + 1;
-    }
-    return result;
-}
-
 // The region in "bucket.s3.eu-west-1.amazonaws.com" or "bucket.s3-eu-west-1.amazonaws.com".
 std::string region_of_host(const std::string& host) {
     const size_t end = host.find(".amazonaws.");
@@ -89,20 +75,6 @@ std::string sent_header(const HttpRequest& request, std::string_view name) {
     return {};
 }
 
-std::string checked_endpoint(std::string url) {
-    while (url.ends_with('/')) url.pop_back();
-    const bool https = url.starts_with("https://");
-    if ((!https && !url.starts_with("http://")) || url.find_first_of("@?# \r\n\t") != url.npos ||
-        server_of(url).ends_with("//"))
-        throw Error(SHF_E_USAGE, "the endpoint of S3 is not http:// or https:// and a host",
-                    "look at the option s3_endpoint, at AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL, "
-                    "and at endpoint_url in ~/.aws/config");
-    // What is usual is not sent in the header Host, which is signed.
-    const std::string server = server_of(url), port = https ? ":443" : ":80";
-    if (server.ends_with(port)) url.erase(server.size() - port.size(), port.size());
-    return url;
-}
-
 class S3Store final : public HttpStore {
   public:
     S3Store(std::string bucket, const SourceContext& context) : bucket_(std::move(bucket)) {
@@ -117,7 +89,11 @@ class S3Store final : public HttpStore {
             throw Error(SHF_E_USAGE, "the region \"" + escape(region_) + "\" has bad characters",
                         "write it like eu-central-1");
         endpoint_ = options.s3_endpoint.empty() ? config.endpoint("s3") : options.s3_endpoint;
-        if (!endpoint_.empty()) endpoint_ = checked_endpoint(endpoint_);
+        if (!endpoint_.empty())
+            endpoint_ = checked_endpoint(
+                endpoint_, "S3",
+                "look at the option s3_endpoint, at AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL, and "
+                "at endpoint_url in ~/.aws/config");
         S3Addressing style = options.s3_addressing;
         if (style == S3Addressing::automatic) {
             const std::string text = config.setting("s3.addressing_style");
@@ -356,31 +332,11 @@ std::string s3_list_target(std::string_view prefix, std::string_view continuatio
 std::vector<std::string> list_s3(const std::string& bucket, const std::string& prefix,
                                  const SourceContext& context) {
     const auto store = s3_store(bucket, context);
-    const auto refuse = [](const char* cause) {
-        throw Error(SHF_E_NET_PERMANENT,
-                    std::string("the list of the bucket cannot be used: ") + cause,
-                    "look at what serves this endpoint, or name the shards one by one");
-    };
-    std::vector<std::string> keys;
-    std::string token;
-    do {
+    return list_pages(prefix, "bucket", context.options, [&](const std::string& next) {
         HttpRequest request;
-        request.target = s3_list_target(prefix, token);
-        S3Page page = parse_s3_page(http_fetch(request, *store, context, most_page).body);
-        if (!page.next.empty() && (page.next == token || page.keys.empty()))
-            refuse("its pages have no end");
-        for (std::string& key : page.keys) {
-            if (!key.starts_with(prefix)) refuse("it has keys that were not asked for");
-            keys.push_back(std::move(key));
-        }
-        if (keys.size() > context.options.max_shards)
-            throw Error(SHF_E_LIMIT, "the bucket has more objects there than max_shards",
-                        "give a longer prefix, or raise max_shards");
-        token = std::move(page.next);
-    } while (!token.empty());
-    std::sort(keys.begin(), keys.end());
-    if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) refuse("it has a key twice");
-    return keys;
+        request.target = s3_list_target(prefix, next);
+        return parse_s3_page(http_fetch(request, *store, context, most_page).body);
+    });
 }
 
 }  // namespace shf

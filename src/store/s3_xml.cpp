@@ -97,7 +97,7 @@ S3Fault parse_s3_fault(std::string_view body) {
     return fault;
 }
 
-S3Page parse_s3_page(std::string_view body) {
+StorePage parse_s3_page(std::string_view body) {
     pugi::xml_document document;
     if (!load(document, body)) refuse_page("it is not whole, or no XML");
     const pugi::xml_node root = root_of(document);
@@ -107,7 +107,7 @@ S3Page parse_s3_page(std::string_view body) {
         refuse_page("it does not say whether it is the last page");
     const std::string encoding = text_of(root.child("EncodingType"));
     if (!encoding.empty() && encoding != "url") refuse_page("its keys are encoded in another way");
-    S3Page page;
+    StorePage page;
     for (const pugi::xml_node object : root.children("Contents")) {
         std::string key = text_of(object.child("Key"));
         if (encoding == "url") key = form_decoded(key);

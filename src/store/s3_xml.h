@@ -3,6 +3,7 @@
 
 #include "store/renewed.h"
 #include "store/sigv4.h"
+#include "store/store_list.h"
 
 #include <cstdint>
 #include <optional>
@@ -19,13 +20,8 @@ struct S3Fault {
 // Of any text; what is no such XML says nothing.
 S3Fault parse_s3_fault(std::string_view body);
 
-// One page of ListObjectsV2.
-struct S3Page {
-    std::vector<std::string> keys;
-    std::string next;  // continuation token; empty: the last page
-};
-// Throws Error(NET_PERMANENT) for what is not all of such a page.
-S3Page parse_s3_page(std::string_view body);
+// A page of ListObjectsV2. Throws Error(NET_PERMANENT) for what is not all of one.
+StorePage parse_s3_page(std::string_view body);
 
 using TemporaryKeys = Expiring<AwsKeys>;
 // The answer to AssumeRole or AssumeRoleWithWebIdentity. Throws Error(AUTH).

@@ -124,6 +124,7 @@ TEST_F(CacheSource, names_of_shards_have_no_secrets_and_are_those_of_signed_urls
     EXPECT_EQ(cache_url("https://h/a.tar?X-Amz-Signature=1&X-Amz-Date=2"), "https://h/a.tar");
     EXPECT_EQ(cache_url("https://h/a.tar?se=2030&sig=secret#x"), "https://h/a.tar");
     EXPECT_EQ(cache_url("s3://b/A.tar"), "s3://b/A.tar");
+    EXPECT_NE(cache_url("ais://b/a?archpath=1"), cache_url("ais://b/a?archpath=2"));
     EXPECT_NE(cache_url("s3://b/a#1.tar"), cache_url("s3://b/a#2.tar"));
     EXPECT_NE(cache_url("s3://b/a?token=1"), cache_url("s3://b/a?token=2"));
     const std::string one = cache_url("https://h/get?file=a&token=secret");

@@ -209,11 +209,14 @@ TEST(Options, no_two_rows_share_a_value) {
                             &Options::http2, &Options::s3_anonymous, &Options::s3_requester_pays})
             compare(member);
         for (auto member :
-             {&Options::fields, &Options::select_keys, &Options::slice, &Options::decode,
-              &Options::index_dir, &Options::ca_file, &Options::cache, &Options::headers,
-              &Options::token, &Options::client_cert, &Options::client_key, &Options::proxy,
-              &Options::s3_endpoint, &Options::s3_region, &Options::s3_profile,
-              &Options::s3_access_key, &Options::s3_secret_key, &Options::s3_session_token})
+             {&Options::fields,        &Options::select_keys,   &Options::slice,
+              &Options::decode,        &Options::index_dir,     &Options::ca_file,
+              &Options::cache,         &Options::headers,       &Options::token,
+              &Options::client_cert,   &Options::client_key,    &Options::proxy,
+              &Options::s3_endpoint,   &Options::s3_region,     &Options::s3_profile,
+              &Options::s3_access_key, &Options::s3_secret_key, &Options::s3_session_token,
+              &Options::hf_endpoint,   &Options::hf_token,      &Options::ais_endpoint,
+              &Options::ais_token,     &Options::ais_provider,  &Options::ais_etl})
             compare(member);
         compare(&Options::on_error);
         compare(&Options::last);

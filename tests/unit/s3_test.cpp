@@ -77,7 +77,7 @@ std::string page(std::string_view inside, std::string_view truncated = "false") 
 }
 
 TEST(S3List, keys_with_entities) {
-    const S3Page result = parse_s3_page(
+    const StorePage result = parse_s3_page(
         page("<KeyCount>3</KeyCount><NextContinuationToken>t&amp;+</NextContinuationToken>"
              "<Contents><Key>a&amp;b+%20&#xA;</Key></Contents><Contents><Key> </Key></Contents>"
              "<Contents><Key><![CDATA[<c>]]></Key></Contents>",
@@ -87,7 +87,7 @@ TEST(S3List, keys_with_entities) {
 }
 
 TEST(S3List, keys_that_are_encoded) {
-    const S3Page result = parse_s3_page(
+    const StorePage result = parse_s3_page(
         page("<EncodingType>url</EncodingType><Contents><Key>a+b%2B%01</Key></Contents>"));
     EXPECT_EQ(result.keys, std::vector<std::string>{"a b+\x01"});
 }

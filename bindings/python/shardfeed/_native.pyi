@@ -408,6 +408,12 @@ class StreamOptions(TypedDict, total=False):
     s3_anonymous: bool | str
     s3_requester_pays: bool | str
     s3_addressing: Literal["auto", "path", "virtual"]
+    hf_endpoint: str
+    hf_token: str
+    ais_endpoint: str
+    ais_token: str
+    ais_provider: str
+    ais_etl: str
     expand: bool | str
     secure: bool | str
     write_index: bool | str
@@ -506,6 +512,12 @@ class ArchiveOptions(TypedDict, total=False):
     s3_anonymous: bool | str
     s3_requester_pays: bool | str
     s3_addressing: Literal["auto", "path", "virtual"]
+    hf_endpoint: str
+    hf_token: str
+    ais_endpoint: str
+    ais_token: str
+    ais_provider: str
+    ais_etl: str
     secure: bool | str
 
 @type_check_only
@@ -554,6 +566,12 @@ class DatasetOptions(TypedDict, total=False):
     s3_anonymous: bool | str
     s3_requester_pays: bool | str
     s3_addressing: Literal["auto", "path", "virtual"]
+    hf_endpoint: str
+    hf_token: str
+    ais_endpoint: str
+    ais_token: str
+    ais_provider: str
+    ais_etl: str
     expand: bool | str
     secure: bool | str
     decode: str

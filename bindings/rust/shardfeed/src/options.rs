@@ -564,6 +564,48 @@ impl ArchiveBuilder {
         self.with("s3_addressing", value)
     }
 
+    /// Empty: that of HF_ENDPOINT; else https://huggingface.co.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn hf_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("hf_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of HF_TOKEN, or what hf auth login wrote; else public repositories alone.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn hf_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("hf_token", value.as_ref())
+    }
+
+    /// Of a proxy; empty: that of AIS_ENDPOINT.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn ais_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of AIS_AUTHN_TOKEN, or what ais auth login wrote; else none.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn ais_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_token", value.as_ref())
+    }
+
+    /// Where the buckets come from: ais, aws, gcp, azure or oci.
+    ///
+    /// Range: `TEXT`. Default: `ais`.
+    pub fn ais_provider(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_provider", value.as_ref())
+    }
+
+    /// The job that transforms objects as they are read; empty: none.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn ais_etl(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_etl", value.as_ref())
+    }
+
     /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
     ///
     /// Range: `true|false`. Default: `false`.
@@ -886,6 +928,48 @@ impl DatasetBuilder {
     /// Range: `auto|path|virtual`. Default: `auto`.
     pub fn s3_addressing(self, value: S3Addressing) -> Self {
         self.with("s3_addressing", value)
+    }
+
+    /// Empty: that of HF_ENDPOINT; else https://huggingface.co.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn hf_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("hf_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of HF_TOKEN, or what hf auth login wrote; else public repositories alone.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn hf_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("hf_token", value.as_ref())
+    }
+
+    /// Of a proxy; empty: that of AIS_ENDPOINT.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn ais_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of AIS_AUTHN_TOKEN, or what ais auth login wrote; else none.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn ais_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_token", value.as_ref())
+    }
+
+    /// Where the buckets come from: ais, aws, gcp, azure or oci.
+    ///
+    /// Range: `TEXT`. Default: `ais`.
+    pub fn ais_provider(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_provider", value.as_ref())
+    }
+
+    /// The job that transforms objects as they are read; empty: none.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn ais_etl(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_etl", value.as_ref())
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
@@ -1495,6 +1579,48 @@ impl StreamBuilder {
     /// Range: `auto|path|virtual`. Default: `auto`.
     pub fn s3_addressing(self, value: S3Addressing) -> Self {
         self.with("s3_addressing", value)
+    }
+
+    /// Empty: that of HF_ENDPOINT; else https://huggingface.co.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn hf_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("hf_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of HF_TOKEN, or what hf auth login wrote; else public repositories alone.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn hf_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("hf_token", value.as_ref())
+    }
+
+    /// Of a proxy; empty: that of AIS_ENDPOINT.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn ais_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of AIS_AUTHN_TOKEN, or what ais auth login wrote; else none.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn ais_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_token", value.as_ref())
+    }
+
+    /// Where the buckets come from: ais, aws, gcp, azure or oci.
+    ///
+    /// Range: `TEXT`. Default: `ais`.
+    pub fn ais_provider(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_provider", value.as_ref())
+    }
+
+    /// The job that transforms objects as they are read; empty: none.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn ais_etl(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ais_etl", value.as_ref())
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.

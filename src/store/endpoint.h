@@ -1,0 +1,17 @@
+// Where a store is, and objects on it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace shf {
+
+// The http:// or https:// URL of a server as its requests name it: without "/" at its end and
+// without a port that is usual. Throws Error(USAGE) for other texts. `store` names it in the
+// message.
+std::string checked_endpoint(std::string url, const char* store, const char* help);
+// "/" and the key as a path: percent-encoded but for "/"; segments of dots too, which would be
+// resolved on the way.
+std::string encoded_path(std::string_view key);
+
+}  // namespace shf

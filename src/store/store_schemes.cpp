@@ -1,0 +1,86 @@
+#include "store/store_schemes.h"
+
+#include "core/error.h"
+#include "http/http_source.h"
+#include "io/sources.h"
+#include "store/ais_store.h"
+#include "store/hf_store.h"
+#include "store/s3_store.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shf {
+
+namespace {
+
+using Opened = std::unique_ptr<Source>;
+using Urls = std::vector<std::string>;
+
+template <Opened (*open)(const std::string&, const SourceContext&)>
+Identity identity_of(const std::string& url, const SourceContext& context) {
+    return open(url, context)->identity();
+}
+
+// `names`, which begin with `start`, as URLs like `prefix`, whose end is `start`.
+Urls as_urls(const std::string& prefix, const std::string& start, Urls names) {
+    const std::string place = prefix.substr(0, prefix.size() - start.size());
+    for (std::string& name : names) name.insert(0, place);
+    return names;
+}
+
+Opened open_s3(const std::string& url, const SourceContext& context) {
+    const S3Url object = parse_s3_url(url);
+    if (object.key.empty())
+        throw Error(SHF_E_USAGE, "this URL names a bucket and no object",
+                    "write s3://BUCKET/KEY, or s3://BUCKET/ for all shards in it");
+    return http_source(s3_store(object.bucket, context), s3_target(object.key), context);
+}
+Urls list_s3_urls(const std::string& prefix, const SourceContext& context) {
+    const S3Url wanted = parse_s3_url(prefix);
+    return as_urls(prefix, wanted.key, list_s3(wanted.bucket, wanted.key, context));
+}
+
+Opened open_hf(const std::string& url, const SourceContext& context) {
+    const HfUrl file = parse_hf_url(url);
+    if (file.path.empty())
+        throw Error(SHF_E_USAGE, "this URL names a repository and no file",
+                    "write hf://datasets/OWNER/NAME/PATH, or a / at the end for all shards in it");
+    return http_source(hf_store(file, context), hf_target(file), context);
+}
+Urls list_hf_urls(const std::string& prefix, const SourceContext& context) {
+    const HfUrl wanted = parse_hf_url(prefix);
+    return as_urls(prefix, wanted.path, list_hf(wanted, context));
+}
+
+Opened open_ais(const std::string& url, const SourceContext& context) {
+    const AisUrl object = parse_ais_url(url);
+    if (object.name.empty())
+        throw Error(SHF_E_USAGE, "this URL names a bucket and no object",
+                    "write ais://BUCKET/NAME, or ais://BUCKET/ for all shards in it");
+    return http_source(ais_store(context), ais_target(object, context), context);
+}
+Urls list_ais_urls(const std::string& prefix, const SourceContext& context) {
+    const AisUrl wanted = parse_ais_url(prefix);
+    return as_urls(prefix, wanted.name, list_ais(wanted, context));
+}
+
+constexpr std::array schemes = {
+    Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls},
+    Scheme{"hf", open_hf, identity_of<open_hf>, list_hf_urls},
+    Scheme{"ais", open_ais, identity_of<open_ais>, list_ais_urls},
+};
+
+}  // namespace
+
+void add_store_schemes() {
+    static const bool added = [] {
+        for (const Scheme& scheme : schemes) Sources::add(scheme);
+        return true;
+    }();
+    (void)added;
+}
+
+}  // namespace shf
