@@ -194,7 +194,7 @@ constexpr Row rows[] = {
      "where the bucket stands: in the path, or in front of the host; auto: in front of the host at "
      "AWS, else in the path"},
     {"hf_endpoint", "hf", Type::text, "", "URL", "stream archive dataset", &O::hf_endpoint,
-     "empty: that of HF_ENDPOINT; else https://huggingface.co"},
+     "empty: that of HF_ENDPOINT; else the hub of huggingface.co"},
     {"hf_token", "hf", Type::secret, "", "TEXT", "stream archive dataset", &O::hf_token,
      "empty: that of HF_TOKEN, or what hf auth login wrote; else public repositories alone"},
     {"ais_endpoint", "ais", Type::text, "", "URL", "stream archive dataset", &O::ais_endpoint,

@@ -210,7 +210,7 @@ def page(keys: list[str], following: str | None, more: str = "") -> bytes:
 
 
 def lists(pages: list[bytes], data: bytes) -> Any:
-    """Page after page, by tokens "=&0", "=&1" ...; all else is the shard."""
+    """Page after page, by tokens "=&0", "=&1" ..., the last one for all later; else the shard."""
     good = ranged(data)
 
     def s3(request: Request) -> Answer:
@@ -221,7 +221,8 @@ def lists(pages: list[bytes], data: bytes) -> Any:
         assert path == "/bkt"
         assert fields["list-type"] == "2"
         assert fields["encoding-type"] == "url"
-        return Answer(body=pages[int(fields.get("continuation-token", "=&0")[2:])])
+        number = int(fields.get("continuation-token", "=&0")[2:])
+        return Answer(body=pages[min(number, len(pages) - 1)])
 
     return s3
 

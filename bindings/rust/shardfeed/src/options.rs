@@ -564,7 +564,7 @@ impl ArchiveBuilder {
         self.with("s3_addressing", value)
     }
 
-    /// Empty: that of HF_ENDPOINT; else https://huggingface.co.
+    /// Empty: that of HF_ENDPOINT; else the hub of huggingface.co.
     ///
     /// Range: `URL`. Default: empty.
     pub fn hf_endpoint(self, value: impl AsRef<OsStr>) -> Self {
@@ -930,7 +930,7 @@ impl DatasetBuilder {
         self.with("s3_addressing", value)
     }
 
-    /// Empty: that of HF_ENDPOINT; else https://huggingface.co.
+    /// Empty: that of HF_ENDPOINT; else the hub of huggingface.co.
     ///
     /// Range: `URL`. Default: empty.
     pub fn hf_endpoint(self, value: impl AsRef<OsStr>) -> Self {
@@ -1581,7 +1581,7 @@ impl StreamBuilder {
         self.with("s3_addressing", value)
     }
 
-    /// Empty: that of HF_ENDPOINT; else https://huggingface.co.
+    /// Empty: that of HF_ENDPOINT; else the hub of huggingface.co.
     ///
     /// Range: `URL`. Default: empty.
     pub fn hf_endpoint(self, value: impl AsRef<OsStr>) -> Self {
