@@ -16,6 +16,7 @@ HEADINGS = {
     "reading": "Reading",
     "network": "Network",
     "s3": "S3",
+    "gs": "Google Cloud Storage",
     "hf": "Hugging Face",
     "ais": "AIStore",
     "order": "Order and epochs",

@@ -46,7 +46,7 @@ need "install packages" scripts/install_dependencies.sh build test
 wants python packages bench docs lint && aside environment environment_checks
 wants python && aside old_environment old_environment_checks
 wants julia && aside julia_packages julia_package_checks
-wants python && aside s3_server s3_server_checks
+wants python && aside store_servers store_server_checks
 
 wants library packages python julia rust bench docs && build_library
 wants sanitizers && aside asan address_build
@@ -70,7 +70,7 @@ join environment || finish
 wants python bench docs && wheel_checks
 join julia_packages
 aside beside beside
-join s3_server
+join store_servers
 wants python && python_checks
 join beside
 finish

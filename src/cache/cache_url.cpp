@@ -67,7 +67,7 @@ std::string cache_url(const std::string& url) {
         text = lower(text.substr(0, end)) + text.substr(end);
     }
     // The keys of stores have no queries and fragments: all of them is the name of the object.
-    static constexpr std::array<std::string_view, 3> stores = {"s3://", "hf://", "ais://"};
+    static constexpr std::array<std::string_view, 4> stores = {"s3://", "gs://", "hf://", "ais://"};
     if (std::any_of(stores.begin(), stores.end(),
                     [&](std::string_view store) { return text.starts_with(store); })) {
         const size_t cut = url.find_first_of("?#");

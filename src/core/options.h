@@ -90,6 +90,13 @@ struct Options {
     bool s3_anonymous;
     bool s3_requester_pays;
     S3Addressing s3_addressing;
+    std::string gs_endpoint;     // empty: STORAGE_EMULATOR_HOST, else Google
+    std::string gs_credentials;  // path; empty: as the environment says
+    std::string gs_token;
+    std::string gs_access_key;
+    std::string gs_secret_key;
+    bool gs_anonymous;
+    std::string gs_user_project;
     std::string hf_endpoint;  // empty: as the environment says
     std::string hf_token;     // likewise, and the token's file
     std::string ais_endpoint;

@@ -22,7 +22,8 @@ class HttpStore {
     virtual void prepare(HttpRequest& request, const SourceContext& context) = 0;
     // After an answer that is no success, with the first bytes of its body. True when something was
     // learned by which the same request may succeed (the region, the server's clock, newer
-    // credentials): then it is prepared and sent again at once, at most three times.
+    // credentials): then it is prepared and sent again at once, at most three times. Throws the
+    // Error itself where that depends on what was sent.
     virtual bool repair(const HttpRequest& /*sent*/, const HttpAnswer& /*answer*/,
                         std::string_view /*body*/, const SourceContext& /*context*/) {
         return false;

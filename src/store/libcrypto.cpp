@@ -2,11 +2,15 @@
 
 #include "core/dynamic_library.h"
 
+#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/pem.h>
 
 #include <limits>
+#include <memory>
+#include <new>
 
 namespace shf {
 
@@ -14,22 +18,40 @@ namespace {
 
 // Its functions under their own names.
 struct Libcrypto {
+    decltype(&::BIO_free) BIO_free;
+    decltype(&::BIO_new_mem_buf) BIO_new_mem_buf;
     decltype(&::ERR_clear_error) ERR_clear_error;
     decltype(&::EVP_Digest) EVP_Digest;
+    decltype(&::EVP_DigestSign) EVP_DigestSign;
+    decltype(&::EVP_DigestSignInit) EVP_DigestSignInit;
+    decltype(&::EVP_MD_CTX_free) EVP_MD_CTX_free;
+    decltype(&::EVP_MD_CTX_new) EVP_MD_CTX_new;
+    decltype(&::EVP_PKEY_free) EVP_PKEY_free;
+    decltype(&::EVP_PKEY_get_base_id) EVP_PKEY_get_base_id;
     decltype(&::EVP_sha1) EVP_sha1;
     decltype(&::EVP_sha256) EVP_sha256;
     decltype(&::HMAC) HMAC;
+    decltype(&::PEM_read_bio_PrivateKey) PEM_read_bio_PrivateKey;
 };
 
 Libcrypto load() {
     const DynamicLibrary library("libcrypto", "libcrypto.so.3",
                                  "install libssl3 (Debian, Ubuntu) or openssl-libs (Fedora)");
     Libcrypto crypto;
+    library.find("BIO_free", crypto.BIO_free);
+    library.find("BIO_new_mem_buf", crypto.BIO_new_mem_buf);
     library.find("ERR_clear_error", crypto.ERR_clear_error);
     library.find("EVP_Digest", crypto.EVP_Digest);
+    library.find("EVP_DigestSign", crypto.EVP_DigestSign);
+    library.find("EVP_DigestSignInit", crypto.EVP_DigestSignInit);
+    library.find("EVP_MD_CTX_free", crypto.EVP_MD_CTX_free);
+    library.find("EVP_MD_CTX_new", crypto.EVP_MD_CTX_new);
+    library.find("EVP_PKEY_free", crypto.EVP_PKEY_free);
+    library.find("EVP_PKEY_get_base_id", crypto.EVP_PKEY_get_base_id);
     library.find("EVP_sha1", crypto.EVP_sha1);
     library.find("EVP_sha256", crypto.EVP_sha256);
     library.find("HMAC", crypto.HMAC);
+    library.find("PEM_read_bio_PrivateKey", crypto.PEM_read_bio_PrivateKey);
     return crypto;
 }
 
@@ -41,6 +63,11 @@ const Libcrypto& libcrypto() {
 [[noreturn]] void failed(const char* what) {
     libcrypto().ERR_clear_error();
     throw Error(SHF_E_INTERNAL, std::string("libcrypto: ") + what + " failed");
+}
+
+// No other password than none: libcrypto would ask at the terminal.
+int no_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*context*/) {
+    return -1;
 }
 
 }  // namespace
@@ -77,6 +104,42 @@ std::string sha1_hex(std::string_view data) {
                           &size, crypto.EVP_sha1(), nullptr) != 1)
         failed("SHA-1");
     return hex({result.data(), size});
+}
+
+std::string rsa_sha256(const std::string& private_key, std::string_view data) {
+    const Libcrypto& crypto = libcrypto();
+    const auto refuse = [&](const char* cause) {
+        crypto.ERR_clear_error();
+        throw Error(SHF_E_AUTH, cause, "give a private RSA key in PEM, without a password");
+    };
+    if (private_key.size() > static_cast<size_t>(std::numeric_limits<int>::max()))
+        refuse("the private key is too long");
+    const std::unique_ptr<BIO, decltype(crypto.BIO_free)> text(
+        crypto.BIO_new_mem_buf(private_key.data(), static_cast<int>(private_key.size())),
+        crypto.BIO_free);
+    if (!text) throw std::bad_alloc();
+    const std::unique_ptr<EVP_PKEY, decltype(crypto.EVP_PKEY_free)> key(
+        crypto.PEM_read_bio_PrivateKey(text.get(), nullptr, no_password, nullptr),
+        crypto.EVP_PKEY_free);
+    if (!key) refuse("the private key cannot be read");
+    if (crypto.EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_RSA)
+        refuse("the private key is no RSA key");
+    const std::unique_ptr<EVP_MD_CTX, decltype(crypto.EVP_MD_CTX_free)> context(
+        crypto.EVP_MD_CTX_new(), crypto.EVP_MD_CTX_free);
+    if (!context) throw std::bad_alloc();
+    if (crypto.EVP_DigestSignInit(context.get(), nullptr, crypto.EVP_sha256(), nullptr,
+                                  key.get()) != 1)
+        failed("signing");
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(data.data());
+    size_t size = 0;
+    if (crypto.EVP_DigestSign(context.get(), nullptr, &size, bytes, data.size()) != 1)
+        failed("signing");
+    std::string result(size, '\0');
+    if (crypto.EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(result.data()), &size,
+                              bytes, data.size()) != 1)
+        failed("signing");
+    result.resize(size);
+    return result;
 }
 
 std::string hex(std::string_view bytes) {

@@ -1,4 +1,4 @@
-// Hashes of OpenSSL's libcrypto, which is loaded when the first one is made.
+// Hashes and signatures of OpenSSL's libcrypto, which is loaded when the first one is made.
 #pragma once
 
 #include <array>
@@ -15,6 +15,9 @@ Sha256 sha256(std::string_view data);
 Sha256 hmac_sha256(std::string_view key, std::string_view data);
 // For file names that others have chosen; not for security.
 std::string sha1_hex(std::string_view data);
+// The RSASSA-PKCS1-v1_5 signature of `data` with SHA-256, by a private key in PEM. Throws
+// Error(AUTH) for a text that is no such key; the message shows nothing of it.
+std::string rsa_sha256(const std::string& private_key, std::string_view data);
 
 // Bytes as text.
 inline std::string_view text_of(const Sha256& hash) {

@@ -94,6 +94,7 @@ S3Fault parse_s3_fault(std::string_view body) {
     fault.host_id = text_of(root.child("HostId"));
     fault.region = text_of(root.child("Region"));
     fault.endpoint = text_of(root.child("Endpoint"));
+    fault.details = text_of(root.child("Details"));
     return fault;
 }
 

@@ -16,6 +16,7 @@ namespace shf {
 // A refusal. Empty: not said.
 struct S3Fault {
     std::string code, message, request_id, host_id, region, endpoint;
+    std::string details;  // of Google
 };
 // Of any text; what is no such XML says nothing.
 S3Fault parse_s3_fault(std::string_view body);

@@ -4,6 +4,7 @@
 #include "http/http_source.h"
 #include "io/sources.h"
 #include "store/ais_store.h"
+#include "store/gs_store.h"
 #include "store/hf_store.h"
 #include "store/s3_store.h"
 
@@ -43,6 +44,18 @@ Urls list_s3_urls(const std::string& prefix, const SourceContext& context) {
     return as_urls(prefix, wanted.key, list_s3(wanted.bucket, wanted.key, context));
 }
 
+Opened open_gs(const std::string& url, const SourceContext& context) {
+    const GsUrl object = parse_gs_url(url);
+    if (object.key.empty())
+        throw Error(SHF_E_USAGE, "this URL names a bucket and no object",
+                    "write gs://BUCKET/KEY, or gs://BUCKET/ for all shards in it");
+    return http_source(gs_store(context), gs_target(object), context);
+}
+Urls list_gs_urls(const std::string& prefix, const SourceContext& context) {
+    const GsUrl wanted = parse_gs_url(prefix);
+    return as_urls(prefix, wanted.key, list_gs(wanted, context));
+}
+
 Opened open_hf(const std::string& url, const SourceContext& context) {
     const HfUrl file = parse_hf_url(url);
     if (file.path.empty())
@@ -69,6 +82,7 @@ Urls list_ais_urls(const std::string& prefix, const SourceContext& context) {
 
 constexpr std::array schemes = {
     Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls},
+    Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls},
     Scheme{"hf", open_hf, identity_of<open_hf>, list_hf_urls},
     Scheme{"ais", open_ais, identity_of<open_ais>, list_ais_urls},
 };

@@ -71,7 +71,7 @@ def fill(folder: Path, url: str) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     program = str(CACHED) if CACHED.exists() else shutil.which("versitygw")
     if program is None:
-        pytest.skip("versitygw is not there: scripts/install_versitygw.sh builds it")
+        pytest.skip("versitygw is not there: scripts/install_test_servers.sh builds it")
     folder = tmp_path_factory.mktemp("s3")
     for name in ("root", "iam"):
         (folder / name).mkdir()

@@ -38,10 +38,10 @@ make_environment() {
 }
 environment_checks() { check "Python environment" make_environment; }
 
-# Without it the tests of S3 against a real server are skipped.
-s3_server_checks() {
-    scripts/install_versitygw.sh >"$output" 2>&1 ||
-        echo "left out: the tests of S3 against versitygw, which cannot be built here: $(tail -n 1 "$output")"
+# Without them the tests of stores against real servers are skipped.
+store_server_checks() {
+    scripts/install_test_servers.sh >"$output" 2>&1 ||
+        echo "left out: tests of stores against real servers: $(tail -n 1 "$output")"
 }
 
 install_wheel() { # PYTHON

@@ -203,20 +203,23 @@ TEST(Options, no_two_rows_share_a_value) {
               &Options::connections,   &Options::range_size,   &Options::batch,
               &Options::max_decoded,   &Options::cache_size,   &Options::decode_threads})
             compare(member);
-        for (auto member : {&Options::shuffle_shards, &Options::resample, &Options::concat,
-                            &Options::allow_empty, &Options::expand, &Options::secure,
-                            &Options::write_index, &Options::allow_private, &Options::stale_ok,
-                            &Options::http2, &Options::s3_anonymous, &Options::s3_requester_pays})
+        for (auto member :
+             {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
+              &Options::expand, &Options::secure, &Options::write_index, &Options::allow_private,
+              &Options::stale_ok, &Options::http2, &Options::s3_anonymous,
+              &Options::s3_requester_pays, &Options::gs_anonymous})
             compare(member);
         for (auto member :
-             {&Options::fields,        &Options::select_keys,   &Options::slice,
-              &Options::decode,        &Options::index_dir,     &Options::ca_file,
-              &Options::cache,         &Options::headers,       &Options::token,
-              &Options::client_cert,   &Options::client_key,    &Options::proxy,
-              &Options::s3_endpoint,   &Options::s3_region,     &Options::s3_profile,
-              &Options::s3_access_key, &Options::s3_secret_key, &Options::s3_session_token,
-              &Options::hf_endpoint,   &Options::hf_token,      &Options::ais_endpoint,
-              &Options::ais_token,     &Options::ais_provider,  &Options::ais_etl})
+             {&Options::fields,        &Options::select_keys,    &Options::slice,
+              &Options::decode,        &Options::index_dir,      &Options::ca_file,
+              &Options::cache,         &Options::headers,        &Options::token,
+              &Options::client_cert,   &Options::client_key,     &Options::proxy,
+              &Options::s3_endpoint,   &Options::s3_region,      &Options::s3_profile,
+              &Options::s3_access_key, &Options::s3_secret_key,  &Options::s3_session_token,
+              &Options::hf_endpoint,   &Options::hf_token,       &Options::ais_endpoint,
+              &Options::ais_token,     &Options::ais_provider,   &Options::ais_etl,
+              &Options::gs_endpoint,   &Options::gs_credentials, &Options::gs_token,
+              &Options::gs_access_key, &Options::gs_secret_key,  &Options::gs_user_project})
             compare(member);
         compare(&Options::on_error);
         compare(&Options::last);

@@ -149,5 +149,15 @@ TEST(Libcrypto, known_hashes) {
     EXPECT_EQ(sha1_hex("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
 }
 
+TEST(Libcrypto, what_is_no_key_is_refused) {
+    try {
+        (void)rsa_sha256("-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n", "x");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), SHF_E_AUTH);
+        EXPECT_EQ(std::string(error.what()).find("c2Vj"), std::string::npos);
+    }
+}
+
 }  // namespace
 }  // namespace shf

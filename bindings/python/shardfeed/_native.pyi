@@ -408,6 +408,13 @@ class StreamOptions(TypedDict, total=False):
     s3_anonymous: bool | str
     s3_requester_pays: bool | str
     s3_addressing: Literal["auto", "path", "virtual"]
+    gs_endpoint: str
+    gs_credentials: str | PathLike[str]
+    gs_token: str
+    gs_access_key: str
+    gs_secret_key: str
+    gs_anonymous: bool | str
+    gs_user_project: str
     hf_endpoint: str
     hf_token: str
     ais_endpoint: str
@@ -512,6 +519,13 @@ class ArchiveOptions(TypedDict, total=False):
     s3_anonymous: bool | str
     s3_requester_pays: bool | str
     s3_addressing: Literal["auto", "path", "virtual"]
+    gs_endpoint: str
+    gs_credentials: str | PathLike[str]
+    gs_token: str
+    gs_access_key: str
+    gs_secret_key: str
+    gs_anonymous: bool | str
+    gs_user_project: str
     hf_endpoint: str
     hf_token: str
     ais_endpoint: str
@@ -566,6 +580,13 @@ class DatasetOptions(TypedDict, total=False):
     s3_anonymous: bool | str
     s3_requester_pays: bool | str
     s3_addressing: Literal["auto", "path", "virtual"]
+    gs_endpoint: str
+    gs_credentials: str | PathLike[str]
+    gs_token: str
+    gs_access_key: str
+    gs_secret_key: str
+    gs_anonymous: bool | str
+    gs_user_project: str
     hf_endpoint: str
     hf_token: str
     ais_endpoint: str

@@ -564,6 +564,56 @@ impl ArchiveBuilder {
         self.with("s3_addressing", value)
     }
 
+    /// Empty: that of STORAGE_EMULATOR_HOST, else https://storage.googleapis.com.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn gs_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_endpoint", value.as_ref())
+    }
+
+    /// JSON of a service account, a user, or an external account; empty:
+    /// GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, the machine.
+    ///
+    /// Range: `file`. Default: empty.
+    pub fn gs_credentials(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_credentials", value.as_ref())
+    }
+
+    /// An access token, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_token", value.as_ref())
+    }
+
+    /// Of an HMAC key: with gs_secret_key, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_access_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_access_key", value.as_ref())
+    }
+
+    /// Belongs to gs_access_key.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_secret_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_secret_key", value.as_ref())
+    }
+
+    /// Read public buckets without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn gs_anonymous(self, value: bool) -> Self {
+        self.with("gs_anonymous", value)
+    }
+
+    /// The project that pays for requests to buckets whose owners do not.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_user_project(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_user_project", value.as_ref())
+    }
+
     /// Empty: that of HF_ENDPOINT; else the hub of huggingface.co.
     ///
     /// Range: `URL`. Default: empty.
@@ -928,6 +978,56 @@ impl DatasetBuilder {
     /// Range: `auto|path|virtual`. Default: `auto`.
     pub fn s3_addressing(self, value: S3Addressing) -> Self {
         self.with("s3_addressing", value)
+    }
+
+    /// Empty: that of STORAGE_EMULATOR_HOST, else https://storage.googleapis.com.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn gs_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_endpoint", value.as_ref())
+    }
+
+    /// JSON of a service account, a user, or an external account; empty:
+    /// GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, the machine.
+    ///
+    /// Range: `file`. Default: empty.
+    pub fn gs_credentials(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_credentials", value.as_ref())
+    }
+
+    /// An access token, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_token", value.as_ref())
+    }
+
+    /// Of an HMAC key: with gs_secret_key, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_access_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_access_key", value.as_ref())
+    }
+
+    /// Belongs to gs_access_key.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_secret_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_secret_key", value.as_ref())
+    }
+
+    /// Read public buckets without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn gs_anonymous(self, value: bool) -> Self {
+        self.with("gs_anonymous", value)
+    }
+
+    /// The project that pays for requests to buckets whose owners do not.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_user_project(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_user_project", value.as_ref())
     }
 
     /// Empty: that of HF_ENDPOINT; else the hub of huggingface.co.
@@ -1579,6 +1679,56 @@ impl StreamBuilder {
     /// Range: `auto|path|virtual`. Default: `auto`.
     pub fn s3_addressing(self, value: S3Addressing) -> Self {
         self.with("s3_addressing", value)
+    }
+
+    /// Empty: that of STORAGE_EMULATOR_HOST, else https://storage.googleapis.com.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn gs_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_endpoint", value.as_ref())
+    }
+
+    /// JSON of a service account, a user, or an external account; empty:
+    /// GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, the machine.
+    ///
+    /// Range: `file`. Default: empty.
+    pub fn gs_credentials(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_credentials", value.as_ref())
+    }
+
+    /// An access token, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_token", value.as_ref())
+    }
+
+    /// Of an HMAC key: with gs_secret_key, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_access_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_access_key", value.as_ref())
+    }
+
+    /// Belongs to gs_access_key.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_secret_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_secret_key", value.as_ref())
+    }
+
+    /// Read public buckets without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn gs_anonymous(self, value: bool) -> Self {
+        self.with("gs_anonymous", value)
+    }
+
+    /// The project that pays for requests to buckets whose owners do not.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_user_project(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_user_project", value.as_ref())
     }
 
     /// Empty: that of HF_ENDPOINT; else the hub of huggingface.co.

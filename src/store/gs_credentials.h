@@ -1,0 +1,17 @@
+// Access tokens for Google Cloud Storage, by the application default credentials: the file of the
+// option gs_credentials, that of GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, the machine.
+// The option gs_token comes before all. Anonymous access is no part of it.
+#pragma once
+
+#include "io/source_context.h"
+
+#include <string>
+
+namespace shf {
+
+// Throws Error: AUTH when there is none.
+std::string gs_token(const SourceContext& context);
+// After a server has refused `token`: looks for another one. False: there is none.
+bool renew_gs_token(const std::string& token, const SourceContext& context);
+
+}  // namespace shf
