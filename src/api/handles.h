@@ -9,7 +9,7 @@
 #ifdef SHF_HAVE_CURL
 #include "http/http_scheme.h"
 #endif
-#ifdef SHF_HAVE_S3
+#ifdef SHF_HAVE_STORES
 #include "store/store_schemes.h"
 #endif
 #include "stream/stream.h"
@@ -89,7 +89,7 @@ inline Options values_of(const shf_options* options) {
 #ifdef SHF_HAVE_CURL
     add_http_schemes();
 #endif
-#ifdef SHF_HAVE_S3
+#ifdef SHF_HAVE_STORES
     add_store_schemes();
 #endif
     return options ? options->values : Options();

@@ -66,8 +66,9 @@ std::string cache_url(const std::string& url) {
         const size_t end = std::min(text.find('/', mark + 3), text.size());
         text = lower(text.substr(0, end)) + text.substr(end);
     }
-    // The keys of stores have no queries and fragments: all of them is the name of the object.
-    static constexpr std::array<std::string_view, 4> stores = {"s3://", "gs://", "hf://", "ais://"};
+    // Names in stores have no queries and fragments: all of them is the name of the object.
+    static constexpr std::array<std::string_view, 7> stores = {
+        "s3://", "gs://", "az://", "abfs://", "abfss://", "hf://", "ais://"};
     if (std::any_of(stores.begin(), stores.end(),
                     [&](std::string_view store) { return text.starts_with(store); })) {
         const size_t cut = url.find_first_of("?#");

@@ -194,7 +194,7 @@ constexpr Row rows[] = {
      "where the bucket stands: in the path, or in front of the host; auto: in front of the host at "
      "AWS, else in the path"},
     {"gs_endpoint", "gs", Type::text, "", "URL", "stream archive dataset", &O::gs_endpoint,
-     "empty: that of STORAGE_EMULATOR_HOST, else https://storage.googleapis.com"},
+     "empty: that of STORAGE_EMULATOR_HOST, else that of Google"},
     {"gs_credentials", "gs", Type::text, "", "file", "stream archive dataset", &O::gs_credentials,
      "JSON of a service account, a user, or an external account; empty: "
      "GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, the machine"},
@@ -208,6 +208,19 @@ constexpr Row rows[] = {
      &O::gs_anonymous, "read public buckets without credentials"},
     {"gs_user_project", "gs", Type::text, "", "TEXT", "stream archive dataset", &O::gs_user_project,
      "the project that pays for requests to buckets whose owners do not"},
+    {"az_account", "az", Type::text, "", "TEXT", "stream archive dataset", &O::az_account,
+     "the storage account; empty: that of the URL, of az_connection_string, of "
+     "AZURE_STORAGE_ACCOUNT or of AZURE_STORAGE_CONNECTION_STRING"},
+    {"az_endpoint", "az", Type::text, "", "URL", "stream archive dataset", &O::az_endpoint,
+     "where the blobs of the account are; empty: as a connection string says, else Azure"},
+    {"az_account_key", "az", Type::secret, "", "TEXT", "stream archive dataset", &O::az_account_key,
+     "a key of the account, in place of the credentials that are looked for"},
+    {"az_sas", "az", Type::secret, "", "TEXT", "stream archive dataset", &O::az_sas,
+     "a shared access signature, likewise: sv=...&sig=..."},
+    {"az_connection_string", "az", Type::secret, "", "TEXT", "stream archive dataset",
+     &O::az_connection_string, "with a key or a signature, likewise"},
+    {"az_anonymous", "az", Type::boolean, "false", "true|false", "stream archive dataset",
+     &O::az_anonymous, "read public containers without credentials"},
     {"hf_endpoint", "hf", Type::text, "", "URL", "stream archive dataset", &O::hf_endpoint,
      "empty: that of HF_ENDPOINT; else the hub of huggingface.co"},
     {"hf_token", "hf", Type::secret, "", "TEXT", "stream archive dataset", &O::hf_token,

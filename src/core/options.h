@@ -97,6 +97,12 @@ struct Options {
     std::string gs_secret_key;
     bool gs_anonymous;
     std::string gs_user_project;
+    std::string az_account;   // empty: as the environment or a connection string says
+    std::string az_endpoint;  // likewise
+    std::string az_account_key;
+    std::string az_sas;
+    std::string az_connection_string;
+    bool az_anonymous;
     std::string hf_endpoint;  // empty: as the environment says
     std::string hf_token;     // likewise, and the token's file
     std::string ais_endpoint;

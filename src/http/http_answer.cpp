@@ -1,5 +1,6 @@
 #include "http/http_answer.h"
 
+#include "core/lowered.h"
 #include "http/libcurl.h"
 
 #include <algorithm>
@@ -12,12 +13,6 @@
 namespace shf {
 
 namespace {
-
-std::string lowered(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return result;
-}
 
 std::string_view trimmed(std::string_view text) {
     const size_t first = text.find_first_not_of(" \t");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shf {
@@ -30,6 +31,11 @@ struct HttpRequest {
     bool near = false;                   // without proxy
     bool public_only = false;            // not to addresses of this machine or of private networks
 };
+
+// The value of a header of `request`, by its name in lower case; empty: it has none.
+std::string sent_header(const HttpRequest& request, std::string_view name);
+// A name in lower case, of a line "Name: value".
+std::string header_name(std::string_view line);
 
 // "https://host:port" of a URL: whatever is asked for there goes over the same connections.
 std::string server_of(const std::string& url);

@@ -296,7 +296,9 @@ std::unique_ptr<Source> http_source(std::shared_ptr<HttpStore> store, std::strin
             object->size = answer.total();
             // Of an empty object there is no range (RFC 9110, 15.5.17); not all servers say so.
             const bool empty = answer.status == 416 && answer.total() == 0U;
-            if (answer.status == 416 && !answer.range && std::exchange(head, false)) continue;
+            const bool nothing = answer.status == 206 && !answer.range && answer.length == 0U;
+            if (((answer.status == 416 && !answer.range) || nothing) && std::exchange(head, false))
+                continue;
             if (answer.status != 200 && answer.status != 206 && !empty)
                 throw object->store->error(answer, {});
             if (empty) object->ranges = true;

@@ -1,6 +1,7 @@
 #include "http/http_transfer.h"
 
 #include "core/cancel.h"
+#include "core/lowered.h"
 #include "core/options.h"
 #include "http/http_address.h"
 
@@ -30,6 +31,16 @@ void set_text(CURL* easy, CURLoption option, const std::string& value) {
 }
 
 }  // namespace
+
+std::string header_name(std::string_view line) {
+    return lowered(line.substr(0, line.find(':')));
+}
+
+std::string sent_header(const HttpRequest& request, std::string_view name) {
+    for (const std::string& line : request.headers)
+        if (header_name(line) == name) return line.substr(std::min(name.size() + 2, line.size()));
+    return {};
+}
 
 std::string server_of(const std::string& url) {
     const size_t host = url.find("://");

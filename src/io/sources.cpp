@@ -75,24 +75,29 @@ const char* fetcher_of(std::string_view scheme) {
 }
 
 // NULL: there is none.
-const Scheme* look_up(std::string_view name) {
+const Scheme* look_up(std::string_view url, const Options& options) {
+    const std::string name = scheme_of(url);
     for (const Scheme& scheme : own_schemes)
         if (scheme.name == name) return &scheme;
-    for (const Scheme* scheme : added_schemes())
-        if (scheme->name == name) return scheme;
-    return nullptr;
+    const Scheme* found = nullptr;
+    for (const Scheme* scheme : added_schemes()) {
+        if (scheme->name != name) continue;
+        if (scheme->takes && scheme->takes(url, options)) return scheme;
+        if (!scheme->takes && !found) found = scheme;
+    }
+    return found;
 }
 
 bool is_own(const Scheme& scheme) {
     return &scheme >= own_schemes.data() && &scheme < own_schemes.data() + own_schemes.size();
 }
 
-const Scheme& find_scheme(const std::string& url) {
+const Scheme& find_scheme(const std::string& url, const Options& options) {
     if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL", "give a path");
     if (url.find('\0') != url.npos)
         throw Error(SHF_E_USAGE, "a NUL byte in a URL", "look at where the URL was put together");
+    if (const Scheme* const scheme = look_up(url, options)) return *scheme;
     const std::string name = scheme_of(url);
-    if (const Scheme* const scheme = look_up(name)) return *scheme;
     throw Error(SHF_E_UNSUPPORTED, "this version reads no " + name + ":// URLs",
                 std::string("let a program fetch the shard, as in ") + fetcher_of(name) +
                     ", or copy it to a local disk");
@@ -116,7 +121,7 @@ std::unique_ptr<Source> Sources::open(const std::string& url) const {
     context_.cancel.check();
     if (auto functions = program_source(url))
         return callback_source(std::move(functions), url, context_.cancel);
-    const Scheme& scheme = find_scheme(url);
+    const Scheme& scheme = find_scheme(url, context_.options);
     if (cached(scheme, context_.options)) return cache().open(scheme, url, context_);
     return scheme.open(url, context_);
 }
@@ -124,7 +129,7 @@ std::unique_ptr<Source> Sources::open(const std::string& url) const {
 Identity Sources::stat(const std::string& url) const {
     if (auto functions = program_source(url))
         return callback_source(std::move(functions), url, context_.cancel)->identity();
-    const Scheme& scheme = find_scheme(url);
+    const Scheme& scheme = find_scheme(url, context_.options);
     if (cached(scheme, context_.options)) return cache().stat(scheme, url, context_);
     return scheme.stat(url, context_);
 }
@@ -133,7 +138,7 @@ ShardList Sources::list(std::span<const char* const> urls) const {
     return {urls, context_.options,
             [this](const std::string& prefix) -> std::optional<std::vector<std::string>> {
                 if (program_source(prefix)) return std::nullopt;  // which lists nothing
-                const Scheme* const scheme = look_up(scheme_of(prefix));
+                const Scheme* const scheme = look_up(prefix, context_.options);
                 if (!scheme || !scheme->list) return std::nullopt;
                 return in_shard(prefix, [&] { return scheme->list(prefix, context_); });
             }};

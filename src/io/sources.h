@@ -25,6 +25,9 @@ struct Scheme {
     // The URLs of all objects that begin with `prefix`, a URL of this scheme, in the order of their
     // bytes. NULL: there are no lists.
     std::vector<std::string> (*list)(const std::string& prefix, const SourceContext& context);
+    // Of a store whose URLs are of a scheme that others have too, as "https": whether this one is
+    // its own. NULL: all are.
+    bool (*takes)(std::string_view url, const Options& options) = nullptr;
 };
 
 // What stands between Sources and the schemes that were added, under the option `cache`.

@@ -4,6 +4,7 @@
 #include "core/options.h"
 #include "io/file.h"
 #include "io/pipe.h"
+#include "url/azure_host.h"
 #include "url/braces.h"
 #include "url/glob.h"
 #include "url/redact.h"
@@ -103,10 +104,11 @@ bool starts_at_home(std::string_view url) {
 }
 
 // Whether this may be the name of several objects in a store. In URLs of the web a question mark is
-// no pattern, and programs expand theirs themselves.
+// no pattern but in those of a store, and programs expand theirs themselves.
 bool means_objects(std::string_view url) {
     return (Glob::is_pattern(url) || url.ends_with('/')) && !is_local_path(url) &&
-           !url.starts_with("http:") && !url.starts_with("https:") && !url.starts_with("pipe:");
+           !url.starts_with("http:") && !url.starts_with("pipe:") &&
+           (!url.starts_with("https:") || is_azure_blob_url(url));
 }
 
 bool needs_expansion(std::string_view url) {

@@ -5,6 +5,7 @@
 #include "http/http_fetch.h"
 #include "http/http_headers.h"
 #include "store/endpoint.h"
+#include "store/sent_secrets.h"
 #include "store/settings.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
@@ -52,6 +53,7 @@ class AisStore final : public HttpStore {
         if (endpoint_.empty())
             throw Error(SHF_E_USAGE, "nothing says where AIStore is", endpoint_help);
         endpoint_ = checked_endpoint(endpoint_, "AIStore", endpoint_help);
+        secrets_.set({token_});
         if (std::any_of(token_.begin(), token_.end(), [](char c) { return c <= ' ' || c > '~'; }))
             throw Error(SHF_E_USAGE, "the token of AIStore has bad characters",
                         "look at the option ais_token, at AIS_AUTHN_TOKEN, and at the file that "
@@ -86,7 +88,7 @@ class AisStore final : public HttpStore {
         const Error plain = answer.error();
         const std::string said = text_in(nlohmann::json::parse(body, nullptr, false), "message");
         std::string cause = plain.fault().cause;
-        if (!said.empty()) cause += ": " + escape(without_token(said));
+        if (!said.empty()) cause += ": " + escape(secrets_.hidden(said));
         if (plain.code() == SHF_E_AUTH)
             return Error(SHF_E_AUTH, cause,
                          token_.empty()
@@ -100,15 +102,8 @@ class AisStore final : public HttpStore {
     }
 
   private:
-    [[nodiscard]] std::string without_token(std::string text) const {
-        if (token_.empty()) return text;
-        constexpr std::string_view instead = "***";
-        for (size_t at = 0; (at = text.find(token_, at)) != text.npos; at += instead.size())
-            text.replace(at, token_.size(), instead);
-        return text;
-    }
-
     const std::string token_;
+    SentSecrets secrets_;
     std::string endpoint_;
 };
 

@@ -1,6 +1,7 @@
 #include "store/aws_config.h"
 
 #include "core/error.h"
+#include "core/lowered.h"
 #include "core/options.h"
 
 #include <algorithm>
@@ -16,12 +17,6 @@ std::string_view trimmed(std::string_view text) {
     const size_t first = text.find_first_not_of(blanks);
     if (first == text.npos) return {};
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-std::string lowered(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return result;
 }
 
 // The words of a section's name, which may be quoted, with single spaces.

@@ -38,4 +38,9 @@ std::string encoded_path(std::string_view key) {
     return result;
 }
 
+std::string signed_path(std::string path) {
+    for (size_t at = 0; (at = path.find("%2E", at)) != path.npos; ++at) path.replace(at, 3, ".");
+    return path;
+}
+
 }  // namespace shf

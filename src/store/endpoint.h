@@ -13,5 +13,7 @@ std::string checked_endpoint(std::string url, const char* store, const char* hel
 // "/" and the key as a path: percent-encoded but for "/"; segments of dots too, which would be
 // resolved on the way.
 std::string encoded_path(std::string_view key);
+// Such a path as servers sign it: they decode those dots first.
+std::string signed_path(std::string path);
 
 }  // namespace shf

@@ -7,8 +7,10 @@
 #include "store/endpoint.h"
 #include "store/gs_credentials.h"
 #include "store/gs_json.h"
+#include "store/refusal.h"
 #include "store/s3_store.h"
 #include "store/s3_xml.h"
+#include "store/sent_secrets.h"
 #include "store/settings.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
@@ -26,14 +28,8 @@ namespace {
 
 constexpr const char* google = "https://storage.googleapis.com";
 constexpr size_t most_page = size_t{64} << 20;
-constexpr std::string_view bearer = "Authorization: Bearer ";
+constexpr std::string_view bearer = "Bearer ";
 constexpr std::string_view pinned = "?generation=";
-
-// The server signs what it decoded: dots stand for themselves.
-std::string signed_path(std::string path) {
-    for (size_t at = 0; (at = path.find("%2E", at)) != path.npos; ++at) path.replace(at, 3, ".");
-    return path;
-}
 
 class GsStore final : public HttpStore {
   public:
@@ -83,9 +79,8 @@ class GsStore final : public HttpStore {
             return;
         }
         const std::string token = gs_token(context);
-        request.headers.push_back(std::string(bearer) + token);
-        const std::lock_guard lock(token_mutex_);
-        last_token_ = token;
+        request.headers.push_back("Authorization: " + std::string(bearer) + token);
+        secrets_.set({token});
     }
 
     bool repair(const HttpRequest& sent, const HttpAnswer& answer, std::string_view /*body*/,
@@ -94,7 +89,7 @@ class GsStore final : public HttpStore {
         if (answer.status == 404 && sent.target.find(pinned) != sent.target.npos)
             throw object_changed();
         if (answer.status != 401 || anonymous_ || has_keys_) return false;
-        const std::string refused = sent_token(sent);
+        const std::string refused = sent_header(sent, "authorization").substr(bearer.size());
         // Another reader may have renewed it.
         return gs_token(context) != refused || renew_gs_token(refused, context);
     }
@@ -129,12 +124,6 @@ class GsStore final : public HttpStore {
         return number ? std::string(text) : std::string();
     }
 
-    static std::string sent_token(const HttpRequest& sent) {
-        for (const std::string& line : sent.headers)
-            if (line.starts_with(bearer)) return line.substr(bearer.size());
-        return {};
-    }
-
     // As Google verifies requests that are made for S3: the region is any.
     static void sign(HttpRequest& request, const Options& options) {
         const std::string server = server_of(request.url);
@@ -157,28 +146,13 @@ class GsStore final : public HttpStore {
             sigv4(wanted, keys, {.region = "auto", .service = "s3", .time = time}));
     }
 
-    // What a server sends back of our requests is not for messages.
-    [[nodiscard]] std::string without_token(std::string text) const {
-        const std::lock_guard lock(token_mutex_);
-        if (last_token_.empty()) return text;
-        for (size_t at = 0; (at = text.find(last_token_, at)) != text.npos;)
-            text.replace(at, last_token_.size(), "***");
-        return text;
-    }
-
     const bool objects_;  // not lists
     std::string endpoint_;
     bool has_keys_ = false;  // of HMAC
     bool anonymous_ = false;
-    mutable std::mutex token_mutex_;
-    std::string last_token_;  // that was sent
+    SentSecrets secrets_;
 };
 
-struct Refusal {
-    const char* code;
-    int32_t error;
-    const char* help;
-};
 constexpr const char* read_less = "read with fewer processes, or later";
 constexpr const char* pay_help =
     "name a project that pays with gs_user_project; the account needs serviceusage.services.use "
@@ -199,31 +173,19 @@ constexpr Refusal refusals[] = {
 };
 
 Error GsStore::error(const HttpAnswer& answer, std::string_view body) const {
-    const Error plain = answer.error();
-    if (answer.status == 412 || answer.status == 416) return plain;
     const GsFault fault = parse_gs_fault(body);
-    std::string cause = "the server answers " + std::to_string(answer.status);
-    if (!fault.code.empty()) cause += " " + escape(fault.code);
-    if (!fault.message.empty()) cause += ": " + escape(without_token(fault.message));
-    if (fault.code.empty() && fault.message.empty() && answer.status == 404)
-        cause += ": there is no such object or bucket";
-    if (!answer.request_id.empty()) cause += " (request " + escape(answer.request_id) + ")";
-    for (const Refusal& refusal : refusals)
-        if (fault.code == refusal.code && !(anonymous_ && refusal.error == SHF_E_AUTH))
-            return Error(refusal.error, cause, refusal.help);
-    std::string help = plain.fault().help;
-    if (plain.code() == SHF_E_AUTH) {
-        if (anonymous_)
-            help = "the bucket is not public: leave gs_anonymous out, and give credentials";
-        else if (answer.status == 403)
-            help =
-                "the account needs storage.objects.get on the shards and storage.objects.list for "
-                "lists, as the role Storage Object Viewer has them; without the second a missing "
-                "object looks like this too";
-        else
-            help = "look at the credentials: the server does not take them";
-    }
-    return Error(plain.code(), cause, help);
+    Refused refused = {.code = fault.code, .message = secrets_.hidden(fault.message)};
+    if (refused.code.empty() && refused.message.empty() && answer.status == 404)
+        refused.message = "there is no such object or bucket";
+    return refusal_error(
+        answer, refused, refusals,
+        anonymous_ ? "the bucket is not public: leave gs_anonymous out, and give credentials"
+                   : nullptr,
+        answer.status == 403
+            ? "the account needs storage.objects.get on the shards and storage.objects.list for "
+              "lists, as the role Storage Object Viewer has them; without the second a missing "
+              "object looks like this too"
+            : "look at the credentials: the server does not take them");
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Libcrypto {
     decltype(&::BIO_free) BIO_free;
     decltype(&::BIO_new_mem_buf) BIO_new_mem_buf;
     decltype(&::ERR_clear_error) ERR_clear_error;
+    decltype(&::EVP_DecodeBlock) EVP_DecodeBlock;
     decltype(&::EVP_Digest) EVP_Digest;
     decltype(&::EVP_DigestSign) EVP_DigestSign;
     decltype(&::EVP_DigestSignInit) EVP_DigestSignInit;
@@ -28,6 +29,7 @@ struct Libcrypto {
     decltype(&::EVP_MD_CTX_new) EVP_MD_CTX_new;
     decltype(&::EVP_PKEY_free) EVP_PKEY_free;
     decltype(&::EVP_PKEY_get_base_id) EVP_PKEY_get_base_id;
+    decltype(&::EVP_EncodeBlock) EVP_EncodeBlock;
     decltype(&::EVP_sha1) EVP_sha1;
     decltype(&::EVP_sha256) EVP_sha256;
     decltype(&::HMAC) HMAC;
@@ -41,6 +43,7 @@ Libcrypto load() {
     library.find("BIO_free", crypto.BIO_free);
     library.find("BIO_new_mem_buf", crypto.BIO_new_mem_buf);
     library.find("ERR_clear_error", crypto.ERR_clear_error);
+    library.find("EVP_DecodeBlock", crypto.EVP_DecodeBlock);
     library.find("EVP_Digest", crypto.EVP_Digest);
     library.find("EVP_DigestSign", crypto.EVP_DigestSign);
     library.find("EVP_DigestSignInit", crypto.EVP_DigestSignInit);
@@ -48,6 +51,7 @@ Libcrypto load() {
     library.find("EVP_MD_CTX_new", crypto.EVP_MD_CTX_new);
     library.find("EVP_PKEY_free", crypto.EVP_PKEY_free);
     library.find("EVP_PKEY_get_base_id", crypto.EVP_PKEY_get_base_id);
+    library.find("EVP_EncodeBlock", crypto.EVP_EncodeBlock);
     library.find("EVP_sha1", crypto.EVP_sha1);
     library.find("EVP_sha256", crypto.EVP_sha256);
     library.find("HMAC", crypto.HMAC);
@@ -140,6 +144,35 @@ std::string rsa_sha256(const std::string& private_key, std::string_view data) {
         failed("signing");
     result.resize(size);
     return result;
+}
+
+std::string base64_encode(std::string_view data) {
+    constexpr size_t most = size_t{1} << 20;
+    if (data.size() > most) failed("base64");
+    // It writes a NUL at the end.
+    std::string text(4 * ((data.size() + 2) / 3) + 1, '\0');
+    const int size = libcrypto().EVP_EncodeBlock(
+        reinterpret_cast<unsigned char*>(text.data()),
+        reinterpret_cast<const unsigned char*>(data.data()), static_cast<int>(data.size()));
+    if (size < 0 || static_cast<size_t>(size) + 1 != text.size()) failed("base64");
+    text.pop_back();
+    return text;
+}
+
+std::optional<std::string> base64_decode(std::string_view text) {
+    constexpr size_t most = size_t{1} << 20;
+    if (text.size() > most || text.size() % 4 != 0) return std::nullopt;
+    std::string data(text.size() / 4 * 3, '\0');
+    if (text.empty()) return data;
+    const int size = libcrypto().EVP_DecodeBlock(
+        reinterpret_cast<unsigned char*>(data.data()),
+        reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+    if (size < 0 || static_cast<size_t>(size) != data.size()) return std::nullopt;
+    // It takes padding for bytes, and blanks around the text for nothing.
+    const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+    data.resize(data.size() - padding);
+    if (base64_encode(data) != text) return std::nullopt;
+    return data;
 }
 
 std::string hex(std::string_view bytes) {

@@ -1,8 +1,9 @@
-// Hashes and signatures of OpenSSL's libcrypto, which is loaded when the first one is made.
+// Hashes, signatures and base64 of OpenSSL's libcrypto, which is loaded when it is first used.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,10 @@ std::string sha1_hex(std::string_view data);
 // The RSASSA-PKCS1-v1_5 signature of `data` with SHA-256, by a private key in PEM. Throws
 // Error(AUTH) for a text that is no such key; the message shows nothing of it.
 std::string rsa_sha256(const std::string& private_key, std::string_view data);
+
+// RFC 4648, 4, with padding; nothing for what is not exactly what base64_encode() writes.
+std::string base64_encode(std::string_view data);
+std::optional<std::string> base64_decode(std::string_view text);
 
 // Bytes as text.
 inline std::string_view text_of(const Sha256& hash) {

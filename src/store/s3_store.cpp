@@ -9,7 +9,10 @@
 #include "store/aws_config.h"
 #include "store/aws_credentials.h"
 #include "store/endpoint.h"
+#include "store/refusal.h"
 #include "store/s3_xml.h"
+#include "store/sent_secrets.h"
+#include "store/server_clock.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
 
@@ -34,7 +37,6 @@ constexpr size_t most_page = size_t{64} << 20;
 struct Learned {
     std::mutex mutex;
     std::map<std::string, std::string> regions;  // by server and bucket
-    std::map<std::string, int64_t> clocks;       // seconds that a server is ahead
 };
 constinit PerProcess<Learned> learned;
 
@@ -60,19 +62,6 @@ std::string region_of_host(const std::string& host) {
     const size_t start = host.rfind("s3", end);
     if (start == host.npos || start + 3 > end) return {};
     return host.substr(start + 3, end - start - 3);
-}
-
-std::string lowered_name(std::string_view line) {
-    std::string name(line.substr(0, line.find(':')));
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return name;
-}
-
-// The value of a header that we send; empty: it is not sent.
-std::string sent_header(const HttpRequest& request, std::string_view name) {
-    for (const std::string& line : request.headers)
-        if (lowered_name(line) == name) return line.substr(std::min(name.size() + 2, line.size()));
-    return {};
 }
 
 class S3Store final : public HttpStore {
@@ -118,13 +107,12 @@ class S3Store final : public HttpStore {
             request.headers.emplace_back("x-amz-request-payer: requester");
         if (anonymous_) return;
         const AwsKeys keys = aws_keys(context);
-        const int64_t time = static_cast<int64_t>(std::time(nullptr)) + clock_offset(server);
+        const int64_t time = server_time(server);
         request.headers.push_back("x-amz-date: " + amz_date(time));
         request.headers.push_back("x-amz-content-sha256: " + std::string(empty_payload));
         if (!keys.session_token.empty()) {
             request.headers.push_back("x-amz-security-token: " + keys.session_token);
-            const std::lock_guard lock(token_mutex_);
-            last_token_ = keys.session_token;
+            secrets_.set({keys.session_token});
         }
         SigV4Request wanted = {
             .method = request.method,
@@ -133,7 +121,7 @@ class S3Store final : public HttpStore {
             .headers = {{"host", server.substr(server.find("://") + 3)}},
             .payload_hash = std::string(empty_payload)};
         for (const std::string& line : request.headers)
-            if (std::string name = lowered_name(line); name.starts_with("x-amz-"))
+            if (std::string name = header_name(line); name.starts_with("x-amz-"))
                 wanted.headers.emplace_back(std::move(name), line.substr(line.find(':') + 1));
         request.headers.push_back(
             "Authorization: " +
@@ -163,29 +151,12 @@ class S3Store final : public HttpStore {
     }
 
   private:
-    // What a server sends back of our requests is not for messages.
-    [[nodiscard]] std::string without_token(std::string text) const {
-        const std::lock_guard lock(token_mutex_);
-        if (last_token_.empty()) return text;
-        constexpr std::string_view instead = "***";
-        for (size_t at = 0; (at = text.find(last_token_, at)) != text.npos; at += instead.size())
-            text.replace(at, last_token_.size(), instead);
-        return text;
-    }
-
     [[nodiscard]] std::string current_region() const {
         Learned& all = learned.get();
         const std::lock_guard lock(all.mutex);
         const auto at = all.regions.find(endpoint_ + " " + bucket_);
         if (at != all.regions.end()) return at->second;
         return region_.empty() ? first_region : region_;
-    }
-
-    static int64_t clock_offset(const std::string& server) {
-        Learned& all = learned.get();
-        const std::lock_guard lock(all.mutex);
-        const auto at = all.clocks.find(server);
-        return at == all.clocks.end() ? 0 : at->second;
     }
 
     // Of the bucket.
@@ -195,13 +166,6 @@ class S3Store final : public HttpStore {
         if (in_path_) return url + "/" + bucket_;
         const size_t host = url.find("://") + 3;
         return url.substr(0, host) + bucket_ + "." + url.substr(host);
-    }
-
-    // The server signs what it decoded.
-    static std::string signed_path(std::string path) {
-        for (size_t at = 0; (at = path.find("%2E", at)) != path.npos; ++at)
-            path.replace(at, 3, ".");
-        return path;
     }
 
     bool learn_region(const HttpRequest& sent, const HttpAnswer& answer, const S3Fault& fault) {
@@ -224,18 +188,12 @@ class S3Store final : public HttpStore {
     }
 
     static bool learn_clock(const HttpRequest& sent, const HttpAnswer& answer) {
-        const std::string date(answer.header("date"));
-        const time_t there = date.empty() ? -1 : libcurl().getdate(date.c_str(), nullptr);
-        if (there < 0) return false;
-        const int64_t offset = static_cast<int64_t>(there) - std::time(nullptr);
-        // What was sent, as that clock showed it.
-        if (amz_date(there - clock_slack) < sent_header(sent, "x-amz-date") &&
-            sent_header(sent, "x-amz-date") < amz_date(there + clock_slack))
-            return false;
-        Learned& all = learned.get();
-        const std::lock_guard lock(all.mutex);
-        all.clocks[server_of(sent.url)] = offset;
-        return true;
+        // 20261124T081500Z, as dates in headers are written.
+        const std::string time = sent_header(sent, "x-amz-date");
+        if (time.size() != 16) return false;
+        const std::string date = time.substr(0, 8) + " " + time.substr(9, 2) + ":" +
+                                 time.substr(11, 2) + ":" + time.substr(13, 2) + " GMT";
+        return learn_server_time(server_of(sent.url), date, answer, clock_slack);
     }
 
     const std::string bucket_;
@@ -243,15 +201,9 @@ class S3Store final : public HttpStore {
     std::string region_;    // empty: not given
     bool anonymous_ = false;
     bool in_path_ = false;  // where the bucket stands
-    mutable std::mutex token_mutex_;
-    std::string last_token_;  // that was sent
+    SentSecrets secrets_;
 };
 
-struct Refusal {
-    const char* code;
-    int32_t error;
-    const char* help;
-};
 constexpr Refusal refusals[] = {
     {"AccessDenied", SHF_E_AUTH,
      "these credentials need s3:GetObject on the shards and s3:ListBucket on the bucket; without "
@@ -277,26 +229,14 @@ constexpr Refusal refusals[] = {
 };
 
 Error S3Store::error(const HttpAnswer& answer, std::string_view body) const {
-    const Error plain = answer.error();
-    if (answer.status == 412 || answer.status == 416) return plain;
     const S3Fault fault = parse_s3_fault(body);
-    const std::string request = fault.request_id.empty() ? answer.request_id : fault.request_id;
     std::string host(answer.header("x-amz-id-2"));
     if (host.empty()) host = fault.host_id;
-    std::string cause = "the server answers " + std::to_string(answer.status);
-    if (!fault.code.empty()) cause += " " + escape(fault.code);
-    if (!fault.message.empty()) cause += ": " + escape(without_token(fault.message));
-    if (!request.empty())
-        cause +=
-            " (request " + escape(request) + (host.empty() ? "" : ", host " + escape(host)) + ")";
-    for (const Refusal& refusal : refusals)
-        if (fault.code == refusal.code && !(anonymous_ && refusal.error == SHF_E_AUTH))
-            return Error(refusal.error, cause, refusal.help);
-    std::string help = plain.fault().help;
-    if (plain.code() == SHF_E_AUTH)
-        help = anonymous_ ? "the bucket is not public: leave s3_anonymous out, and give credentials"
-                          : "look at the credentials and their rights";
-    return Error(plain.code(), cause, help);
+    return refusal_error(
+        answer, {fault.code, secrets_.hidden(fault.message), fault.request_id, host}, refusals,
+        anonymous_ ? "the bucket is not public: leave s3_anonymous out, and give credentials"
+                   : nullptr,
+        "look at the credentials and their rights");
 }
 
 }  // namespace

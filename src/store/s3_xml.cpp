@@ -1,8 +1,7 @@
 #include "store/s3_xml.h"
 
 #include "core/error.h"
-
-#include <pugixml.hpp>
+#include "store/xml_text.h"
 
 #include <charconv>
 #include <cstring>
@@ -11,26 +10,9 @@ namespace shf {
 
 namespace {
 
-// Keys may consist of spaces and have any line ends.
-constexpr unsigned mode = pugi::parse_escapes | pugi::parse_cdata | pugi::parse_ws_pcdata;
-
-bool load(pugi::xml_document& document, std::string_view body) {
-    return document.load_buffer(body.data(), body.size(), mode, pugi::encoding_utf8).status ==
-           pugi::status_ok;
-}
-
 // The only element of the document; names of namespaces are attributes here.
 pugi::xml_node root_of(const pugi::xml_document& document) {
     return document.document_element();
-}
-
-// All text of an element: character data and CDATA follow one another.
-std::string text_of(const pugi::xml_node& node) {
-    std::string result;
-    for (const pugi::xml_node child : node.children())
-        if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata)
-            result += child.value();
-    return result;
 }
 
 [[noreturn]] void refuse_page(const char* cause) {
@@ -80,47 +62,47 @@ int64_t days_of(int64_t year, int64_t month, int64_t day) {
 
 S3Fault parse_s3_fault(std::string_view body) {
     pugi::xml_document document;
-    if (!load(document, body)) return {};
+    if (!load_xml(document, body)) return {};
     pugi::xml_node root = root_of(document);
     S3Fault fault;
     if (std::strcmp(root.name(), "ErrorResponse") == 0) {  // of STS
-        fault.request_id = text_of(root.child("RequestId"));
+        fault.request_id = xml_text(root.child("RequestId"));
         root = root.child("Error");
     }
     if (std::strcmp(root.name(), "Error") != 0) return {};
-    fault.code = text_of(root.child("Code"));
-    fault.message = text_of(root.child("Message"));
-    if (fault.request_id.empty()) fault.request_id = text_of(root.child("RequestId"));
-    fault.host_id = text_of(root.child("HostId"));
-    fault.region = text_of(root.child("Region"));
-    fault.endpoint = text_of(root.child("Endpoint"));
-    fault.details = text_of(root.child("Details"));
+    fault.code = xml_text(root.child("Code"));
+    fault.message = xml_text(root.child("Message"));
+    if (fault.request_id.empty()) fault.request_id = xml_text(root.child("RequestId"));
+    fault.host_id = xml_text(root.child("HostId"));
+    fault.region = xml_text(root.child("Region"));
+    fault.endpoint = xml_text(root.child("Endpoint"));
+    fault.details = xml_text(root.child("Details"));
     return fault;
 }
 
 StorePage parse_s3_page(std::string_view body) {
     pugi::xml_document document;
-    if (!load(document, body)) refuse_page("it is not whole, or no XML");
+    if (!load_xml(document, body)) refuse_page("it is not whole, or no XML");
     const pugi::xml_node root = root_of(document);
     if (std::strcmp(root.name(), "ListBucketResult") != 0) refuse_page("it is something else");
-    const std::string truncated = text_of(root.child("IsTruncated"));
+    const std::string truncated = xml_text(root.child("IsTruncated"));
     if (truncated != "true" && truncated != "false")
         refuse_page("it does not say whether it is the last page");
-    const std::string encoding = text_of(root.child("EncodingType"));
+    const std::string encoding = xml_text(root.child("EncodingType"));
     if (!encoding.empty() && encoding != "url") refuse_page("its keys are encoded in another way");
     StorePage page;
     for (const pugi::xml_node object : root.children("Contents")) {
-        std::string key = text_of(object.child("Key"));
+        std::string key = xml_text(object.child("Key"));
         if (encoding == "url") key = form_decoded(key);
         if (key.empty()) refuse_page("an object without a key");
         if (key.find('\0') != key.npos) refuse_page("a key with a NUL byte");
         page.keys.push_back(std::move(key));
     }
     if (const pugi::xml_node count = root.child("KeyCount"))
-        if (text_of(count) != std::to_string(page.keys.size()))
+        if (xml_text(count) != std::to_string(page.keys.size()))
             refuse_page("it has another number of keys than it says");
     if (truncated == "true") {
-        page.next = text_of(root.child("NextContinuationToken"));
+        page.next = xml_text(root.child("NextContinuationToken"));
         if (page.next.empty()) refuse_page("it does not say where the next page is");
     }
     return page;
@@ -129,14 +111,14 @@ StorePage parse_s3_page(std::string_view body) {
 TemporaryKeys parse_sts_keys(std::string_view body) {
     pugi::xml_document document;
     TemporaryKeys result;
-    if (load(document, body)) {
+    if (load_xml(document, body)) {
         for (const pugi::xml_node outer : root_of(document).children()) {
             const pugi::xml_node keys = outer.child("Credentials");
             if (!keys) continue;
-            result.value = {.access_key = text_of(keys.child("AccessKeyId")),
-                            .secret_key = text_of(keys.child("SecretAccessKey")),
-                            .session_token = text_of(keys.child("SessionToken"))};
-            result.expires = parse_time(text_of(keys.child("Expiration")));
+            result.value = {.access_key = xml_text(keys.child("AccessKeyId")),
+                            .secret_key = xml_text(keys.child("SecretAccessKey")),
+                            .session_token = xml_text(keys.child("SessionToken"))};
+            result.expires = parse_time(xml_text(keys.child("Expiration")));
         }
     }
     if (result.value.access_key.empty() || result.value.secret_key.empty())

@@ -1,5 +1,6 @@
 #include "store/sigv4.h"
 
+#include "core/lowered.h"
 #include "store/libcrypto.h"
 
 #include <algorithm>
@@ -36,8 +37,7 @@ struct Headers {
 Headers canonical_headers(const Fields& headers) {
     std::map<std::string, std::string> sorted;
     for (const auto& [name, value] : headers) {
-        std::string key(name);
-        for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        std::string key = lowered(name);
         const auto [at, fresh] = sorted.try_emplace(std::move(key));
         if (!fresh) at->second += ',';
         at->second += squeezed(value);

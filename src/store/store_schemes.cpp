@@ -1,12 +1,15 @@
 #include "store/store_schemes.h"
 
 #include "core/error.h"
+#include "core/options.h"
 #include "http/http_source.h"
 #include "io/sources.h"
 #include "store/ais_store.h"
+#include "store/azure_store.h"
 #include "store/gs_store.h"
 #include "store/hf_store.h"
 #include "store/s3_store.h"
+#include "url/azure_host.h"
 
 #include <array>
 #include <memory>
@@ -56,6 +59,27 @@ Urls list_gs_urls(const std::string& prefix, const SourceContext& context) {
     return as_urls(prefix, wanted.key, list_gs(wanted, context));
 }
 
+Opened open_azure(const std::string& url, const SourceContext& context) {
+    const AzureUrl place = parse_azure_url(url);
+    if (place.blob.empty())
+        throw Error(SHF_E_USAGE, "this URL names a container and no blob",
+                    "put the name of a blob behind it, or a slash for all shards in the container");
+    return http_source(azure_store(place, context), place.target, context);
+}
+Urls list_azure_urls(const std::string& prefix, const SourceContext& context) {
+    const AzureUrl wanted = parse_azure_url(prefix);
+    if (!wanted.start.ends_with('/'))
+        throw Error(SHF_E_USAGE, "this URL has no slash after the name of the container",
+                    "write " + wanted.start + "/ for all shards in it; its name is no pattern");
+    Urls urls = list_azure(wanted, context);
+    for (std::string& url : urls) url = azure_url_of(url, wanted, prefix);
+    return urls;
+}
+// Of the web: what has a query may be signed, and what has a token is for somebody else.
+bool is_azure(std::string_view url, const Options& options) {
+    return options.token.empty() && is_azure_blob_url(url);
+}
+
 Opened open_hf(const std::string& url, const SourceContext& context) {
     const HfUrl file = parse_hf_url(url);
     if (file.path.empty())
@@ -83,6 +107,10 @@ Urls list_ais_urls(const std::string& prefix, const SourceContext& context) {
 constexpr std::array schemes = {
     Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls},
     Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls},
+    Scheme{"az", open_azure, identity_of<open_azure>, list_azure_urls},
+    Scheme{"abfs", open_azure, identity_of<open_azure>, list_azure_urls},
+    Scheme{"abfss", open_azure, identity_of<open_azure>, list_azure_urls},
+    Scheme{"https", open_azure, identity_of<open_azure>, list_azure_urls, is_azure},
     Scheme{"hf", open_hf, identity_of<open_hf>, list_hf_urls},
     Scheme{"ais", open_ais, identity_of<open_ais>, list_ais_urls},
 };

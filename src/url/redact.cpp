@@ -1,6 +1,7 @@
 #include "url/redact.h"
 
 #include "core/error.h"
+#include "core/lowered.h"
 
 #include <algorithm>
 #include <array>
@@ -21,14 +22,6 @@ bool is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-std::string lower(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return out;
-}
-
 // Copies one URL without userinfo, query and fragment (RFC 3986, 3.2.1, 3.4 and 3.5). `rest` starts
 // after "://".
 void append_url(std::string_view rest, std::string& out) {
@@ -36,6 +29,12 @@ void append_url(std::string_view rest, std::string& out) {
     const size_t at = rest.substr(0, authority_end).rfind('@');
     if (at != rest.npos) rest.remove_prefix(at + 1);
     out += rest.substr(0, std::min(rest.find_first_of("?#"), rest.size()));
+}
+
+bool is_container(std::string_view text) {  // a password would follow a colon
+    return std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '$';
+    });
 }
 
 // Copies text and cuts every URL in it short. A URL ends where a shell or a sentence ends it; the
@@ -62,7 +61,7 @@ bool is_secret_name(std::string_view name) {
     static constexpr std::array<std::string_view, 10> words = {
         "token",      "secret", "password", "passwd",  "signature",
         "credential", "bearer", "api-key",  "api_key", "apikey"};
-    const std::string text = lower(name);
+    const std::string text = lowered(name);
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return text.find(word) != text.npos; });
 }
@@ -226,7 +225,13 @@ std::string redact(const std::string& url) {
         !std::all_of(url.begin(), url.begin() + static_cast<std::ptrdiff_t>(mark), is_scheme))
         return printable(url);
     std::string out = url.substr(0, mark + 3);
-    append_url(std::string_view(url).substr(mark + 3), out);
+    const std::string_view rest = std::string_view(url).substr(mark + 3);
+    const size_t at = std::min(rest.find_first_of("@/?#"), rest.size());
+    // There the container stands in front of the host.
+    if ((out == "abfs://" || out == "abfss://") && is_container(rest.substr(0, at)) &&
+        rest.substr(at).starts_with('@'))
+        out += rest.substr(0, at + 1);
+    append_url(rest, out);
     return printable(out);
 }
 

@@ -6,8 +6,9 @@
 
 namespace shf {
 
-// The URL without secrets, for messages and samples: no userinfo, no query string; in a pipe
-// command the same for every URL in it, and nothing of headers, user names and tokens.
+// The URL without secrets, for messages and samples: no userinfo (but the container of abfs://,
+// which is none), no query string; in a pipe command the same for every URL in it, and nothing of
+// headers, user names and tokens.
 std::string redact(const std::string& url);
 
 // The text without the secrets of URLs in it, of options that carry them (-H, -u, --token, ...) and

@@ -1,6 +1,7 @@
 #include "url/scheme.h"
 
 #include "core/error.h"
+#include "core/lowered.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,10 +9,6 @@
 namespace shf {
 
 namespace {
-
-char lowered(char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
 
 int hex_value(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -58,7 +55,7 @@ std::string path_of(std::string_view url) {
         rest.remove_prefix(2);
         const std::string_view host = rest.substr(0, rest.find('/'));
         std::string name(host);
-        std::transform(name.begin(), name.end(), name.begin(), lowered);
+        std::transform(name.begin(), name.end(), name.begin(), [](char c) { return lowered(c); });
         if (!name.empty() && name != "localhost")
             throw Error(SHF_E_USAGE, "a file: URL of host \"" + escape(host) + "\"",
                         "an absolute path has three slashes: file:///path");

@@ -127,6 +127,11 @@ TEST_F(CacheSource, names_of_shards_have_no_secrets_and_are_those_of_signed_urls
     EXPECT_NE(cache_url("ais://b/a?archpath=1"), cache_url("ais://b/a?archpath=2"));
     EXPECT_NE(cache_url("s3://b/a#1.tar"), cache_url("s3://b/a#2.tar"));
     EXPECT_NE(cache_url("s3://b/a?token=1"), cache_url("s3://b/a?token=2"));
+    EXPECT_NE(cache_url("az://c/a?sig=1"), cache_url("az://c/a?sig=2"));
+    EXPECT_NE(cache_url("abfss://c@a.dfs.core.windows.net/a"),
+              cache_url("abfss://d@a.dfs.core.windows.net/a"));
+    EXPECT_EQ(cache_url("https://a.blob.core.windows.net/c/a?sv=1&sig=1"),
+              cache_url("https://a.blob.core.windows.net/c/a"));
     const std::string one = cache_url("https://h/get?file=a&token=secret");
     EXPECT_EQ(one, cache_url("https://h/get?file=a&token=other"));
     EXPECT_NE(one, cache_url("https://h/get?file=b"));

@@ -27,6 +27,11 @@ TEST(Redact, urls_lose_userinfo_query_and_fragment) {
              Case{"https://u:p@host", "https://host"},
              Case{"https://host/a.tar#x", "https://host/a.tar"},
              Case{"s3://key:secret@bucket/a.tar", "s3://bucket/a.tar"},
+             Case{"abfss://my-c@a.dfs.core.windows.net/a?b",
+                  "abfss://my-c@a.dfs.core.windows.net/a"},
+             Case{"abfs://u:p@a.dfs.core.windows.net/a", "abfs://a.dfs.core.windows.net/a"},
+             Case{"abfs://U@c@a.dfs.core.windows.net/a", "abfs://a.dfs.core.windows.net/a"},
+             Case{"https://c@host/a", "https://host/a"},
              Case{"file:///data/a.tar", "file:///data/a.tar"},
          })
         check(c);

@@ -415,6 +415,12 @@ class StreamOptions(TypedDict, total=False):
     gs_secret_key: str
     gs_anonymous: bool | str
     gs_user_project: str
+    az_account: str
+    az_endpoint: str
+    az_account_key: str
+    az_sas: str
+    az_connection_string: str
+    az_anonymous: bool | str
     hf_endpoint: str
     hf_token: str
     ais_endpoint: str
@@ -526,6 +532,12 @@ class ArchiveOptions(TypedDict, total=False):
     gs_secret_key: str
     gs_anonymous: bool | str
     gs_user_project: str
+    az_account: str
+    az_endpoint: str
+    az_account_key: str
+    az_sas: str
+    az_connection_string: str
+    az_anonymous: bool | str
     hf_endpoint: str
     hf_token: str
     ais_endpoint: str
@@ -587,6 +599,12 @@ class DatasetOptions(TypedDict, total=False):
     gs_secret_key: str
     gs_anonymous: bool | str
     gs_user_project: str
+    az_account: str
+    az_endpoint: str
+    az_account_key: str
+    az_sas: str
+    az_connection_string: str
+    az_anonymous: bool | str
     hf_endpoint: str
     hf_token: str
     ais_endpoint: str

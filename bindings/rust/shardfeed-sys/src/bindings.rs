@@ -147,7 +147,8 @@ pub const SHF_OPTION_OPENERS: i32 = 4;
 /// one line
 pub const SHF_OPTION_HELP: i32 = 5;
 /// "reading", "order", "consumer", "selection", "errors", "leniency",
-///"limits", "batches", "index", "network", "s3", "gs"
+///"limits", "batches", "index", "network", "s3", "gs", "az",
+///"hf", "ais"
 pub const SHF_OPTION_GROUP: i32 = 6;
 extern "C" {
     /// Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is

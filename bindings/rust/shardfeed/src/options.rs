@@ -564,7 +564,7 @@ impl ArchiveBuilder {
         self.with("s3_addressing", value)
     }
 
-    /// Empty: that of STORAGE_EMULATOR_HOST, else https://storage.googleapis.com.
+    /// Empty: that of STORAGE_EMULATOR_HOST, else that of Google.
     ///
     /// Range: `URL`. Default: empty.
     pub fn gs_endpoint(self, value: impl AsRef<OsStr>) -> Self {
@@ -612,6 +612,49 @@ impl ArchiveBuilder {
     /// Range: `TEXT`. Default: empty.
     pub fn gs_user_project(self, value: impl AsRef<OsStr>) -> Self {
         self.with("gs_user_project", value.as_ref())
+    }
+
+    /// The storage account; empty: that of the URL, of az_connection_string, of
+    /// AZURE_STORAGE_ACCOUNT or of AZURE_STORAGE_CONNECTION_STRING.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_account(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_account", value.as_ref())
+    }
+
+    /// Where the blobs of the account are; empty: as a connection string says, else Azure.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn az_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_endpoint", value.as_ref())
+    }
+
+    /// A key of the account, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_account_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_account_key", value.as_ref())
+    }
+
+    /// A shared access signature, likewise: sv=...&sig=....
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_sas(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_sas", value.as_ref())
+    }
+
+    /// With a key or a signature, likewise.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_connection_string(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_connection_string", value.as_ref())
+    }
+
+    /// Read public containers without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn az_anonymous(self, value: bool) -> Self {
+        self.with("az_anonymous", value)
     }
 
     /// Empty: that of HF_ENDPOINT; else the hub of huggingface.co.
@@ -980,7 +1023,7 @@ impl DatasetBuilder {
         self.with("s3_addressing", value)
     }
 
-    /// Empty: that of STORAGE_EMULATOR_HOST, else https://storage.googleapis.com.
+    /// Empty: that of STORAGE_EMULATOR_HOST, else that of Google.
     ///
     /// Range: `URL`. Default: empty.
     pub fn gs_endpoint(self, value: impl AsRef<OsStr>) -> Self {
@@ -1028,6 +1071,49 @@ impl DatasetBuilder {
     /// Range: `TEXT`. Default: empty.
     pub fn gs_user_project(self, value: impl AsRef<OsStr>) -> Self {
         self.with("gs_user_project", value.as_ref())
+    }
+
+    /// The storage account; empty: that of the URL, of az_connection_string, of
+    /// AZURE_STORAGE_ACCOUNT or of AZURE_STORAGE_CONNECTION_STRING.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_account(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_account", value.as_ref())
+    }
+
+    /// Where the blobs of the account are; empty: as a connection string says, else Azure.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn az_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_endpoint", value.as_ref())
+    }
+
+    /// A key of the account, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_account_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_account_key", value.as_ref())
+    }
+
+    /// A shared access signature, likewise: sv=...&sig=....
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_sas(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_sas", value.as_ref())
+    }
+
+    /// With a key or a signature, likewise.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_connection_string(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_connection_string", value.as_ref())
+    }
+
+    /// Read public containers without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn az_anonymous(self, value: bool) -> Self {
+        self.with("az_anonymous", value)
     }
 
     /// Empty: that of HF_ENDPOINT; else the hub of huggingface.co.
@@ -1681,7 +1767,7 @@ impl StreamBuilder {
         self.with("s3_addressing", value)
     }
 
-    /// Empty: that of STORAGE_EMULATOR_HOST, else https://storage.googleapis.com.
+    /// Empty: that of STORAGE_EMULATOR_HOST, else that of Google.
     ///
     /// Range: `URL`. Default: empty.
     pub fn gs_endpoint(self, value: impl AsRef<OsStr>) -> Self {
@@ -1729,6 +1815,49 @@ impl StreamBuilder {
     /// Range: `TEXT`. Default: empty.
     pub fn gs_user_project(self, value: impl AsRef<OsStr>) -> Self {
         self.with("gs_user_project", value.as_ref())
+    }
+
+    /// The storage account; empty: that of the URL, of az_connection_string, of
+    /// AZURE_STORAGE_ACCOUNT or of AZURE_STORAGE_CONNECTION_STRING.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_account(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_account", value.as_ref())
+    }
+
+    /// Where the blobs of the account are; empty: as a connection string says, else Azure.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn az_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_endpoint", value.as_ref())
+    }
+
+    /// A key of the account, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_account_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_account_key", value.as_ref())
+    }
+
+    /// A shared access signature, likewise: sv=...&sig=....
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_sas(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_sas", value.as_ref())
+    }
+
+    /// With a key or a signature, likewise.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_connection_string(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_connection_string", value.as_ref())
+    }
+
+    /// Read public containers without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn az_anonymous(self, value: bool) -> Self {
+        self.with("az_anonymous", value)
     }
 
     /// Empty: that of HF_ENDPOINT; else the hub of huggingface.co.

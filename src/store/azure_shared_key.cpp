@@ -1,0 +1,121 @@
+#include "store/azure_shared_key.h"
+
+#include "core/lowered.h"
+#include "store/libcrypto.h"
+#include "store/percent.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <ctime>
+#include <map>
+
+namespace shf {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+    const size_t first = text.find_first_not_of(" \t");
+    if (first == text.npos) return {};
+    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// Several of one name or parameter are one, with commas between their values.
+using Values = std::map<std::string, std::string>;
+void add(Values& values, std::string name, std::string_view value) {
+    const auto [at, fresh] = values.try_emplace(std::move(name));
+    if (!fresh) at->second += ',';
+    at->second += value;
+}
+
+Values headers_of(const HttpRequest& request) {
+    Values headers;
+    for (const std::string& line : request.headers) {
+        const size_t colon = std::min(line.find(':'), line.size());
+        add(headers, header_name(line),
+            trimmed(std::string_view(line).substr(std::min(colon + 1, line.size()))));
+    }
+    // These are added when the request is sent.
+    if (!request.if_match.empty()) add(headers, "if-match", request.if_match);
+    if (!request.whole)
+        add(headers, "range",
+            "bytes=" + std::to_string(request.first) + "-" +
+                (request.last ? std::to_string(*request.last) : ""));
+    if (!request.body.empty()) add(headers, "content-length", std::to_string(request.body.size()));
+    return headers;
+}
+
+// The path as it is sent, and the parameters of the query decoded and in the order of their names.
+std::string resource_of(const std::string& url, const std::string& account) {
+    const std::string_view rest = std::string_view(url).substr(server_of(url).size());
+    const size_t question = std::min(rest.find('?'), rest.size());
+    const std::string_view path = rest.substr(0, question);
+    Values parameters;
+    for (std::string_view query = rest.substr(std::min(question + 1, rest.size()));
+         !query.empty();) {
+        const size_t end = std::min(query.find('&'), query.size());
+        const std::string_view parameter = query.substr(0, end);
+        const size_t equal = std::min(parameter.find('='), parameter.size());
+        add(parameters, lowered(percent_decoded(parameter.substr(0, equal))),
+            percent_decoded(parameter.substr(std::min(equal + 1, parameter.size()))));
+        query.remove_prefix(std::min(end + 1, query.size()));
+    }
+    std::string result = "/" + account + (path.empty() ? "/" : std::string(path));
+    for (const auto& [name, value] : parameters)
+        result.append("\n").append(name).append(":").append(value);
+    return result;
+}
+
+}  // namespace
+
+std::string http_date(int64_t time) {
+    constexpr std::array days = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    constexpr std::array months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const auto seconds = static_cast<std::time_t>(time);
+    std::tm parts = {};
+    ::gmtime_r(&seconds, &parts);
+    std::array<char, 96> text;
+    const int size = std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT",
+                                   days.at(static_cast<size_t>(parts.tm_wday)), parts.tm_mday,
+                                   months.at(static_cast<size_t>(parts.tm_mon)),
+                                   parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
+    return {text.data(), std::min(static_cast<size_t>(std::max(size, 0)), text.size() - 1)};
+}
+
+std::string shared_key_text(const HttpRequest& request, const std::string& account) {
+    constexpr std::array signed_always = {"content-encoding",
+                                          "content-language",
+                                          "content-length",
+                                          "content-md5",
+                                          "content-type",
+                                          "date",
+                                          "if-modified-since",
+                                          "if-match",
+                                          "if-none-match",
+                                          "if-unmodified-since",
+                                          "range"};
+    const Values headers = headers_of(request);
+    std::string text = request.method + "\n";
+    for (const char* const name : signed_always) {
+        const auto at = headers.find(name);
+        const bool none = at == headers.end() ||
+                          (name == std::string_view("content-length") && at->second == "0");
+        // x-ms-date is in its place.
+        if (!none && !(name == std::string_view("date") && headers.contains("x-ms-date")))
+            text += at->second;
+        text += '\n';
+    }
+    for (const auto& [name, value] : headers)
+        if (name.starts_with("x-ms-")) text.append(name).append(":").append(value).append("\n");
+    return text + resource_of(request.url, account);
+}
+
+std::string shared_key(const HttpRequest& request, const std::string& account,
+                       std::string_view key) {
+    return "SharedKey " + account + ":" +
+           base64_encode(text_of(hmac_sha256(key, shared_key_text(request, account))));
+}
+
+}  // namespace shf
