@@ -57,7 +57,7 @@ AzureKeys of_sas(std::string_view text, const char* where) {
     const auto fits = [](char c) {
         return c > ' ' && static_cast<unsigned char>(c) < 0x7f && c != '?' && c != '#';
     };
-    if (("&" + std::string(text)).find("&sig=") == std::string::npos ||
+    if ((!text.starts_with("sig=") && text.find("&sig=") == text.npos) ||
         !std::all_of(text.begin(), text.end(), fits))
         throw Error(SHF_E_USAGE, std::string(where) + " is not a shared access signature",
                     "it is text like sv=...&sig=..., as a URL has it behind its question mark");

@@ -30,7 +30,7 @@ namespace shf {
 namespace {
 
 // Emulators refuse newer ones.
-constexpr const char* service_version = "2021-12-02";
+constexpr const char* service_version = "x-ms-version: 2021-12-02";
 // A clock that is off by less is not why a signature is refused.
 constexpr int64_t clock_slack = 14 * 60;  // seconds
 constexpr size_t most_page = size_t{64} << 20;
@@ -117,7 +117,7 @@ class AzureStore final : public HttpStore {
         const std::string server = server_of(account_.endpoint);
         request.headers.push_back("x-ms-date: " + http_date(server_time(server)));
         if (sent_header(request, "x-ms-version").empty())
-            request.headers.push_back(std::string("x-ms-version: ") + service_version);
+            request.headers.emplace_back(service_version);
         const AzureKeys keys = current_keys(context);
         if (!keys.account_key.empty()) {
             if (account_.name.empty())
@@ -273,7 +273,7 @@ std::string azure_list_target(std::string_view container, std::string_view prefi
     Fields query = {{"restype", "container"}, {"comp", "list"}, {"maxresults", "5000"}};
     if (!prefix.empty()) query.emplace_back("prefix", prefix);
     if (!marker.empty()) query.emplace_back("marker", marker);
-    return "/" + std::string(container) + "?" + canonical_query(query);
+    return std::string("/").append(container) + "?" + canonical_query(query);
 }
 
 std::vector<std::string> list_azure(const AzureUrl& url, const SourceContext& context) {

@@ -39,7 +39,7 @@ std::string encoded_path(std::string_view key) {
 }
 
 std::string signed_path(std::string path) {
-    for (size_t at = 0; (at = path.find("%2E", at)) != path.npos; ++at) path.replace(at, 3, ".");
+    for (size_t at = 0; (at = path.find("%2E", at)) != path.npos; ++at) path.replace(at, 3, 1, '.');
     return path;
 }
 

@@ -10,11 +10,14 @@ Error refusal_error(const HttpAnswer& answer, const Refused& refused,
     if (answer.status == 412 || answer.status == 416) return plain;
     const std::string request = refused.request.empty() ? answer.request_id : refused.request;
     std::string cause = "the server answers " + std::to_string(answer.status);
-    if (!refused.code.empty()) cause += " " + escape(refused.code);
-    if (!refused.message.empty()) cause += ": " + escape(refused.message);
-    if (!request.empty())
-        cause += " (request " + escape(request) +
-                 (refused.host.empty() ? "" : ", host " + escape(refused.host)) + ")";
+    // GCC 12 warns of "text" + string at some of these places, without reason.
+    if (!refused.code.empty()) cause.append(" ").append(escape(refused.code));
+    if (!refused.message.empty()) cause.append(": ").append(escape(refused.message));
+    if (!request.empty()) {
+        cause.append(" (request ").append(escape(request));
+        if (!refused.host.empty()) cause.append(", host ").append(escape(refused.host));
+        cause += ')';
+    }
     for (const Refusal& refusal : refusals)
         if (refused.code == refusal.code && !(anonymous_help && refusal.error == SHF_E_AUTH))
             return Error(refusal.error, cause, refusal.help);
