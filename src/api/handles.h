@@ -10,6 +10,7 @@
 #include "http/http_scheme.h"
 #endif
 #ifdef SHF_HAVE_STORES
+#include "store/settings.h"
 #include "store/store_schemes.h"
 #endif
 #include "stream/stream.h"
@@ -90,6 +91,7 @@ inline Options values_of(const shf_options* options) {
     add_http_schemes();
 #endif
 #ifdef SHF_HAVE_STORES
+    read_environment();
     add_store_schemes();
 #endif
     return options ? options->values : Options();

@@ -83,13 +83,17 @@ void HttpAnswer::add_header(std::string_view line) {
     if (colon == line.npos) return;
     const std::string name = lowered(line.substr(0, colon));
     const std::string_view value = trimmed(line.substr(colon + 1));
-    if (headers.size() < most_headers) headers.emplace_back(name, value);
+    if (headers.size() < most_headers)
+        headers.emplace_back(name, value);
+    else
+        all_headers = false;
     if (name == "content-length") {
         length = number(value);
     } else if (name == "content-range") {
         range = parse_content_range(value);
     } else if (name == "etag") {
-        etag = value;
+        // An empty tag tells nothing apart.
+        if (value != "\"\"" && value != "W/\"\"" && value != "\"") etag = value;
     } else if (name == "last-modified") {
         const time_t when = libcurl().getdate(std::string(value).c_str(), nullptr);
         if (when > 0 && when < std::numeric_limits<int64_t>::max() / static_cast<int64_t>(second))
@@ -108,6 +112,13 @@ std::string_view HttpAnswer::header(std::string_view name) const {
     for (const auto& [key, value] : headers)
         if (key == name) return value;
     return {};
+}
+
+std::string HttpAnswer::headers_of(std::string_view name) const {
+    std::string result;
+    for (const auto& [key, value] : headers)
+        if (key == name) result.append(result.empty() ? "" : ", ").append(value);
+    return result;
 }
 
 std::optional<uint64_t> HttpAnswer::total() const {
@@ -136,8 +147,10 @@ Error HttpAnswer::error() const {
                              (request_id.empty() ? "" : " (request " + escape(request_id) + ")");
     switch (status) {
         case 401:
-        case 403:
-        case 407: return Error(SHF_E_AUTH, said, "give the credentials that this server wants");
+        case 403: return Error(SHF_E_AUTH, said, "give the credentials that this server wants");
+        case 407:
+            return Error(SHF_E_AUTH, said + ": it is a proxy",
+                         "give its user and password by the option proxy, or HTTPS_PROXY");
         case 404:
         case 410:
             return Error(SHF_E_NET_PERMANENT, said + ": there is no such object",

@@ -36,14 +36,19 @@ struct HttpAnswer {
     std::string request_id;             // of an object store
     // The first 256 headers: names in lower case, and values.
     std::vector<std::pair<std::string, std::string>> headers;
+    bool all_headers = true;  // there were no more
 
     // Takes over one header line, without its end.
     void add_header(std::string_view line);
     // The value of a header, whose name is given in lower case; empty: there is none.
     [[nodiscard]] std::string_view header(std::string_view name) const;
+    // The values of all headers of that name, with ", " between them (RFC 9110, 5.3).
+    [[nodiscard]] std::string headers_of(std::string_view name) const;
     // The tag when equal tags mean equal bytes (RFC 9110, 8.8.3.2); else empty.
     [[nodiscard]] std::string_view strong_tag() const {
-        return etag.starts_with('"') ? std::string_view(etag) : std::string_view();
+        return etag.size() > 2 && etag.starts_with('"') && etag.ends_with('"')
+                   ? std::string_view(etag)
+                   : std::string_view();
     }
     // The length of the whole object, as far as this answer says.
     [[nodiscard]] std::optional<uint64_t> total() const;

@@ -35,6 +35,15 @@ bool is_redirect(int status) {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
+// `text` with *** in place of each `secret`.
+std::string without(std::string text, const std::string& secret) {
+    constexpr std::string_view instead = "***";
+    for (size_t at = 0; !secret.empty() && (at = text.find(secret, at)) != text.npos;
+         at += instead.size())
+        text.replace(at, secret.size(), instead);
+    return text;
+}
+
 }  // namespace
 
 HttpExchange::HttpExchange(HttpClient& client, HttpRequest request, HttpStore& store,
@@ -105,6 +114,19 @@ void HttpExchange::redirect(const HttpAnswer& answer) {
 }
 
 const HttpAnswer& HttpExchange::answer() {
+    try {
+        return last_answer();
+    } catch (const Error& error) {
+        Fault fault = error.fault();
+        for (const std::string& secret : sent_.secrets) {
+            fault.cause = without(std::move(fault.cause), secret);
+            fault.cause = without(std::move(fault.cause), escape(secret));
+        }
+        throw Error(std::move(fault));
+    }
+}
+
+const HttpAnswer& HttpExchange::last_answer() {
     for (;;) {
         pause_.reset();
         const HttpAnswer& answer = transfer_->answer();

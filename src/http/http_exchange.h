@@ -32,12 +32,14 @@ class HttpExchange {
     HttpExchange(const HttpExchange&) = delete;
     HttpExchange& operator=(const HttpExchange&) = delete;
 
-    // Waits for the last answer: a success, or 416. Throws Error for every other one.
+    // Waits for the last answer: a success, or 416. Throws Error for every other one, without the
+    // secrets of the request.
     const HttpAnswer& answer();
     // After answer(): see HttpTransfer.
     size_t read(std::span<uint8_t> out) { return transfer_->read(out); }
     void finish() { transfer_->finish(); }
-    // True when answer() and read() would not wait.
+    // True when something has come: read() waits only when it is a redirect or a refusal that can
+    // be repaired.
     [[nodiscard]] bool ready() const { return transfer_ && transfer_->ready(); }
     // How long the server asks to wait, in nanoseconds; of the answer that answer() threw for.
     [[nodiscard]] std::optional<uint64_t> pause() const { return pause_; }
@@ -47,6 +49,7 @@ class HttpExchange {
     }
 
   private:
+    const HttpAnswer& last_answer();
     void prepare();
     void send();
     void redirect(const HttpAnswer& answer);

@@ -32,13 +32,24 @@ std::string checked(std::string_view line) {
     return std::string(line);
 }
 
+// Any value may be one. "Bearer abc": the part that a server sends back may be the last one.
+void add_secrets(HttpRequest& request, const std::string& line) {
+    constexpr size_t shortest = 8;  // shorter ones are words of messages
+    const std::string value = line.substr(std::min(line.find(':') + 1, line.size()));
+    const std::string last = value.substr(value.find_last_of(" \t") + 1);
+    if (last.size() >= shortest) request.secrets.push_back(last);
+}
+
 }  // namespace
 
 void add_own_headers(HttpRequest& request, const Options& options) {
     std::string_view rest = options.headers;
     while (!rest.empty()) {
         const size_t end = std::min(rest.find('\n'), rest.size());
-        if (end > 0) request.headers.push_back(checked(rest.substr(0, end)));
+        if (end > 0) {
+            request.headers.push_back(checked(rest.substr(0, end)));
+            add_secrets(request, request.headers.back());
+        }
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
 }
@@ -47,7 +58,9 @@ void add_token(HttpRequest& request, const Options& options) {
     if (std::any_of(options.token.begin(), options.token.end(), is_control))
         throw Error(SHF_E_USAGE, "option token: control characters in it",
                     "give the token without the end of its line");
-    if (!options.token.empty()) request.headers.push_back("Authorization: Bearer " + options.token);
+    if (options.token.empty()) return;
+    request.headers.push_back("Authorization: Bearer " + options.token);
+    request.secrets.push_back(options.token);
 }
 
 }  // namespace shf

@@ -20,6 +20,27 @@ void refuse_several(const HttpAnswer& answer) {
         throw Error(SHF_E_NET_PERMANENT, "the server answers with several ranges", copy_to_disk);
 }
 
+HttpPlaces::~HttpPlaces() {
+    for (const Known* known = newest_.load(); known;) {
+        const std::unique_ptr<const Known> old(known);
+        known = old->before;
+    }
+}
+
+HttpPlace HttpPlaces::newest() const {
+    const Known* const known = newest_.load(std::memory_order_acquire);
+    return known ? known->place : HttpPlace();
+}
+
+void HttpPlaces::set(HttpPlace place) {
+    const Known* before = newest_.load(std::memory_order_acquire);
+    if ((before ? before->place.url : std::string()) == place.url) return;
+    auto known = std::make_unique<Known>(Known{std::move(place), before});
+    while (!newest_.compare_exchange_weak(known->before, known.get(), std::memory_order_acq_rel)) {
+    }
+    (void)known.release();
+}
+
 std::string HttpObject::server() const {
     HttpRequest request;
     request.target = target;
@@ -35,7 +56,7 @@ size_t HttpObject::copy_head(uint64_t offset, std::span<uint8_t> out) const {
 }
 
 std::unique_ptr<HttpExchange> HttpObject::ask(HttpClient& client, uint64_t from, uint64_t end,
-                                              size_t ahead, const HttpPlace& moved) const {
+                                              size_t ahead, bool again) const {
     HttpRequest request;
     request.target = target;
     request.whole = false;
@@ -43,7 +64,7 @@ std::unique_ptr<HttpExchange> HttpObject::ask(HttpClient& client, uint64_t from,
     request.last = end - 1;
     store->pin(request, first);
     return std::make_unique<HttpExchange>(client, std::move(request), *store, context, ahead,
-                                          moved);
+                                          again ? HttpPlace() : places.newest());
 }
 
 void HttpObject::check(const HttpAnswer& answer, uint64_t from) const {

@@ -42,7 +42,6 @@ HttpRanges::HttpRanges(std::shared_ptr<const HttpObject> object, uint64_t first,
       listed_(listed),
       next_(first),
       end_(end),
-      moved_to_(object_->moved_to),
       retry_(server_, object_->context) {
     plan(false);
 }
@@ -103,6 +102,7 @@ void HttpRanges::leave_parent() {
 }
 
 bool HttpRanges::reserve(Piece& piece) {
+    if (piece.reserved > 0) return true;  // it was sent before
     const uint64_t size = piece.end - piece.at;
     std::atomic<uint64_t>& used = object_->context.use.ahead_bytes;
     uint64_t before = used.load(std::memory_order_relaxed);
@@ -123,7 +123,7 @@ void HttpRanges::send(Piece& piece, size_t ahead) {
     if (!client_) client_.reset(HttpClient::take(server_).release());
     retry_.before_request();
     piece.checked = false;
-    piece.exchange = object_->ask(*client_, piece.at, piece.end, ahead, moved_to_);
+    piece.exchange = object_->ask(*client_, piece.at, piece.end, ahead, again_);
 }
 
 // Sends what is to be on its way: the front, and with `ahead` more.
@@ -150,7 +150,7 @@ size_t HttpRanges::read_front(std::span<uint8_t> out) {
     Piece& front = pieces_.front();
     if (!front.checked) {
         object_->check(front.exchange->answer(), front.at);
-        moved_to_ = front.exchange->moved_to();
+        object_->places.set(front.exchange->moved_to());
         front.checked = true;
     }
     const uint64_t left = front.end - front.at;
@@ -171,6 +171,7 @@ size_t HttpRanges::read(std::span<uint8_t> out) {
         try {
             const size_t count = read_front(out);
             retry_.progressed();
+            again_ = false;
             waited_ += Clock::now() - start;
             read_ += count;
             if (read_ > recently) {
@@ -186,6 +187,7 @@ size_t HttpRanges::read(std::span<uint8_t> out) {
             Piece& front = pieces_.front();
             const auto pause = front.exchange ? front.exchange->pause() : std::nullopt;
             front.exchange.reset();
+            again_ = true;
             retry_.after(error, pause);
         }
     }

@@ -32,7 +32,7 @@ class HttpRanges {
     [[nodiscard]] uint64_t at() const;
     // True when read() would not wait.
     [[nodiscard]] bool ready() const;
-    // Sends the first requests, without waiting.
+    // Sends the first requests, without waiting for their answers.
     void begin() { fill(true); }
     // Reads at least one byte of the range in front; 0 when nothing is left. Throws Error.
     size_t read(std::span<uint8_t> out);
@@ -65,7 +65,7 @@ class HttpRanges {
     const uint64_t piece_size_;
     const bool listed_;            // all of the ranges are wanted, and soon
     uint64_t next_ = 0, end_ = 0;  // of what is not in pieces yet
-    HttpPlace moved_to_;
+    bool again_ = false;           // after a fault, until bytes come
     HttpRetry retry_;
     TakenHttpClient client_;
     std::deque<Piece> pieces_;            // the first `connections` of them may be on their way

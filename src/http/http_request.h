@@ -24,6 +24,8 @@ struct HttpRequest {
     std::vector<std::string> headers{};  // "Name: value"; for the host of `url` alone (H6)
     std::string user{}, password{};      // for basic authentication; for that host alone
     bool certificate = false;            // that of the client, for that host alone
+    // What no message shows, wherever the server sends it back. May be set before too.
+    std::vector<std::string> secrets{};
 
     // For services that are near, or not there at all.
     std::chrono::milliseconds connect_limit{10'000};

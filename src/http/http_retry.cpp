@@ -92,9 +92,10 @@ void HttpRetry::after(const Error& error, std::optional<uint64_t> pause) {
         Pauses& pauses = all_pauses.get();
         const std::lock_guard lock(pauses.mutex);
         auto& known = pauses.until[server_];
-        known = std::max(known, until);
-        return;  // before_request() waits
+        known = std::max(known, until);  // before_request() waits
     }
+    // As long at least: "Retry-After: 0", or a date by another clock, must not use up all attempts
+    // at once.
     const auto most = std::min<milliseconds>(
         first_wait * (int64_t{1} << std::min<uint64_t>(failed_, 20)), longest_wait);
     sleep_until(now + std::chrono::duration_cast<Clock::duration>(most * jitter()));

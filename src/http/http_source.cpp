@@ -258,6 +258,9 @@ class HttpSource final : public Source {
 void take_head(HttpExchange& exchange, HttpObject& object) {
     const HttpAnswer& answer = exchange.answer();
     refuse_several(answer);
+    if (answer.range && !answer.range->unsatisfied && !answer.range->total)
+        throw Error(SHF_E_NET_PERMANENT, "the server does not say how large the object is",
+                    "copy the shard to a local disk");
     if (!answer.range || answer.range->unsatisfied || answer.range->first != 0 || !object.size)
         throw Error(SHF_E_NET_PERMANENT, "the server answers with a range that it does not name",
                     "copy the shard to a local disk");
@@ -280,8 +283,7 @@ void take_head(HttpExchange& exchange, HttpObject& object) {
 
 std::unique_ptr<Source> http_source(std::shared_ptr<HttpStore> store, std::string target,
                                     const SourceContext& context) {
-    auto object = std::make_shared<HttpObject>(
-        HttpObject{std::move(store), std::move(target), context, {}, {}, {}, {}, false});
+    auto object = std::make_shared<HttpObject>(std::move(store), std::move(target), context);
     HttpRetry retry(object->server(), context);
     bool head = true;
     for (;;) {
@@ -291,7 +293,7 @@ std::unique_ptr<Source> http_source(std::shared_ptr<HttpStore> store, std::strin
             std::unique_ptr<WholeAnswer> whole =
                 ask_whole(*object->store, object->target, context, head);
             const HttpAnswer& answer = answer_of(*whole->exchange, pause);
-            object->moved_to = whole->exchange->moved_to();
+            object->places.set(whole->exchange->moved_to());
             object->first = answer;
             object->size = answer.total();
             // Of an empty object there is no range (RFC 9110, 15.5.17); not all servers say so.

@@ -78,6 +78,8 @@ void HttpTransfer::set_up(const HttpRequest& request) {
     CURL* const easy = easy_;
     const Options& options = context_.options;
     set(easy, CURLOPT_URL, request.url.c_str());
+    // Keys of stores may have segments of dots; take_user() resolved those of plain URLs.
+    set(easy, CURLOPT_PATH_AS_IS, 1L);
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_ERRORBUFFER, error_);
     set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -133,7 +135,17 @@ void HttpTransfer::set_up(const HttpRequest& request) {
         (void)headers_.release();
         headers_.reset(longer);
     };
-    for (const std::string& line : request.headers) add(line);
+    for (const std::string& line : request.headers) {
+        // It would become another header (H14). The line is not shown: it may have a secret.
+        if (std::any_of(line.begin(), line.end(), [](char c) {
+                return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+            }))
+            throw Error(SHF_E_USAGE,
+                        "the value of the header " + header_name(line) +
+                            " has the end of a line or a control character in it",
+                        "look at the credentials, in options, environment and files");
+        add(line);
+    }
     if (!request.if_match.empty()) add("If-Match: " + request.if_match);
     if (!body_.empty()) add("Expect:");  // one round trip less
     if (headers_) set(easy, CURLOPT_HTTPHEADER, headers_.get());
@@ -202,6 +214,8 @@ size_t HttpTransfer::on_header(char* data, size_t size, size_t count, void* self
     auto& transfer = *static_cast<HttpTransfer*>(self);
     const std::string_view line(data, size * count);
     try {
+        // Trailers say nothing of what is known by now (RFC 9110, 6.5.1).
+        if (transfer.has_headers_) return size * count;
         if (line.starts_with("HTTP/")) {  // another answer, after 100
             transfer.answer_ = {};
         } else if (line == "\r\n" || line == "\n") {
@@ -309,6 +323,22 @@ Error HttpTransfer::error_of(CURLcode code) const {
                      "the server redirects to an address of this machine or a private network",
                      "give the URL that it redirects to, or allow_private=true, if you trust it");
     const std::string said = error_[0] != '\0' ? error_ : libcurl().easy_strerror(code);
+    // It shows the URL of the proxy, with user and password.
+    if (said.find("Unsupported proxy") != said.npos)
+        return Error(SHF_E_USAGE, "the proxy cannot be used: its URL or scheme is not supported",
+                     "look at the option proxy, and at http_proxy and https_proxy");
+    long connected = 0;
+    if (libcurl().easy_getinfo(easy_, CURLINFO_HTTP_CONNECTCODE, &connected) == CURLE_OK &&
+        (connected == 403 || connected == 407))
+        return Error(SHF_E_AUTH, "the proxy answers " + std::to_string(connected),
+                     "give its user and password by the option proxy, or HTTPS_PROXY");
+    // OpenSSL names its routines in alerts and refusals; else the connection broke off.
+    const bool by_tls = said.find("SSL routines") != said.npos;
+    if ((code == CURLE_SSL_CONNECT_ERROR || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR) &&
+        by_tls && said.find("unexpected eof") == said.npos)
+        return Error(SHF_E_TLS, said,
+                     "look at the versions of TLS there, and at client_cert when the server wants "
+                     "a certificate");
     switch (code) {
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CACERT_BADFILE:

@@ -36,7 +36,7 @@ class HttpTransfer {
     // After the last byte that was asked for: the connection can be used again. A connection that
     // ends badly there is no fault; more bytes are, and throw Error.
     void finish();
-    // True when read() would not wait.
+    // True when bytes are there, or the end or a fault.
     [[nodiscard]] bool ready() const { return has_held() || over_; }
     // Whether the address that was connected to is a public one; nothing before that.
     [[nodiscard]] std::optional<bool> to_public() const { return to_public_; }

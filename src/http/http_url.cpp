@@ -47,9 +47,10 @@ UserInfo take_user(std::string& text) {
         throw Error(SHF_E_USAGE, "this is not a URL", "write special characters as %XX");
     UserInfo info{.user = get(url, CURLUPART_USER, CURLU_URLDECODE),
                   .password = get(url, CURLUPART_PASSWORD, CURLU_URLDECODE)};
-    if (info.user.empty() && info.password.empty()) return info;
-    set(url, CURLUPART_USER, nullptr);
-    set(url, CURLUPART_PASSWORD, nullptr);
+    if (!info.user.empty() || !info.password.empty()) {
+        set(url, CURLUPART_USER, nullptr);
+        set(url, CURLUPART_PASSWORD, nullptr);
+    }
     text = get(url, CURLUPART_URL);
     return info;
 }

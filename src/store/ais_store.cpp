@@ -5,7 +5,6 @@
 #include "http/http_fetch.h"
 #include "http/http_headers.h"
 #include "store/endpoint.h"
-#include "store/sent_secrets.h"
 #include "store/settings.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
@@ -53,7 +52,6 @@ class AisStore final : public HttpStore {
         if (endpoint_.empty())
             throw Error(SHF_E_USAGE, "nothing says where AIStore is", endpoint_help);
         endpoint_ = checked_endpoint(endpoint_, "AIStore", endpoint_help);
-        secrets_.set({token_});
         if (std::any_of(token_.begin(), token_.end(), [](char c) { return c <= ' ' || c > '~'; }))
             throw Error(SHF_E_USAGE, "the token of AIStore has bad characters",
                         "look at the option ais_token, at AIS_AUTHN_TOKEN, and at the file that "
@@ -69,7 +67,10 @@ class AisStore final : public HttpStore {
         request.certificate = true;
         add_own_headers(request, context.options);
         if (!request.body.empty()) request.headers.emplace_back("Content-Type: application/json");
-        if (!token_.empty()) request.headers.push_back("Authorization: Bearer " + token_);
+        if (!token_.empty()) {
+            request.headers.push_back("Authorization: Bearer " + token_);
+            request.secrets.push_back(token_);
+        }
     }
 
     // Its servers look at no If-Match; every answer has the checksum of the whole object.
@@ -88,7 +89,7 @@ class AisStore final : public HttpStore {
         const Error plain = answer.error();
         const std::string said = text_in(nlohmann::json::parse(body, nullptr, false), "message");
         std::string cause = plain.fault().cause;
-        if (!said.empty()) cause += ": " + escape(secrets_.hidden(said));
+        if (!said.empty()) cause += ": " + escape(said);
         if (plain.code() == SHF_E_AUTH)
             return Error(SHF_E_AUTH, cause,
                          token_.empty()
@@ -103,7 +104,6 @@ class AisStore final : public HttpStore {
 
   private:
     const std::string token_;
-    SentSecrets secrets_;
     std::string endpoint_;
 };
 
@@ -119,9 +119,7 @@ AisUrl parse_ais_url(std::string_view url) {
             return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' ||
                    c == '.';
         }))
-        throw Error(SHF_E_USAGE,
-                    "there is no bucket \"" + escape(result.bucket) + "\": not a bucket name",
-                    "write ais://BUCKET/NAME");
+        refuse_bucket(result.bucket, "write ais://BUCKET/NAME");
     rest.remove_prefix(std::min(slash + 1, rest.size()));
     if (const size_t mark = rest.find(member_mark); mark != rest.npos) {
         result.member = rest.substr(mark + member_mark.size());
@@ -153,7 +151,11 @@ AisPage parse_ais_page(const std::string& body) {
         throw Error(SHF_E_NET_PERMANENT, "the list of the bucket is not one",
                     "look at what serves this endpoint, or name the shards one by one");
     };
-    if (!json.is_object()) refuse();
+    // Errors come as objects too, {"status": 503, "message": ...}; every page has its identifier.
+    if (!json.is_object() || text_in(json, "uuid").empty()) refuse();
+    if (const auto token = json.find("continuation_token");
+        token != json.end() && !token->is_string() && !token->is_null())
+        refuse();
     AisPage page{
         .names = {}, .next = text_in(json, "continuation_token"), .uuid = text_in(json, "uuid")};
     const auto entries = json.find("entries");

@@ -242,6 +242,9 @@ class Chain {
         request.target = server + "/";
         request.body = canonical_query(form);
         request.headers = {"Accept: text/xml"};
+        for (const auto& [field, text] : form)
+            if (field == "WebIdentityToken") request.secrets.emplace_back(text);
+        if (keys) request.secrets.push_back(keys->session_token);
         KeyService service("STS", request, keys, region);
         return parse_sts_keys(http_fetch(request, service, context_, most_bytes).body);
     }
@@ -283,6 +286,7 @@ class Chain {
                          canonical_query({{"role_name", value(profile, "sso_role_name")},
                                           {"account_id", value(profile, "sso_account_id")}});
         request.headers = {"x-amz-sso_bearer_token: " + token};
+        request.secrets = {token};
         KeyService service("single sign-on", request, nullptr, region);
         const auto answer = nlohmann::json::parse(
             http_fetch(request, service, context_, most_bytes).body, nullptr, false);
@@ -336,22 +340,28 @@ class Chain {
         }
         std::string text;
         try {
-            read_output(name, out.get(), text);
+            const int64_t end = now() + process_limit;
+            read_output(name, out.get(), end, text);
+            if (wait_for(name, child, end) != 0)
+                throw bad_profile(name, "credential_process fails");
         } catch (...) {
             ::kill(-child, SIGKILL);
-            wait_for(child);
+            while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+            }
             throw;
         }
-        if (wait_for(child) != 0) throw bad_profile(name, "credential_process fails");
         return text;
     }
 
-    void read_output(const std::string& name, int fd, std::string& text) const {
-        const int64_t end = now() + process_limit;
+    void check_time(const std::string& name, int64_t end) const {
+        context_.cancel.check();
+        if (now() > end) throw bad_profile(name, "credential_process takes more than 60 s");
+    }
+
+    void read_output(const std::string& name, int fd, int64_t end, std::string& text) const {
         std::array<char, 4096> piece;
         for (;;) {
-            context_.cancel.check();
-            if (now() > end) throw bad_profile(name, "credential_process takes more than 60 s");
+            check_time(name, end);
             pollfd wanted = {.fd = fd, .events = POLLIN, .revents = 0};
             if (::poll(&wanted, 1, 20) <= 0) continue;
             const ssize_t count = ::read(fd, piece.data(), piece.size());
@@ -364,11 +374,17 @@ class Chain {
         }
     }
 
-    static int wait_for(pid_t child) {
-        int status = 0;
-        while (::waitpid(child, &status, 0) < 0)
-            if (errno != EINTR) return -1;
-        return status;
+    // It may close its output and run on.
+    int wait_for(const std::string& name, pid_t child, int64_t end) const {
+        for (;;) {
+            int status = 0;
+            const pid_t ended = ::waitpid(child, &status, WNOHANG);
+            if (ended == child) return status;
+            // A program that ignores SIGCHLD gets no status: the output says whether it is good.
+            if (ended < 0 && errno != EINTR) return 0;
+            check_time(name, end);
+            ::poll(nullptr, 0, 5);
+        }
     }
 
     // As a shell looks for it.

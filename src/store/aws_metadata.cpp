@@ -85,6 +85,7 @@ std::optional<TemporaryKeys> container_keys(const SourceContext& context) {
     }
     if (!token.empty()) request.headers.push_back(near_header("Authorization", token, token_help));
     const HttpReply reply = http_ask(request, context, most_bytes);
+    if (passes(reply.answer)) throw reply.answer.error();
     if (reply.answer.status != 200)
         throw Error(SHF_E_AUTH,
                     "the container's credentials: the server answers " +
@@ -105,12 +106,15 @@ std::optional<TemporaryKeys> machine_keys(const SourceContext& context) {
     wanted.method = "PUT";
     wanted.headers.emplace_back("X-aws-ec2-metadata-token-ttl-seconds: 21600");
     const auto token = ask_near(wanted, context);
+    if (token && passes(token->answer)) throw token->answer.error();
     if (!token || token->answer.status != 200) return std::nullopt;
     const auto ask = [&](const std::string& path) {
         HttpRequest request = near_request(server + path);
         request.headers.push_back(near_header("X-aws-ec2-metadata-token", token->body,
                                               "look at what answers for the metadata service"));
-        return http_ask(request, context, most_bytes);
+        HttpReply reply = http_ask(request, context, most_bytes);
+        if (passes(reply.answer)) throw reply.answer.error();
+        return reply;
     };
     const std::string place = "/latest/meta-data/iam/security-credentials/";
     const HttpReply roles = ask(place);

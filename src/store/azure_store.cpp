@@ -13,7 +13,6 @@
 #include "store/endpoint.h"
 #include "store/percent.h"
 #include "store/refusal.h"
-#include "store/sent_secrets.h"
 #include "store/server_clock.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
@@ -133,7 +132,7 @@ class AzureStore final : public HttpStore {
         } else if (!keys.sas.empty()) {
             request.url += (request.url.find('?') == std::string::npos ? "?" : "&") + keys.sas;
         }
-        secrets_.set(secrets_of(keys));
+        for (std::string& secret : secrets_of(keys)) request.secrets.push_back(std::move(secret));
     }
 
     bool repair(const HttpRequest& sent, const HttpAnswer& answer, std::string_view body,
@@ -157,7 +156,7 @@ class AzureStore final : public HttpStore {
         std::string said = fault.message;
         if (!fault.detail.empty()) said += (said.empty() ? "" : ": ") + fault.detail;
         return refusal_error(
-            answer, {.code = fault.code, .message = secrets_.hidden(said)}, refusals,
+            answer, {.code = fault.code, .message = said}, refusals,
             anonymous_ ? "the container is not public: leave az_anonymous out, and give credentials"
                        : nullptr,
             "look at the credentials and their rights");
@@ -209,7 +208,6 @@ class AzureStore final : public HttpStore {
     const std::string place_;
     const bool anonymous_;
     const bool web_;
-    SentSecrets secrets_;
 };
 
 [[noreturn]] void refuse_url(const std::string& cause) {

@@ -54,13 +54,13 @@ class TokenService final : public HttpStore {
     void prepare(HttpRequest& request, const SourceContext& /*context*/) override {
         request.url = request.target;
         request.headers = headers_;
+        request.secrets = {secret_};
     }
     [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override {
         // A machine's identity that is new is not known at once: 404 and 410.
         const bool soon = answer.status == 429 || answer.status >= 500 ||
                           (!secret_.empty() ? false : answer.status == 404 || answer.status == 410);
-        std::string reason = reason_of(body);
-        if (!secret_.empty() && reason.find(secret_) != reason.npos) reason.clear();
+        const std::string reason = reason_of(body);
         return Error(
             soon ? (answer.status == 429 ? SHF_E_THROTTLED : SHF_E_NET_TRANSIENT) : SHF_E_AUTH,
             std::string(name_) + " gives no token: the server answers " +

@@ -23,6 +23,14 @@ std::string checked_endpoint(std::string url, const char* store, const char* hel
     return url;
 }
 
+void refuse_bucket(std::string_view bucket, const char* help) {
+    if (bucket.find_first_of(":@") != bucket.npos)
+        throw Error(SHF_E_USAGE, "credentials in a URL, or another port: not a bucket name",
+                    "give credentials by options or the environment");
+    throw Error(SHF_E_USAGE, "there is no bucket \"" + escape(bucket) + "\": not a bucket name",
+                help);
+}
+
 std::string encoded_path(std::string_view key) {
     std::string result;
     for (size_t at = 0; at <= key.size();) {

@@ -50,10 +50,8 @@ std::string base64_of_url(std::string_view data) {
 // A server that gives tokens.
 class TokenService final : public HttpStore {
   public:
-    // What is in `secrets` is in no message. The references must outlive it.
-    TokenService(const char* name, const HttpRequest& request,
-                 const std::vector<std::string>& secrets)
-        : name_(name), request_(request), secrets_(secrets) {}
+    // The references must outlive it.
+    TokenService(const char* name, const HttpRequest& request) : name_(name), request_(request) {}
 
     void prepare(HttpRequest& request, const SourceContext& /*context*/) override {
         request.url = request_.target;
@@ -76,22 +74,19 @@ class TokenService final : public HttpStore {
     [[nodiscard]] bool follows_redirects() const override { return false; }
 
   private:
-    [[nodiscard]] std::string said(std::string text, const char* before) const {
-        if (text.empty()) return {};
-        for (const std::string& secret : secrets_)
-            for (size_t at = 0; !secret.empty() && (at = text.find(secret, at)) != text.npos;)
-                text.replace(at, secret.size(), "***");
-        return before + escape(text);
+    [[nodiscard]] static std::string said(const std::string& text, const char* before) {
+        return text.empty() ? text : before + escape(text);
     }
 
     const char* name_;
     const HttpRequest& request_;
-    const std::vector<std::string>& secrets_;
 };
 
-GsToken ask(const char* name, const HttpRequest& request, const std::vector<std::string>& secrets,
+// No message shows what is in `secrets`.
+GsToken ask(const char* name, HttpRequest request, std::vector<std::string> secrets,
             const SourceContext& context) {
-    TokenService service(name, request, secrets);
+    request.secrets = std::move(secrets);
+    TokenService service(name, request);
     const HttpReply reply = http_fetch(request, service, context, most_bytes);
     try {
         return parse_gs_token(reply.body, now());
@@ -102,13 +97,13 @@ GsToken ask(const char* name, const HttpRequest& request, const std::vector<std:
 }
 
 GsToken ask_with_form(const char* name, const std::string& url, const Fields& form,
-                      const std::vector<std::string>& secrets, const SourceContext& context) {
+                      std::vector<std::string> secrets, const SourceContext& context) {
     HttpRequest request;
     request.method = "POST";
     request.target = url;
     request.body = canonical_query(form);
     request.headers = {"Content-Type: application/x-www-form-urlencoded"};
-    return ask(name, request, secrets, context);
+    return ask(name, std::move(request), std::move(secrets), context);
 }
 
 // RFC 7523, 2.1.
@@ -240,6 +235,7 @@ std::optional<GsToken> of_machine(const SourceContext& context) {
     request.limit = patience;
     const HttpReply reply = http_ask(request, context, most_bytes);
     if (reply.answer.status == 404) return std::nullopt;  // a machine without an account
+    if (passes(reply.answer)) throw reply.answer.error();
     if (reply.answer.status != 200 || !is_google(reply))
         throw Error(SHF_E_AUTH,
                     "the metadata server of this machine gives no token: it answers " +

@@ -47,7 +47,11 @@ bool is_one_line(std::string_view text) {
 
 // Tokens and signatures go to servers that prove who they are, or to this machine.
 bool is_safe(const std::string& url) {
-    if (!is_one_line(url) || url.find_first_of("@ #") != url.npos) return false;
+    // In paths an account may have an @.
+    if (!is_one_line(url) || url.find_first_of(" #") != url.npos ||
+        url.substr(0, url.find('/', std::min(url.find("://") + 3, url.size()))).find('@') !=
+            url.npos)
+        return false;
     if (url.starts_with("https://")) return url.size() > 8;
     for (const char* const near : {"http://127.0.0.1", "http://localhost", "http://[::1]"}) {
         if (!url.starts_with(near)) continue;

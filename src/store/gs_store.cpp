@@ -10,7 +10,6 @@
 #include "store/refusal.h"
 #include "store/s3_store.h"
 #include "store/s3_xml.h"
-#include "store/sent_secrets.h"
 #include "store/settings.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
@@ -80,7 +79,7 @@ class GsStore final : public HttpStore {
         }
         const std::string token = gs_token(context);
         request.headers.push_back("Authorization: " + std::string(bearer) + token);
-        secrets_.set({token});
+        request.secrets.push_back(token);
     }
 
     bool repair(const HttpRequest& sent, const HttpAnswer& answer, std::string_view /*body*/,
@@ -150,7 +149,6 @@ class GsStore final : public HttpStore {
     std::string endpoint_;
     bool has_keys_ = false;  // of HMAC
     bool anonymous_ = false;
-    SentSecrets secrets_;
 };
 
 constexpr const char* read_less = "read with fewer processes, or later";
@@ -174,7 +172,7 @@ constexpr Refusal refusals[] = {
 
 Error GsStore::error(const HttpAnswer& answer, std::string_view body) const {
     const GsFault fault = parse_gs_fault(body);
-    Refused refused = {.code = fault.code, .message = secrets_.hidden(fault.message)};
+    Refused refused = {.code = fault.code, .message = fault.message};
     if (refused.code.empty() && refused.message.empty() && answer.status == 404)
         refused.message = "there is no such object or bucket";
     return refusal_error(
@@ -200,8 +198,7 @@ GsUrl parse_gs_url(std::string_view url) {
     };
     if (bucket.empty() || bucket.size() > 222 || bucket[0] == '.' ||
         !std::all_of(bucket.begin(), bucket.end(), fits))
-        throw Error(SHF_E_USAGE, "there is no bucket \"" + escape(bucket) + "\": not a bucket name",
-                    "write gs://BUCKET/KEY");
+        refuse_bucket(bucket, "write gs://BUCKET/KEY");
     return {.bucket = std::string(bucket),
             .key = std::string(rest.substr(std::min(slash + 1, rest.size())))};
 }

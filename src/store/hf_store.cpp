@@ -1,6 +1,7 @@
 #include "store/hf_store.h"
 
 #include "core/error.h"
+#include "core/lowered.h"
 #include "core/options.h"
 #include "http/http_fetch.h"
 #include "http/http_headers.h"
@@ -74,7 +75,10 @@ class HfStore final : public HttpStore {
         request.url = endpoint_ + request.target;
         request.certificate = true;
         add_own_headers(request, context.options);
-        if (!token_.empty()) request.headers.push_back("Authorization: Bearer " + token_);
+        if (!token_.empty()) {
+            request.headers.push_back("Authorization: Bearer " + token_);
+            request.secrets.push_back(token_);
+        }
     }
 
     [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view /*body*/) const override {
@@ -121,6 +125,41 @@ std::string list_target(const HfUrl& url) {
     return "/api/" + kind + url.repository + "/tree/" +
            percent_encode(url.revision.empty() ? "main" : url.revision) +
            (folder.empty() ? "" : encoded_path(folder)) + "?recursive=true&limit=1000";
+}
+
+// The parameters of a link (RFC 8288, 3), from `at` on, which is moved behind them: to the comma
+// before the next link, or the end. A comma inside of quotes is none.
+std::string_view parameters_of_link(std::string_view link, size_t& at) {
+    const size_t first = at;
+    bool quoted = false;
+    for (; at < link.size() && (quoted || link[at] != ','); ++at) {
+        if (quoted && link[at] == '\\')
+            ++at;
+        else if (link[at] == '"')
+            quoted = !quoted;
+    }
+    at = std::min(at, link.size());
+    return link.substr(first, at - first);
+}
+
+// Whether the first "rel" has the relation "next"; names and relations in any case (RFC 8288, 3.3).
+bool is_next(std::string_view parameters) {
+    std::string text = lowered(parameters);
+    for (size_t at = 0; (at = text.find("rel", at)) != text.npos; ++at) {
+        const size_t before = text.find_last_not_of(" \t", at - 1);
+        const size_t equal = text.find_first_not_of(" \t", at + 3);
+        if (at == 0 || before == text.npos || text[before] != ';' || equal == text.npos ||
+            text[equal] != '=')
+            continue;
+        size_t value = text.find_first_not_of(" \t", equal + 1);
+        if (value == text.npos) return false;
+        const bool quoted = text[value] == '"';
+        if (quoted) ++value;
+        const size_t end = std::min(text.find_first_of(quoted ? "\"" : "; \t", value), text.size());
+        const std::string relations = " " + text.substr(value, end - value) + " ";
+        return relations.find(" next ") != relations.npos;
+    }
+    return false;
 }
 
 }  // namespace
@@ -196,17 +235,14 @@ std::vector<std::string> parse_hf_page(const std::string& body) {
 }
 
 std::string next_hf_page(std::string_view link, const std::string& endpoint) {
-    while (!link.empty()) {
-        const size_t open = link.find('<'), close = link.find('>', open);
-        if (open == link.npos || close == link.npos) return {};
-        const std::string_view place = link.substr(open + 1, close - open - 1);
-        const size_t end = std::min(link.find('<', close), link.size());
-        const std::string_view parameters = link.substr(close, end - close);
-        link.remove_prefix(end);
-        if (parameters.find("rel=\"next\"") == parameters.npos &&
-            parameters.find("rel=next") == parameters.npos)
-            continue;
-        const std::string next = resolve_url(endpoint + "/", std::string(place));
+    size_t at = 0;
+    while ((at = link.find('<', at)) != link.npos) {
+        const size_t close = link.find('>', at);
+        if (close == link.npos) break;
+        const std::string place(link.substr(at + 1, close - at - 1));
+        at = close + 1;
+        if (!is_next(parameters_of_link(link, at))) continue;
+        const std::string next = resolve_url(endpoint + "/", place);
         if (!next.starts_with(endpoint + "/"))
             throw Error(SHF_E_NET_PERMANENT, "the list continues on another server", endpoint_help);
         return next.substr(endpoint.size());
@@ -222,7 +258,12 @@ std::vector<std::string> list_hf(const HfUrl& url, const SourceContext& context)
         request.target = next.empty() ? list_target(url) : next;
         const HttpReply reply = http_fetch(request, *store, context);
         StorePage page{.keys = parse_hf_page(reply.body),
-                       .next = next_hf_page(reply.answer.header("link"), endpoint)};
+                       .next = next_hf_page(reply.answer.headers_of("link"), endpoint)};
+        if (page.next.empty() && !reply.answer.all_headers)
+            throw Error(SHF_E_NET_PERMANENT,
+                        "the list cannot be used: with more than 256 headers it does not say "
+                        "whether there is another page",
+                        endpoint_help);
         // The whole folder was asked for.
         std::erase_if(page.keys,
                       [&](const std::string& path) { return !path.starts_with(url.path); });

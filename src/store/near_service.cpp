@@ -59,9 +59,8 @@ std::optional<HttpReply> ask_near(const HttpRequest& request, const SourceContex
     try {
         return http_ask(request, context, most_bytes);
     } catch (const Error& error) {
-        if (error.code() != SHF_E_NET_TRANSIENT && error.code() != SHF_E_NET_PERMANENT &&
-            error.code() != SHF_E_TIMEOUT)
-            throw;
+        // The time of an opening says nothing of the service.
+        if (error.code() != SHF_E_NET_TRANSIENT && error.code() != SHF_E_NET_PERMANENT) throw;
         remember_as_absent(server);
         return std::nullopt;
     }

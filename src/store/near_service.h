@@ -9,6 +9,11 @@
 
 namespace shf {
 
+// Whether the same request may succeed later: services of machines that just began, or are busy.
+inline bool passes(const HttpAnswer& answer) {
+    return answer.status >= 500 || answer.status == 429;
+}
+
 HttpRequest near_request(std::string url);
 // The value in a header line. Throws Error(USAGE) when it has an end of line, with `help`.
 std::string near_header(const char* name, const std::string& value, const char* help);

@@ -11,7 +11,6 @@
 #include "store/endpoint.h"
 #include "store/refusal.h"
 #include "store/s3_xml.h"
-#include "store/sent_secrets.h"
 #include "store/server_clock.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
@@ -112,7 +111,7 @@ class S3Store final : public HttpStore {
         request.headers.push_back("x-amz-content-sha256: " + std::string(empty_payload));
         if (!keys.session_token.empty()) {
             request.headers.push_back("x-amz-security-token: " + keys.session_token);
-            secrets_.set({keys.session_token});
+            request.secrets.push_back(keys.session_token);
         }
         SigV4Request wanted = {
             .method = request.method,
@@ -201,7 +200,6 @@ class S3Store final : public HttpStore {
     std::string region_;    // empty: not given
     bool anonymous_ = false;
     bool in_path_ = false;  // where the bucket stands
-    SentSecrets secrets_;
 };
 
 constexpr Refusal refusals[] = {
@@ -233,7 +231,7 @@ Error S3Store::error(const HttpAnswer& answer, std::string_view body) const {
     std::string host(answer.header("x-amz-id-2"));
     if (host.empty()) host = fault.host_id;
     return refusal_error(
-        answer, {fault.code, secrets_.hidden(fault.message), fault.request_id, host}, refusals,
+        answer, {fault.code, fault.message, fault.request_id, host}, refusals,
         anonymous_ ? "the bucket is not public: leave s3_anonymous out, and give credentials"
                    : nullptr,
         "look at the credentials and their rights");
@@ -249,8 +247,7 @@ S3Url parse_s3_url(std::string_view url) {
     const auto fits = [](char c) { return is_one_of(c, ".-_") || (c >= 'A' && c <= 'Z'); };
     if (bucket.empty() || bucket.size() > 255 || bucket[0] == '.' ||
         !std::all_of(bucket.begin(), bucket.end(), fits))
-        throw Error(SHF_E_USAGE, "there is no bucket \"" + escape(bucket) + "\": not a bucket name",
-                    "write s3://BUCKET/KEY");
+        refuse_bucket(bucket, "write s3://BUCKET/KEY");
     return {.bucket = std::string(bucket),
             .key = std::string(rest.substr(std::min(slash + 1, rest.size())))};
 }

@@ -26,7 +26,12 @@ bool is_blank(char c) {
 // after "://".
 void append_url(std::string_view rest, std::string& out) {
     const size_t authority_end = std::min(rest.find_first_of("/?#"), rest.size());
-    const size_t at = rest.substr(0, authority_end).rfind('@');
+    const std::string_view authority = rest.substr(0, authority_end);
+    // A password may have a slash that is not encoded: what follows the colon is no port then.
+    const size_t port = authority.find(':') + 1;
+    const bool password = port > 0 && !authority.starts_with('[') &&
+                          authority.find_first_not_of("0123456789", port) != authority.npos;
+    const size_t at = password ? rest.rfind('@') : authority.rfind('@');
     if (at != rest.npos) rest.remove_prefix(at + 1);
     out += rest.substr(0, std::min(rest.find_first_of("?#"), rest.size()));
 }

@@ -116,7 +116,7 @@ TEST(GsAccount, the_kinds) {
     EXPECT_EQ(external.subject_headers, std::vector<std::string>{"X: y"});
     EXPECT_EQ(external.subject_field, "v");
     const GsAccount acting = parse_gs_account(
-        R"({"type":"impersonated_service_account","service_account_impersonation_url":"https://i/",
+        R"({"type":"impersonated_service_account","service_account_impersonation_url":"https://i/v1/projects/-/serviceAccounts/r@p.iam.gserviceaccount.com:generateAccessToken",
             "delegates":["d"],"source_credentials":)" +
             user + "}",
         "f");
