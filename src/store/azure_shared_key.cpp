@@ -29,6 +29,15 @@ void add(Values& values, std::string name, std::string_view value) {
     at->second += value;
 }
 
+// What is in front of the first `mark`, which is taken out of `text` with it.
+std::string_view take(std::string_view& text, char mark) {
+    const auto at = std::find(text.begin(), text.end(), mark);
+    const auto size = static_cast<size_t>(at - text.begin());
+    const std::string_view part = text.substr(0, size);
+    text.remove_prefix(std::min(size + 1, text.size()));
+    return part;
+}
+
 Values headers_of(const HttpRequest& request) {
     Values headers;
     for (const std::string& line : request.headers) {
@@ -48,18 +57,14 @@ Values headers_of(const HttpRequest& request) {
 
 // The path as it is sent, and the parameters of the query decoded and in the order of their names.
 std::string resource_of(const std::string& url, const std::string& account) {
-    const std::string_view rest = std::string_view(url).substr(server_of(url).size());
-    const size_t question = std::min(rest.find('?'), rest.size());
-    const std::string_view path = rest.substr(0, question);
+    std::string_view query = url;
+    query.remove_prefix(server_of(url).size());
+    const std::string_view path = take(query, '?');
     Values parameters;
-    for (std::string_view query = rest.substr(std::min(question + 1, rest.size()));
-         !query.empty();) {
-        const size_t end = std::min(query.find('&'), query.size());
-        const std::string_view parameter = query.substr(0, end);
-        const size_t equal = std::min(parameter.find('='), parameter.size());
-        add(parameters, lowered(percent_decoded(parameter.substr(0, equal))),
-            percent_decoded(parameter.substr(std::min(equal + 1, parameter.size()))));
-        query.remove_prefix(std::min(end + 1, query.size()));
+    while (!query.empty()) {
+        std::string_view value = take(query, '&');
+        const std::string_view name = take(value, '=');
+        add(parameters, lowered(percent_decoded(name)), percent_decoded(value));
     }
     std::string result = "/" + account + (path.empty() ? "/" : std::string(path));
     for (const auto& [name, value] : parameters)
