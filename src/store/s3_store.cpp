@@ -263,7 +263,7 @@ std::string s3_target(std::string_view key) {
 std::string s3_list_target(std::string_view prefix, std::string_view continuation) {
     Fields query = {{"list-type", "2"}, {"prefix", std::string(prefix)}, {"encoding-type", "url"}};
     if (!continuation.empty()) query.emplace_back("continuation-token", continuation);
-    return "?" + canonical_query(query);
+    return std::string("?").append(canonical_query(query));
 }
 
 std::vector<std::string> list_s3(const std::string& bucket, const std::string& prefix,
