@@ -314,7 +314,11 @@ void CacheFolder::set_used(uint64_t bytes) {
 }
 
 bool CacheFolder::reserve(uint64_t bytes) {
-    if (limit_ == 0) return true;
+    if (limit_ == 0) {
+        // Who has a limit counts again: what is written now is in no number.
+        ::unlinkat(fd(), "usage", 0);
+        return true;
+    }
     const auto more = static_cast<int64_t>(on_disk(bytes));
     int64_t used = add_used(more);
     if (used >= 0 && static_cast<uint64_t>(used) <= limit_) return true;
@@ -426,20 +430,53 @@ void CacheFolder::recount() {
 void CacheFolder::evict(uint64_t bytes) {
     std::vector<CachedVersion> all = versions();
     (void)remove_indexes(wall_clock() - 30 * 24 * hour);
-    uint64_t used = count_files("index", false);
+    uint64_t used = 0;
     for (CachedVersion& version : all) {
         version.disk = count_files(version.path, true);
         used += version.disk;
     }
+    used += count_files("index", false);
+    // Index files are removed as shards are: those that were not used for longest.
+    for (const std::string& name : names_in(fd(), "index")) {
+        struct stat status {};
+        const std::string path = "index/" + name;
+        if (name.ends_with(".sfidx") &&
+            ::fstatat(fd(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+            all.push_back({path, nanoseconds(status.st_mtim),
+                           on_disk(static_cast<uint64_t>(status.st_size))});
+    }
     std::sort(all.begin(), all.end(),
               [](const CachedVersion& a, const CachedVersion& b) { return a.used < b.used; });
+    const auto last_version = std::find_if(all.rbegin(), all.rend(), [](const CachedVersion& one) {
+        return one.path.starts_with("shards/");
+    });
+    const auto last = static_cast<size_t>(all.rend() - last_version);
     const uint64_t enough = limit_ - std::min(limit_, bytes);
     const uint64_t better = enough - std::min(enough, limit_ / 16);
     for (size_t i = 0; i < all.size(); ++i) {
-        if (used <= (i + 1 < all.size() ? better : enough)) break;
-        used -= std::min(used, remove(all[i]));
+        if (used <= (i + 1 < last ? better : enough)) break;
+        const bool is_index = all[i].path.starts_with("index/");
+        const uint64_t freed =
+            !is_index ? remove(all[i])
+                      : (::unlinkat(fd(), all[i].path.c_str(), 0) == 0 ? all[i].disk : 0);
+        used -= std::min(used, freed);
     }
     set_used(used);
+}
+
+void count_cached_index(const Options& options, const std::string& path, bool made) {
+    // The time of a file says when it was used last.
+    if (!made) {
+        ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+        return;
+    }
+    try {
+        struct stat status {};
+        if (::lstat(path.c_str(), &status) == 0)
+            (void)CacheFolder(options.cache, options.cache_size, false)
+                .reserve(static_cast<uint64_t>(status.st_size));
+    } catch (const Error&) {  // no cache any more: nothing to count
+    }
 }
 
 std::string cache_index_folder(const Options& options) {

@@ -112,5 +112,7 @@ int64_t wall_clock();
 // The folder where index files of remote shards lie when there is a cache: made when it is not
 // there. Empty when there is no cache, or it cannot be used.
 std::string cache_index_folder(const Options& options);
+// After an index file in that folder was used, or `made`: its bytes count for cache_size.
+void count_cached_index(const Options& options, const std::string& path, bool made);
 
 }  // namespace shf

@@ -31,6 +31,9 @@ class BlockLocks {
     // The last wait for a lock was in vain: the next one is not worth it.
     void set_vain() { vain_ = true; }
     [[nodiscard]] bool vain() const { return vain_; }
+    // The holder makes no progress. After three times the next wait is not worth it either: he may
+    // be a reader of our own thread, which goes on when we have read.
+    void set_stalled() { vain_ = vain_ || ++stalls_ >= 3; }
     // Says that the holder of locks here still makes progress.
     void beat();
     // Changes whenever somebody does.
@@ -41,6 +44,7 @@ class BlockLocks {
     void close() noexcept;
 
     bool vain_ = false;
+    unsigned stalls_ = 0;
     int slot_ = -1;
     uint64_t generation_ = 0;
     Clock::time_point next_beat_{};

@@ -1,6 +1,7 @@
 #include "cache/cache_url.h"
 
 #include "cache/cache_folder.h"
+#include "core/lowered.h"
 #include "url/redact.h"
 
 #include <algorithm>
@@ -11,14 +12,6 @@
 namespace shf {
 
 namespace {
-
-std::string lower(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return out;
-}
 
 // Parameters that signed URLs have, of S3, GCS, Azure and CloudFront: others every time.
 bool is_signature(std::string_view parameter) {
@@ -52,9 +45,17 @@ bool is_signature(std::string_view parameter) {
                                                                "rsct",
                                                                "token",
                                                                "access_token"};
-    const std::string name = lower(parameter.substr(0, parameter.find('=')));
+    const std::string name = lowered(parameter.substr(0, parameter.find('=')));
     return name.starts_with("x-amz-") || name.starts_with("x-goog-") ||
            std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Without a signature those are parameters like others: "sr=16000".
+bool is_signed(std::string_view query) {
+    for (const std::string_view name :
+         {"signature=", "sig=", "x-amz-signature=", "x-goog-signature=", "token=", "access_token="})
+        if (("&" + lowered(query)).find("&" + std::string(name)) != std::string::npos) return true;
+    return false;
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ std::string cache_url(const std::string& url) {
     const size_t mark = text.find("://");
     if (mark != text.npos) {
         const size_t end = std::min(text.find('/', mark + 3), text.size());
-        text = lower(text.substr(0, end)) + text.substr(end);
+        text = lowered(text.substr(0, end)) + text.substr(end);
     }
     // Names in stores have no queries and fragments: all of them is the name of the object.
     static constexpr std::array<std::string_view, 7> stores = {
@@ -77,10 +78,12 @@ std::string cache_url(const std::string& url) {
     const std::string whole = url.substr(0, url.find('#'));
     const size_t question = whole.find('?');
     if (question == whole.npos) return text;
+    const bool is_secret = is_signed(whole.substr(question + 1));
     std::vector<std::string_view> kept;
     for (std::string_view rest = std::string_view(whole).substr(question + 1); !rest.empty();) {
         const size_t end = std::min(rest.find('&'), rest.size());
-        if (end > 0 && !is_signature(rest.substr(0, end))) kept.push_back(rest.substr(0, end));
+        if (end > 0 && !(is_secret && is_signature(rest.substr(0, end))))
+            kept.push_back(rest.substr(0, end));
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     if (kept.empty()) return text;

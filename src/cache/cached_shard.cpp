@@ -23,6 +23,9 @@ constexpr auto look_again = std::chrono::milliseconds(2);
 constexpr auto stalled_after = std::chrono::seconds(2);
 constexpr auto longest_wait = std::chrono::seconds(20);
 
+// States of blocks in faults_, beside 0.
+constexpr uint8_t damaged_once = 1, fetched_again = 2, stays_damaged = 3;
+
 }  // namespace
 
 void warn_of_cache(CacheTrouble trouble, const std::string& message, const SourceContext& context) {
@@ -75,6 +78,7 @@ uint64_t CachedShard::next_present(uint64_t number) const {
 }
 
 std::unique_ptr<OpenBlock> CachedShard::open_block(uint64_t number) {
+    if (faults_[number] == stays_damaged) return nullptr;
     BlockLook look;
     auto block =
         OpenBlock::open(folder_.fd(), path_ + "/" + block_name(number), label_, number, look);
@@ -89,13 +93,14 @@ void CachedShard::drop(uint64_t number, uint64_t inode) {
     if (::fstatat(folder_.fd(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         status.st_ino != inode)
         return;
-    ::unlinkat(folder_.fd(), file.c_str(), 0);
+    const bool removed = ::unlinkat(folder_.fd(), file.c_str(), 0) == 0 || errno == ENOENT;
     ++context_.use.cache_faults;
     warn_of_cache(CacheTrouble::damage,
                   "a block in the cache folder " + escape(folder_.path()) +
                       " is damaged; it is dropped and fetched again",
                   context_);
-    if (faults_[number].exchange(1) == 2)
+    // On a disk that became read-only, say: the block is not looked at again.
+    if (faults_[number].exchange(removed ? damaged_once : stays_damaged) == fetched_again)
         throw Error(SHF_E_INTEGRITY,
                     "the cache gives wrong bytes, and did so again after they were fetched again",
                     "test the disk and the memory of this machine, or leave out cache",
@@ -135,7 +140,10 @@ Turn CachedShard::await(uint64_t number, uint64_t wanted, BlockLocks& locks, uin
             beat = last;
             moved = now;
         }
-        if (now - moved > stalled_after) stalled_ = beat;
+        if (now - moved > stalled_after) {
+            stalled_ = beat;
+            locks.set_stalled();
+        }
         if (now - start > longest_wait) locks.set_vain();
         if (stalled_ == beat || locks.vain()) return Turn::alone;
         context_.cancel.check();
@@ -153,8 +161,8 @@ std::unique_ptr<BlockWriter> CachedShard::new_block(uint64_t number) {
 void CachedShard::seal(BlockWriter& writer, uint64_t number) {
     const int error = writer.seal();
     if (error == 0) {
-        uint8_t damaged = 1;
-        faults_[number].compare_exchange_strong(damaged, 2);
+        for (uint8_t damaged : {damaged_once, stays_damaged})
+            faults_[number].compare_exchange_strong(damaged, fetched_again);
         return;
     }
     // The folder of the version may have been removed meanwhile: the next block makes it again.

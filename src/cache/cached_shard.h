@@ -65,6 +65,7 @@ class CachedShard {
     void count_cached(uint64_t bytes) { context_.use.cache_bytes += bytes; }
     // Throws why there is nothing but what the cache has.
     void require_remote() const;
+    void check_cancel() const { context_.cancel.check(); }
 
   private:
     void drop(uint64_t number, uint64_t inode);

@@ -61,6 +61,7 @@ class CachedSequential final : public Sequential {
                 return count;
             }
             shard_->drop(*std::exchange(block_, nullptr));
+            shard_->check_cancel();
         }
         return 0;
     }
@@ -247,7 +248,10 @@ class CachedSource final : public Source {
             if (!block || block->number() != number) block = shard_->open_block(number);
             if (block) {
                 const size_t count = block->read(before, rest, held);
-                if (count == 0) shard_->drop(*std::exchange(block, nullptr));
+                if (count == 0) {
+                    shard_->drop(*std::exchange(block, nullptr));
+                    shard_->check_cancel();
+                }
                 shard_->count_cached(count);
                 done += count;
                 continue;

@@ -1,6 +1,7 @@
 #include "index/index_store.h"
 
 #include "cache/cache_folder.h"
+#include "cache/cache_url.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/opening.h"
@@ -67,9 +68,9 @@ fs::path name_for(const fs::path& shard, const std::string& whole) {
 
 // Where the index of a shard may lie, the best place first.
 std::vector<fs::path> places_for(const std::string& url, const Options& options) {
-    // A query may have secrets, and other ones the next time.
+    // A URL may have secrets, and other ones the next time.
     const bool remote = is_remote(url);
-    const fs::path shard = remote ? url.substr(0, url.find_first_of("?#")) : path_of(url);
+    const fs::path shard = remote ? cache_url(url) : path_of(url);
     const fs::path name =
         name_for(shard, remote ? shard.string() : fs::absolute(shard).lexically_normal().string());
     if (!options.index_dir.empty()) return {fs::path(options.index_dir) / name};
@@ -80,6 +81,11 @@ std::vector<fs::path> places_for(const std::string& url, const Options& options)
     if (!remote) places.emplace_back(shard.string() + std::string(suffix));
     if (const fs::path cache = cache_folder(); !cache.empty()) places.push_back(cache / name);
     return places;
+}
+
+// Whether its index is one of the files of the cache.
+bool in_cache(const std::string& url, const Options& options) {
+    return is_remote(url) && options.index_dir.empty() && !cache_index_folder(options).empty();
 }
 
 // An index file; nothing when there is no such file. Throws Error.
@@ -178,7 +184,10 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
             try {
                 if (auto index = load(place)) {
                     fault = fault_of(*index, identity, options);
-                    if (!fault) return index;
+                    if (!fault) {
+                        if (in_cache(url, options)) count_cached_index(options, place, false);
+                        return index;
+                    }
                 }
             } catch (const Error& error) {
                 if (ends_call(error.code())) throw;
@@ -199,6 +208,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
     if (options.index != IndexUse::memory) {
         int error = 0;
         const auto place = save(*index, places, error);
+        if (place && in_cache(url, options)) count_cached_index(options, *place, true);
         log(options, SHF_LOG_INFO,
             shown + (place ? ": index saved as " + escape(place->string())
                            : ": the index could not be saved: " +

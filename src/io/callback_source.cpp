@@ -4,6 +4,7 @@
 #include "core/fork.h"
 #include "core/options.h"
 #include "core/source_functions.h"
+#include "url/percent.h"
 #include "url/redact.h"
 #include "url/scheme.h"
 
@@ -34,11 +35,14 @@ Error misbehaves(const char* function, const std::string& what) {
 
 // The parts of a URL that are secrets wherever a program shows them: user and password, the query
 // and its values. Short ones would be found in any text.
-std::vector<std::string_view> secrets_of(std::string_view url) {
+std::vector<std::string> secrets_of(std::string_view url) {
     constexpr size_t shortest = 4;
-    std::vector<std::string_view> secrets;
+    std::vector<std::string> secrets;
+    // As it is written, and as programs use it to log in.
     const auto add = [&](std::string_view secret, size_t least) {
-        if (secret.size() >= least) secrets.push_back(secret);
+        if (secret.size() >= least) secrets.emplace_back(secret);
+        if (std::string plain = percent_decoded(secret); plain != secret && plain.size() >= least)
+            secrets.push_back(std::move(plain));
     };
     std::string_view rest = url.substr(std::min(url.find("://") + 3, url.size()));
     const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
@@ -58,7 +62,7 @@ std::vector<std::string_view> secrets_of(std::string_view url) {
     }
     // A part must not hide the whole.
     std::sort(secrets.begin(), secrets.end(),
-              [](std::string_view a, std::string_view b) { return a.size() > b.size(); });
+              [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
     return secrets;
 }
 
@@ -68,7 +72,7 @@ Error failure(const char* function, int64_t code, shf_error& said, const std::st
         return misbehaves(function, "returned " + std::to_string(code) + ", which is no code");
     said.message[sizeof said.message - 1] = '\0';
     std::string cause = said.message;
-    for (const std::string_view secret : secrets_of(url))
+    for (const std::string& secret : secrets_of(url))
         for (size_t at = 0; (at = cause.find(secret, at)) != cause.npos; at += hidden.size())
             cause.replace(at, secret.size(), hidden);
     Fault fault{.code = static_cast<int32_t>(code),

@@ -2,7 +2,7 @@
 
 #include "core/lowered.h"
 #include "store/libcrypto.h"
-#include "store/percent.h"
+#include "url/percent.h"
 
 #include <algorithm>
 #include <array>

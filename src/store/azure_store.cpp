@@ -11,12 +11,12 @@
 #include "store/azure_token.h"
 #include "store/azure_xml.h"
 #include "store/endpoint.h"
-#include "store/percent.h"
 #include "store/refusal.h"
 #include "store/server_clock.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
 #include "url/azure_host.h"
+#include "url/percent.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,8 +1,8 @@
 #include "store/azure_xml.h"
 
 #include "core/error.h"
-#include "store/percent.h"
 #include "store/xml_text.h"
+#include "url/percent.h"
 
 #include <algorithm>
 #include <cstring>

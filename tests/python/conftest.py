@@ -71,6 +71,32 @@ def memory(tmp_path: Path) -> Iterator[Any]:
     store.store.clear()
 
 
+@pytest.fixture
+def ftp(tmp_path: Path) -> Iterator[str]:
+    """An FTP server of `tmp_path`; its URL, with a password."""
+    pytest.importorskip("pyftpdlib")
+    from pyftpdlib.authorizers import DummyAuthorizer
+    from pyftpdlib.handlers import FTPHandler
+    from pyftpdlib.servers import FTPServer
+
+    authorizer = DummyAuthorizer()
+    authorizer.add_user("reader", "sesame", str(tmp_path))
+    handler = type("Handler", (FTPHandler,), {"authorizer": authorizer, "auth_failed_timeout": 0})
+    server = FTPServer(("127.0.0.1", 0), handler)
+    over = threading.Event()
+
+    def serve() -> None:
+        while not over.is_set():
+            server.serve_forever(timeout=0.01, blocking=False)
+        server.close_all()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield f"ftp://reader:sesame@127.0.0.1:{server.address[1]}/"
+    over.set()
+    thread.join()
+
+
 @pytest.fixture(scope="session")
 def torch():
     """PyTorch; tests that ask for it are skipped without."""

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,32 +108,6 @@ def test_files_inside_of_a_zip(tmp_path: Path, memory: Any) -> None:
         assert [bytes(data[:8]) for data in archive.read_many(range(30))] == [
             f"{number:08d}".encode() for number in range(30)
         ]
-
-
-@pytest.fixture
-def ftp(tmp_path: Path) -> Iterator[str]:
-    """An FTP server of `tmp_path`; its URL, with a password."""
-    pytest.importorskip("pyftpdlib")
-    from pyftpdlib.authorizers import DummyAuthorizer
-    from pyftpdlib.handlers import FTPHandler
-    from pyftpdlib.servers import FTPServer
-
-    authorizer = DummyAuthorizer()
-    authorizer.add_user("reader", "sesame", str(tmp_path))
-    handler = type("Handler", (FTPHandler,), {"authorizer": authorizer, "auth_failed_timeout": 0})
-    server = FTPServer(("127.0.0.1", 0), handler)
-    over = threading.Event()
-
-    def serve() -> None:
-        while not over.is_set():
-            server.serve_forever(timeout=0.01, blocking=False)
-        server.close_all()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    yield f"ftp://reader:sesame@127.0.0.1:{server.address[1]}/"
-    over.set()
-    thread.join()
 
 
 def test_an_ftp_server(ftp: str, memory: Any) -> None:

@@ -1,229 +1,179 @@
-"""What openers give: files of many kinds, and what is none."""
+"""Files of openers that are not quite what they say: never fewer samples with success."""
 
 from __future__ import annotations
 
-import gc
 import io
 import os
-import threading
+import struct
+import traceback
+import urllib.request
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import shardfeed
-from archives import write_zip
-from conftest import write_tar
-from http_servers import ranged, stand_in
-from openers import BRACES, Files, OnlyRead, ShortReads, numbers
+from conftest import numbered, write_tar
+from http_servers import Answer, stand_in
+from openers import numbers
 
 fsspec = pytest.importorskip("fsspec")
 
-
-class KnownOnlyRead(OnlyRead):
-    """The same with a size and a version, as the answer of a server."""
-
-    def __init__(self, file: io.BufferedReader) -> None:
-        super().__init__(file)
-        self.size = os.fstat(file.fileno()).st_size
-        self.details = {"ETag": "1"}
+# Of pyftpdlib with older versions of Python.
+pytestmark = pytest.mark.filterwarnings("ignore:The async:DeprecationWarning")
 
 
-class Entered:
-    """A context manager, as fsspec.open gives one."""
-
-    def __init__(self, file: io.BufferedReader) -> None:
-        self.file = file
-
-    def __enter__(self) -> io.BufferedReader:
-        return self.file
-
-    def __exit__(self, *raised: object) -> None:
-        self.file.close()
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Samples in blocks of 1536 bytes, so that it is easily cut between two."""
+    return write_tar(tmp_path_factory.mktemp("tar") / "a.tar", numbered(0, 300, 1)).read_bytes()
 
 
-@pytest.mark.parametrize("kind", [lambda file: file, OnlyRead, KnownOnlyRead, ShortReads, Entered])
-def test_kinds_of_files(kind: Any, memory: Any, tmp_path: Path) -> None:
-    files = Files(tmp_path, kind)
-    assert sorted(numbers(shardfeed.Stream("db://" + BRACES, opener=files))) == list(range(200))
-    assert len(files.opened) == 4
-    assert files.all_closed()
-    with shardfeed.Archive("db://s-001.tar", opener=files) as archive:
-        assert archive.read("000050.cls") == b"0"
-    with shardfeed.Members("db://s-001.tar", opener=files) as members:
-        assert sum(1 for _ in members) == 100
-    del archive, members
-    gc.collect()
-    assert files.all_closed()
-    if kind in (OnlyRead, KnownOnlyRead):
-        with pytest.raises(shardfeed.UsageError, match="read at any offset"):
-            shardfeed.Dataset("db://s-001.tar", opener=files, index="memory")
+def keys(opener: Callable[[str], Any], **options: Any) -> list[str]:
+    return [sample.key for sample in shardfeed.Stream("db://a.tar", opener=opener, **options)]
 
 
-@pytest.mark.parametrize("kind", [lambda file: file, OnlyRead, KnownOnlyRead])
-def test_large_arrays_are_read_once(kind: Any, tmp_path: Path) -> None:
-    np = pytest.importorskip("numpy")
-    members = []
-    for number in range(20):
-        file = io.BytesIO()
-        np.save(file, np.full((200, 200), number, np.float32))
-        members.append((f"{number:03}.npy", file.getvalue()))
-    write_tar(tmp_path / "arrays.tar", members)
-    files = Files(tmp_path, kind)
-    stream = shardfeed.Stream("db://arrays.tar", opener=files, batch=8, decode="npy")
-    assert [int(row[0, 0]) for batch in stream.batches() for row in batch["npy"]] == [*range(20)]
-    assert len(files.opened) == 1
+class Wrapper(io.RawIOBase):
+    """A file of the program. `fill`: its readinto."""
+
+    def __init__(self, data: bytes, seeks: bool, fill: Callable[[Any, Any], Any]) -> None:
+        self.file, self.seeks, self.fill = io.BytesIO(data), seeks, fill
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self.seeks
+
+    def seek(self, *place: int) -> int:
+        return self.file.seek(*place)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+    def read(self, size: int = -1) -> bytes:
+        return self.file.read(size)
+
+    def readinto(self, out: Any) -> Any:
+        return self.fill(self.file, out)
 
 
-def test_urlopen(memory: Any, tmp_path: Path) -> None:
-    from urllib.request import urlopen
+@pytest.mark.parametrize("seeks", [True, False])
+def test_a_bug_in_readinto_is_an_error(data: bytes, seeks: bool) -> None:
+    def counts(file: Any, out: Any) -> int:
+        return file.readinto(out) + None
 
-    with stand_in(ranged((tmp_path / "s-001.tar").read_bytes())) as server:
-        stream = shardfeed.Stream(server.url(), opener=urlopen)
-        assert numbers(stream) == list(range(50, 100))
-        with pytest.raises(shardfeed.UsageError, match="read at any offset"):
-            shardfeed.Dataset(server.url(), opener=urlopen, index="memory")
-
-
-def test_nothing_is_kept_of_a_file_system(memory: Any, tmp_path: Path) -> None:
-    import weakref
-
-    write_zip(tmp_path / "outer.zip", [("a.tar", (tmp_path / "s-000.tar").read_bytes())])
-    inside = fsspec.filesystem("zip", fo=str(tmp_path / "outer.zip"), skip_instance_cache=True)
-    known = weakref.ref(inside)
-    opener = OwnFileSystem(inside)
-    assert len(list(shardfeed.Stream("zip://a.tar", opener=opener))) == 50
-    assert known() is not None
-    del inside, opener
-    gc.collect()
-    assert known() is None
+    with pytest.raises(shardfeed.Error, match="TypeError"):
+        keys(lambda _: Wrapper(data, seeks, counts))
 
 
-class OwnFileSystem:
-    """Its files name it, as those of ftp do."""
+def test_a_readinto_that_is_missing_after_all(data: bytes) -> None:
+    def reads_and_refuses(file: Any, out: Any) -> int:
+        file.readinto(out)
+        raise io.UnsupportedOperation("readinto")
 
-    def __init__(self, system: Any) -> None:
-        self.system = system
-
-    def __call__(self, url: str) -> Any:
-        file = self.system.open(url)
-        file.fs = self.system
-        return file
+    assert len(keys(lambda _: Wrapper(data, True, reads_and_refuses))) == 300
 
 
-def test_a_file_that_is_given_twice_has_one_position(memory: Any, tmp_path: Path) -> None:
-    with open(tmp_path / "s-000.tar", "rb") as file:
-        archives = [
-            shardfeed.Archive("db://x", opener=lambda _: Entered(file).__enter__())
-            for _ in range(2)
-        ]
-        threads = []
-        wrong = []
+@pytest.mark.parametrize("count", [-5, 10**30])
+def test_counts_that_cannot_be(data: bytes, count: int) -> None:
+    with pytest.raises(shardfeed.Error, match=f"{count} bytes where at most"):
+        keys(lambda _: Wrapper(data, False, lambda file, out: count))
 
-        def read(archive: shardfeed.Archive) -> None:
-            for member in archive:
-                if int(member.name[:6]) != int(member.read().strip(b".")) and "txt" in member.name:
-                    wrong.append(member.name)
 
-        for archive in archives * 2:
-            threads.append(threading.Thread(target=read, args=(archive,)))
-            threads[-1].start()
-        for thread in threads:
-            thread.join()
-        assert wrong == []
+def test_subclasses_of_files_in_memory_read_for_themselves(data: bytes) -> None:
+    class Decrypting(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            return bytes(byte ^ 90 for byte in super().read(size))
+
+        def readinto(self, out: Any) -> int:
+            plain = self.read(len(out))
+            out[: len(plain)] = plain
+            return len(plain)
+
+    assert len(keys(lambda _: Decrypting(bytes(byte ^ 90 for byte in data)))) == 300
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (lambda url: io.StringIO("x"), "text file; help: open it with mode"),
-        (lambda url: OnlyRead(io.StringIO("x" * 2000)), "str; help: open the file with mode"),
-        (lambda url: None, "the opener gave a NoneType"),
-        (lambda: None, "positional argument"),
-        (lambda url: fsspec.open("nosuch://x"), "nosuch"),
-    ],
+    "options", [{"end_marker": "optional"}, {"concat": True}], ids=["no end marker", "concat"]
 )
-def test_what_is_no_binary_file(given: Any, message: str) -> None:
-    with pytest.raises(shardfeed.UsageError, match=message) as caught:
-        list(shardfeed.Stream("db://x", opener=given, on_error="skip_shard", log=None))
-    assert isinstance(caught.value.__cause__, (TypeError, ValueError))
+def test_urlopen_knows_a_body_that_was_cut(data: bytes, options: dict[str, Any]) -> None:
+    member = len(data) // 20 // 512 * 512
+    cut = 2 * member
+    body = data[:cut] + bytes(1024) + data[cut:] if "concat" in options else data
+    length = cut + 1024 if "concat" in options else 1024 * 3
+    with (
+        stand_in(lambda _: Answer(200, {}, body, cut=length)) as server,
+        pytest.raises(shardfeed.Error) as caught,
+    ):
+        list(shardfeed.Stream(server.url(), opener=urllib.request.urlopen, **options))
+    assert caught.value.code_name == "TRUNCATED"
 
 
-def test_a_file_that_ends_too_early(memory: Any, tmp_path: Path) -> None:
-    cut = (tmp_path / "s-000.tar").read_bytes()[:50_000]
-    for opener in (lambda _: io.BytesIO(cut), lambda _: OnlyRead(io.BytesIO(cut))):
-        with pytest.raises(shardfeed.TruncatedError):
-            list(shardfeed.Stream("db://x", opener=opener))
+def test_a_long_message_has_no_half_of_a_secret() -> None:
+    def opener(url: str) -> Any:
+        raise OSError("x" * 440 + " at " + url)
+
+    with pytest.raises(shardfeed.Error) as caught:
+        shardfeed.Archive("db://store/a.tar?sig=hushhushhushhushhushhush", opener=opener)
+    assert "hush" not in str(caught.value)
 
 
-def test_what_is_no_opener() -> None:
-    for wrong in ("fsspec", 7, fsspec):
-        with pytest.raises(TypeError, match=r"fsspec\.open"):
-            shardfeed.Archive("db://x", opener=wrong)
-    with pytest.raises(TypeError, match="in memory"):
-        shardfeed.Archive(b"", opener=fsspec.open)
+def test_a_password_that_the_url_has_encoded() -> None:
+    def opener(url: str) -> Any:
+        raise OSError("login as reader with p@ss/w0rd failed")
+
+    with pytest.raises(shardfeed.Error) as caught:
+        shardfeed.Archive("db://reader:p%40ss%2Fw0rd@store/a.tar", opener=opener)
+    assert "w0rd" not in str(caught.value)
 
 
-def test_versions_that_cost_nothing(memory: Any, tmp_path: Path) -> None:
-    from shardfeed._opener import _version
-
-    path = tmp_path / "s-000.tar"
-
-    class Remote(ShortReads):
-        _details: dict[str, str] | None = None
-
-        @property
-        def details(self) -> dict[str, str]:
-            raise AssertionError("this is a request")
-
-    with path.open("rb") as file:
-        assert _version(file) == f"mtime {path.stat().st_mtime_ns}".encode()
-        remote = Remote(file)
-        assert _version(remote) == b""
-        remote._details = {"size": 7, "LastModified": "then", "ETag": "a\0ü" * 100}
-        assert _version(remote) == ("ETag " + "aü" * 100).encode()[:255]
-        assert _version(OnlyRead(file)) == b""
-    with fsspec.open(f"local://{path}") as file:
-        assert _version(file).startswith(b"mtime ")
+# ---- The method open of a file system -----------------------------------------------------------
 
 
-def test_a_file_that_cannot_seek_is_not_read_after_an_exception(
-    memory: Any, tmp_path: Path
-) -> None:
-    class Stops(OnlyRead):
-        def __init__(self, file: io.BufferedReader) -> None:
-            self.file = file
-            self.close = file.close
-            self.calls = 0
+def test_children_open_a_file_system_of_their_own(tmp_path: Path) -> None:
+    """A stored ZIP of tars has one file, whose position parent and children would share."""
+    with zipfile.ZipFile(tmp_path / "o.zip", "w", zipfile.ZIP_STORED) as archive:
+        for shard in range(2):
+            members = [
+                (f"{n:04}.bin", struct.pack("<I", n) * 50_000)
+                for n in range(shard * 40, shard * 40 + 40)
+            ]
+            path = write_tar(tmp_path / f"s-{shard}.tar", members)
+            archive.write(path, path.name)
+    system = fsspec.filesystem("zip", fo=str(tmp_path / "o.zip"))
+    stream = shardfeed.Stream("zip://s-{0..1}.tar", opener=system.open, threads=1)
+    assert len(list(stream)) == 80
+    children = []
+    for rank in range(2):
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                own = shardfeed.Stream(
+                    "zip://s-{0..1}.tar", opener=system.open, threads=1, world_size=2, rank=rank
+                )
+                good = [bytes(s["bin"]) == struct.pack("<I", int(s.key)) * 50_000 for s in own]
+                status = 0 if good == [True] * 40 else 1
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
 
-        def read(self, size: int) -> bytes:
-            self.calls += 1
-            if self.calls == 3:
-                self.file.read(100)  # are lost
-                raise KeyboardInterrupt
-            return self.file.read(min(size, 1000))
 
-    def read_all() -> None:
-        for member in members:
-            member.read()
-
-    with shardfeed.Members("db://s-000.tar", opener=Files(tmp_path, Stops)) as members:
-        with pytest.raises(KeyboardInterrupt):
-            read_all()
-        with pytest.raises(shardfeed.UsageError, match="an exception or another reader"):
-            read_all()
-
-
-def test_schemes(memory: Any, tmp_path: Path) -> None:
-    files = Files(tmp_path)
-    path = str(tmp_path / "s-000.tar")
-    urls = [path, f"file://{path}", f"pipe:cat {path}"]
-    assert len(list(shardfeed.Stream(urls, opener=files))) == 150
-    assert files.opened == []
-
-    def http(url: str) -> Any:
-        assert url == "http://host/s-001.tar"
-        return open(tmp_path / "s-001.tar", "rb")
-
-    assert numbers(shardfeed.Stream("http://host/s-001.tar", opener=http)) == list(range(50, 100))
-    with pytest.raises(shardfeed.UnsupportedError):
-        list(shardfeed.Stream("db://s-001.tar"))
+def test_one_connection_of_ftp(ftp: str, memory: Any) -> None:
+    """Files are opened and read one at a time."""
+    host, port = ftp.split("@")[1].rstrip("/").split(":")
+    system = fsspec.filesystem(
+        "ftp",
+        host=host,
+        port=int(port),
+        username="reader",
+        password="sesame",
+        skip_instance_cache=True,
+    )
+    stream = shardfeed.Stream("ftp://x/s-{000..003}.tar", opener=system.open, threads=3)
+    assert sorted(numbers(stream)) == list(range(200))

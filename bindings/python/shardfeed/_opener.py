@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _NOT_KNOWN = 0xFFFF_FFFF_FFFF_FFFF
 _VERSION_ROOM = 256  # bytes, with the NUL
 _LONGEST = 500  # characters of a message
+_ROOM = 1007  # bytes of shf_error.message, without the NUL
 
 # What says that two contents at a URL differ, in the words of the stores that fsspec knows.
 _VERSION_KEYS = (
@@ -62,7 +63,16 @@ class _Server:
         self.handle = ffi.new_handle(self)
 
     def open(self, url: str) -> _Opened:
-        given = self.opener(url)
+        opener = _of_this_process(self.opener)
+        system: Any = getattr(opener, "__self__", None)
+        if not _has_one_connection(system):
+            return self._open(opener(url), None)
+        # Opening uses the connection too.
+        turn = _turn_of_system(system)
+        opened: _Opened = turn.run(lambda: self._open(opener(url), turn))
+        return opened
+
+    def _open(self, given: Any, held: _Turn | None) -> _Opened:
         with _sharing:
             shared = _files.get(id(given))
             if shared is None:
@@ -70,7 +80,7 @@ class _Server:
             shared.users += 1
         try:
             file = shared.file()
-            return _Opened(shared, file)
+            return _Opened(shared, file, held)
         except BaseException:
             shared.let_go()
             raise
@@ -82,6 +92,21 @@ class _Turn:
     def __init__(self) -> None:
         self.lock = Lock()
         self.reader = 0  # the thread that has it
+
+    def run(self, function: Callable[[], Any]) -> Any:
+        """What the function gives, while no other thread reads."""
+        thread = get_ident()
+        if self.reader == thread:
+            raise UsageError(
+                "the file is in use by the call that this one is inside of; help: do not read what "
+                "is being read, from a signal handler or an opener"
+            )
+        with self.lock:
+            self.reader = thread
+            try:
+                return function()
+            finally:
+                self.reader = 0
 
 
 class _Given:
@@ -131,40 +156,38 @@ class _Given:
 class _Opened:
     """A file as a source: read at any offset, or from front to back."""
 
-    def __init__(self, shared: _Given, file: Any) -> None:
+    def __init__(self, shared: _Given, file: Any, held: _Turn | None) -> None:
         self._shared = shared
         self._file = file
         self._at: int | None = None  # its position, where that is known
         # Its bytes need no position, which two openings of a file in memory share.
-        self._is_memory = isinstance(file, io.BytesIO)
+        self._is_memory = (
+            isinstance(file, io.BytesIO)
+            and type(file).read is io.BytesIO.read
+            and type(file).readinto is io.BytesIO.readinto
+        )
         self.seekable = self._is_memory or _seekable(file)
         self._into = getattr(file, "readinto", None)
         self._turn = _turn_of(shared, file)
-        with self._turn.lock:
-            self.size = _size(file, self.seekable)
-            self.version = _version(file)
+        if self._turn is held:
+            self._look()
+        else:
+            self._turn.run(self._look)
         if not self.seekable:
             self._at = 0
         self.handle = ffi.new_handle(self)
+
+    def _look(self) -> None:
+        self.size = _size(self._file, self.seekable)
+        self.version = _version(self._file)
 
     def read_at(self, offset: int, out: Any) -> int:
         if self._is_memory:
             with self._file.getbuffer() as view, view[offset : offset + len(out)] as piece:
                 out[: len(piece)] = piece
                 return len(piece)
-        thread = get_ident()
-        turn = self._turn
-        if turn.reader == thread:
-            raise UsageError(
-                "the file is in use by the call that this one is inside of; help: do not read what "
-                "is being read, from a signal handler or an opener"
-            )
-        with turn.lock:
-            turn.reader = thread
-            try:
-                return self._read(offset, out)
-            finally:
-                turn.reader = 0
+        count: int = self._turn.run(lambda: self._read(offset, out))
+        return count
 
     def _read(self, offset: int, out: Any) -> int:
         at, self._at = self._at, None  # not known after an exception
@@ -175,17 +198,21 @@ class _Opened:
                     "open the shard again, or copy it to a local disk"
                 )
             self._file.seek(offset)
-        count = self._fill(out)
+        count = self._fill(offset, out)
+        if not 0 <= count <= len(out):
+            raise ValueError(f"the file gave {count} bytes where at most {len(out)} were wanted")
         self._at = offset + count
         return count
 
-    def _fill(self, out: Any) -> int:
+    def _fill(self, offset: int, out: Any) -> int:
         if self._into is not None:
             try:
                 with memoryview(out) as view:
                     count = self._into(view)
-            except (NotImplementedError, io.UnsupportedOperation, TypeError):
+            except (NotImplementedError, io.UnsupportedOperation):
                 self._into = None  # only read() works, or nothing
+                if self.seekable:
+                    self._file.seek(offset)
             else:
                 if count is None:
                     raise BlockingIOError(errno.EAGAIN, "the file does not wait for its bytes")
@@ -223,7 +250,9 @@ def _size(file: Any, seekable: bool) -> int | None:
     if isinstance(size, int) and size >= 0:
         return size
     if not seekable:
-        return None
+        # Of http.client: what is still to come. It ends a body that was cut like one that is whole.
+        length = getattr(file, "length", None)
+        return length if isinstance(length, int) and length >= 0 else None
     file.seek(0, os.SEEK_END)
     return int(file.tell())
 
@@ -254,16 +283,42 @@ def _turn_of(given: _Given, file: Any) -> _Turn:
     files, and one thread at a time can use it.
     """
     system = getattr(file, "fs", None)
-    if getattr(system, "async_impl", None) is False and not _is_local(system):
-        with _sharing:
-            return _systems.setdefault(system, given.turn)
-    return given.turn
+    return _turn_of_system(system) if _has_one_connection(system) else given.turn
+
+
+def _of_this_process(opener: Opener) -> Opener:
+    """The opener; for the method of a file system of fsspec in a forked process: that of a new one.
+
+    Files and connections of the parent have one position for it and its children.
+    """
+    system: Any = getattr(opener, "__self__", None)
+    if os.getpid() == _first_process or not hasattr(system, "storage_args") or _is_local(system):
+        return opener
+    with _sharing:
+        if system not in _remade:
+            _remade[system] = type(system)(
+                *system.storage_args, skip_instance_cache=True, **system.storage_options
+            )
+        like = _remade[system]
+    made: Opener = getattr(like, getattr(opener, "__name__", "open"))
+    return made
+
+
+def _has_one_connection(system: Any) -> bool:
+    return getattr(system, "async_impl", None) is False and not _is_local(system)
+
+
+def _turn_of_system(system: Any) -> _Turn:
+    with _sharing:
+        return _systems.setdefault(system, _Turn())
 
 
 # Kept for the library, which has their handles: servers, and what they have opened.
 _alive: set[_Server | _Opened] = set()
 _files: dict[int, _Given] = {}  # by the id of what was given
 _systems: WeakKeyDictionary[Any, _Turn] = WeakKeyDictionary()
+_remade: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # by the file system of the parent
+_first_process = os.getpid()
 _sharing = RLock()  # a signal handler may open something
 
 
@@ -276,14 +331,22 @@ def _keep(exception: BaseException, error: _CData) -> int:
         said = f"the opener raised {type(exception).__name__}: {exception}"
     except Exception:
         said = f"the opener raised {type(exception).__name__}"
-    data = " ".join(said.split())[:_LONGEST].encode("utf-8", "backslashreplace").replace(b"\0", b"")
+    said = " ".join(said.split())
+    if len(said) > _LONGEST:
+        # Whole words: the library replaces secrets, and would not know the half of one.
+        said = said[:_LONGEST].rpartition(" ")[0] + " ..."
+    data = said.encode("utf-8", "backslashreplace").replace(b"\0", b"")[:_ROOM]
     ffi.memmove(error.message, data, len(data))
     error.os_error = keep_failure(exception)
     return failure_code(exception)
 
 
-def _keep_early(kind: type[BaseException], raised: BaseException, traceback: TracebackType) -> int:
+def _keep_early(
+    kind: type[BaseException], raised: BaseException, traceback: TracebackType | None
+) -> int:
     # A signal handler may raise before the first line of a function, where it cannot catch it.
+    if traceback is None:  # of cffi, for what a function returned
+        return int(lib.SHF_E_INTERNAL)
     return _keep(raised, traceback.tb_frame.f_locals["error"])
 
 
@@ -358,6 +421,7 @@ def _forget_threads() -> None:
     _sharing = RLock()
     _files.clear()
     _systems.clear()
+    _remade.clear()
 
 
 atexit.register(_end)
