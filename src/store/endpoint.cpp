@@ -26,7 +26,7 @@ std::string checked_endpoint(std::string url, const char* store, const char* hel
 void refuse_bucket(std::string_view bucket, const char* help) {
     if (bucket.find_first_of(":@") != bucket.npos)
         throw Error(SHF_E_USAGE, "credentials in a URL, or another port: not a bucket name",
-                    "give credentials by options or the environment");
+                    std::string(help) + "; credentials come from options or the environment");
     throw Error(SHF_E_USAGE, "there is no bucket \"" + escape(bucket) + "\": not a bucket name",
                 help);
 }

@@ -29,7 +29,8 @@ void append_url(std::string_view rest, std::string& out) {
     const std::string_view authority = rest.substr(0, authority_end);
     // A password may have a slash that is not encoded: what follows the colon is no port then.
     const size_t port = authority.find(':') + 1;
-    const bool password = port > 0 && !authority.starts_with('[') &&
+    const bool password = port > 0 && authority.find('@') == authority.npos &&
+                          !authority.starts_with('[') &&
                           authority.find_first_not_of("0123456789", port) != authority.npos;
     const size_t at = password ? rest.rfind('@') : authority.rfind('@');
     if (at != rest.npos) rest.remove_prefix(at + 1);
