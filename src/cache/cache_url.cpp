@@ -52,9 +52,15 @@ bool is_signature(std::string_view parameter) {
 
 // Without a signature those are parameters like others: "sr=16000".
 bool is_signed(std::string_view query) {
-    for (const std::string_view name :
-         {"signature=", "sig=", "x-amz-signature=", "x-goog-signature=", "token=", "access_token="})
-        if (("&" + lowered(query)).find("&" + std::string(name)) != std::string::npos) return true;
+    static constexpr std::array<std::string_view, 6> names = {
+        "signature", "sig", "x-amz-signature", "x-goog-signature", "token", "access_token"};
+    while (!query.empty()) {
+        const size_t end = std::min(query.find('&'), query.size());
+        const std::string_view parameter = query.substr(0, end);
+        query.remove_prefix(std::min(end + 1, query.size()));
+        const std::string name = lowered(parameter.substr(0, parameter.find('=')));
+        if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+    }
     return false;
 }
 
