@@ -131,7 +131,8 @@ class Archive(Reopenable, Sequence[Member]):
         opener: Opener | None = None,
         **options: Unpack[ArchiveOptions],
     ) -> None:
-        super().__init__(option_texts(options))
+        url = url_list(source) if isinstance(source, (str, os.PathLike)) else []
+        super().__init__(option_texts(options, url))
         self._opener = opener
         self._url: str | None = None
         self._data: Buffer | None = None

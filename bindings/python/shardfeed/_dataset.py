@@ -190,8 +190,8 @@ class Dataset(Reopenable, Sequence[Sample]):
         opener: Opener | None = None,
         **options: Unpack[DatasetOptions],
     ) -> None:
-        super().__init__(option_texts(options))
         self._urls = url_list(urls)
+        super().__init__(option_texts(options, self._urls))
         self._log = log
         self._opener = opener
         self._epoch: int | None = None if "epoch" not in options else int(self._options["epoch"])

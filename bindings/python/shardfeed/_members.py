@@ -172,7 +172,8 @@ class Members(Closable):
     def __init__(
         self, url: URL, *, opener: Opener | None = None, **options: Unpack[ArchiveOptions]
     ) -> None:
-        self._options = option_texts(options)
+        (self._url,) = url_list(url)
+        self._options = option_texts(options, [self._url])
         self._closed = False
         self._current: CurrentMember | None = None
         self._native = ffi.gc(ffi.new("python_member *"), lib.python_free_member)
@@ -181,7 +182,6 @@ class Members(Closable):
         self._given: tuple[Iterator[CurrentMember], int] = (iter(()), 0)
         self._lock = Lock()  # held while self._native is in use
         self._holder = self._none
-        (self._url,) = url_list(url)
         native = native_options(self._options, "archive")
         set_opener(native, opener)
         self._signals = Signals(native)  # asked as long as the members are open

@@ -345,10 +345,15 @@ class _Lib:
 ffi: _FFI
 lib: _Lib
 
+# What users of fsspec and pandas write; options by their own names are the same.
+@type_check_only
+class StorageOptions(TypedDict, total=False):
+    storage_options: Mapping[str, Any] | None
+
 # The keyword arguments of Stream, mix(), Archive and Dataset, for type checkers and editors. At run
 # time the library's own table decides; tests/python/test_options.py compares the two.
 @type_check_only
-class StreamOptions(TypedDict, total=False):
+class StreamOptions(StorageOptions, total=False):
     threads: int | str
     memory: int | str
     shuffle_shards: bool | str
@@ -487,7 +492,7 @@ class NumberedBatchOptions(TypedDict, total=False):
     max_decoded: int | str
 
 @type_check_only
-class ArchiveOptions(TypedDict, total=False):
+class ArchiveOptions(StorageOptions, total=False):
     threads: int | str
     memory: int | str
     end_marker: Literal["required", "optional"]
@@ -547,7 +552,7 @@ class ArchiveOptions(TypedDict, total=False):
     secure: bool | str
 
 @type_check_only
-class DatasetOptions(TypedDict, total=False):
+class DatasetOptions(StorageOptions, total=False):
     threads: int | str
     memory: int | str
     seed: int | str

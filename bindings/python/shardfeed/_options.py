@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
 from ._errors import UsageError, error_from
 from ._native import ffi, lib
+from ._storage_options import from_storage_options
 
 if TYPE_CHECKING:
     from ._native import _CData
@@ -73,11 +74,15 @@ def shown_options(texts: Mapping[str, str]) -> str:
     return " ".join(f"{name}={text}" for name, text in shown)
 
 
-def option_texts(values: Mapping[str, object]) -> dict[str, str]:
+def option_texts(values: Mapping[str, object], urls: Iterable[str] = ()) -> dict[str, str]:
     """The values of keyword arguments as the library takes them: True is "true", 1000 is "1000".
 
-    A Path is its name, a mapping of headers one line for each.
+    A Path is its name, a mapping of headers one line for each. `urls`: what storage_options is for;
+    options that are given by their own names win.
     """
+    if "storage_options" in values:
+        own = {name: value for name, value in values.items() if name != "storage_options"}
+        values = {**from_storage_options(values["storage_options"], urls), **own}
     return {name: _option_text(name, value) for name, value in values.items()}
 
 

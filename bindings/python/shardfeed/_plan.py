@@ -130,4 +130,5 @@ def plan(urls: URLs, *, opener: Opener | None = None, **options: Unpack[StreamOp
     Samples and bytes are known when all shards have index files, as shardfeed.Dataset(urls) or a
     run with write_index=True makes them, and no filter leaves samples out.
     """
-    return Plan(_made(url_list(urls), option_texts(options), opener))
+    listed = url_list(urls)
+    return Plan(_made(listed, option_texts(options, listed), opener))

@@ -109,7 +109,7 @@ class Recipe(ABC):
         removes the limit, and log=None silences; on_skip and opener cannot be removed. The parts of
         a mix get the opener.
         """
-        made = self._with(option_texts(options))
+        made = self._with(option_texts(options, getattr(self, "_urls", ())))
         if opener is not None:
             made = made._with_opener(opener)
         if timeout is not None:
@@ -291,7 +291,7 @@ class StreamRecipe(Recipe):
         **options: Unpack[StreamOptions],
     ) -> None:
         self.__dict__["_urls"] = tuple(url_list(urls))
-        self._set(timeout, Receivers(log, on_skip, opener), option_texts(options))
+        self._set(timeout, Receivers(log, on_skip, opener), option_texts(options, self._urls))
 
     def open(self, epoch: int | None = None) -> Stream:
         from ._stream import Stream  # which is made of recipes

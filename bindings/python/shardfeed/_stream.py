@@ -41,8 +41,8 @@ class Stream(Closable):
             for sample in stream:
                 image, label = sample["jpg"], int(bytes(sample["cls"]))
 
-    urls: one or many of: a path, file:///path, "-" (standard input), "pipe:COMMAND", "@FILE" (a
-    list). Braces are expanded, "train-{000000..000099}.tar", and so are paths with * ? [...], which
+    urls: one or many of: a path, file:///path, http://, https://, s3://, gs://, az://, hf:// and
+    ais:// URLs, "-" (standard input), "pipe:COMMAND", "@FILE" (a list). Braces are expanded, "train-{000000..000099}.tar", and so are paths with * ? [...], which
     stand for the files that match, sorted, and ~/. expand=False takes URLs as they are.
 
     timeout: the longest time that next() waits for a sample, in seconds or as text ("200ms");
@@ -55,6 +55,9 @@ class Stream(Closable):
 
     opener: a function that takes a URL and gives a binary file, such as fsspec.open. It serves all
     URLs with a scheme but file: and pipe:, on threads of the library, several at once.
+
+    storage_options: settings of a store as fsspec takes them, {"anon": True}; the options of the
+    library have names of their own, s3_anonymous=True.
 
     Every iter(stream) is the next epoch: the first starts at the option epoch. With epoch_samples,
     an epoch continues where the last one stopped. With epochs=0 an iterator has no end, and the

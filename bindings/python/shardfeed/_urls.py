@@ -75,7 +75,7 @@ def expand_urls(urls: URLs, **options: Unpack[StreamOptions]) -> list[str]:
     array, texts = native_urls(listed)
     collected = _Collected()
     error = ffi.new("shf_error *")
-    native = native_options(option_texts(options))
+    native = native_options(option_texts(options, listed))
     signals = Signals(native)
     failed = lib.shf_expand_urls(array, len(texts), native, lib.python_url, collected.handle, error)
     signals.raise_exception()
