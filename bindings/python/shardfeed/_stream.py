@@ -42,8 +42,9 @@ class Stream(Closable):
                 image, label = sample["jpg"], int(bytes(sample["cls"]))
 
     urls: one or many of: a path, file:///path, http://, https://, s3://, gs://, az://, hf:// and
-    ais:// URLs, "-" (standard input), "pipe:COMMAND", "@FILE" (a list). Braces are expanded, "train-{000000..000099}.tar", and so are paths with * ? [...], which
-    stand for the files that match, sorted, and ~/. expand=False takes URLs as they are.
+    ais:// URLs, "-" (standard input), "pipe:COMMAND", "@FILE" (a list). Braces are expanded,
+    "train-{000000..000099}.tar", and so are paths with * ? [...], which stand for the files that
+    match, sorted, and ~/; in stores, what ends in / too. expand=False takes URLs as they are.
 
     timeout: the longest time that next() waits for a sample, in seconds or as text ("200ms");
     then it raises shardfeed.TimeoutError, and the next call continues.
