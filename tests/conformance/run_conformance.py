@@ -250,9 +250,10 @@ class Run:
             self._count += 1
 
 
-def difference(case: dict[str, Any], folder: Path) -> str | None:
-    """What is otherwise than the case expects; None when it passes."""
-    found = Run(case, os.fspath(folder.resolve())).result()
+def difference(case: dict[str, Any], folder: str | Path) -> str | None:
+    """What is otherwise than the case expects; None when it passes. `folder` may be a URL."""
+    place = folder if isinstance(folder, str) and "://" in folder else Path(folder).resolve()
+    found = Run(case, os.fspath(place)).result()
     if found == case["expect"]:
         return None
     return f"{case['name']}: {case['expect']} expected, not {found}"
@@ -271,7 +272,7 @@ def main() -> int:
     """Runs the cases."""
     folder, path, *names = sys.argv[1:]
     cases = [case for case in read_cases(Path(path)) if not names or case["name"] in names]
-    differences = [text for case in cases if (text := difference(case, Path(folder)))]
+    differences = [text for case in cases if (text := difference(case, folder))]
     print(*differences, sep="\n", end="\n" if differences else "")
     failed = f", {len(differences)} failed" if differences else ""
     print(f"{len(cases) - len(differences)} cases passed{failed}")

@@ -9,6 +9,7 @@ import pytest
 
 SUITE = Path(__file__).resolve().parent.parent / "conformance"
 runner = runpy.run_path(str(SUITE / "run_conformance.py"))
+HTTP = runpy.run_path(str(SUITE / "over_http.py"))
 CASES = runner["read_cases"](SUITE / "cases.json")
 
 
@@ -22,6 +23,21 @@ def archives(tmp_path_factory):
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_case(case, archives):
     assert runner["difference"](case, archives) is None
+
+
+@pytest.fixture(scope="module")
+def over_http(tmp_path_factory):
+    server, url = HTTP["start"](tmp_path_factory.mktemp("http"))
+    yield url, {case["name"] for case in runner["read_cases"](server.root.parent / "cases.json")}
+    server.stop()
+
+
+@pytest.mark.parametrize("kind", sorted({case["kind"] for case in CASES}))
+def test_cases_over_http(kind, over_http):
+    url, names = over_http
+    assert len(names) > 350
+    cases = [case for case in CASES if case["kind"] == kind and case["name"] in names]
+    assert [text for case in cases if (text := runner["difference"](case, url))] == []
 
 
 def test_unknown_kind(archives):

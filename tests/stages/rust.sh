@@ -25,6 +25,8 @@ rust_checks() {
     check "rustdoc without the library" in_rust env DOCS_RS=1 PKG_CONFIG_PATH= RUSTDOCFLAGS="-D warnings" \
         cargo doc --quiet --locked --no-deps --features ndarray,serde
     cargo_tests "Rust tests" test --locked --no-fail-fast --features ndarray,serde
+    check "conformance in Rust over HTTP" in_rust python3 ../../tests/conformance/over_http.py cargo test --quiet \
+        --locked --features ndarray,serde --test conformance
     local oldest
     oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' bindings/rust/Cargo.toml)
     if rustup toolchain install "$oldest" --profile minimal --component rustfmt >"$output" 2>&1; then

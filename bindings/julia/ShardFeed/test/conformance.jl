@@ -277,7 +277,7 @@ function result(case, folder, hash)
 end
 
 function main(folder, path, names...)
-    folder = realpath(folder)
+    occursin("://", folder) || (folder = realpath(folder))
     hash = new_hash()
     passed = failed = 0
     for case in flat_cases(path)

@@ -1,5 +1,5 @@
 //! The conformance suite that all languages run: `tests/conformance` of the repository, or the
-//! folder in SHARDFEED_CONFORMANCE.
+//! folder in SHARDFEED_CONFORMANCE; with SHARDFEED_CONFORMANCE_FOLDER the archives are at that URL.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -410,6 +410,10 @@ fn suite() -> (Value, String) {
     let cases = std::fs::read_to_string(suite.join("cases.json")).expect("cases.json");
     let cases: Value = serde_json::from_str(&cases).expect("JSON");
     assert_eq!(cases["version"], 1);
+    // Where a server has the archives.
+    if let Ok(url) = std::env::var("SHARDFEED_CONFORMANCE_FOLDER") {
+        return (cases, url);
+    }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder");

@@ -1,0 +1,71 @@
+"""Runs the cases over HTTP: python over_http.py COMMAND ...
+
+The archives are on a real nginx on loopback. In COMMAND {folder} stands for its URL, in place of
+the FOLDER of the suite, and {suite} for a folder whose cases.json has the cases that do not depend
+on files of this machine. Their results are those of the local suite.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "python"))
+
+from http_servers import Nginx  # noqa: E402
+
+
+def is_local(case: dict[str, Any], root: Path) -> bool:
+    """Whether a case is about files of this machine, programs or messages of the system."""
+    urls = [*case["urls"], *(url for part in case.get("parts", []) for url in part["urls"])]
+    texts = [*urls, *case["options"].values()]
+    if any("$FOLDER" in text or text.startswith("pipe:") for text in texts):
+        return True
+    # Where index files lie, and which files match: web servers have no lists.
+    if case["options"].get("index") == "require":
+        return True
+    if any(set("*?[") & set(url) for url in urls) and case["options"].get("expand") != "false":
+        return True
+    # What the system says of files that are not there, and of folders.
+    return any(
+        not (root / url).is_file()
+        for group in urls
+        for url in group.split("::")
+        if not set("{}$*?[") & set(url)
+    )
+
+
+def start(folder: Path) -> tuple[Nginx, str]:
+    """A server with the archives, which the caller stops; its URL. Writes FOLDER/cases.json."""
+    server = Nginx(folder)
+    subprocess.run([sys.executable, HERE / "make_archives.py", server.root], check=True)
+    whole = json.loads((HERE / "cases.json").read_text(encoding="utf-8"))
+    whole["cases"] = [case for case in whole["cases"] if not is_local(case, server.root)]
+    (folder / "cases.json").write_text(json.dumps(whole), encoding="utf-8")
+    return server, server.url("").rstrip("/")
+
+
+def main() -> int:
+    """Runs the command."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary).resolve()
+        server, url = start(folder)
+        try:
+            command = [
+                word.replace("{folder}", url).replace("{suite}", str(folder))
+                for word in sys.argv[1:]
+            ]
+            suite = {"SHARDFEED_CONFORMANCE": str(folder), "SHARDFEED_CONFORMANCE_FOLDER": url}
+            return subprocess.run(command, env={**os.environ, **suite}, check=False).returncode
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
