@@ -1,8 +1,6 @@
 #include "cache/cached_shard.h"
 
 #include "core/cancel.h"
-#include "core/log.h"
-#include "core/opening.h"
 #include "core/options.h"
 
 #include <sys/stat.h>
@@ -28,15 +26,6 @@ constexpr uint8_t damaged_once = 1, fetched_again = 2, stays_damaged = 3;
 
 }  // namespace
 
-void warn_of_cache(CacheTrouble trouble, const std::string& message, const SourceContext& context) {
-    const auto bit = static_cast<uint32_t>(trouble);
-    if ((context.use.warned.fetch_or(bit) & bit) != 0) return;
-    if (context.use.warn)
-        context.use.warn(message);
-    else if (Opening::active())  // inside a call, so that callbacks may run
-        log(context.options, SHF_LOG_WARNING, message);
-}
-
 CachedShard::CachedShard(CacheFolder folder, CacheLabel label, std::unique_ptr<Source> remote,
                          std::optional<Fault> offline, const SourceContext& context)
     : folder_(std::move(folder)),
@@ -53,11 +42,11 @@ CachedShard::CachedShard(CacheFolder folder, CacheLabel label, std::unique_ptr<S
         const int error = folder_.write_label(path_, label_);
         if (error != 0) {
             writes_ = false;
-            warn_of_cache(CacheTrouble::folder,
-                          "the cache folder " + escape(folder_.path()) +
-                              " cannot be written, shards are read without it: " +
-                              std::generic_category().message(error),
-                          context_);
+            warn_once(SourceTrouble::cache_folder,
+                      "the cache folder " + escape(folder_.path()) +
+                          " cannot be written, shards are read without it: " +
+                          std::generic_category().message(error),
+                      context_);
         }
     }
     uint64_t present = 0;
@@ -95,10 +84,10 @@ void CachedShard::drop(uint64_t number, uint64_t inode) {
         return;
     const bool removed = ::unlinkat(folder_.fd(), file.c_str(), 0) == 0 || errno == ENOENT;
     ++context_.use.cache_faults;
-    warn_of_cache(CacheTrouble::damage,
-                  "a block in the cache folder " + escape(folder_.path()) +
-                      " is damaged; it is dropped and fetched again",
-                  context_);
+    warn_once(SourceTrouble::cache_damage,
+              "a block in the cache folder " + escape(folder_.path()) +
+                  " is damaged; it is dropped and fetched again",
+              context_);
     // On a disk that became read-only, say: the block is not looked at again.
     if (faults_[number].exchange(removed ? damaged_once : stays_damaged) == fetched_again)
         throw Error(SHF_E_INTEGRITY,
@@ -168,13 +157,13 @@ void CachedShard::seal(BlockWriter& writer, uint64_t number) {
     // The folder of the version may have been removed meanwhile: the next block makes it again.
     if (error == ENOENT) return;
     writes_ = false;
-    warn_of_cache(CacheTrouble::folder,
-                  "the cache folder " + escape(folder_.path()) +
-                      " (cache_size=" + std::to_string(folder_.limit()) +
-                      ") cannot be written, shards are read without it: " +
-                      std::generic_category().message(error) +
-                      "; help: free space there, or give a smaller cache_size",
-                  context_);
+    warn_once(SourceTrouble::cache_folder,
+              "the cache folder " + escape(folder_.path()) +
+                  " (cache_size=" + std::to_string(folder_.limit()) +
+                  ") cannot be written, shards are read without it: " +
+                  std::generic_category().message(error) +
+                  "; help: free space there, or give a smaller cache_size",
+              context_);
 }
 
 }  // namespace shf

@@ -25,10 +25,6 @@ enum class Turn : uint8_t {
     alone,   // this reader fetches it, whatever the others do
 };
 
-// Tells trouble with the cache, each kind once.
-enum class CacheTrouble : uint32_t { folder = 1, version = 2, damage = 4, stale = 8 };
-void warn_of_cache(CacheTrouble trouble, const std::string& message, const SourceContext& context);
-
 // Any number of threads, and forked children.
 class CachedShard {
   public:

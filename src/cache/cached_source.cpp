@@ -353,8 +353,8 @@ auto ask_or_stale(const std::string& url, const Options& options, Ask ask, Stale
 std::unique_ptr<Source> open_cached(const Scheme& scheme, const std::string& url,
                                     const SourceContext& context) {
     const Options& options = context.options;
-    const auto warn = [&](CacheTrouble trouble, const std::string& message) {
-        warn_of_cache(trouble, message, context);
+    const auto warn = [&](SourceTrouble trouble, const std::string& message) {
+        warn_once(trouble, message, context);
     };
     return ask_or_stale(
         url, options,
@@ -363,7 +363,7 @@ std::unique_ptr<Source> open_cached(const Scheme& scheme, const std::string& url
             const Identity identity = remote->identity();
             if (!remote->seekable() || !identity.size || identity.version.empty() ||
                 identity.version.starts_with("W/")) {
-                warn(CacheTrouble::version,
+                warn(SourceTrouble::cache_version,
                      cache_url(url) + ": not cached, since its server " +
                          (remote->seekable() ? "names no version of it (a strong ETag)"
                                              : "gives no byte ranges of it"));
@@ -381,7 +381,7 @@ std::unique_ptr<Source> open_cached(const Scheme& scheme, const std::string& url
             try {
                 folder.emplace(options.cache, options.cache_size, true);
             } catch (const Error& error) {
-                warn(CacheTrouble::folder,
+                warn(SourceTrouble::cache_folder,
                      std::string("shards are read without the cache: ") + error.what());
                 return remote;
             }
@@ -389,10 +389,11 @@ std::unique_ptr<Source> open_cached(const Scheme& scheme, const std::string& url
                 std::move(*folder), std::move(label), std::move(remote), std::nullopt, context));
         },
         [&](CacheFolder folder, CacheLabel label, const Error& error) -> std::unique_ptr<Source> {
-            warn(CacheTrouble::stale, label.url +
-                                          ": its version in the cache is read, since its server "
-                                          "cannot be asked: " +
-                                          error.what());
+            warn(SourceTrouble::cache_stale,
+                 label.url +
+                     ": its version in the cache is read, since its server "
+                     "cannot be asked: " +
+                     error.what());
             return std::make_unique<CachedSource>(std::make_shared<CachedShard>(
                 std::move(folder), std::move(label), nullptr, error.fault(), context));
         });

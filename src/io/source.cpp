@@ -1,10 +1,21 @@
 #include "io/source.h"
 
+#include "core/log.h"
+#include "core/opening.h"
 #include "io/source_context.h"
 
 #include <shardfeed.h>
 
 namespace shf {
+
+void warn_once(SourceTrouble trouble, const std::string& message, const SourceContext& context) {
+    const auto bit = static_cast<uint32_t>(trouble);
+    if ((context.use.warned.fetch_or(bit) & bit) != 0) return;
+    if (context.use.warn)
+        context.use.warn(message);
+    else if (Opening::active())  // inside a call, so that callbacks may run
+        log(context.options, SHF_LOG_WARNING, message);
+}
 
 uint64_t source_stat(const SourceUse& use, int32_t stat) noexcept {
     switch (stat) {

@@ -40,4 +40,15 @@ struct SourceContext {
     SourceUse& use;
 };
 
+// Kinds of trouble that readers go on after: bits of SourceUse::warned.
+enum class SourceTrouble : uint32_t {
+    cache_folder = 1,   // it cannot be used
+    cache_version = 2,  // a server names no version
+    cache_damage = 4,
+    cache_stale = 8,  // read without asking the server
+    retry = 16        // a request failed, and is made again
+};
+// Logs the first of each kind. Any thread.
+void warn_once(SourceTrouble trouble, const std::string& message, const SourceContext& context);
+
 }  // namespace shf

@@ -95,6 +95,26 @@ def test_ranges_are_fetched_at_once(tar: bytes, samples: Seen, connections: int)
     assert wanted <= slow.most <= connections
 
 
+def test_the_next_shard_is_asked_for_before_the_end(tar: bytes) -> None:
+    """By two threads: the last range of a shard is not answered before that."""
+    asked = threading.Event()
+    in_time: list[bool] = []
+
+    def decide(request: Request) -> Answer:
+        answer = ranged(tar)(request)
+        if "s-1" in request.path:
+            asked.set()
+        elif request.last is not None and request.last >= len(tar) - 1:
+            return dataclasses.replace(answer, wait=lambda: in_time.append(asked.wait(10)))
+        return answer
+
+    with stand_in(decide) as server:
+        urls = [server.url("s-0.tar"), server.url("s-1.tar")]
+        stream = shardfeed.Stream(urls, threads=2, connections=4, range_size=PIECE)
+        assert len(list(stream)) == 200
+    assert in_time == [True]
+
+
 def test_every_answer_fails_once(tar: bytes, samples: Seen) -> None:
     """In another way and at another place each time: no byte is lost, none comes twice."""
     for seed in range(20):

@@ -422,6 +422,21 @@ def test_attempts_are_not_used_up_at_once(data: bytes) -> None:
         assert count(server.url(), retries=8) == 5
 
 
+def test_the_log_has_the_first_retry(data: bytes) -> None:
+    lines: list[str] = []
+
+    def fails_twice(request: Request) -> Answer:
+        return ranged(data)(request) if request.number > 1 else Answer(500)
+
+    with stand_in(fails_twice) as server:
+        stream = shardfeed.Stream(server.url(), log=lambda level, text: lines.append(text))
+        assert len(list(stream)) == 5
+        assert stream.stats()["retries"] == 2
+    assert [line for line in lines if "the request is made again" in line] == lines
+    assert len(lines) == 1
+    assert "500" in lines[0]
+
+
 def test_a_size_that_is_not_known(data: bytes) -> None:
     headers = {"Content-Range": f"bytes 0-{len(data) - 1}/*", "ETag": '"a"'}
     with stand_in(lambda _: Answer(206, headers, data)) as server:
