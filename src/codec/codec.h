@@ -1,5 +1,6 @@
-// One compressed frame (gzip member, bzip2 or xz stream, zstd or lz4 frame) behind one interface.
-// What several frames, padding, junk, limits and progress mean is decided once, in filter.cpp.
+// One compressed frame (gzip or lzip member, bzip2, xz or compress stream, zstd or lz4 frame)
+// behind one interface. What several frames, padding, junk, limits and progress mean is decided
+// once, in filter.cpp.
 //
 // Minimum versions: ISA-L 2.22 (resumable gzip trailer) or zlib 1.2.11; bzip2 1.0.8
 // (CVE-2019-12900); liblzma 5.2.5, whose threaded decoder (CVE-2025-31115) is never used; libzstd
@@ -45,6 +46,8 @@ class Codec {
     [[nodiscard]] virtual bool exact() const = 0;
     // Whether the frame has a check over its bytes at all.
     [[nodiscard]] virtual bool checked() const { return true; }
+    // Whether the frame has no end mark, and may end where the input does, behind the bytes so far.
+    [[nodiscard]] virtual bool may_end() const { return false; }
     // How many bytes the frame or block says that it has, 0 where it does not say. A claim.
     [[nodiscard]] virtual uint64_t claimed_size() const { return 0; }
     // Why the last call failed, with this help where the bytes are damaged.
@@ -79,6 +82,8 @@ std::unique_ptr<Codec> make_bzip2();
 std::unique_ptr<Codec> make_xz(uint64_t max_window);
 std::unique_ptr<Codec> make_zstd(uint64_t max_window);
 std::unique_ptr<Codec> make_lz4();
+std::unique_ptr<Codec> make_lzip(uint64_t max_window);
+std::unique_ptr<Codec> make_compress();
 
 // "zlib 1.2.13"
 std::string gzip_version();

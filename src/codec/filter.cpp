@@ -32,6 +32,8 @@ std::unique_ptr<Codec> make_codec(std::string_view name, const Options& options)
     if (name == "bzip2") return make_bzip2();
     if (name == "xz") return make_xz(options.max_window);
     if (name == "zstd") return make_zstd(options.max_window);
+    if (name == "lzip") return make_lzip(options.max_window);
+    if (name == "compress") return make_compress();
     return make_lz4();
 }
 
@@ -286,7 +288,8 @@ class Filter final : public Sequential {
         } else if (!input_.available().empty()) {
             if (++stalls_ == 2) throw fault(SHF_E_FORMAT, "the decoder makes no progress");
         } else if (!input_.fill()) {
-            throw cut(input_.position());
+            if (!codec_->may_end()) throw cut(input_.position());
+            stage_ = Stage::boundary;
         }
         return step;
     }
@@ -377,9 +380,15 @@ std::unique_ptr<Sequential> open_filter(std::unique_ptr<Sequential> input, const
 }
 
 const char* codec_version(std::string_view codec) {
-    static const std::string versions[] = {gzip_version(), bzip2_version(), xz_version(),
-                                           zstd_version(), lz4_version()};
-    static constexpr std::string_view names[] = {"gzip", "bzip2", "xz", "zstd", "lz4"};
+    static const std::string versions[] = {gzip_version(),
+                                           bzip2_version(),
+                                           xz_version(),
+                                           zstd_version(),
+                                           lz4_version(),
+                                           xz_version(),
+                                           "shardfeed " SHF_VERSION_STRING};
+    static constexpr std::string_view names[] = {"gzip", "bzip2", "xz",      "zstd",
+                                                 "lz4",  "lzip",  "compress"};
     for (size_t i = 0; i < std::size(names); ++i)
         if (codec == names[i]) return versions[i].c_str();
     return nullptr;

@@ -1,5 +1,5 @@
-// Decompression of whole shards: gzip, bzip2, xz, zstd and lz4, found by their magic bytes and
-// never by the suffix. One layer only.
+// Decompression of whole shards: gzip, bzip2, xz, zstd, lz4, lzip and compress, found by their
+// magic bytes and never by the suffix. One layer only.
 //
 // The codec libraries are called directly. libarchive's filters were tried and cannot keep the
 // rules: version 3.6.2 ignores the CRC of a gzip member and junk after a compressed stream, takes a
@@ -20,7 +20,7 @@ struct Options;
 
 // What a filter noticed and accepted.
 struct FilterReport {
-    const char* codec = nullptr;  // "gzip", "bzip2", "xz", "zstd", "lz4"; NULL: not compressed
+    const char* codec = nullptr;  // as codec_version() has them; NULL: not compressed
     bool trailing = false;        // junk after the compressed data, accepted under trailing=ignore
     // Bytes of the output whose checks hold, or that have none. What was read beyond may be wrong.
     uint64_t verified = 0;

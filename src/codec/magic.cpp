@@ -47,6 +47,11 @@ constexpr Row rows[] = {
     // LZ4 frame format 1.6.x: frame and legacy frame.
     {{"lz4", false}, 4, {is(0x04), is(0x22), is(0x4d), is(0x18)}},
     {{"lz4", false}, 4, {is(0x02), is(0x21), is(0x4c), is(0x18)}},
+    // The manual of lzip, "File format": the only version that is not obsolete.
+    {{"lzip", false}, 5, {is('L'), is('Z'), is('I'), is('P'), is(0x01)}},
+    // compress.c: the longest code, and bit 7 where tables may be cleared.
+    {{"compress", false}, 3, {is(0x1f), is(0x9d), {0x09, 0x10}}},
+    {{"compress", false}, 3, {is(0x1f), is(0x9d), {0x89, 0x90}}},
 };
 
 // Whether the bytes that `head` has agree with the row.
@@ -62,8 +67,9 @@ struct Suffix {
 };
 
 constexpr Suffix suffixes[] = {
-    {".gz", "gzip"}, {".tgz", "gzip"}, {".bz2", "bzip2"}, {".tbz2", "bzip2"}, {".xz", "xz"},
-    {".txz", "xz"},  {".zst", "zstd"}, {".tzst", "zstd"}, {".lz4", "lz4"},
+    {".gz", "gzip"},  {".tgz", "gzip"},   {".bz2", "bzip2"},    {".tbz2", "bzip2"}, {".xz", "xz"},
+    {".txz", "xz"},   {".zst", "zstd"},   {".tzst", "zstd"},    {".lz4", "lz4"},    {".lz", "lzip"},
+    {".tlz", "lzip"}, {".Z", "compress"}, {".taZ", "compress"},
 };
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace shf {
 // The codec whose magic `head` (at least 6 bytes, or the whole input) starts with, or NULL.
 const char* codec_of_magic(std::span<const uint8_t> head);
 
-// The codec of a file name's suffix (.gz, .tgz, .bz2, .tbz2, .xz, .txz, .zst, .tzst, .lz4), or
-// NULL.
+// The codec of a file name's suffix (.gz, .tgz, .bz2, .tbz2, .xz, .txz, .zst, .tzst, .lz4, .lz,
+// .tlz, .Z, .taZ), or NULL.
 const char* codec_of_suffix(std::string_view name);
 
 // Whether these are the first bytes of a ZIP file without data before it: APPNOTE 4.3.7, 4.3.14,

@@ -173,13 +173,35 @@ inline std::string skippable(std::string_view data) {
     return out.append(data);
 }
 
-inline constexpr const char* codecs[] = {"gzip", "bzip2", "xz", "zstd", "lz4"};
+// A member of lzip: header, an LZMA stream with its end mark, CRC and sizes.
+inline std::string lzip(std::string_view data) {
+    lzma_options_lzma preset;
+    EXPECT_FALSE(lzma_lzma_preset(&preset, 1));
+    preset.dict_size = 1 << 20;
+    const lzma_filter filters[] = {{LZMA_FILTER_LZMA1, &preset}, {LZMA_VLI_UNKNOWN, nullptr}};
+    std::string body(data.size() + data.size() / 4 + 1000, '\0');
+    size_t size = 0;
+    EXPECT_EQ(lzma_raw_buffer_encode(filters, nullptr, bytes_of(data), data.size(), bytes_of(body),
+                                     &size, body.size()),
+              LZMA_OK);
+    std::string out = std::string("LZIP\1\x14", 6) + body.substr(0, size);
+    const auto number = [&out](uint64_t value, unsigned bytes) {
+        for (unsigned i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+    };
+    number(lzma_crc32(bytes_of(data), data.size(), 0), 4);
+    number(data.size(), 8);
+    number(out.size() + 8, 8);
+    return out;
+}
+
+inline constexpr const char* codecs[] = {"gzip", "bzip2", "xz", "zstd", "lz4", "lzip"};
 
 inline std::string compress(std::string_view codec, std::string_view data) {
     if (codec == "gzip") return gzip(data);
     if (codec == "bzip2") return bzip2(data);
     if (codec == "xz") return xz(data);
     if (codec == "zstd") return zstd(data);
+    if (codec == "lzip") return lzip(data);
     return lz4(data);
 }
 
