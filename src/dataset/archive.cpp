@@ -37,6 +37,8 @@ void Archive::list(std::span<const uint8_t> memory) {
     const ShardFormat format = shard_format(*source_, url_, options_);
     if (format == ShardFormat::zip) {
         members_ = zip_members(*source_, memory, options_);
+    } else if (format == ShardFormat::other) {
+        members_ = libarchive_members(*source_, options_, cancel_);
     } else {
         if (format == ShardFormat::compressed_tar) {
             FilterReport report;

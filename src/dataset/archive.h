@@ -1,4 +1,4 @@
-// An Archive is the members of one tar or ZIP file.
+// An Archive is the members of one tar, ZIP file or other archive.
 #pragma once
 
 #include "core/cancel.h"

@@ -22,8 +22,13 @@ std::unique_ptr<DatasetShard> open_dataset_shard(const std::string& url, uint64_
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "a dataset needs files that can be read at any offset",
                     "copy the shard to a disk, or read it with a stream");
-    if (shard_format(*source, url, context.options) == ShardFormat::zip)
-        return zip_dataset_shard(url, shard, std::move(source), context);
+    switch (shard_format(*source, url, context.options)) {
+        case ShardFormat::zip: return zip_dataset_shard(url, shard, std::move(source), context);
+        case ShardFormat::other:
+            return libarchive_dataset_shard(url, shard, std::move(source), context);
+        case ShardFormat::tar:
+        case ShardFormat::compressed_tar: break;
+    }
     auto index = open_index(url, *source, context.options, context.cancel);
     return tar_dataset_shard(url, shard, std::move(source), std::move(index), context);
 }
@@ -42,7 +47,7 @@ void DatasetShard::read(std::span<const size_t> samples, std::span<Sample*> out)
     std::fill(out.begin(), out.end(), nullptr);
     for (const size_t sample : samples) prefetch(sample);
     const ShardFile::Lease source(file());
-    if (samples.size() > 1) announce(samples, *source);
+    if (samples.size() > 1 && has_places()) announce(samples, *source);
     try {
         for (size_t i = 0; i < samples.size();) {
             size_t count = 1;

@@ -43,6 +43,8 @@ class DatasetShard {
     virtual void prefetch(size_t /*sample*/) const {}
     // At least what memory a sample takes in a block with others.
     [[nodiscard]] virtual uint64_t room(size_t sample) const = 0;
+    // Whether offset() is a place in the file, and not the number of a member.
+    [[nodiscard]] virtual bool has_places() const { return true; }
     // Whether the bytes of a sample prove themselves. Else read() asks after the last one whether
     // the file is still the one that was opened.
     [[nodiscard]] virtual bool has_checksums() const = 0;
@@ -76,6 +78,9 @@ std::unique_ptr<DatasetShard> tar_dataset_shard(const std::string& url, uint64_t
 std::unique_ptr<DatasetShard> zip_dataset_shard(const std::string& url, uint64_t shard,
                                                 std::unique_ptr<Source> source,
                                                 const DatasetContext& context);
+std::unique_ptr<DatasetShard> libarchive_dataset_shard(const std::string& url, uint64_t shard,
+                                                       std::unique_ptr<Source> source,
+                                                       const DatasetContext& context);
 
 // A sample that was read, whose fields are the next ones of a list.
 struct PlacedSample {

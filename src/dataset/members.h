@@ -1,4 +1,4 @@
-// The members of one tar or ZIP file, by position.
+// The members of one archive, by position.
 #pragma once
 
 #include "core/error.h"
@@ -23,7 +23,9 @@ struct MemberInfo {
     uint64_t stored_size;  // in the file
     uint64_t method;       // the number ZIP has for it; 0: stored
     uint64_t crc;          // UINT64_MAX: the format has none
-    uint64_t offset;       // of the first header that belongs to it, in the (decompressed) file
+    // Of the first header that belongs to it, in the (decompressed) file; in what libarchive reads
+    // the number of the member.
+    uint64_t offset;
     MemberKind kind;
 };
 
@@ -54,5 +56,7 @@ std::unique_ptr<Members> zip_members(Source& source, std::span<const uint8_t> me
                                      const Options& options);
 std::unique_ptr<Members> tar_members(Source& source, std::span<const uint8_t> memory,
                                      const Options& options, const Cancel& cancel);
+std::unique_ptr<Members> libarchive_members(Source& source, const Options& options,
+                                            const Cancel& cancel);
 
 }  // namespace shf

@@ -106,4 +106,8 @@ ShardFile::Lease::Lease(const ShardFile& file)
 
 ShardFile::Lease::~Lease() = default;
 
+bool ShardFile::keeps(const Source& source) const {
+    return kept_.load(std::memory_order_acquire) == &source;
+}
+
 }  // namespace shf

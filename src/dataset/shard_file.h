@@ -51,6 +51,9 @@ class ShardFile {
         Source* source_;
     };
 
+    // Whether this source of a lease is there as long as the file.
+    [[nodiscard]] bool keeps(const Source& source) const;
+
   private:
     std::unique_ptr<Lease::Opened> open() const;
 

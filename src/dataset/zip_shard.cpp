@@ -1,8 +1,8 @@
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "dataset/wanted_fields.h"
+#include "sample/entry_groups.h"
 #include "sample/name.h"
-#include "sample/zip_groups.h"
 #include "url/redact.h"
 #include "zip/zip_entry.h"
 
@@ -26,7 +26,7 @@ class ZipShard final : public DatasetShard {
           origin_(std::make_shared<Origin>(Origin{
               .url = redact(url), .shard = shard, .epoch = 0, .lane = 0, .by_number = true})),
           directory_(*source, context.options),
-          groups_(directory_, context.options),
+          groups_(zip_groups(directory_, context.options)),
           wanted_(context.fields, groups_.schemas()),
           is_checked_(std::make_unique<std::atomic<bool>[]>(groups_.size())),
           file_(url, std::move(source), context.sources, context.budget) {
@@ -141,7 +141,7 @@ class ZipShard final : public DatasetShard {
     const DatasetContext& context_;
     const std::shared_ptr<const Origin> origin_;
     const ZipDirectory directory_;
-    const ZipGroups groups_;
+    const EntryGroups groups_;
     const WantedFields wanted_;
     // Of each sample, whether what is around it was found right. Nothing hangs on the order in
     // which threads see these, and a forked child that does not only looks once more.

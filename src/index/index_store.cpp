@@ -323,9 +323,13 @@ std::string build_index(const std::string& url, const Options& options, const Ca
     const auto source = Sources(options, cancel).open(url);
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "only files have an index", "copy the shard to a disk");
-    if (shard_format(*source, url, options) == ShardFormat::zip)
+    const ShardFormat format = shard_format(*source, url, options);
+    if (format == ShardFormat::zip)
         throw Error(SHF_E_UNSUPPORTED, "a ZIP file needs no index, it has a directory",
                     "open it as it is");
+    if (format == ShardFormat::other)
+        throw Error(SHF_E_UNSUPPORTED, "an index is of a tar, and this is none",
+                    "write its samples as a tar");
     return store_index(url, *index_tar(*source, options, cancel), options);
 }
 

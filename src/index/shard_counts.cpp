@@ -4,9 +4,10 @@
 #include "core/options.h"
 #include "index/index_store.h"
 #include "io/sources.h"
+#include "libarchive/libarchive_directory.h"
+#include "sample/entry_groups.h"
 #include "sample/name.h"
 #include "sample/shard_format.h"
-#include "sample/zip_groups.h"
 #include "url/redact.h"
 #include "zip/zip_directory.h"
 
@@ -25,9 +26,9 @@ uint64_t count_in_tar(const ShardIndex& index, const SampleFilter& filter) {
     return count;
 }
 
-uint64_t count_in_zip(Source& source, const Options& options, const SampleFilter& filter) {
-    const ZipDirectory directory(source, options);
-    const ZipGroups groups(directory, options);
+template <typename Directory>
+uint64_t count_in_directory(const Directory& directory, const EntryGroups& groups,
+                            const SampleFilter& filter) {
     if (filter.all()) return groups.size();
     uint64_t count = 0;
     for (size_t i = 0; i < groups.size(); ++i) {
@@ -44,8 +45,15 @@ uint64_t count_in(const std::string& url, const Options& options, const SampleFi
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "how many samples it has cannot be known before it is read",
                     "leave out even, and set epoch_samples");
-    if (shard_format(*source, url, options) == ShardFormat::zip)
-        return count_in_zip(*source, options, filter);
+    const ShardFormat format = shard_format(*source, url, options);
+    if (format == ShardFormat::zip) {
+        const ZipDirectory directory(*source, options);
+        return count_in_directory(directory, zip_groups(directory, options), filter);
+    }
+    if (format == ShardFormat::other) {
+        const LibarchiveDirectory directory(*source, options, cancel);
+        return count_in_directory(directory, libarchive_groups(directory, options), filter);
+    }
     try {
         return count_in_tar(*open_index(url, *source, options, cancel), filter);
     } catch (const Error& error) {

@@ -9,8 +9,8 @@
 #include "interop/wids_index.h"
 #include "io/file.h"
 #include "io/sources.h"
+#include "sample/entry_groups.h"
 #include "sample/shard_format.h"
-#include "sample/zip_groups.h"
 #include "url/in_shard.h"
 #include "url/scheme.h"
 #include "zip/zip_directory.h"
@@ -55,9 +55,14 @@ Shard walk(const std::string& url, const Options& options, const Cancel& cancel)
     Source& source = *shard.source;
     if (!source.seekable() || !source.size())
         throw Error(SHF_E_USAGE, "only files have an index", "copy the shard to a disk");
-    if (shard_format(source, url, options) == ShardFormat::zip) {
+    const ShardFormat format = shard_format(source, url, options);
+    if (format == ShardFormat::other)
+        throw Error(SHF_E_UNSUPPORTED,
+                    "the other tools read tar and ZIP files, and this is neither",
+                    "write its samples as a tar");
+    if (format == ShardFormat::zip) {
         const ZipDirectory directory(source, options);
-        shard.samples = ZipGroups(directory, options).size();
+        shard.samples = zip_groups(directory, options).size();
         source.verify();
     } else {
         shard.index = index_tar(source, options, cancel);

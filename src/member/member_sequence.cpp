@@ -2,7 +2,6 @@
 
 #include "core/opening.h"
 #include "io/sources.h"
-#include "sample/shard_format.h"
 #include "url/in_shard.h"
 
 #include <algorithm>
@@ -36,6 +35,10 @@ class Rewound final : public Sequential {
     size_t used_ = 0;
     const std::unique_ptr<Sequential> input_;
 };
+
+bool is_in_place(ShardFormat format) {
+    return format == ShardFormat::zip || format == ShardFormat::other;
+}
 
 // Members are never held whole, so that the limit for that is none here.
 Options without_limit(Options options) {
@@ -86,8 +89,8 @@ void MemberSequence::open_walk() {
     if (source_->seekable() && source_->size()) {
         const ShardFormat format = shard_format(*source_, url_, options_);
         const Source* plain = format == ShardFormat::tar ? source_.get() : nullptr;
-        walk_ = format == ShardFormat::zip
-                    ? zip_walk(*source_, options_, cancel_)
+        walk_ = is_in_place(format)
+                    ? walk_in_place(format, *source_)
                     : tar_walk(source_->open_sequential(0), plain, options_, cancel_);
         return;
     }
@@ -99,7 +102,8 @@ void MemberSequence::open_walk() {
     }
     // The words of a command tell nothing about its output.
     const bool named = !url_.starts_with("pipe:");
-    if (shard_format(head_, named ? url_ : std::string_view(), options_) != ShardFormat::zip) {
+    const ShardFormat format = shard_format(head_, named ? url_ : std::string_view(), options_);
+    if (!is_in_place(format)) {
         walk_ = tar_walk(std::make_unique<Rewound>(std::move(head_), std::move(input_)), nullptr,
                          options_, cancel_);
         return;
@@ -108,9 +112,16 @@ void MemberSequence::open_walk() {
     whole_.take(*input_, options_.memory, "raise memory, or copy it to a file");
     input_->finish();
     auto memory = memory_source(whole_.bytes());
-    walk_ = zip_walk(*memory, options_, cancel_);
+    walk_ = walk_in_place(format, *memory);
     input_.reset();
     source_ = std::move(memory);
+}
+
+// Of a file that can be read at any offset.
+std::unique_ptr<MemberWalk> MemberSequence::walk_in_place(ShardFormat format,
+                                                          Source& source) const {
+    return format == ShardFormat::zip ? zip_walk(source, options_, cancel_)
+                                      : libarchive_walk(source, options_, cancel_);
 }
 
 size_t MemberSequence::read(std::span<uint8_t> out) {

@@ -1,4 +1,4 @@
-// The members of one tar or ZIP file, one after another: names, headers and bytes as they are.
+// The members of one archive, one after another: names, headers and bytes as they are.
 #pragma once
 
 #include "core/cancel.h"
@@ -8,6 +8,7 @@
 #include "io/source_context.h"
 #include "io/whole_file.h"
 #include "member/member_walk.h"
+#include "sample/shard_format.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +21,10 @@
 
 namespace shf {
 
-// One thread at a time, but for cancel(). Memory does not grow with a member; a ZIP file that
-// cannot be read at any offset is taken into memory, at most the option `memory`. A call ends after
-// the option `timeout`, or when the interrupt function says so, and continues when it is repeated;
-// other errors repeat.
+// One thread at a time, but for cancel(). Memory does not grow with a member; a file that is no
+// tar and cannot be read at any offset is taken into memory, at most the option `memory`. A call
+// ends after the option `timeout`, or when the interrupt function says so, and continues when it is
+// repeated; other errors repeat.
 class MemberSequence {
   public:
     // Opens the file at `url`, and reads nothing. Throws Error.
@@ -51,6 +52,7 @@ class MemberSequence {
     template <typename Do>
     auto guarded(Do action);
     void open_walk();
+    std::unique_ptr<MemberWalk> walk_in_place(ShardFormat format, Source& source) const;
     size_t read_member(std::span<uint8_t> out);
 
     const Options options_;
@@ -60,7 +62,7 @@ class MemberSequence {
     std::unique_ptr<Source> source_;
     std::unique_ptr<Sequential> input_;  // of a source that cannot seek, until there is a walk
     std::vector<uint8_t> head_;          // its first bytes
-    WholeFile whole_;                    // all of them, of a ZIP file
+    WholeFile whole_;                    // all of them, of a file that is no tar
     std::unique_ptr<MemberWalk> walk_;
     bool has_member_ = false;
     bool ended_ = false;

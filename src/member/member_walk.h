@@ -44,4 +44,8 @@ std::unique_ptr<MemberWalk> tar_walk(std::unique_ptr<Sequential> input, const So
 // The references must outlive the result. Throws Error.
 std::unique_ptr<MemberWalk> zip_walk(Source& source, const Options& options, const Cancel& cancel);
 
+// Of what only libarchive reads; the rest as zip_walk().
+std::unique_ptr<MemberWalk> libarchive_walk(Source& source, const Options& options,
+                                            const Cancel& cancel);
+
 }  // namespace shf

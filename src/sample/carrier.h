@@ -38,6 +38,8 @@ class MemberFeed {
     [[nodiscard]] virtual std::span<const LooseField> kept() = 0;
     // Lets go of what was kept.
     virtual void release() = 0;
+    // Whether the offsets of members are their numbers in the archive, and no bytes.
+    [[nodiscard]] virtual bool counts_members() const { return false; }
 };
 
 // A feed that keeps the members' data.
@@ -68,5 +70,7 @@ std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url,
 std::unique_ptr<Carrier> tar_carrier(Source& source, std::string_view url,
                                      const ReadContext& context, SlabSizer& sizer);
 std::unique_ptr<Carrier> zip_carrier(Source& source, const ReadContext& context, SlabSizer& sizer);
+std::unique_ptr<Carrier> libarchive_carrier(Source& source, const ReadContext& context,
+                                            SlabSizer& sizer);
 
 }  // namespace shf

@@ -119,10 +119,15 @@ void Grouper::add_field(const Member& member, std::string_view suffix) {
         std::string_view(names_.names).substr(names_.ends.empty() ? 0 : names_.ends.back() + 1);
     const uint64_t first = headers_[find_field(name)];
     spoil(member.name, member.header_offset, SHF_E_AMBIGUOUS,
-          "the sample has the field \"" + escape(name) + "\" twice, at byte " +
-              std::to_string(first) + " and at byte " + std::to_string(member.header_offset),
+          "the sample has the field \"" + escape(name) + "\" twice, " + place(first) + " and " +
+              place(member.header_offset),
           "write the shard again with one of them");
     feed_.skip(member);
+}
+
+// Where a member is, for messages.
+std::string Grouper::place(uint64_t header_offset) const {
+    return (feed_.counts_members() ? "as member " : "at byte ") + std::to_string(header_offset);
 }
 
 // Adds a name to names_, lower-cased. When it is there already, it is added without its end, and
@@ -167,7 +172,7 @@ void Grouper::spoil(std::string_view name, uint64_t at, Fault fault) {
     spoiled_ = true;
     headers_.clear();
     feed_.release();
-    fault.offset = at;
+    if (!feed_.counts_members()) fault.offset = at;
     fault.member = escape(name);
     fault.key = key_;
     client_.bad_sample(std::move(fault), any_field_);

@@ -61,6 +61,7 @@ class Grouper {
     void add_field(const Member& member, std::string_view suffix);
     void store_field(const Member& member, std::string_view suffix);
     bool add_name(std::string_view suffix);
+    [[nodiscard]] std::string place(uint64_t header_offset) const;
     [[nodiscard]] size_t find_field(std::string_view name) const;
     void spoil(std::string_view name, uint64_t at, int32_t code, std::string cause,
                std::string help);

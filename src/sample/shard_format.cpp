@@ -1,11 +1,13 @@
 #include "sample/shard_format.h"
 
 #include "codec/magic.h"
+#include "codec/other_archive.h"
 #include "core/options.h"
 #include "tar/tar.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 namespace shf {
@@ -28,15 +30,8 @@ bool has_tar_magic(std::span<const uint8_t> head) {
     return text.substr(std::min(offset, text.size())).starts_with("ustar");
 }
 
-}  // namespace
-
-ShardFormat shard_format(Source& source, std::string_view url, const Options& options) {
-    std::array<uint8_t, shard_head> start{};
-    return shard_format(std::span(start).first(source.read(0, start)), url, options);
-}
-
-ShardFormat shard_format(std::span<const uint8_t> head, std::string_view url,
-                         const Options& options) {
+// Of which format these first bytes are the mark; nothing: of none.
+std::optional<ShardFormat> format_of(std::span<const uint8_t> head) {
     const ShardFormat tar =
         codec_of_magic(head) ? ShardFormat::compressed_tar : ShardFormat::tar;  // as the filter
     // The first member of a tar may be called anything, "PK\3\4" too.
@@ -44,6 +39,23 @@ ShardFormat shard_format(std::span<const uint8_t> head, std::string_view url,
     if (has_zip_magic(head)) return ShardFormat::zip;
     if (tar == ShardFormat::compressed_tar) return tar;
     if (has_tar_magic(head)) return ShardFormat::tar;
+    if (other_archive(head) != OtherArchive::none) return ShardFormat::other;
+    return std::nullopt;
+}
+
+}  // namespace
+
+ShardFormat shard_format(Source& source, std::string_view url, const Options& options) {
+    std::array<uint8_t, shard_head> start{};
+    const auto head = std::span(start).first(source.read(0, start));
+    if (const auto format = format_of(head)) return *format;
+    if (other_archive(source) != OtherArchive::none) return ShardFormat::other;
+    return shard_format(head, url, options);
+}
+
+ShardFormat shard_format(std::span<const uint8_t> head, std::string_view url,
+                         const Options& options) {
+    if (const auto format = format_of(head)) return *format;
     const bool may_be_zip = options.zip_prefix == Leniency::allow || is_named_zip(url);
     return may_be_zip ? ShardFormat::zip : ShardFormat::tar;
 }

@@ -2,12 +2,12 @@
 #include "core/options.h"
 #include "io/read_ahead.h"
 #include "sample/carrier.h"
+#include "sample/field_slabs.h"
 #include "sample/name.h"
 #include "sample/shard_format.h"
 #include "zip/zip_entry.h"
 
 #include <algorithm>
-#include <deque>
 #include <string>
 
 namespace shf {
@@ -19,11 +19,11 @@ class ZipCarrier final : public Carrier {
     ZipCarrier(Source& source, const ReadContext& context, SlabSizer& sizer)
         : source_(source),
           context_(context),
-          sizer_(sizer),
           directory_(source, context.options),
           ahead_(source),
           reader_(ahead_, directory_, context.options),
-          order_(directory_.by_offset()) {
+          order_(directory_.by_offset()),
+          slabs_(context, sizer) {
         // Where the directory has another order than the file, an offset that is wrong moves its
         // entry away from its sample, which would be delivered without it.
         for (size_t i = 0; i < directory_.size() && !directory_.sorted(); ++i)
@@ -81,16 +81,11 @@ class ZipCarrier final : public Carrier {
         }
     }
 
-    [[nodiscard]] std::span<const LooseField> kept() override { return fields_; }
+    [[nodiscard]] std::span<const LooseField> kept() override { return slabs_.kept(); }
 
-    void release() override {
-        fields_.clear();
-        // The last slab has room for the next ones.
-        while (slabs_.size() > 1) slabs_.pop_front();
-    }
+    void release() override { slabs_.release(); }
 
   private:
-    static constexpr size_t alignment = 64;
     // So much is read and decompressed in memory that is not counted.
     static constexpr uint64_t uncounted = 4 << 20;
 
@@ -117,25 +112,13 @@ class ZipCarrier final : public Carrier {
                         "a compressed entry takes " + std::to_string(stored) + " + " +
                             plural(size, "byte") + ", more than memory=" + std::to_string(memory),
                         "raise memory");
-        if (slabs_.empty() || slabs_.back()->capacity - used_ < size) {
-            const size_t capacity = std::max(size, sizer_.next());
-            // A slab without a field in it goes before the next one comes.
-            if (!slabs_.empty() && (fields_.empty() || fields_.back().storage != &slabs_.back()))
-                slabs_.pop_back();
-            context_.admit(capacity + static_cast<size_t>(counted));
-            slabs_.push_back(context_.pool.acquire(capacity, context_.cancel));
-            used_ = 0;
-        }
-        uint8_t* data = slabs_.back()->data + used_;
+        uint8_t* data = slabs_.room(size, static_cast<size_t>(counted));
         reader_.read(current_, {data, size}, scratch_, compared_);
-        fields_.push_back({data, size, &slabs_.back()});
-        used_ = std::min((used_ + size + alignment - 1) / alignment * alignment,
-                         slabs_.back()->capacity);
+        slabs_.keep(size);
     }
 
     Source& source_;
     const ReadContext context_;
-    SlabSizer& sizer_;
     const ZipDirectory directory_;
     ReadAhead ahead_;
     const ZipReader reader_;
@@ -146,9 +129,7 @@ class ZipCarrier final : public Carrier {
     bool in_sample_ = false;
     size_t compared_ = 0;  // length of the current entry's local header, once it was compared
     std::string key_;      // of the sample that the last entry belongs to, when in_sample_
-    std::vector<LooseField> fields_;
-    std::deque<StorageRef> slabs_;  // the last one has room from used_ on
-    size_t used_ = 0;
+    FieldSlabs slabs_;
 };
 
 }  // namespace
@@ -159,9 +140,12 @@ std::unique_ptr<Carrier> zip_carrier(Source& source, const ReadContext& context,
 
 std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url,
                                       const ReadContext& context, SlabSizer& sizer) {
-    if (source.seekable() && source.size() &&
-        shard_format(source, url, context.options) == ShardFormat::zip)
-        return zip_carrier(source, context, sizer);
+    if (source.seekable() && source.size()) switch (shard_format(source, url, context.options)) {
+            case ShardFormat::zip: return zip_carrier(source, context, sizer);
+            case ShardFormat::other: return libarchive_carrier(source, context, sizer);
+            case ShardFormat::tar:
+            case ShardFormat::compressed_tar: break;
+        }
     return tar_carrier(source, url, context, sizer);
 }
 

@@ -1,6 +1,7 @@
 #include "tar/tar.h"
 
 #include "codec/magic.h"
+#include "codec/other_archive.h"
 #include "core/options.h"
 #include "tar/tar_metadata.h"
 
@@ -270,6 +271,12 @@ void TarWalker::not_a_tar(std::string_view seen, uint64_t at) const {
     if (has_zip_magic(bytes))
         throw Error(SHF_E_UNSUPPORTED, "a ZIP file in a stream that can only be read front to back",
                     "copy it to a disk, or write the shard as tar", at);
+    if (const OtherArchive other = other_archive(bytes); other != OtherArchive::none)
+        throw Error(SHF_E_UNSUPPORTED,
+                    std::string(words_for(other)) +
+                        " where only a tar can be read: in a stream "
+                        "from front to back, or compressed",
+                    "decompress it, copy it to a disk, or write the shard as tar", at);
     const char* what = nullptr;
     if (const char* codec = codec_of_magic(bytes)) {
         what = codec;

@@ -1,25 +1,36 @@
-// The samples of a ZIP file as its directory has them: groups of entries, in the order of the file.
+// The samples of an archive with a directory: groups of entries, in the order of the archive.
 #pragma once
 
+#include "core/member.h"
 #include "sample/block.h"
 #include "sample/schema_set.h"
-#include "zip/zip_directory.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace shf {
 
+class LibarchiveDirectory;
+class ZipDirectory;
 struct Options;
 
-class ZipGroups {
+// The entries of a directory, in the order in which they are grouped.
+struct EntryList {
+    size_t count;
+    // Entry `i` of that order, and its place in the directory. Throws Error.
+    std::function<Member(size_t i, uint32_t& entry)> at;
+    bool counted;  // their offsets are numbers, as MemberFeed::counts_members() has it
+};
+
+class EntryGroups {
   public:
     // Throws Error when the entries are no samples, or there are none. What is wrong with the data
     // of an entry is said when it is read.
-    ZipGroups(const ZipDirectory& directory, const Options& options);
+    EntryGroups(const EntryList& entries, const Options& options);
 
     [[nodiscard]] size_t size() const { return schema_.size(); }
     // The entries of a sample, at least one.
@@ -41,5 +52,8 @@ class ZipGroups {
     std::vector<uint32_t> schema_;          // of each sample
     SchemaSet schemas_;
 };
+
+EntryGroups zip_groups(const ZipDirectory& directory, const Options& options);
+EntryGroups libarchive_groups(const LibarchiveDirectory& directory, const Options& options);
 
 }  // namespace shf
