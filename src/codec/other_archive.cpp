@@ -55,7 +55,7 @@ OtherArchive other_archive(Source& source) {
     if (format != OtherArchive::none) return format;
     // ECMA-119, 8.1: any type, the identifier, version 1.
     std::array<uint8_t, 7> descriptor{};
-    if (source.size().value_or(0) < iso_descriptor_at + 2048 ||
+    if (source.size().value_or(0) < iso_descriptor_at + descriptor.size() ||
         source.read(iso_descriptor_at, descriptor) < descriptor.size())
         return OtherArchive::none;
     const std::string_view text(reinterpret_cast<const char*>(descriptor.data()),

@@ -1,8 +1,6 @@
 #include "dataset/members.h"
 #include "libarchive/libarchive_directory.h"
 
-#include <limits>
-
 namespace shf {
 
 namespace {
@@ -24,7 +22,7 @@ class ListedMembers final : public Members {
         return {.size = entry.size,
                 .stored_size = entry.size,
                 .method = 0,
-                .crc = std::numeric_limits<uint64_t>::max(),
+                .crc = entry.crc,
                 .offset = position,
                 .kind = entry.kind};
     }

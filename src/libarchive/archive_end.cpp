@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace shf {
@@ -39,7 +40,7 @@ ArchiveEnd end_of_7z(Source& source, uint64_t size) {
         throw Error(SHF_E_INTEGRITY, "the CRC of the first header is wrong", copy_again, 0);
     const uint64_t end = sum(sum(head.size(), le64(&head[12])), le64(&head[20]));
     if (end > size) throw cut(size, "which has " + std::to_string(end));
-    return {.end = end, .files = std::nullopt};
+    return {.end = end, .crcs = std::nullopt};
 }
 
 // ECMA-119, 8.4: the primary volume descriptor says how many blocks there are.
@@ -53,7 +54,7 @@ ArchiveEnd end_of_iso(Source& source, uint64_t size) {
     }
     const uint64_t end = uint64_t{le32(&descriptor[80])} * le16(&descriptor[128]);
     if (end > size) throw cut(size, "which has " + std::to_string(end));
-    return {.end = std::nullopt, .files = std::nullopt};  // any bytes may follow
+    return {.end = std::nullopt, .crcs = std::nullopt};  // any bytes may follow
 }
 
 // Reads the headers of RAR blocks, one after another.
@@ -89,16 +90,16 @@ class RarBlocks {
 ArchiveEnd end_of_rar4(Source& source, uint64_t size, const Cancel& cancel) {
     constexpr uint8_t mark = 0x72, main = 0x73, file = 0x74, service = 0x7a, end = 0x7b;
     constexpr unsigned volume = 0x0001, encrypted = 0x0080, large = 0x0100, has_data = 0x8000;
-    constexpr size_t least = 7, high_size_at = 32;
+    constexpr size_t least = 7, crc_at = 16, crc_end = 20, high_size_at = 32;
     RarBlocks blocks(source, size, cancel);
-    uint64_t files = 0;
+    std::vector<uint64_t> crcs;
     for (uint64_t at = 0;;) {
         const auto head = blocks.read(at, least);
         const uint8_t type = head[2];
         const unsigned flags = le16(&head[3]);
         const uint16_t header = le16(&head[5]);
         if (type < mark || type > end || header < least) throw damaged("no block of RAR", at);
-        if (type == end) return {.end = blocks.behind(at, header, 0), .files = files};
+        if (type == end) return {.end = blocks.behind(at, header, 0), .crcs = std::move(crcs)};
         if (type == main && (flags & encrypted) != 0)
             throw Error(SHF_E_UNSUPPORTED, "encrypted headers", "decrypt it first", at);
         if (type == main && (flags & volume) != 0)
@@ -106,13 +107,13 @@ ArchiveEnd end_of_rar4(Source& source, uint64_t size, const Cancel& cancel) {
         uint64_t data = 0;
         if (type == file || type == service || (type != mark && (flags & has_data) != 0)) {
             const bool is_large = (type == file || type == service) && (flags & large) != 0;
-            const size_t wanted = is_large ? high_size_at + 4 : least + 4;
+            const size_t wanted = is_large ? high_size_at + 4 : type == file ? crc_end : least + 4;
             if (header < wanted) throw damaged("a block of RAR without its sizes", at);
             const auto sizes = blocks.read(at, wanted);
             data = le32(&sizes[least]);
             if (is_large) data |= uint64_t{le32(&sizes[high_size_at])} << 32;
+            if (type == file) crcs.push_back(le32(&sizes[crc_at]));
         }
-        if (type == file) ++files;
         at = blocks.behind(at, header, data);
     }
 }
@@ -133,10 +134,11 @@ std::optional<uint64_t> take_number(std::span<const uint8_t>& bytes) {
 // the data.
 ArchiveEnd end_of_rar5(Source& source, uint64_t size, const Cancel& cancel) {
     constexpr uint64_t main = 1, file = 2, crypt = 4, end = 5, volume = 1;
-    constexpr uint64_t has_extra = 1, has_data = 2, largest_header = 2 << 20;
+    constexpr uint64_t has_extra = 1, has_data = 2, has_time = 2, has_crc = 4,
+                       largest_header = 2 << 20;
     constexpr size_t signature = 8, crc_size = 4, most_digits = 3;
     RarBlocks blocks(source, size, cancel);
-    uint64_t files = 0;
+    std::vector<uint64_t> crcs;
     for (uint64_t at = signature;;) {
         // No header is shorter than this.
         const auto head = blocks.read(at, crc_size + most_digits);
@@ -161,9 +163,18 @@ ArchiveEnd end_of_rar5(Source& source, uint64_t size, const Cancel& cancel) {
             throw Error(SHF_E_UNSUPPORTED, "encrypted headers", "decrypt it first", at);
         if (type == main && (need() & volume) != 0)
             throw Error(SHF_E_UNSUPPORTED, "a volume of a RAR archive in parts", one_volume, at);
+        if (type == file) {
+            const uint64_t kind = need();  // flags of the file, its size, its attributes
+            need();
+            need();
+            const size_t before = (kind & has_time) != 0 ? 4 : 0;
+            const bool checked = (kind & has_crc) != 0;
+            if (rest.size() < before + (checked ? 4 : 0))
+                throw damaged("a block of RAR that is too short", at);
+            crcs.push_back(checked ? le32(rest.data() + before) : no_crc);
+        }
         at = blocks.behind(at, whole, data);
-        if (type == file) ++files;
-        if (type == end) return {.end = at, .files = files};
+        if (type == end) return {.end = at, .crcs = std::move(crcs)};
     }
 }
 

@@ -1,5 +1,6 @@
-// Where an archive ends, as its own headers say, before libarchive reads it: libarchive takes some
-// archives that are cut for whole ones, and looks at nothing behind an end.
+// What the own headers of an archive prove, read before libarchive reads it: libarchive takes some
+// archives that are cut for whole ones, looks at nothing behind an end, and (version 3.6) compares
+// no CRC of a stored member of RAR 4.
 #pragma once
 
 #include "codec/other_archive.h"
@@ -8,12 +9,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace shf {
 
+inline constexpr uint64_t no_crc = UINT64_MAX;
+
 struct ArchiveEnd {
-    std::optional<uint64_t> end;    // the byte behind the archive; nothing: only reading tells
-    std::optional<uint64_t> files;  // how many members it has; nothing: it does not say
+    std::optional<uint64_t> end;  // the byte behind the archive; nothing: only reading tells
+    // Of each member its CRC, or no_crc; nothing: that is not known before it is read.
+    std::optional<std::vector<uint64_t>> crcs;
 };
 
 // Reads the start of a 7z archive and of an image, all headers of a RAR archive, and nothing of a

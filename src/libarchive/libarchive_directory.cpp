@@ -13,6 +13,7 @@ LibarchiveDirectory::LibarchiveDirectory(Source& source, const Options& options,
     for (Member member; reader.next(member);) {
         Opening::check();
         entries_.push_back({.size = member.size,
+                            .crc = reader.crc().value_or(UINT64_MAX),
                             .name_at = names_.size(),
                             .name_size = static_cast<uint32_t>(member.name.size()),
                             .kind = member.kind,

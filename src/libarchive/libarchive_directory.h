@@ -24,6 +24,7 @@ struct Options;
 
 struct LibarchiveEntry {
     uint64_t size;
+    uint64_t crc;      // UINT64_MAX: not known
     uint64_t name_at;  // in the names of the directory
     uint32_t name_size;
     MemberKind kind;

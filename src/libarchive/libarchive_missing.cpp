@@ -39,6 +39,9 @@ bool LibarchiveReader::is_slow() const {
 MemberFlaw LibarchiveReader::flaw() const {
     return MemberFlaw::none;
 }
+std::optional<uint64_t> LibarchiveReader::crc() const {
+    return std::nullopt;
+}
 uint64_t LibarchiveReader::mode() const {
     return 0;
 }

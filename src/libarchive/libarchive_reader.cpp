@@ -1,5 +1,6 @@
 #include "libarchive/libarchive_reader.h"
 
+#include "codec/checksum.h"
 #include "core/opening.h"
 #include "core/options.h"
 #include "libarchive/archive_end.h"
@@ -95,6 +96,8 @@ struct LibarchiveReader::State {
     bool whole = false;
     std::string name, link, user, group;
     uint64_t declared = 0, delivered = 0;
+    uint64_t wanted_crc = no_crc;
+    uint32_t crc = 0;  // of what was delivered
     MemberFlaw flaw = MemberFlaw::none;
     uint64_t mode = 0;
     std::optional<uint64_t> uid, gid;
@@ -291,7 +294,9 @@ struct LibarchiveReader::State {
         }
         take_metadata(kind);
         delivered = 0;
-        whole = false;
+        crc = 0;
+        wanted_crc = end->crcs && found < end->crcs->size() ? (*end->crcs)[found] : no_crc;
+        whole = kind != MemberKind::file;  // libarchive refuses to read some of the others
         member = {.kind = kind,
                   .name = name,
                   .header_offset = found,
@@ -329,9 +334,9 @@ struct LibarchiveReader::State {
 
     // libarchive is at the end. Throws unless that is the end of the archive too, and of the file.
     void check_end() {
-        if (end->files && *end->files != found)
+        if (end->crcs && end->crcs->size() != found)
             throw Error(SHF_E_FORMAT,
-                        "the headers are of " + plural(*end->files, "member") +
+                        "the headers are of " + plural(end->crcs->size(), "member") +
                             ", libarchive found " + std::to_string(found),
                         copy_again);
         if (end->end)
@@ -411,12 +416,15 @@ size_t LibarchiveReader::read(std::span<uint8_t> out) {
                             "a member of " + plural(s.declared, "byte") + " has only " +
                                 std::to_string(s.delivered),
                             copy_again);
+            if (s.wanted_crc != no_crc && s.wanted_crc != s.crc)
+                throw Error(SHF_E_INTEGRITY, "the CRC of the data is wrong", copy_again);
             s.whole = true;
             return 0;
         }
         const size_t count = std::min(out.size(), s.block.size());
         std::copy_n(s.block.begin(), count, out.begin());
         s.block = s.block.subspan(count);
+        if (s.wanted_crc != no_crc) s.crc = crc32(out.first(count), s.crc);
         s.delivered += count;
         return count;
     });
@@ -447,6 +455,9 @@ bool LibarchiveReader::is_slow() const {
 }
 MemberFlaw LibarchiveReader::flaw() const {
     return state_->flaw;
+}
+std::optional<uint64_t> LibarchiveReader::crc() const {
+    return state_->wanted_crc == no_crc ? std::nullopt : std::optional(state_->wanted_crc);
 }
 uint64_t LibarchiveReader::mode() const {
     return state_->mode;

@@ -59,6 +59,7 @@ class LibarchiveReader {
 
     // Of the member that next() has found.
     [[nodiscard]] MemberFlaw flaw() const;
+    [[nodiscard]] std::optional<uint64_t> crc() const;
     [[nodiscard]] uint64_t mode() const;  // permission bits
     [[nodiscard]] std::optional<uint64_t> uid() const;
     [[nodiscard]] std::optional<uint64_t> gid() const;

@@ -22,6 +22,7 @@ class LibarchiveMemberWalk final : public MemberWalk {
         switch (what) {
             case SHF_MEMBER_STORED: return member_.size;
             case SHF_MEMBER_METHOD: return 0;
+            case SHF_MEMBER_CRC32: return reader_.crc();
             case SHF_MEMBER_MODE: return reader_.mode();
             case SHF_MEMBER_UID: return reader_.uid();
             case SHF_MEMBER_GID: return reader_.gid();
