@@ -1,7 +1,12 @@
 // Shards in 7z, cpio, RAR and ISO 9660: rules A1 to A10 of docs/rules.md.
 #include "filter_encoders.h"
 #include "libarchive_builder.h"
-#include "shard_driver.h"
+#include "zip_driver.h"
+
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace shf::test {
 namespace {
@@ -267,6 +272,35 @@ TEST(LibarchiveShard, a_stream_from_front_to_back_is_refused) {
         EXPECT_EQ(result.end.code, SHF_E_UNSUPPORTED) << name << ": " << result.end.text;
         EXPECT_NE(result.end.text.find("copy it to a disk"), std::string::npos) << result.end.text;
     }
+}
+
+// A dataset that may keep no file open opens it for each read.
+TEST(LibarchiveDataset, reads_with_and_without_a_file_that_stays_open) {
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("shardfeed-" + std::to_string(::getpid())))
+            .string();
+    for (const auto& [name, bytes] : each_archive(samples())) {
+        const auto whole = read_shard(bytes).samples;
+        std::ofstream(path, std::ios::binary) << bytes;
+        for (const bool stays : {true, false}) {
+            rlimit low = before;
+            low.rlim_cur = 1;
+            if (!stays) ::setrlimit(RLIMIT_NOFILE, &low);
+            const DatasetRoom room;
+            ::setrlimit(RLIMIT_NOFILE, &before);
+            const auto shard = open_dataset_shard(path, 0, room.context());
+            for (int turn = 0; turn < 2; ++turn)
+                EXPECT_EQ(read_by_number(*shard).samples, whole) << name << stays;
+        }
+        const DatasetRoom room(options_with({{"max_member", "700"}}));
+        const ShardResult result = read_by_number(*open_dataset_shard(path, 0, room.context()));
+        EXPECT_LT(result.samples.size(), whole.size());
+        ASSERT_FALSE(result.bad_samples.empty()) << name;
+        EXPECT_EQ(result.bad_samples[0].code, SHF_E_LIMIT);
+    }
+    std::filesystem::remove(path);
 }
 
 TEST(LibarchiveShard, an_archive_without_samples_is_empty) {
