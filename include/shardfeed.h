@@ -95,8 +95,8 @@ uint32_t shf_version(void);
 const char *shf_version_string(void);
 
 /* The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
- * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe, jpeg, png, webp,
- * http.
+ * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
+ * webp, http, libarchive.
  * Owns: static. Since: 0.1 */
 const char *shf_feature(const char *name);
 
@@ -839,9 +839,9 @@ int32_t shf_batch_arrow(shf_batch *batch, void *array, void *schema, shf_error *
 
 /* ---- Archives -------------------------------------------------------------------------------- */
 
-/* The members of one tar or ZIP file, in any order. An archive does not change once it is open and
- * takes no locks: any number of threads may use it at once, and so may child processes that were
- * forked after it was opened, without opening it again.
+/* The members of one archive, a tar, a ZIP file or another one, in any order. An archive does not
+ * change once it is open and takes no locks: any number of threads may use it at once, and so may
+ * child processes that were forked after it was opened, without opening it again.
  *
  *     shf_archive *archive;
  *     uint64_t position;
@@ -855,7 +855,12 @@ int32_t shf_batch_arrow(shf_batch *batch, void *array, void *schema, shf_error *
  * ZIP members may be stored, deflated, or compressed with bzip2, LZMA, zstd or xz; every read
  * checks the CRC, and the member's own header against the directory. A compressed tar is
  * decompressed into memory when it is opened, as far as the option "memory" allows. Member names
- * are bytes, and not paths: nothing here opens or writes a file of that name. */
+ * are bytes, and not paths: nothing here opens or writes a file of that name.
+ *
+ * Archives in 7z, cpio, RAR and ISO 9660 are read through libarchive (shf_feature "libarchive"),
+ * which is loaded when the first of them is opened. They prove less than a ZIP file does, and a
+ * read walks to its member from the start of the archive, or from a member that was read before it
+ * (docs/other-archives.md). The SHF_MEMBER_OFFSET of a member is its number. */
 typedef struct shf_archive shf_archive;
 
 /* Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded) and lists its
@@ -895,10 +900,10 @@ int32_t shf_archive_name(const shf_archive *archive, uint64_t position, shf_byte
 
 enum {
     SHF_MEMBER_SIZE = 0,   /* bytes                                                              */
-    SHF_MEMBER_STORED = 1, /* bytes that its data takes in the archive                           */
+    SHF_MEMBER_STORED = 1, /* bytes of its data in the (decompressed) archive                    */
     SHF_MEMBER_METHOD = 2, /* 0 stored, 8 deflate, 12 bzip2, 14 LZMA, 93 zstd, 95 xz             */
-    SHF_MEMBER_CRC32 = 3,  /* as the archive has it; UINT64_MAX in a tar                         */
-    SHF_MEMBER_OFFSET = 4, /* of its first header in the (decompressed) archive, bytes           */
+    SHF_MEMBER_CRC32 = 3,  /* as the archive has it; UINT64_MAX: it has none, as a tar           */
+    SHF_MEMBER_OFFSET = 4, /* of its first header in the (decompressed) archive; or its number   */
     SHF_MEMBER_KIND = 5,   /* one of SHF_KIND_*                                                  */
     SHF_MEMBER_MODE = 6,   /* permission bits, 07777                                             */
     SHF_MEMBER_UID = 7,    /* number of the owner                                                */
@@ -953,7 +958,7 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
 
 /* ---- Members in sequence --------------------------------------------------------------------- */
 
-/* The members of one tar or ZIP file from front to back, as they lie in it: all of them, with
+/* The members of one archive from front to back, as they lie in it: all of them, with
  * duplicates, directories, links and devices, names exactly as they are. Nothing is grouped or left
  * out.
  *
@@ -970,13 +975,13 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  *     shf_members_close(members);
  *
  * A member may be of any size: its bytes go to the caller's buffer, and the memory that is held
- * does not grow with it. A ZIP file that cannot be read at any offset, such as one from a pipe, is
- * taken into memory, as far as the option "memory" allows.
+ * does not grow with it. What is no tar and cannot be read at any offset, such as a ZIP file from a
+ * pipe, is taken into memory, as far as the option "memory" allows.
  *
  * The options are those of an archive, without "threads" and "max_member". "timeout" and the
  * interrupt function end every call that waits: shf_members_next and shf_members_read then return
  * TIMEOUT or CANCELLED, and when they are called again they continue; no byte is lost. Every other
- * error repeats. What is wrong with the data of one entry of a ZIP file (FORMAT, INTEGRITY,
+ * error repeats. What is wrong with the data of one member of what is no tar (FORMAT, INTEGRITY,
  * AMBIGUOUS, UNSUPPORTED, LIMIT) repeats until shf_members_next moves to the next one.
  * Threads: one at a time, except for shf_members_cancel; a second concurrent call gets USAGE.
  * Fork: a sequence belongs to the process that opened it; in a forked child its calls return
@@ -1030,7 +1035,7 @@ void shf_members_close(shf_members *members);
 
 /* ---- Datasets -------------------------------------------------------------------------------- */
 
-/* The samples of many shards, by number: tar shards that are not compressed, and ZIP files. Sample
+/* The samples of many shards, by number: tars that are not compressed, and what is no tar. Sample
  * numbers follow the list of shards and the order in each file. A dataset does not change once it
  * is open and takes no locks: any number of threads may use it at once, and so may child processes
  * that were forked after it was opened.
@@ -1102,7 +1107,7 @@ int32_t shf_dataset_shard(const shf_dataset *dataset, uint64_t number, uint64_t 
                           uint64_t *first);
 
 /* Makes the index of the tar at `url` and saves it where a dataset looks for it.
- * Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for a compressed tar and for ZIP; IO,
+ * Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for what is no plain tar; IO,
  * NOSPACE when the index cannot be saved; CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
 int32_t shf_index_build(const char *url, const shf_options *options, shf_error *error);
 

@@ -16,10 +16,11 @@ declare -A packages=(
     [build]="g++ dpkg-dev meson ninja-build pkg-config zlib1g-dev libbz2-dev liblzma-dev libzstd-dev liblz4-dev
              libxxhash-dev libisal-dev libdeflate-dev libmsgpack-dev
              nlohmann-json3-dev libturbojpeg0-dev libpng-dev libwebp-dev libcurl4-openssl-dev libssl-dev libpugixml-dev
-             python3-dev python3-venv"
-    [test]="ccache libgtest-dev libarchive-dev libzip-dev clang clang-format libclang-rt-dev|libclang-rt-14-dev
+             libarchive-dev python3-dev python3-venv"
+    [test]="ccache libgtest-dev libzip-dev clang clang-format libclang-rt-dev|libclang-rt-14-dev
              mandoc groff-base man-db cmake abigail-tools
-             debhelper dh-python lintian python3-cffi bindgen nginx-light openssl"
+             debhelper dh-python lintian python3-cffi bindgen nginx-light openssl
+             libarchive-tools 7zip|p7zip-full cpio genisoimage|xorriso lzip ncompress"
     [rust]="cargo-web|cargo rustc-web|rustc rust-web-clippy|rust-clippy rustfmt-web|rustfmt"
     [test-old]="python3-torch python3-numpy python3-pil python3-pytest python3-cffi python3-msgpack python3-xxhash
                 python3-venv"

@@ -5,6 +5,7 @@
 #include "http/http_scheme.h"
 #endif
 #include "image/image_codecs.h"
+#include "libarchive/libarchive_reader.h"
 
 #include <shardfeed.h>
 
@@ -32,6 +33,7 @@ const char* shf_feature(const char* name) {
         }
     }
 #endif
+    if (std::string_view(name) == "libarchive") return shf::libarchive_version();
     if (const char* version = shf::image_codec_version(name)) return version;
     return shf::codec_version(name);
 }

@@ -125,7 +125,7 @@ constexpr Row rows[] = {
      "pax and GNU long-name headers before one member"},
     {"max_ratio", "limits", Type::count, "1000", "1..18446744073709551615",
      "stream archive dataset", &O::max_ratio,
-     "output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB"},
+     "output per input byte of all codecs but gzip, and of 7z and RAR, after the first 64 MiB"},
     {"max_window", "limits", Type::bytes, "128MiB", "1KiB..2GiB", "stream archive dataset",
      &O::max_window,
      "history that a zstd frame may ask for; an xz decoder may use twice as much memory"},

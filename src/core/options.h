@@ -62,7 +62,7 @@ struct Options {
     uint64_t max_sample;    // bytes
     uint64_t max_name;      // bytes
     uint64_t max_meta;      // bytes of pax and GNU long-name headers before one member
-    uint64_t max_ratio;     // output : input of bzip2, xz, zstd and lz4 after 64 MiB
+    uint64_t max_ratio;     // output : input of what is no gzip, after 64 MiB
     uint64_t max_window;    // bytes of history a zstd or xz decoder may ask for
     uint64_t max_shards;    // after expansion
     uint64_t timeout;       // nanoseconds, 0: none

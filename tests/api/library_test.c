@@ -69,8 +69,8 @@ static void test_error_layout(void) {
 }
 
 static void test_features(void) {
-    static const char* const names[] = {"gzip", "bzip2", "xz",   "zstd",
-                                        "lz4",  "pipe",  "jpeg", "png"};
+    static const char* const names[] = {"gzip", "bzip2",    "xz",   "zstd", "lz4",
+                                        "lzip", "compress", "pipe", "jpeg", "png"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         const char* version = shf_feature(names[i]);
         CHECK(version != NULL && strlen(version) > 0);

@@ -12,7 +12,7 @@ FLOORS = (
     ("url", "order"),
     ("io",),
     ("cache", "codec", "http"),
-    ("store", "tar", "zip", "image"),
+    ("store", "tar", "zip", "libarchive", "image"),
     ("sample", "decode"),
     ("index",),
     ("interop", "batch"),

@@ -15,7 +15,10 @@ from ._storage_options import from_storage_options
 if TYPE_CHECKING:
     from ._native import _CData
 
-_FEATURES = ("gzip", "bzip2", "xz", "zstd", "lz4", "pipe", "jpeg", "png", "webp", "http")
+_FEATURES = (
+    *("gzip", "bzip2", "xz", "zstd", "lz4", "lzip", "compress"),
+    *("pipe", "jpeg", "png", "webp", "http", "libarchive"),
+)
 
 
 def _text(pointer: _CData) -> str:

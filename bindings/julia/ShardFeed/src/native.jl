@@ -249,8 +249,8 @@ end
 """
     ShardFeed.feature(name) -> Union{String,Nothing}
 
-Which library reads a compression or image format ("gzip", "bzip2", "xz", "zstd", "lz4", "jpeg",
-"png", "webp", "http"), or `nothing` when this build cannot.
+Which library reads a compression or image format ("gzip", "bzip2", "xz", "zstd", "lz4", "lzip",
+"compress", "jpeg", "png", "webp", "http", "libarchive"), or `nothing` when this build cannot.
 
 ```jldoctest
 julia> ShardFeed.feature("rar") === nothing

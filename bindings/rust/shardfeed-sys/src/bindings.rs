@@ -11,8 +11,8 @@ extern "C" {
     /// The same as text, "0.1.0". Owns: static. Since: 0.1
     pub fn shf_version_string() -> *const core::ffi::c_char;
     /// The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
-    /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, pipe, jpeg, png, webp,
-    /// http.
+    /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
+    /// webp, http, libarchive.
     /// Owns: static. Since: 0.1
     pub fn shf_feature(name: *const core::ffi::c_char) -> *const core::ffi::c_char;
 }
@@ -975,13 +975,13 @@ extern "C" {
 }
 /// bytes
 pub const SHF_MEMBER_SIZE: i32 = 0;
-/// bytes that its data takes in the archive
+/// bytes of its data in the (decompressed) archive
 pub const SHF_MEMBER_STORED: i32 = 1;
 /// 0 stored, 8 deflate, 12 bzip2, 14 LZMA, 93 zstd, 95 xz
 pub const SHF_MEMBER_METHOD: i32 = 2;
-/// as the archive has it; UINT64_MAX in a tar
+/// as the archive has it; UINT64_MAX: it has none, as a tar
 pub const SHF_MEMBER_CRC32: i32 = 3;
-/// of its first header in the (decompressed) archive, bytes
+/// of its first header in the (decompressed) archive; or its number
 pub const SHF_MEMBER_OFFSET: i32 = 4;
 /// one of SHF_KIND_*
 pub const SHF_MEMBER_KIND: i32 = 5;
@@ -1195,7 +1195,7 @@ extern "C" {
         first: *mut u64,
     ) -> i32;
     /// Makes the index of the tar at `url` and saves it where a dataset looks for it.
-    /// Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for a compressed tar and for ZIP; IO,
+    /// Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for what is no plain tar; IO,
     /// NOSPACE when the index cannot be saved; CANCELLED, TIMEOUT, NOMEM. Since: 0.1
     pub fn shf_index_build(
         url: *const core::ffi::c_char,

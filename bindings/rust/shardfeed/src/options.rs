@@ -370,7 +370,7 @@ impl ArchiveBuilder {
         self.with("max_meta", value.into())
     }
 
-    /// Output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB.
+    /// Output per input byte of all codecs but gzip, and of 7z and RAR, after the first 64 MiB.
     ///
     /// Range: `1..18446744073709551615`. Default: `1000`.
     pub fn max_ratio(self, value: u64) -> Self {
@@ -822,7 +822,7 @@ impl DatasetBuilder {
         self.with("max_meta", value.into())
     }
 
-    /// Output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB.
+    /// Output per input byte of all codecs but gzip, and of 7z and RAR, after the first 64 MiB.
     ///
     /// Range: `1..18446744073709551615`. Default: `1000`.
     pub fn max_ratio(self, value: u64) -> Self {
@@ -1566,7 +1566,7 @@ impl StreamBuilder {
         self.with("max_meta", value.into())
     }
 
-    /// Output per input byte of bzip2, xz, zstd and lz4, after the first 64 MiB.
+    /// Output per input byte of all codecs but gzip, and of 7z and RAR, after the first 64 MiB.
     ///
     /// Range: `1..18446744073709551615`. Default: `1000`.
     pub fn max_ratio(self, value: u64) -> Self {
