@@ -88,7 +88,8 @@ def test_an_interrupt_in_a_receiver_is_raised(tmp_path: Path) -> None:
     script = """
 import signal, sys, time, shardfeed
 for round in range(20):
-    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0005 * round)
+    # Again, since Python drops what is raised inside of a weak reference's callback.
+    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0005 * round, 0.3)
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         for _ in range(100):
@@ -99,7 +100,7 @@ for round in range(20):
                 pass
         sys.exit("no interrupt")
     except KeyboardInterrupt:
-        pass
+        signal.setitimer(signal.ITIMER_REAL, 0)
 """
     with tarfile.open(tmp_path / "a.tar", "w") as tar:
         for number in range(2000):
@@ -112,4 +113,5 @@ for round in range(20):
         check=False,
         timeout=120,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    assert "shardfeed" not in done.stderr

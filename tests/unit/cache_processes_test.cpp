@@ -146,7 +146,8 @@ void CacheProcesses::kill_at_random_points(int kills, unsigned seed) {
         if (i % 20 == 19) {
             const auto before = std::chrono::steady_clock::now();
             ASSERT_EQ(read_all(i), 0) << "seed " << seed;
-            ASSERT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+            ASSERT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(60))
+                << "a lock sticks";
         }
     }
     for (const pid_t child : children) {
