@@ -103,12 +103,14 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
     entries_.reserve(static_cast<size_t>(end.entries));
     names_.reserve(static_cast<size_t>(end.directory_size - end.entries * central_size));
 
-    const ByteRange whole{end.directory, end.directory_size};
-    source.prefetch({&whole, 1});
     std::vector<uint8_t> piece(
         static_cast<size_t>(std::min<uint64_t>(piece_size, end.directory_size)));
-    uint64_t left = end.directory_size;  // not in memory yet
+    // The first bytes were read with the end record. From where that stopped the source reads on
+    // without another request.
     size_t have = 0;
+    for (; end.entries > 0 && have < sizeof central_magic; ++have)
+        piece[have] = static_cast<uint8_t>(central_magic >> 8 * have);
+    uint64_t left = end.directory_size - have;  // not in memory yet
     const uint64_t directory_end = end.directory + end.directory_size;
     while (have > 0 || left > 0) {
         Opening::check();

@@ -21,10 +21,15 @@ constexpr size_t longest_comment = 65535;
 // One candidate for the end record.
 class Candidate {
   public:
-    // `record` is the record and what follows, `at` its offset in the file.
-    Candidate(Source& source, uint64_t size, const Options& options,
-              std::span<const uint8_t> record, uint64_t at)
-        : source_(source), size_(size), options_(options), record_(record), at_(at) {}
+    // `tail` is the end of the file, `index` where in it the record starts.
+    Candidate(Source& source, uint64_t size, const Options& options, std::span<const uint8_t> tail,
+              size_t index)
+        : source_(source),
+          size_(size),
+          options_(options),
+          tail_(tail),
+          record_(tail.subspan(index)),
+          at_(size - record_.size()) {}
 
     // Throws Error when it is not the end of this file.
     ZipEnd read() {
@@ -58,7 +63,7 @@ class Candidate {
                 "the ZIP64 record and the directory lie at different distances from where "
                 "the end records say");
         if (end.base > 0) check_base(end);
-        if (end.entries > 0 && !is_central(end.directory))
+        if (end.entries > 0 && !starts_directory(end))
             throw Error(SHF_E_FORMAT, "there is no directory where the end record says",
                         "copy the file again", end.directory);
         return end;
@@ -93,8 +98,14 @@ class Candidate {
                directory_size_ == UINT32_MAX || offset_ == UINT32_MAX;
     }
 
-    // Fewer bytes are there when the file has become shorter.
+    // What lies in the tail is not read again. Fewer bytes are there when the file has become
+    // shorter.
     void fetch(uint64_t offset, std::span<uint8_t> out) const {
+        if (const uint64_t tail_at = size_ - tail_.size(); offset >= tail_at) {
+            const auto there = tail_.subspan(static_cast<size_t>(offset - tail_at), out.size());
+            std::copy(there.begin(), there.end(), out.begin());
+            return;
+        }
         if (source_.read(offset, out) < out.size())
             throw Error(SHF_E_TRUNCATED, "the file became shorter while it was read", shrunk_help);
     }
@@ -104,6 +115,13 @@ class Candidate {
         std::array<uint8_t, sizeof central_magic> magic;
         fetch(offset, magic);
         return le32(magic.data()) == central_magic;
+    }
+
+    // Of all its bytes one request is made: ZipDirectory goes on after these.
+    [[nodiscard]] bool starts_directory(const ZipEnd& end) const {
+        const ByteRange whole{end.directory, end.directory_size};
+        if (end.directory_size <= options_.memory) source_.prefetch({&whole, 1});
+        return is_central(end.directory);
     }
 
     // Reads the ZIP64 end record when one that ends at `end` starts at `at`.
@@ -170,7 +188,7 @@ class Candidate {
     Source& source_;
     const uint64_t size_;
     const Options& options_;
-    const std::span<const uint8_t> record_;
+    const std::span<const uint8_t> tail_, record_;
     const uint64_t at_;
     uint64_t disk_ = 0, directory_disk_ = 0, disk_entries_ = 0, entries_ = 0;
     uint64_t directory_size_ = 0, offset_ = 0;
@@ -218,8 +236,7 @@ ZipEnd find_zip_end(Source& source, uint64_t size, const Options& options) {
     for (const size_t i : end_records(tail)) {
         const uint64_t at = size - tail_size + i;
         try {
-            const ZipEnd end =
-                Candidate(source, size, options, std::span(tail).subspan(i), at).read();
+            const ZipEnd end = Candidate(source, size, options, tail, i).read();
             if (found) second = at;
             found = end;
         } catch (const Error& error) {

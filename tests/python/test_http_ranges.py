@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import itertools
 import random
 import threading
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -352,3 +354,19 @@ def test_http2(nginx: Nginx, tar: bytes, samples: Seen) -> None:
     assert read(nginx.https("two.tar", "localhost"), http2=True, **options) == samples
     protocols = {line.protocol for line in nginx.logged() if line.path == "/two.tar"}
     assert protocols == {"HTTP/1.1", "HTTP/2.0"}
+
+
+@pytest.mark.parametrize("members", [5000, 66000])
+def test_requests_of_an_archive(members: int) -> None:
+    """The head, the end and the directory, each once; of 66,000 members the end is one of ZIP64."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        file.writestr("first", bytes(200_000))
+        for number in range(1, members):
+            file.writestr(f"{number:06}", b"")
+    with stand_in(ranged(made.getvalue())) as server:
+        archive = shardfeed.Archive(server.url())
+        assert len(archive) == members
+        assert archive.names()[-1] == f"{members - 1:06}"
+        assert len(server.requests) == 3
+        assert bytes(archive["first"].read()) == bytes(200_000)
