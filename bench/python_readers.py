@@ -16,6 +16,7 @@ import dataclasses
 import json
 import mmap
 import os
+import resource
 import sys
 import tarfile
 import time
@@ -73,24 +74,29 @@ def prepare_shardfeed() -> Reader:
     return read
 
 
+def count_samples(source: Iterable[Mapping[str, Any]], counts: Counts) -> None:
+    """Of dictionaries, as webdataset makes them."""
+    samples = members = size = checksum = 0
+    for sample in source:
+        if not samples:
+            counts.first()
+        samples += 1
+        for data in sample.values():
+            # The others are __key__, __url__ and their like.
+            if type(data) is bytes:
+                members += 1
+                length = len(data)
+                size += length
+                checksum += data[0] if length <= PAGE else sum(data[::PAGE])
+    counts.samples, counts.members = samples, members
+    counts.bytes, counts.checksum = size, checksum
+
+
 def prepare_webdataset() -> Reader:
     import webdataset  # type: ignore[import-untyped]
 
     def read(shards: list[str], options: dict[str, Any], counts: Counts) -> None:
-        samples = members = size = checksum = 0
-        for sample in webdataset.WebDataset(shards, shardshuffle=False, **options):
-            if not samples:
-                counts.first()
-            samples += 1
-            for data in sample.values():
-                # The others are __key__, __url__ and their like.
-                if type(data) is bytes:
-                    members += 1
-                    length = len(data)
-                    size += length
-                    checksum += data[0] if length <= PAGE else sum(data[::PAGE])
-        counts.samples, counts.members = samples, members
-        counts.bytes, counts.checksum = size, checksum
+        count_samples(webdataset.WebDataset(shards, shardshuffle=False, **options), counts)
 
     return read
 
@@ -174,6 +180,12 @@ READERS: dict[str, Callable[[], Reader]] = {
 }
 
 
+def children_cpu_seconds() -> float:
+    """Of processes that were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def peak_rss_bytes() -> int:
     """The peak of this program; `ru_maxrss` would also count the process that started it."""
     for line in Path("/proc/self/status").read_text().splitlines():
@@ -204,13 +216,14 @@ def main(readers: Mapping[str, Callable[[], Reader]], description: str | None) -
     options = parse_options(arguments.option)
     read = readers[arguments.reader]()
     counts = Counts()
-    cpu_start = time.process_time()
+    cpu_start, children_start = time.process_time(), children_cpu_seconds()
     counts.start = time.perf_counter()
     read(arguments.shards, options, counts)
     result = {
         "reader": arguments.reader,
         "seconds": time.perf_counter() - counts.start,
         "cpu_seconds": time.process_time() - cpu_start,
+        "children_cpu_seconds": children_cpu_seconds() - children_start,
         "peak_rss_bytes": peak_rss_bytes(),
     }
     counted = dataclasses.asdict(counts)
