@@ -1,192 +1,219 @@
 #!/usr/bin/env python3
-"""Measures reading over HTTP: shardfeed, curl and Python peers, from one nginx on loopback.
+"""Measures reading over a network: shardfeed, curl and Python peers, from servers on loopback.
 
-The same shards go over loopback as it is and, where toxiproxy is installed, over a link of 50 ms
-and 6.25 MB/s for each connection, so 50 MB/s by eight. Rounds go over all rows in turn; the best of
-each row counts. Slow is not an error; wrong is: every reader must deliver the samples, bytes and
-checksum that were written, else the exit status is 1. It needs nginx and curl; what else is not
-there is named in a note and left out.
+The same shards come from nginx and from versitygw (S3), over loopback as it is and, where toxiproxy
+is installed, over slow links. Rounds go over all rows in turn; the best of each row counts. Slow is
+not an error; wrong is: every reader must deliver the samples, bytes and checksum that were written,
+else the exit status is 1. It needs nginx and curl; what else is not there is named in a note and
+left out.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
-import resource
-import shutil
-import socket
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import corpora
-from building import build_with_shardfeed, importable, note, own_python
-from command_line import add_build
+from building import build_with_shardfeed, compile_program, own_python
+from command_line import add_build, comma_list
 from corpora import Corpus
-from measuring import HERE, Result, RunError, differences, generate, run, warm
+from measuring import RunError, generate, machine, versions
+from remote_archive import LATENCY_MS as ARCHIVE_LATENCY_MS
+from remote_archive import measure_archive
+from remote_cache import at_once, epochs, urls_at
+from remote_rows import (
+    CONNECTIONS,
+    MANY_CONNECTIONS,
+    PEERS,
+    Best,
+    Row,
+    Tools,
+    as_fast,
+    at_least,
+    at_most,
+    copy_row,
+    curl_ranges_row,
+    curl_row,
+    measure,
+    ours,
+    piped_webdataset,
+    s3_rows,
+    table,
+)
+from remote_servers import S3, Proxies, nginx, toxiproxy, versitygw
+from targets import DEFAULT_MEMORY, MEBI, MEMORY_SLACK, Verdict
 
 LATENCY_MS = 50
 LINK = 6250  # kB/s of each connection
-CONNECTIONS = 8
+LINK_SHARE = 0.9
+ROUND_TRIPS = 3
+ONE_CONNECTION, BEST_PEER = 0.95, 0.9
+SMALL_MEMORY = 64  # MiB
+CORPORA = ("image", "small")
+PARTS = ("http", "s3", "slow", "archive", "cache", "memory")
 
 
-@dataclass(frozen=True)
-class Row:
-    label: str
-    command: list[str]
-    bytes_only: bool = False  # curl: nothing is counted
+class Report:
+    """What was measured so far."""
+
+    def __init__(self) -> None:
+        self.figures: dict[str, object] = {}
+        self.verdicts: list[Verdict] = []
+        self.failed = False
+
+    def add(self, name: str, verdicts: list[Verdict], figures: object = None) -> None:
+        """`figures` are those of no table."""
+        self.figures[f"targets, {name}"] = [verdict.as_json() for verdict in verdicts]
+        if figures is not None:
+            self.figures[name] = figures
+        self.verdicts += verdicts
+        print("".join(f"{verdict}\n" for verdict in verdicts), end="", flush=True)
+
+    def rows(
+        self, title: str, corpus: Corpus, rows: list[Row], repeat: int, peer: str = "curl"
+    ) -> Best:
+        """Measures rows and prints their table."""
+        best, wrong = measure(corpus, rows, repeat)
+        self.failed = self.failed or wrong
+        print(table(title, corpus, rows, best, peer))
+        self.figures[f"{title}, {corpus.name}"] = best
+        return best
 
 
-# ---- Servers -------------------------------------------------------------------------------------
+def corpus_of(name: str, scale: float) -> Corpus:
+    corpus = corpora.load(name, scale)
+    assert corpus is not None
+    return corpus
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+# ---- Parts ---------------------------------------------------------------------------------------
 
 
-def wait_for(port: int) -> None:
-    for _ in range(500):
-        with contextlib.suppress(OSError):
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        time.sleep(0.02)
-    raise SystemExit(f"nothing answers on port {port}")
+def loopback(report: Report, tools: Tools, corpus: Corpus, port: int, repeat: int) -> None:
+    urls = urls_at(port, corpus)
+    rows = [copy_row(corpus), curl_row(urls), curl_ranges_row(corpus, urls)]
+    rows += [*ours(tools, urls, 1, CONNECTIONS), *piped_webdataset(tools, urls)]
+    best = report.rows("nginx", corpus, rows, repeat)
+    verdicts = []
+    for name in ("c-1", "py-1"):
+        text = f"nginx, {corpus.name}, {name}"
+        verdicts += as_fast(text, best, name, ("curl",), ONE_CONNECTION)
+        if name in best and "curl" in best and "copy" in best:
+            most = best["curl"]["cpu_seconds"] + best["copy"]["cpu_seconds"]
+            share = best[name]["cpu_seconds"] / most
+            verdicts.append(at_most(f"{text}: CPU seconds / those of curl and of a copy", share, 1))
+    report.add(f"nginx, {corpus.name}", verdicts)
 
 
-@contextlib.contextmanager
-def running(command: list[str], port: int) -> Iterator[None]:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def buckets(report: Report, tools: Tools, corpus: Corpus, server: S3, repeat: int) -> None:
+    for shard in corpus.shards:
+        server.put(f"{corpus.name}/{Path(shard).name}", Path(shard))
+    best = report.rows("S3", corpus, list(s3_rows(tools, corpus, server)), repeat)
+    verdicts = []
+    for kind in ("c", "py"):
+        name = f"{kind}-{CONNECTIONS}"
+        text = f"S3, {corpus.name}, {name}"
+        clients = ("obstore", "obstore-ranges", "s3torchconnector")
+        verdicts += as_fast(f"{text}, samples", best, name, clients, BEST_PEER)
+        alone = tuple(f"{client}-bytes" for client in clients)
+        verdicts += as_fast(f"{text}, samples", best, name, alone, BEST_PEER)
+    report.add(f"S3, {corpus.name}", verdicts)
+
+
+def slow_link(report: Report, tools: Tools, corpus: Corpus, port: int) -> None:
+    """Over `port`, a link with LATENCY_MS and LINK."""
+    urls = urls_at(port, corpus)
+    rows = [curl_ranges_row(corpus, urls), *ours(tools, urls, CONNECTIONS)]
+    if len(urls) > 1:
+        # With one connection a whole shard of `image` would take more than a minute.
+        rows += [curl_row(urls), *piped_webdataset(tools, urls)]
+    link = LINK * CONNECTIONS / 1000
+    title = f"{LATENCY_MS} ms, {link:.0f} MB/s by {CONNECTIONS}"
+    best = report.rows(title, corpus, rows, 1, "curl-ranges")
+    verdicts = []
+    for kind in ("c", "py"):
+        result = best.get(f"{kind}-{CONNECTIONS}")
+        if result is not None:
+            text = f"{LATENCY_MS} ms, {corpus.name}, {kind}-{CONNECTIONS}"
+            rate = corpus.file_bytes / result["seconds"] / 1e6
+            verdicts.append(at_least(f"{text}, share of the link", rate / link, LINK_SHARE))
+            trips = result["first_seconds"] * 1000 / LATENCY_MS
+            verdicts.append(at_most(f"{text}, first sample, round trips", trips, ROUND_TRIPS))
+    report.add(f"{LATENCY_MS} ms, {corpus.name}", verdicts)
+
+
+def peak_memory(report: Report, tools: Tools, corpus: Corpus, port: int) -> None:
+    """Of consumers that are as fast as can be, and of one that lets shardfeed fill its memory. On
+    `port` is the slow link: on a fast one shardfeed uses no more than one or two connections.
+    """
+    urls = urls_at(port, corpus)
+    many = f"connections={MANY_CONNECTIONS}"
+    rows: list[Row] = []
+    budgets: dict[str, int] = {}
+    for budget in (DEFAULT_MEMORY // MEBI, SMALL_MEMORY):
+        words = (f"{budget} MiB", urls, many, f"memory={budget}MiB")
+        rows += [*tools.c_row(f"memory-{budget}", *words)]
+        rows += [*tools.python_row(f"memory-{budget}", *words)]
+        if "shardfeed" in tools.modules:
+            options = [f"--option={option}" for option in words[2:]]
+            command = tools.reader("object_readers.py", "shardfeed-late", *options, *urls)
+            rows.append(Row(f"late-{budget}", f"shardfeed Python, late, {budget} MiB", command))
+        budgets |= {row.name: budget for row in rows if row.name not in budgets}
+    best = report.rows(f"Memory, {MANY_CONNECTIONS} connections", corpus, rows, 1, rows[0].name)
+    verdicts = [
+        at_most(
+            f"peak memory, {MANY_CONNECTIONS} connections, {row.label}",
+            best[row.name]["peak_rss_bytes"] / MEBI,
+            budgets[row.name] + MEMORY_SLACK // MEBI,
+            " MiB",
+        )
+        for row in rows
+        if row.name in best
+    ]
+    report.add("memory", verdicts)
+
+
+def archives(
+    report: Report, tools: Tools, server: S3, proxies: Proxies | None, arguments: argparse.Namespace
+) -> None:
+    link = (server.port, 0)
+    if proxies is not None:
+        link = (proxies.link(server.port, ARCHIVE_LATENCY_MS), ARCHIVE_LATENCY_MS)
     try:
-        wait_for(port)
-        yield
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-@contextlib.contextmanager
-def nginx(root: Path) -> Iterator[int]:
-    """The port at which the files of `root` are served."""
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if program is None:
-        raise SystemExit("nginx is not installed")
-    port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        paths = " ".join(
-            f"{name}_temp_path {folder}/{name};"
-            for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        figures, verdicts = measure_archive(
+            tools, server, link, arguments.scale, min(arguments.repeat, 3)
         )
-        user = "user root;" if os.geteuid() == 0 else ""
-        configuration = Path(folder, "nginx.conf")
-        configuration.write_text(
-            f"{user} daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error;\n"
-            "events { worker_connections 256; }\n"
-            f"http {{ access_log off; sendfile on; root {root}; {paths}\n"
-            f"server {{ listen 127.0.0.1:{port}; }} }}\n"
-        )
-        with running([program, "-p", folder, "-c", str(configuration)], port):
-            yield port
-
-
-@contextlib.contextmanager
-def slow_link(upstream: int) -> Iterator[int | None]:
-    """The port of a proxy with latency and a bounded rate; None without toxiproxy."""
-    program = shutil.which("toxiproxy-server")
-    if program is None:
-        note("toxiproxy-server is not in PATH; the slow link is left out")
-        yield None
+    except RunError as error:
+        print(f"Archive over S3: FAILED: {error}")
+        report.failed = True
         return
-    control, port = free_port(), free_port()
-
-    def post(path: str, what: dict[str, object]) -> None:
-        url = f"http://127.0.0.1:{control}{path}"
-        request = urllib.request.Request(url, json.dumps(what).encode(), method="POST")
-        urllib.request.urlopen(request).close()
-
-    with running([program, "-host", "127.0.0.1", "-port", str(control)], control):
-        link = {"listen": f"127.0.0.1:{port}", "upstream": f"127.0.0.1:{upstream}"}
-        post("/proxies", {"name": "link", "enabled": True, **link})
-        for kind, attributes in (
-            ("latency", {"latency": LATENCY_MS}),
-            ("bandwidth", {"rate": LINK}),
-        ):
-            post("/proxies/link/toxics", {"type": kind, "attributes": attributes})
-        yield port
+    # Without latency the targets say nothing.
+    report.add("archive", verdicts if proxies is not None else verdicts[:1], figures)
 
 
-# ---- Rows ----------------------------------------------------------------------------------------
-
-
-def rows_of(corpus: Corpus, base: str, walk: Path | None, python: Path) -> Iterator[Row]:
-    urls = [f"{base}/{corpus.name}/{Path(shard).name}" for shard in corpus.shards]
-    yield Row("curl, bytes alone", ["curl", "-s", "-f", "-o", "/dev/null", *urls], True)
-    if walk is not None:
-        for count in (1, CONNECTIONS):
-            options = [f"connections={count}", "threads=1"]
-            yield Row(
-                f"shardfeed C, block, {count} conn.", [str(walk), "block", *options, "--", *urls]
+def caches(
+    report: Report, tools: Tools, names: list[str], root: Path, arguments: argparse.Namespace
+) -> None:
+    with nginx(root) as port, tempfile.TemporaryDirectory(dir=root) as folder:
+        for name in names:
+            corpus = corpus_of(name, arguments.scale)
+            best, verdicts, wrong = epochs(tools, corpus, port, Path(folder), arguments.repeat)
+            report.failed = report.failed or wrong
+            report.add(f"cache, {name}", verdicts, best)
+        try:
+            figures, verdicts = at_once(
+                tools, corpus_of("image8", arguments.scale), root, Path(folder)
             )
-    readers = [str(python), str(HERE / "python_readers.py")]
-    modules = importable(python, ("shardfeed", "webdataset"))
-    if "shardfeed" in modules:
-        yield Row("shardfeed Python", [*readers, "shardfeed", *urls])
-    if "webdataset" in modules:
-        pipes = [f"pipe:curl -s -f {url}" for url in urls]
-        yield Row("webdataset, pipe:curl", [*readers, "webdataset", *pipes])
+            report.add("cold cache", verdicts, figures)
+        except RunError as error:
+            print(f"processes on one cold cache: FAILED: {error}")
+            report.failed = True
 
 
-def run_bytes(command: list[str]) -> Result:
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    if subprocess.run(command, check=False).returncode != 0:
-        raise RunError("exit status is not 0")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": time.perf_counter() - start, "process_cpu_seconds": cpu}
-
-
-def measure(corpus: Corpus, rows: list[Row], repeat: int) -> tuple[dict[str, Result], bool]:
-    """The best run of each row, and whether one was wrong."""
-    wanted = {"samples": corpus.samples, "bytes": corpus.bytes, "checksum": corpus.checksum}
-    best: dict[str, Result] = {}
-    wrong = False
-    for _ in range(repeat):
-        for row in rows:
-            warm(corpus.shards)
-            try:
-                result = run_bytes(row.command) if row.bytes_only else run(row.command)
-            except (RunError, ValueError) as error:
-                print(f"{row.label}: FAILED: {error}")
-                wrong = True
-                continue
-            mistake = "" if row.bytes_only else differences(result, wanted)
-            if mistake:
-                print(f"{row.label}: {mistake}")
-                wrong = True
-            elif row.label not in best or result["seconds"] < best[row.label]["seconds"]:
-                best[row.label] = result
-    return best, wrong
-
-
-def show(title: str, corpus: Corpus, best: dict[str, Result]) -> None:
-    print(f"\n{title}, {corpus.name}: {corpus.file_bytes / 1e6:.0f} MB\n")
-    print(f"{'':28}{'MB/s':>8}{'/ curl':>8}{'cpu s/GB':>10}{'first ms':>10}")
-    curl = next((result["seconds"] for label, result in best.items() if "curl," in label), None)
-    for label, result in best.items():
-        ratio = f"{curl / result['seconds']:.2f}" if curl else "-"
-        first = result.get("first_seconds")
-        print(
-            f"{label:28}{corpus.file_bytes / result['seconds'] / 1e6:8.0f}{ratio:>8}"
-            f"{result['process_cpu_seconds'] / corpus.file_bytes * 1e9:10.2f}"
-            + (f"{first * 1000:10.1f}" if first else f"{'':10}")
-        )
+# ---- All of them ---------------------------------------------------------------------------------
 
 
 def main() -> int:
@@ -195,31 +222,58 @@ def main() -> int:
     parser.add_argument("--python", type=Path, help="interpreter with the readers (bench/.venv)")
     parser.add_argument("--repeat", type=int, default=5, help="rounds; the best counts (5)")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the corpora (1)")
+    parser.add_argument(
+        "--only",
+        type=comma_list(PARTS),
+        default=list(PARTS),
+        metavar="PART,...",
+        help=f"of {', '.join(PARTS)}",
+    )
+    parser.add_argument(
+        "--corpus",
+        type=comma_list(CORPORA),
+        default=list(CORPORA),
+        metavar="CORPUS,...",
+        help=f"of {', '.join(CORPORA)}: for http, s3 and cache",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there too")
     arguments = parser.parse_args()
-    walk = build_with_shardfeed("shardfeed_walk", arguments.build)
+    parts = set(arguments.only)
+    compile_program("read_limit", [])
+    walk = build_with_shardfeed("shardfeed_walk", arguments.build.resolve())
     python = arguments.python or own_python(False)
-    names = ("image", "small")
-    generate(names, arguments.scale, python)
-    figures: dict[str, object] = {}
-    failed = False
-    root = corpora.directory(arguments.scale)
-    with nginx(root) as port, slow_link(port) as slow:
-        links = {"Loopback": (port, arguments.repeat)}
-        if slow is not None:
-            links[f"{LATENCY_MS} ms, {LINK * CONNECTIONS / 1000:.0f} MB/s by 8"] = (slow, 1)
-        for title, (at, repeat) in links.items():
-            for name in names if at == port else names[:1]:
-                corpus = corpora.load(name, arguments.scale)
-                assert corpus is not None
-                rows = list(rows_of(corpus, f"http://127.0.0.1:{at}", walk, python))
-                best, wrong = measure(corpus, rows, repeat)
-                failed = failed or wrong
-                show(title, corpus, best)
-                figures[f"{title}, {name}"] = best
+    tools = Tools.found(python, walk)
+    names: list[str] = arguments.corpus
+    scale, repeat = arguments.scale, arguments.repeat
+    generate(sorted({*names, "image", "image8"}), scale, python)
+    root = corpora.directory(scale)
+    report = Report()
+    report.figures["machine"] = machine()
+    report.figures["versions"] = versions(python, ("shardfeed", "webdataset", *PEERS))
+    with toxiproxy() as proxies:
+        with nginx(root) as port:
+            for name in names if "http" in parts else ():
+                loopback(report, tools, corpus_of(name, scale), port, repeat)
+            link = proxies.link(port, LATENCY_MS, LINK) if proxies is not None else None
+            if "memory" in parts:
+                peak_memory(report, tools, corpus_of("image", scale), link or port)
+            if "slow" in parts and link is not None:
+                for name in ("image", "image8"):
+                    slow_link(report, tools, corpus_of(name, scale), link)
+        if parts & {"s3", "archive"}:
+            with versitygw(root) as server:
+                if server is not None:
+                    for name in names if "s3" in parts else ():
+                        buckets(report, tools, corpus_of(name, scale), server, repeat)
+                    if "archive" in parts and "shardfeed" in tools.modules:
+                        archives(report, tools, server, proxies, arguments)
+    if "cache" in parts:
+        caches(report, tools, names, root, arguments)
+    reached = sum(verdict.reached for verdict in report.verdicts)
+    print(f"\ntargets: {reached} reached, {len(report.verdicts) - reached} missed")
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
-    return 1 if failed else 0
+        arguments.json.write_text(json.dumps(report.figures, indent=1) + "\n")
+    return 1 if report.failed else 0
 
 
 if __name__ == "__main__":
