@@ -8,6 +8,8 @@ bench_smoke() {
         "$python" bench/batches.py --scale 0.01 --repeat 1 --build "$plain" \
             --python "$python" --reader c,python --json "$build/batches.json" &&
         "$python" bench/order.py --build "$plain" --scale 0.2 --repeat 1 &&
+        "$python" bench/remote.py --build "$plain" --scale 0.01 --repeat 1 --corpus small \
+            --python "$python" --json "$build/remote.json" &&
         "$python" bench/draw.py "$build/bench.json" "$build/batches.json" "$build/speed.svg"
 }
 bench_checks() { check "benchmark, small" bench_smoke; }
