@@ -27,6 +27,12 @@ class DynamicLibrary {
         if (!function) refuse(std::string("it has no function ") + function_name);
     }
 
+    // Of this library or those that it needs; null when none of them has it.
+    template <typename Function>
+    [[nodiscard]] Function find_if_there(const char* function_name) const {
+        return reinterpret_cast<Function>(::dlsym(library_, function_name));
+    }
+
     [[noreturn]] void refuse(const std::string& cause) const {
         throw Error(SHF_E_UNSUPPORTED, std::string(name_) + " cannot be loaded: " + cause,
                     install_);

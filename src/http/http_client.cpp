@@ -57,12 +57,16 @@ void HttpClient::give_back(std::unique_ptr<HttpClient> client) noexcept {
 }
 
 HttpClient::HttpClient(std::string server)
-    : server_(std::move(server)), generation_(fork_generation()), multi_(libcurl().multi_init()) {
+    : server_(std::move(server)), generation_(fork_generation()) {
+    const ForkHold hold;
+    multi_.reset(libcurl().multi_init());
     if (!multi_) throw std::bad_alloc();
 }
 
 HttpClient::~HttpClient() {
+    const ForkHold hold;
     for (CURL* const easy : spare_) libcurl().easy_cleanup(easy);
+    multi_.reset();
 }
 
 bool HttpClient::is_ours() const {
@@ -70,6 +74,7 @@ bool HttpClient::is_ours() const {
 }
 
 CURL* HttpClient::add(HttpTransfer& transfer) {
+    const ForkHold hold;
     spare_.reserve(spare_.size() + 1);
     CURL* easy = nullptr;
     if (spare_.empty()) {
@@ -85,6 +90,7 @@ CURL* HttpClient::add(HttpTransfer& transfer) {
 }
 
 void HttpClient::remove(CURL* easy, bool running) noexcept {
+    const ForkHold hold;
     if (running) libcurl().multi_remove_handle(multi_.get(), easy);
     if (!running && spare_.size() < spare_.capacity())
         spare_.push_back(easy);
@@ -100,6 +106,7 @@ void HttpClient::keep(std::vector<uint8_t> buffer) noexcept {
 }
 
 void HttpClient::drive() {
+    const ForkHold hold;
     int running = 0;
     const CURLMcode code = libcurl().multi_perform(multi_.get(), &running);
     if (code == CURLM_OUT_OF_MEMORY) throw std::bad_alloc();
@@ -120,6 +127,7 @@ void HttpClient::wait(const Cancel& cancel) {
     curl_waitfd extra = {.fd = fd, .events = CURL_WAIT_POLLIN, .revents = 0};
     // An opening is asked every few milliseconds; else the descriptor wakes.
     const int time = fd < 0 ? 5 : 1000;
+    // No fork is held: it takes no lock of OpenSSL.
     libcurl().multi_poll(multi_.get(), fd < 0 ? nullptr : &extra, fd < 0 ? 0 : 1, time, nullptr);
     cancel.check();
 }

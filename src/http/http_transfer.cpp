@@ -1,6 +1,7 @@
 #include "http/http_transfer.h"
 
 #include "core/cancel.h"
+#include "core/fork.h"
 #include "core/lowered.h"
 #include "core/options.h"
 #include "http/http_address.h"
@@ -55,6 +56,7 @@ HttpTransfer::HttpTransfer(HttpClient& client, const HttpRequest& request,
       ahead_(ahead),
       body_(request.body),
       public_only_(request.public_only) {
+    const ForkHold hold;
     easy_ = client_.add(*this);
     try {
         set_up(request);
@@ -188,6 +190,7 @@ void HttpTransfer::finish() {
 }
 
 void HttpTransfer::end(CURLcode result) {
+    const ForkHold hold;
     result_ = result;
     over_ = true;
     libcurl().multi_remove_handle(client_.multi_.get(), easy_);
@@ -305,6 +308,7 @@ size_t HttpTransfer::take_body(std::span<uint8_t> out) {
     const Forget forget{*this};
     if (paused_) {
         paused_ = false;
+        const ForkHold hold;
         if (const CURLcode code = libcurl().easy_pause(easy_, CURLPAUSE_CONT); code != CURLE_OK)
             end(code);
     }

@@ -1,7 +1,9 @@
 #include "http/libcurl.h"
 
 #include "core/dynamic_library.h"
+#include "core/fork.h"
 
+#include <atomic>
 #include <string>
 
 namespace shf {
@@ -44,13 +46,21 @@ Libcurl load() {
         library.refuse(std::string("it is version ") + version->version);
     if (const CURLcode code = curl.global_init(CURL_GLOBAL_DEFAULT); code != CURLE_OK)
         library.refuse(curl.easy_strerror(code));
+    // OpenSSL's own end of a thread, if that is what it uses: it takes locks.
+    if (void (*const stop)() = library.find_if_there<void (*)()>("OPENSSL_thread_stop"))
+        stop_at_thread_end(stop);
     return curl;
 }
 
 }  // namespace
 
 const Libcurl& libcurl() {
+    static std::atomic<const Libcurl*> loaded{nullptr};
+    if (const Libcurl* const curl = loaded.load(std::memory_order_acquire)) return *curl;
+    // A child that is forked meanwhile would wait for the thread that loads it for ever.
+    const ForkHold hold;
     static const Libcurl curl = load();
+    loaded.store(&curl, std::memory_order_release);
     return curl;
 }
 

@@ -1,8 +1,10 @@
 #include "store/libcrypto.h"
 
 #include "core/dynamic_library.h"
+#include "core/fork.h"
 
 #include <openssl/bio.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -33,6 +35,7 @@ struct Libcrypto {
     decltype(&::EVP_sha1) EVP_sha1;
     decltype(&::EVP_sha256) EVP_sha256;
     decltype(&::HMAC) HMAC;
+    decltype(&::OPENSSL_thread_stop) OPENSSL_thread_stop;
     decltype(&::PEM_read_bio_PrivateKey) PEM_read_bio_PrivateKey;
 };
 
@@ -55,10 +58,13 @@ Libcrypto load() {
     library.find("EVP_sha1", crypto.EVP_sha1);
     library.find("EVP_sha256", crypto.EVP_sha256);
     library.find("HMAC", crypto.HMAC);
+    library.find("OPENSSL_thread_stop", crypto.OPENSSL_thread_stop);
     library.find("PEM_read_bio_PrivateKey", crypto.PEM_read_bio_PrivateKey);
+    stop_at_thread_end(crypto.OPENSSL_thread_stop);
     return crypto;
 }
 
+// Under a hold, which every function below takes for its locks.
 const Libcrypto& libcrypto() {
     static const Libcrypto crypto = load();
     return crypto;
@@ -77,6 +83,7 @@ int no_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*context
 }  // namespace
 
 Sha256 sha256(std::string_view data) {
+    const ForkHold hold;
     const Libcrypto& crypto = libcrypto();
     Sha256 result;
     if (crypto.EVP_Digest(data.data(), data.size(), result.data(), nullptr, crypto.EVP_sha256(),
@@ -86,6 +93,7 @@ Sha256 sha256(std::string_view data) {
 }
 
 Sha256 hmac_sha256(std::string_view key, std::string_view data) {
+    const ForkHold hold;
     const Libcrypto& crypto = libcrypto();
     Sha256 result;
     unsigned size = 0;
@@ -101,6 +109,7 @@ Sha256 hmac_sha256(std::string_view key, std::string_view data) {
 }
 
 std::string sha1_hex(std::string_view data) {
+    const ForkHold hold;
     const Libcrypto& crypto = libcrypto();
     std::array<char, EVP_MAX_MD_SIZE> result;
     unsigned size = 0;
@@ -111,6 +120,7 @@ std::string sha1_hex(std::string_view data) {
 }
 
 std::string rsa_sha256(const std::string& private_key, std::string_view data) {
+    const ForkHold hold;
     const Libcrypto& crypto = libcrypto();
     const auto refuse = [&](const char* cause) {
         crypto.ERR_clear_error();
@@ -149,6 +159,7 @@ std::string rsa_sha256(const std::string& private_key, std::string_view data) {
 std::string base64_encode(std::string_view data) {
     constexpr size_t most = size_t{1} << 20;
     if (data.size() > most) failed("base64");
+    const ForkHold hold;
     // It writes a NUL at the end.
     std::string text(4 * ((data.size() + 2) / 3) + 1, '\0');
     const int size = libcrypto().EVP_EncodeBlock(
@@ -164,6 +175,7 @@ std::optional<std::string> base64_decode(std::string_view text) {
     if (text.size() > most || text.size() % 4 != 0) return std::nullopt;
     std::string data(text.size() / 4 * 3, '\0');
     if (text.empty()) return data;
+    const ForkHold hold;
     const int size = libcrypto().EVP_DecodeBlock(
         reinterpret_cast<unsigned char*>(data.data()),
         reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));

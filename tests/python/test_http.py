@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import gc
 import json
@@ -21,6 +20,7 @@ import pytest
 import shardfeed
 from archives import images, write_archive, write_zip
 from conftest import numbered, write_tar
+from forked_readers import campaign, reads_right
 from http_servers import Answer, Nginx, Request, ranged, stand_in
 from test_fork import child_status
 
@@ -530,14 +530,6 @@ def test_timeout_of_an_opening(tar: bytes, kind: Any, number: int, cut: int) -> 
 # ---- Processes and threads ----------------------------------------------------------------------
 
 
-def reads_right(archive: shardfeed.Archive, seed: int, rounds: int = 1) -> bool:
-    members = images(40)
-    order = list(range(40)) * rounds
-    random.Random(seed).shuffle(order)
-    views = archive.read_many(order)
-    return all(archive.read(n) == bytes(v) == members[n][1] for n, v in zip(order, views))
-
-
 def test_threads_share_an_archive(nginx: Nginx) -> None:
     archive = shardfeed.Archive(nginx.url("i.zip"))
     wrong: list[object] = []
@@ -560,42 +552,13 @@ def test_threads_share_an_archive(nginx: Nginx) -> None:
 @pytest.mark.parametrize("secure", [False, True])
 @pytest.mark.parametrize("form", ["zip", "tar"])
 def test_children_read_the_archive_of_their_parent(nginx: Nginx, form: str, secure: bool) -> None:
-    """It reads at the same time, in two threads, which are there at each fork.
-
-    Under TLS they are between two reads then: the locks of OpenSSL do not survive a fork while
-    another thread has them, which docs/http.md says.
-    """
+    """It reads at the same time, in two threads, which are in the middle of it at each fork."""
     make_url = nginx.https if secure else nginx.url
     options = {"ca_file": str(nginx.certificates.ca)} if secure else {}
     archive = shardfeed.Archive(make_url(f"i.{form}"), retries=0, **options)
-    stop = threading.Event()
-    failed: list[object] = []
-
-    turn = threading.Lock() if secure else contextlib.nullcontext()
-
-    def work(seed: int) -> None:
-        try:
-            while not stop.is_set():
-                with turn:
-                    assert reads_right(archive, seed)
-                time.sleep(0.001)
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(2)]
-    for thread in threads:
-        thread.start()
-    try:
-        for seed in range(6):
-            with turn:
-                status = child_status(lambda seed=seed: 0 if reads_right(archive, seed) else 1)
-            assert status == 0
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert failed == []
-    assert reads_right(archive, 99)
+    # tests/faults/forks.sh does thousands.
+    count = campaign(archive, 100, seconds=1.5 if secure else 0.3)
+    assert count > 1
 
 
 def test_children_read_the_dataset_of_their_parent(nginx: Nginx) -> None:
