@@ -61,7 +61,8 @@
  *          taken before the fork stay readable in parent and child, and each of the two releases
  *          its own.
  * Callbacks run only on a thread that is inside a call of this library, never on a worker thread;
- *          but see shf_source. The log function is never called from shf_stream_close.
+ *          but see shf_source and shf_wake_fn. The log function is never called from
+ *          shf_stream_close.
  * Manners  No function throws, exits, aborts, prints, installs a signal handler, or changes
  *          locale, umask, working directory or signal dispositions.
  * Input    Sizes in file headers are claims. Memory grows only with bytes that have arrived, and
@@ -334,6 +335,99 @@ typedef struct shf_source {
  * NOMEM. `release` is not called then. Since: 0.1 */
 int32_t shf_options_set_source(shf_options *options, const char *scheme, const shf_source *source,
                                void *ctx, shf_error *error);
+
+/* ---- Sources by requests --------------------------------------------------------------------- */
+
+/* A queue of what the library asks the program for, which answers when and on the thread that it
+ * likes: for languages whose code cannot run on the library's threads, and for event loops. */
+typedef struct shf_requests shf_requests;
+
+enum {
+    SHF_REQUEST_OPEN = 1,    /* open `url`                                                     */
+    SHF_REQUEST_READ = 2,    /* read up to `size` bytes of `object` at `offset`                */
+    SHF_REQUEST_CLOSE = 3,   /* free `object`; wants no answer                                 */
+    SHF_REQUEST_RELEASE = 4, /* options, and all opened with them, are gone; wants no answer   */
+    SHF_REQUEST_DONE = 5,    /* a call of shf_requests_call has returned; wants no answer      */
+    SHF_REQUEST_LOG = 6,     /* shf_requests_log was called; wants no answer                   */
+    SHF_REQUEST_SKIP = 7     /* shf_requests_skip was called; wants no answer                  */
+};
+
+typedef struct shf_request {
+    size_t struct_size; /* sizeof(shf_request), by the caller */
+    uint64_t id;        /* for shf_requests_answer; DONE: that of shf_requests_call */
+    uint64_t object;
+    uint64_t offset;
+    uint64_t size;
+    const char *text; /* OPEN, SKIP: the URL; LOG: the message. Until the next shf_requests_take, */
+    const char *key;  /* SKIP, as these */
+    const shf_error *error; /* SKIP */
+    int32_t kind;           /* SHF_REQUEST_* */
+    int32_t result;         /* DONE: of the function; LOG: the level; SKIP: whole_shard */
+} shf_request;
+
+/* As the functions of shf_source answer, which has the rules for objects and errors. */
+typedef struct shf_answer {
+    size_t struct_size;  /* sizeof(shf_answer) */
+    const char *text;    /* of an error the cause, of OPEN the version; NULL: none */
+    const uint8_t *data; /* READ: the bytes, none only at the end */
+    uint64_t size;       /* READ: their number; OPEN: bytes of the object, UINT64_MAX: not known */
+    uint64_t object;     /* OPEN: a number of the program, which READ and CLOSE have */
+    int32_t code;        /* SHF_OK, or the class of the error */
+    int32_t os_error;
+    uint32_t flags; /* OPEN: SHF_SOURCE_* */
+} shf_answer;
+
+/* Says that shf_requests_take has something, perhaps once for several things. Must not call this
+ * library, nor wait. Threads: called by any thread, one at a time. */
+typedef void (*shf_wake_fn)(void *ctx);
+
+/* Any function, cast. */
+typedef void (*shf_any_fn)(void);
+
+/* Makes a queue. NULL when there is no memory.
+ * Owns: owned, release with shf_requests_free. Since: 0.1 */
+shf_requests *shf_requests_new(shf_wake_fn wake, void *ctx);
+
+/* Ends a queue: what is asked fails with CANCELLED, now and later, and `wake` is not called any
+ * more once this has returned. What was opened with it may be closed later, and gives no requests.
+ * NULL is a no-op. Since: 0.1 */
+void shf_requests_free(shf_requests *requests);
+
+/* Serves the URLs of `scheme` as shf_options_set_source does, by requests. A queue may serve
+ * several options and schemes; each gives a RELEASE at its end. Calls that open or read on the
+ * caller's thread wait for answers: they must come from another thread, or see shf_requests_call.
+ * Errors: USAGE (a NULL argument; a scheme that cannot be served); NOMEM. Since: 0.1 */
+int32_t shf_options_set_requests(shf_options *options, const char *scheme, shf_requests *requests,
+                                 shf_error *error);
+
+/* Takes the next request; never waits. Returns END when there is none now. Any thread may take, and
+ * another one answer. Errors: USAGE (NULL; struct_size). Since: 0.1 */
+int32_t shf_requests_take(shf_requests *requests, shf_request *out);
+
+/* Answers a request; what `answer` points to is copied.
+ * Errors: NOT_FOUND (nobody waits for it any more: an object that was opened for it is the
+ * program's to free); USAGE (NULL; struct_size). Since: 0.1 */
+int32_t shf_requests_answer(shf_requests *requests, uint64_t id, const shf_answer *answer);
+
+/* Makes what is asked fail with CANCELLED: once, and as long as `on` is not 0. Since: 0.1 */
+void shf_requests_cancel(shf_requests *requests, int32_t on);
+
+/* Whether shf_requests_cancel is on; for shf_options_set_interrupt with the queue as ctx, so that a
+ * cancel ends an opening too. Since: 0.1 */
+int32_t shf_requests_cancelled(void *requests);
+
+/* Adds a LOG; for shf_options_set_log with the queue as ctx. Since: 0.1 */
+void shf_requests_log(void *requests, int32_t level, const char *message);
+
+/* Adds a SKIP; for shf_options_set_on_skip with the queue as ctx. Since: 0.1 */
+void shf_requests_skip(void *requests, const shf_skip *skip);
+
+/* Calls a function of this library on a thread of its own, so that the caller's can answer: one
+ * that returns int32_t, with at most eight integers and pointers, each as a uint64_t. A DONE with
+ * `id` follows; what the arguments point to must stay until then.
+ * Errors: USAGE (NULL; more arguments); LIMIT, NOMEM (no thread). Since: 0.1 */
+int32_t shf_requests_call(shf_requests *requests, uint64_t id, shf_any_fn function,
+                          const uint64_t *arguments, size_t count, shf_error *error);
 
 /* ---- URLs ------------------------------------------------------------------------------------ */
 

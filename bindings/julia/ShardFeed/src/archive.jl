@@ -9,6 +9,8 @@ The members of one tar or ZIP file. `archive[5]` and `archive["img.png"]` read a
 `KeyError` when there is none), `archive[1:10]` and [`get_many`](@ref) many at once, with several
 threads. `length`, `keys` (the names), `haskey`, `iterate`. Any number of tasks may read at once.
 
+`opener` opens the URL, as in [`ShardFeed.open`](@ref).
+
 Numbers are positions in the archive, from 1. With `length` and `getindex`, an archive is a data set
 for MLUtils (`numobs`, `getobs`, `DataLoader(archive; parallel=true)`).
 
@@ -30,9 +32,12 @@ struct Archive
     options::Any
 end
 
-Archive(url::AbstractString; options...) = _open_archive(String(url), options) do out, native, error
+function Archive(url::AbstractString; opener=nothing, options...)
     text = _checked(String(url), "URL")
-    GC.@preserve text shf_archive_open(out, pointer(text), native, error)
+    server = start_server(opener)
+    return _open_archive(text, options; server=server) do out, native, error
+        GC.@preserve text blocking(server, shf_archive_open, out, pointer(text), native, error)
+    end
 end
 
 Archive(data::Vector{UInt8}; options...) =
@@ -49,13 +54,13 @@ function Archive(f::Function, url; options...)
     end
 end
 
-function _open_archive(call, url, options, data=nothing)
+function _open_archive(call, url, options, data=nothing; server=nothing)
     out = PointerOut(C_NULL)
     error = new_error()
     handle = Ref{Handle}()
-    made() = handle[] = Handle(out[], shf_archive_close, "archive"; owner=data)
-    with_options("archive", options) do native
-        code = interruptible(() -> call(out, native, error), native; made=made)
+    made() = handle[] = Handle(out[], shf_archive_close, "archive"; owner=data, server=server)
+    with_options("archive", options, server) do native
+        code = interruptible(() -> call(out, native, error), native; made=made, server=server)
         _check(code, error, () -> [url])
     end
     return Archive(handle[], url, options)
@@ -123,7 +128,8 @@ function _index_by(find, handle::Handle, text, shards)
     error = new_error()
     number = NumberOut(0)
     code = using_handle(handle) do pointer_to
-        GC.@preserve name find(pointer_to, pointer(name), sizeof(name), number, error)
+        server = find === shf_dataset_find ? handle.server : nothing
+        GC.@preserve name answered(server, find, pointer_to, pointer(name), sizeof(name), number, error)
     end
     _check(code, error, shards)
     return Int(number[]) + 1
@@ -193,8 +199,9 @@ function Base.getindex(archive::Archive, which::Union{Integer,AbstractString})
     error = new_error()
     return using_handle(archive.handle) do pointer_to
         contents = Vector{UInt8}(undef, shf_archive_info(pointer_to, i - 1, Int32(0)))
-        code = GC.@preserve contents shf_archive_read(
-            pointer_to, i - 1, pointer(contents), length(contents), error,
+        code = GC.@preserve contents answered(
+            archive.handle.server, shf_archive_read, pointer_to, i - 1, pointer(contents),
+            length(contents), error,
         )
         _check(code, error, () -> [archive.url])
         contents
@@ -227,7 +234,8 @@ function get_many(archive::Archive, which::AbstractVector)
         contents = [Vector{UInt8}(undef, shf_archive_info(pointer_to, at, Int32(0))) for at in positions]
         code = GC.@preserve contents begin
             buffers = Ptr{UInt8}[pointer(content) for content in contents]
-            shf_archive_read_many(pointer_to, positions, length(positions), buffers, error)
+            answered(archive.handle.server, shf_archive_read_many, pointer_to, positions,
+                     length(positions), buffers, error)
         end
         _check(code, error, () -> [archive.url])
         contents
@@ -246,7 +254,8 @@ function Base.view(archive::Archive, which::Union{Integer,AbstractString})
     bytes = Ref(NativeBytes())
     handle = archive.handle
     using_handle(handle) do pointer
-        _check(shf_archive_view(pointer, i - 1, bytes, error), error, () -> [archive.url])
+        code = answered(handle.server, shf_archive_view, pointer, i - 1, bytes, error)
+        _check(code, error, () -> [archive.url])
     end
     enter(handle) || throw(_usage(handle.refusal))
     return Bytes(bytes[], Payload(handle.pointer, 1, _ -> leave(handle); owner=handle), 1)

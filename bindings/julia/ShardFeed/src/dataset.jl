@@ -11,6 +11,8 @@ and [`get_many`](@ref) read with several threads, [`get_batch`](@ref) decodes as
 whenever it is asked for: `collect(dataset)` has them all in memory, and `==` reads them all. Any number of
 tasks may read at once.
 
+`opener` opens the URLs, as in [`ShardFeed.open`](@ref); `index="memory"` keeps their indexes in memory.
+
 As a vector it is a data set for MLUtils (`numobs`, `getobs`, `DataLoader(dataset; parallel=true)`).
 Keywords are those of [`ShardFeed.open`](@ref) that a data set takes.
 
@@ -38,18 +40,19 @@ struct Dataset <: AbstractVector{SampleCopy}
     log::Log
 end
 
-function Dataset(urls::URLs; log=log_to_julia, options...)
+function Dataset(urls::URLs; log=log_to_julia, opener=nothing, options...)
     listed = url_list(urls)
     target = Log(log)
     out = PointerOut(C_NULL)
     error = new_error()
     handle = Ref{Handle}()
-    made() = handle[] = Handle(out[], shf_dataset_close, "dataset")
-    with_options("dataset", options) do native
-        set_log(native, target)
+    server = start_server(opener, target)
+    made() = handle[] = Handle(out[], shf_dataset_close, "dataset"; server=server)
+    with_options("dataset", options, server) do native
+        set_log(native, target, server)
         code = with_texts(listed) do pointers, count
-            interruptible(native; made=made) do
-                shf_dataset_open(out, pointers, count, native, error)
+            interruptible(native; made=made, server=server) do
+                blocking(server, shf_dataset_open, out, pointers, count, native, error)
             end
         end
         code == OK || pass_on(target)
@@ -105,7 +108,7 @@ function _read(dataset, which)
     error = new_error()
     out = PointerOut(C_NULL)
     code = using_handle(dataset.handle) do pointer
-        shf_dataset_get(pointer, i - 1, out, error)
+        answered(dataset.handle.server, shf_dataset_get, pointer, i - 1, out, error)
     end
     _check(code, error, _error_shards(dataset))
     return _taken(out[])
@@ -142,7 +145,8 @@ function get_many(dataset::Dataset, which::AbstractVector)
     samples = fill(C_NULL, length(numbers))
     error = new_error()
     code = using_handle(dataset.handle) do pointer
-        shf_dataset_get_many(pointer, numbers, length(numbers), samples, error)
+        answered(dataset.handle.server, shf_dataset_get_many, pointer, numbers, length(numbers),
+                 samples, error)
     end
     _check(code, error, _error_shards(dataset))
     return SampleCopy[_taken(sample) for sample in samples]
@@ -171,7 +175,8 @@ function get_batch(dataset::Dataset, which::AbstractVector; options...)
     error = new_error()
     collect_garbage()
     get(native) = using_handle(dataset.handle) do pointer
-        shf_dataset_get_batch(pointer, numbers, length(numbers), native, out, error)
+        answered(dataset.handle.server, shf_dataset_get_batch, pointer, numbers, length(numbers),
+                 native, out, error)
     end
     code = isempty(options) ? get(C_NULL) :
         with_options(get, "dataset", pairs(merge(values(dataset.options), values(options))))

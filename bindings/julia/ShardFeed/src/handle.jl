@@ -9,9 +9,11 @@ mutable struct Handle
     free::Any
     refusal::String # what using it gives when it is not open
     owner::Any      # what has to stay until it is freed
-    function Handle(pointer, free, kind; at_finalization=free, owner=nothing)
+    server::Any     # a Server, which answers what its calls wait for, or nothing
+    function Handle(pointer, free, kind; at_finalization=free, owner=nothing, server=nothing)
         refusal = "the $kind is closed; help: use it before close()"
-        handle = new(pointer, Threads.Atomic{Int}(1), Threads.Atomic{Int}(1), free, refusal, owner)
+        handle = new(pointer, Threads.Atomic{Int}(1), Threads.Atomic{Int}(1), free, refusal, owner,
+                     server)
         # The net only: close() is how handles are released.
         return finalizer(handle) do h
             h.free = at_finalization
@@ -72,6 +74,7 @@ end
 struct OpenStream
     pointer::Pointer
     abandoned::Threads.Atomic{Int}
+    servers::Vector{Server} # of its shards: its threads may wait for them
 end
 const _UNLISTED = -1 # as `abandoned`
 const _streams = OpenStream[]
@@ -79,8 +82,8 @@ const _streams_lock = ReentrantLock() # never taken by a finalizer
 
 # list_stream() has to follow. It takes a lock, for which a task may have to wait: not while Ctrl-C is
 # put off, which goes by threads.
-function stream_handle(pointer::Pointer)
-    stream = OpenStream(pointer, Threads.Atomic{Int}(_UNLISTED))
+function stream_handle(pointer::Pointer, servers=Server[])
+    stream = OpenStream(pointer, Threads.Atomic{Int}(_UNLISTED), servers)
     abandon = function (pointer)
         if stream.abandoned[] == _UNLISTED
             shf_stream_close(pointer) # nobody had it: it has no threads
@@ -90,7 +93,7 @@ function stream_handle(pointer::Pointer)
         end
         return
     end
-    return Handle(pointer, close_stream, "stream"; at_finalization=abandon, owner=stream)
+    return Handle(pointer, _ -> close_stream(stream), "stream"; at_finalization=abandon, owner=stream)
 end
 
 function list_stream(handle::Handle)
@@ -105,9 +108,11 @@ end
 forget_stream(pointer::Pointer) =
     lock(() -> filter!(stream -> stream.pointer != pointer, _streams), _streams_lock)
 
-function close_stream(pointer::Pointer)
-    forget_stream(pointer)
-    shf_stream_close(pointer)
+function close_stream(stream::OpenStream)
+    forget_stream(stream.pointer)
+    # Nobody answers what its threads ask for as long as this thread waits for them.
+    foreach(server -> _cancel(server, true), stream.servers)
+    shf_stream_close(stream.pointer)
     return
 end
 
@@ -117,6 +122,6 @@ function close_abandoned()
         filter!(stream -> stream.abandoned[] == 0, _streams)
         found
     end
-    foreach(stream -> shf_stream_close(stream.pointer), abandoned)
+    foreach(close_stream, abandoned)
     return
 end

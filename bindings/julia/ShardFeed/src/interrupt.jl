@@ -59,8 +59,16 @@ end
 _opening_receiver() = @cfunction(_is_over, Int32, (Ptr{Cvoid},))
 
 # Calls `call`, which opens something with the options `native`, and once that went well `made`, which
-# has to store the handle. The result is the code of the call. Ctrl-C ends it.
-function interruptible(call, native::Pointer; made=() -> nothing, deadline=0.0)
+# has to store the handle. The result is the code of the call. Ctrl-C ends it. With a server `call`
+# makes its call by blocking().
+function interruptible(call, native::Pointer; made=() -> nothing, deadline=0.0, server=nothing)
+    if server !== nothing
+        shf_options_set_interrupt(native, address_of_shf_requests_cancelled[], server.queue)
+        result = call()
+        without_interrupts(() -> result == OK && made())
+        was_interrupted(server) && throw(InterruptException())
+        return result
+    end
     opening = Opening(deadline, false)
     code = without_interrupts() do
         GC.@preserve opening begin

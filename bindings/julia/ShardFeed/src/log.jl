@@ -47,8 +47,16 @@ const _LEVELS = (:error, :warn, :info)
 _log_receiver() = @cfunction(_put_aside, Cvoid, (Ptr{Cvoid}, Int32, Ptr{UInt8}))
 _skip_receiver() = @cfunction(_put_skip_aside, Cvoid, (Ptr{Cvoid}, Ptr{NativeSkip}))
 
-# `log` must live as long as what is opened with these options.
-function set_log(native::Pointer, log::Log)
+# `log` must live as long as what is opened with these options. With a server the calls are made on
+# threads where no Julia code runs: it puts the messages aside.
+function set_log(native::Pointer, log::Log, server)
+    if server !== nothing
+        log.receive === nothing ||
+            shf_options_set_log(native, Int32(2), address_of_shf_requests_log[], server.queue)
+        log.on_skip === nothing ||
+            shf_options_set_on_skip(native, address_of_shf_requests_skip[], server.queue)
+        return
+    end
     log.receive === nothing ||
         shf_options_set_log(native, Int32(2), _log_receiver(), pointer_from_objref(log))
     log.on_skip === nothing ||

@@ -8,7 +8,7 @@ The members of one tar or ZIP file from front to back, as they are: duplicates, 
 and devices too. Iterating over it gives each [`CurrentMember`](@ref) once, which is valid until the
 next one; what was not read of it is skipped. A member may be of any size, and of a pipe
 (`"pipe:COMMAND"`); only a ZIP file from a pipe is taken into memory, as far as the option `memory`
-allows. Keywords are those of an [`Archive`](@ref). One task uses it at a time.
+allows. Keywords are those of an [`Archive`](@ref), `opener` too. One task uses it at a time.
 
 ```jldoctest
 julia> ShardFeed.Members("images.zip") do members
@@ -55,7 +55,7 @@ struct CurrentMember
     ahead::Vector{UInt8} # bytes that were read and not returned, the next ones of the member
 end
 
-function Members(url::AbstractString; timeout=0, options...)
+function Members(url::AbstractString; timeout=0, opener=nothing, options...)
     limit = _seconds(timeout)
     text = _checked(String(url), "URL")
     given = [pairs(options)..., :timeout => _wait_option(limit)]
@@ -63,14 +63,16 @@ function Members(url::AbstractString; timeout=0, options...)
     error = new_error()
     opening = Opening(0.0, false)
     handle = Ref{Handle}()
-    with_options("archive", given) do native
-        shf_options_set_interrupt(native, _opening_receiver(), pointer_from_objref(opening))
-        code = without_interrupts() do
-            result = GC.@preserve text opening shf_members_open(out, pointer(text), native, error)
+    server = start_server(opener)
+    with_options("archive", given, server) do native
+        server === nothing ?
+            shf_options_set_interrupt(native, _opening_receiver(), pointer_from_objref(opening)) :
+            shf_options_set_interrupt(native, address_of_shf_requests_cancelled[], server.queue)
+        code = storing(server, shf_members_open, out, text, native, error) do result
             if result == OK
-                handle[] = Handle(out[], shf_members_close, "sequence of members"; owner=opening)
+                handle[] = Handle(out[], shf_members_close, "sequence of members"; owner=opening,
+                                  server=server)
             end
-            result
         end
         code == E_CANCELLED && opening.interrupted && throw(InterruptException())
         _check(code, error, () -> [text])
@@ -122,13 +124,16 @@ function _exclusively(f, members::Members)
 end
 
 # Makes a call in steps, so that other tasks and Ctrl-C come between them. OK or END. Ctrl-C must not
-# come between the call and its end: `call` stores what it got.
-function _in_steps(call, members::Members)
+# come between the call and its end: `store` stores what `f` with the pointer and `arguments` gave.
+function _in_steps(store, members::Members, f, arguments...)
     opening = members.opening
     started = time()
     while true
         opening.interrupted = false
-        code = without_interrupts(() -> using_handle(call, members.handle))
+        code = using_handle(members.handle) do pointer
+            storing(code -> code == OK && store(pointer), members.handle.server, f, pointer,
+                    arguments..., members.error)
+        end
         code in (OK, END) && return code
         # Nothing is lost. Here only when the caller has put off Ctrl-C.
         code == E_CANCELLED && opening.interrupted && throw(InterruptException())
@@ -156,11 +161,9 @@ end
 function _find_next(members::Members)
     members.number += 1
     name = Ref(NativeBytes())
-    _in_steps(members) do pointer
-        code = shf_members_next(pointer, name, members.error)
-        code == OK && (members.found =
-            CurrentMember(members, members.number, _text(name[]), _facts(pointer), UInt8[]))
-        code
+    _in_steps(members, shf_members_next, name) do pointer
+        members.found =
+            CurrentMember(members, members.number, _text(name[]), _facts(pointer), UInt8[])
     end
     return
 end
@@ -223,14 +226,11 @@ function _read_some(member::CurrentMember, buffer::Vector{UInt8}, done::Ref{Int}
         end
         return true
     end
-    _in_steps(member.members) do pointer_to
-        size = Ref{Csize_t}(0)
-        code = GC.@preserve buffer shf_members_read(
-            pointer_to, pointer(buffer, before + 1), room, size, member.members.error,
-        )
-        code == OK && (done[] += Int(size[]))
-        code
-    end
+    size = Ref{Csize_t}(0)
+    GC.@preserve buffer _in_steps(
+        _ -> done[] += Int(size[]), member.members, shf_members_read, pointer(buffer, before + 1),
+        room, size,
+    )
     return done[] > before
 end
 

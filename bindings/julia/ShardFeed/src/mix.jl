@@ -34,7 +34,9 @@ function mix(streams; weights=nothing, timeout=0, log=log_to_julia, on_skip=noth
         "$(length(heavy)) weights for $(length(parts)) streams; help: give one for each",
     ))
     target = Log(log, on_skip)
-    given = [pairs(options)..., :timeout => _wait_option(limit)]
+    servers = reduce(vcat, [part.servers for part in parts]; init=Server[])
+    given = [pairs(options)...,
+             :timeout => _wait_option(limit, isempty(servers) ? _WAIT : _WAIT_FOR_OPENER)]
     handles = Handle[part.handle for part in parts]
     pointers = Pointer[handle.pointer for handle in handles]
     out = PointerOut(C_NULL)
@@ -46,7 +48,7 @@ function mix(streams; weights=nothing, timeout=0, log=log_to_julia, on_skip=noth
             taken += 1
         end
         with_options("mix", given) do native
-            set_log(native, target)
+            set_log(native, target, nothing)
             code = GC.@preserve heavy shf_stream_mix(
                 out, pointers, weights === nothing ? Ptr{Float64}(C_NULL) : pointer(heavy),
                 length(pointers), native, error,
@@ -62,7 +64,7 @@ function mix(streams; weights=nothing, timeout=0, log=log_to_julia, on_skip=noth
     end
     urls = reduce(vcat, [part.urls for part in parts]; init=String[])
     logs = reduce(vcat, [part.logs for part in parts]; init=Log[])
-    return Stream(list_stream(stream_handle(out[])), urls, NamedTuple(), limit, [target; logs])
+    return Stream(list_stream(stream_handle(out[], servers)), urls, NamedTuple(), limit, [target; logs], servers)
 end
 
 _no_part(handle, others) =

@@ -5,6 +5,8 @@
 # exceptions that pass through compiled code.) What they return is looked at by their callers.
 
 const _FUNCTIONS = Pair{Symbol,Ref{Ptr{Cvoid}}}[]
+# Address and types of those that may wait, for opener.jl.
+const _BLOCKING = IdDict{Any,Tuple{Ref{Ptr{Cvoid}},Any}}()
 
 # @native name(argument::Type, ...)::Result              declares a function of the library
 # @native blocking name(argument::Type, ...)::Result     one that may wait: where Julia can, garbage
@@ -24,6 +26,7 @@ macro native(words...)
         const $address = Ref{Ptr{Cvoid}}(C_NULL)
         push!(_FUNCTIONS, $(QuoteNode(name)) => $address)
         $name($(names...)) = $body
+        $(blocking ? :(_BLOCKING[$name] = ($address, ($(types...),))) : nothing)
     end |> esc
 end
 
@@ -47,6 +50,31 @@ struct NativeSkip
     url::NativeBytes
     key::NativeBytes
     whole_shard::Int32
+end
+
+struct NativeRequest
+    struct_size::Csize_t
+    id::UInt64
+    object::UInt64
+    offset::UInt64
+    size::UInt64
+    text::Ptr{UInt8}
+    key::Ptr{UInt8}
+    error::Ptr{UInt8}
+    kind::Int32
+    result::Int32
+end
+NativeRequest() = NativeRequest(sizeof(NativeRequest), 0, 0, 0, 0, C_NULL, C_NULL, C_NULL, 0, 0)
+
+struct NativeAnswer
+    struct_size::Csize_t
+    text::Ptr{UInt8}
+    data::Ptr{UInt8}
+    size::UInt64
+    object::UInt64
+    code::Int32
+    os_error::Int32
+    flags::UInt32
 end
 
 struct NativeArray
@@ -74,6 +102,8 @@ const NumberOut = Ref{UInt64}
 
 const OK = Int32(0)
 const END = Int32(1)
+const E_IO = Int32(-13)
+const E_NOMEM = Int32(-15)
 const E_CANCELLED = Int32(-16)
 const E_TIMEOUT = Int32(-17)
 const E_USAGE = Int32(-19)
@@ -97,6 +127,18 @@ const COUNTER_NAME = Int32(0)
 @native shf_options_set_log(options::Pointer, level::Int32, log::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 @native shf_options_set_on_skip(options::Pointer, on_skip::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 @native shf_options_set_interrupt(options::Pointer, interrupt::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
+
+@native shf_options_set_requests(options::Pointer, scheme::Ptr{UInt8}, requests::Pointer, error::Ptr{UInt8})::Int32
+
+@native shf_requests_new(wake::Ptr{Cvoid}, context::Ptr{Cvoid})::Pointer
+@native shf_requests_free(requests::Pointer)::Cvoid
+@native shf_requests_take(requests::Pointer, out::Ptr{NativeRequest})::Int32
+@native shf_requests_answer(requests::Pointer, id::UInt64, answer::Ptr{NativeAnswer})::Int32
+@native shf_requests_cancel(requests::Pointer, on::Int32)::Cvoid
+@native shf_requests_cancelled(requests::Pointer)::Int32
+@native shf_requests_log(requests::Pointer, level::Int32, message::Ptr{UInt8})::Cvoid
+@native shf_requests_skip(requests::Pointer, skip::Ptr{NativeSkip})::Cvoid
+@native shf_requests_call(requests::Pointer, id::UInt64, call::Ptr{Cvoid}, arguments::Ptr{UInt64}, count::Csize_t, error::Ptr{UInt8})::Int32
 
 @native blocking shf_expand_urls(urls::Ptr{Ptr{UInt8}}, count::Csize_t, options::Pointer, each::Ptr{Cvoid}, context::Ptr{Cvoid}, error::Ptr{UInt8})::Int32
 

@@ -53,7 +53,7 @@ _option_text(value) = throw(_usage("an option of type $(typeof(value)): Bool, In
                                    "AbstractString, Symbol or a vector of these expected"))
 
 # Calls f with a shf_options in which the keywords `given` of `opener` are set.
-function with_options(f, opener::String, given)
+function with_options(f, opener::String, given, server=nothing)
     load()
     native = shf_options_new()
     native == C_NULL && throw(OutOfMemoryError())
@@ -61,6 +61,7 @@ function with_options(f, opener::String, given)
         for (name, value) in given
             set_option(native, opener, String(name), _option_text(value))
         end
+        set_server(native, server)
         return f(native)
     finally
         shf_options_free(native)

@@ -20,6 +20,7 @@ mutable struct Stream
     timeout::Float64          # seconds, 0: none
     error::ErrorBuffer
     logs::Vector{Log}         # one, or those of the parts of a mix
+    servers::Vector{Server}   # that answer for openers, likewise
 end
 
 const _NO_BLOCK = 0
@@ -27,6 +28,8 @@ const _NO_BLOCK = 0
 # The longest time that one call waits: other tasks of the thread, Ctrl-C, and before Julia 1.12 the
 # garbage collector have to wait for that long.
 const _WAIT = 0.02
+# With an opener, whose tasks come between two calls.
+const _WAIT_FOR_OPENER = 0.0005
 
 """
     ShardFeed.open(urls; options...) -> Stream
@@ -42,6 +45,28 @@ Keywords are options of the library, see [`ShardFeed.options`](@ref): `threads=8
 that goes to `@warn` and `@info`, and `nothing` drops it. And `on_skip`, a function that receives a
 [`ShardFeed.Skip`](@ref) for each sample and shard that is skipped under `on_error`.
 
+`opener` is a function that opens the URLs, all but those of local files and pipes: it gets one and
+gives an `IO`, or a vector of bytes, or `contents => version` with a text that is another one for
+other contents. It runs in a task of its own, several at once, and may wait as tasks do. An exception
+in it is the error of the shard: `SystemError` and `Base.IOError` are of class `:IO`, as are others
+but errors of the program (`MethodError`, `ArgumentError`, ...), which are `:USAGE`. An `IO` that
+cannot `seek` is read from front to back. It is closed when it was read.
+
+```jldoctest
+julia> shards = Dict("db://one" => read("train-000.tar"), "db://two" => read("train-001.tar"));
+
+julia> ShardFeed.open(["db://one", "db://two"]; opener=url -> shards[url]) do stream
+           [sample.key for sample in stream]
+       end
+6-element Array{String,1}:
+ "a/0001"
+ "a/0002"
+ "a/0003"
+ "b/0004"
+ "b/0005"
+ "b/0006"
+```
+
 ```jldoctest
 julia> ShardFeed.open("train-{000..001}.tar"; threads=2, epochs=2) do stream
            count(sample -> haskey(sample, "txt"), stream)
@@ -49,38 +74,41 @@ julia> ShardFeed.open("train-{000..001}.tar"; threads=2, epochs=2) do stream
 12
 ```
 """
-function open(urls::URLs; timeout=0, log=log_to_julia, on_skip=nothing, options...)
+function open(urls::URLs; timeout=0, log=log_to_julia, on_skip=nothing, opener=nothing, options...)
     close_abandoned()
     limit = _seconds(timeout)
     listed = url_list(urls)
     target = Log(log, on_skip)
-    given = [pairs(options)..., :timeout => _wait_option(limit)]
+    given = [pairs(options)..., :timeout => _wait_option(limit, opener === nothing ? _WAIT : _WAIT_FOR_OPENER)]
     out = PointerOut(C_NULL)
     error = new_error()
+    server = start_server(opener, target)
+    servers = server === nothing ? Server[] : [server]
     # The option timeout that the library gets is that of one step of waiting for a sample.
     deadline = limit == 0 ? 0.0 : time() + limit
     handle = Ref{Handle}()
-    with_options("stream", given) do native
-        set_log(native, target)
+    made() = handle[] = stream_handle(out[], servers)
+    with_options("stream", given, server) do native
+        set_log(native, target, server)
         code = with_texts(listed) do pointers, count
-            interruptible(native; made=() -> handle[] = stream_handle(out[]), deadline=deadline) do
-                shf_stream_open(out, pointers, count, native, error)
+            interruptible(native; made=made, deadline=deadline, server=server) do
+                blocking(server, shf_stream_open, out, pointers, count, native, error; deadline=deadline)
             end
         end
         code == E_CANCELLED && throw(ShardFeedError(E_TIMEOUT, "the stream could not be opened " *
             "within the time of the option timeout; help: open it again, or raise timeout"))
         _check(code, error, () -> _shards(listed, options))
     end
-    return Stream(list_stream(handle[]), listed, options, limit, [target])
+    return Stream(list_stream(handle[]), listed, options, limit, [target], servers)
 end
 
 # The longest time that the library waits, for a limit in seconds.
-_wait_option(limit) =
-    string(max(round(Int, (limit == 0 ? _WAIT : min(limit, _WAIT)) * 1e9), 1), "ns")
+_wait_option(limit, wait=_WAIT) =
+    string(max(round(Int, (limit == 0 ? wait : min(limit, wait)) * 1e9), 1), "ns")
 
-Stream(handle::Handle, urls, options, timeout, logs) = Stream(
+Stream(handle::Handle, urls, options, timeout, logs, servers) = Stream(
     handle, Threads.Atomic{Int}(0), Payload(C_NULL, _NO_BLOCK, nothing), 0, 0, urls, options,
-    timeout, new_error(), logs,
+    timeout, new_error(), logs, servers,
 )
 
 function open(f, urls::URLs; options...)
@@ -142,6 +170,10 @@ function _wait_for(next, stream::Stream, unit::String)
     started = time()
     while true
         code = using_handle(next, stream.handle)
+        for server in stream.servers
+            take_requests(server)
+            was_interrupted(server) && throw(InterruptException())
+        end
         foreach(pass_on, stream.logs)
         code == OK && return true
         code == END && return false
