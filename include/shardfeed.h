@@ -343,7 +343,7 @@ int32_t shf_options_set_source(shf_options *options, const char *scheme, const s
 typedef struct shf_requests shf_requests;
 
 enum {
-    SHF_REQUEST_OPEN = 1,    /* open `url`                                                     */
+    SHF_REQUEST_OPEN = 1,    /* open the URL `text`                                            */
     SHF_REQUEST_READ = 2,    /* read up to `size` bytes of `object` at `offset`                */
     SHF_REQUEST_CLOSE = 3,   /* free `object`; wants no answer                                 */
     SHF_REQUEST_RELEASE = 4, /* options, and all opened with them, are gone; wants no answer   */

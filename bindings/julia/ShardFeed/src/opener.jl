@@ -41,6 +41,7 @@ function start_server(opener, log=nothing)
     load()
     isempty(methods(opener)) && throw(_usage("opener is a $(typeof(opener)); help: give a function " *
                                              "of a URL that gives an IO or a vector of bytes"))
+    _at_exit[] || (_at_exit[] = true; atexit(_end_servers))
     woken = Base.AsyncCondition()
     queue = shf_requests_new(_wake_function(), woken.handle)
     queue == C_NULL && throw(OutOfMemoryError())
@@ -55,11 +56,8 @@ _wake_function() = cglobal(:uv_async_send)
 # At the end of the program nobody may be woken any more.
 const _servers = Set{Server}()
 const _servers_lock = ReentrantLock()
-function _end_servers()
-    for server in collect(_servers)
-        end_server(server)
-    end
-end
+const _at_exit = Ref(false)
+_end_servers() = foreach(end_server, collect(_servers))
 
 function end_server(server::Server)
     queue, server.queue = server.queue, C_NULL
@@ -70,8 +68,7 @@ function end_server(server::Server)
     return
 end
 
-# Makes what is opened with these options ask the server. A scheme of its own is any but those of
-# local files.
+# Makes what is opened with these options ask the server, for all URLs but those of local files.
 function set_server(native::Pointer, server::Server)
     error = new_error()
     scheme = "*"

@@ -6,7 +6,7 @@ const HEADER = get(ENV, "SHARDFEED_HEADER", joinpath(@__DIR__, "../../../../incl
 const NOT_BOUND = Dict(
     "shf_options_set_all" => "options are keywords",
     "shf_options_set_allocator" => "release would run Julia code inside finalizers",
-    "shf_options_set_source" => "its functions would run Julia code on threads of the library",
+    "shf_options_set_source" => "its functions would run Julia code on threads of the library: shf_options_set_requests",
     "shf_stream_next" => "shf_stream_next_block delivers the same samples, many in a call",
     "shf_block_ref" => "each block has one owner",
     "shf_block_columns" => "samples are read through shf_sample_*: a call costs nanoseconds here",
@@ -53,6 +53,8 @@ function stands_for(c::String, julia)
     julia <: Ptr || c in ("shf_log_fn", "shf_skip_fn", "shf_url_fn") && return false
     pointed = Dict("char*" => UInt8, "uint8_t*" => UInt8, "uint64_t*" => UInt64, "void*" => missing,
                    "shf_error*" => UInt8, "shf_bytes*" => ShardFeed.NativeBytes,
+                   "shf_request*" => ShardFeed.NativeRequest, "shf_answer*" => ShardFeed.NativeAnswer,
+                   "shf_skip*" => ShardFeed.NativeSkip,
                    "shf_array*" => ShardFeed.NativeArray, "char**" => Ptr{UInt8}, "void**" => Ptr{UInt8},
                    "double*" => Float64, "size_t*" => Csize_t)
     wanted = get(pointed, c) do
@@ -91,12 +93,19 @@ end
     @test declared == length(ShardFeed._FUNCTIONS)
     @test sizeof(ShardFeed.NativeBytes) == 16
     @test sizeof(ShardFeed.NativeArray) == 112
+    @test sizeof(ShardFeed.NativeRequest) == 72
+    @test sizeof(ShardFeed.NativeAnswer) == 56
 end
 
 @testset "codes and numbers are those of the header" begin
     text = read(HEADER, String)
     number(name) = parse(Int, match(Regex("\\b$name = (-?\\d+)"), text).captures[1])
     @test number("SHF_END") == ShardFeed.END
+    @test number("SHF_E_IO") == ShardFeed.E_IO
+    @test number("SHF_E_NOMEM") == ShardFeed.E_NOMEM
+    @test number("SHF_REQUEST_SKIP") == ShardFeed._SKIP
+    @test number("SHF_REQUEST_DONE") == ShardFeed._DONE
+    @test number("SHF_SOURCE_ONE_THREAD") == ShardFeed._ONE_THREAD
     @test number("SHF_E_CANCELLED") == ShardFeed.E_CANCELLED
     @test number("SHF_E_TIMEOUT") == ShardFeed.E_TIMEOUT
     @test number("SHF_E_USAGE") == ShardFeed.E_USAGE

@@ -363,6 +363,126 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_requests {
+    _unused: [u8; 0],
+}
+/// open the URL `text`
+pub const SHF_REQUEST_OPEN: i32 = 1;
+/// read up to `size` bytes of `object` at `offset`
+pub const SHF_REQUEST_READ: i32 = 2;
+/// free `object`; wants no answer
+pub const SHF_REQUEST_CLOSE: i32 = 3;
+/// options, and all opened with them, are gone; wants no answer
+pub const SHF_REQUEST_RELEASE: i32 = 4;
+/// a call of shf_requests_call has returned; wants no answer
+pub const SHF_REQUEST_DONE: i32 = 5;
+/// shf_requests_log was called; wants no answer
+pub const SHF_REQUEST_LOG: i32 = 6;
+/// shf_requests_skip was called; wants no answer
+pub const SHF_REQUEST_SKIP: i32 = 7;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_request {
+    /// sizeof(shf_request), by the caller
+    pub struct_size: usize,
+    /// for shf_requests_answer; DONE: that of shf_requests_call
+    pub id: u64,
+    pub object: u64,
+    pub offset: u64,
+    pub size: u64,
+    /// OPEN, SKIP: the URL; LOG: the message. Until the next shf_requests_take,
+    pub text: *const core::ffi::c_char,
+    /// SKIP, as these
+    pub key: *const core::ffi::c_char,
+    /// SKIP
+    pub error: *const shf_error,
+    /// SHF_REQUEST_*
+    pub kind: i32,
+    /// DONE: of the function; LOG: the level; SKIP: whole_shard
+    pub result: i32,
+}
+/// As the functions of shf_source answer, which has the rules for objects and errors.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_answer {
+    /// sizeof(shf_answer)
+    pub struct_size: usize,
+    /// of an error the cause, of OPEN the version; NULL: none
+    pub text: *const core::ffi::c_char,
+    /// READ: the bytes, none only at the end
+    pub data: *const u8,
+    /// READ: their number; OPEN: bytes of the object, UINT64_MAX: not known
+    pub size: u64,
+    /// OPEN: a number of the program, which READ and CLOSE have
+    pub object: u64,
+    /// SHF_OK, or the class of the error
+    pub code: i32,
+    pub os_error: i32,
+    /// OPEN: SHF_SOURCE_*
+    pub flags: u32,
+}
+/// Says that shf_requests_take has something, perhaps once for several things. Must not call this
+/// library, nor wait. Threads: called by any thread, one at a time.
+pub type shf_wake_fn = ::core::option::Option<unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void)>;
+/// Any function, cast.
+pub type shf_any_fn = ::core::option::Option<unsafe extern "C" fn()>;
+extern "C" {
+    /// Makes a queue. NULL when there is no memory.
+    /// Owns: owned, release with shf_requests_free. Since: 0.1
+    pub fn shf_requests_new(wake: shf_wake_fn, ctx: *mut ::core::ffi::c_void) -> *mut shf_requests;
+    /// Ends a queue: what is asked fails with CANCELLED, now and later, and `wake` is not called any
+    /// more once this has returned. What was opened with it may be closed later, and gives no requests.
+    /// NULL is a no-op. Since: 0.1
+    pub fn shf_requests_free(requests: *mut shf_requests);
+    /// Serves the URLs of `scheme` as shf_options_set_source does, by requests. A queue may serve
+    /// several options and schemes; each gives a RELEASE at its end. Calls that open or read on the
+    /// caller's thread wait for answers: they must come from another thread, or see shf_requests_call.
+    /// Errors: USAGE (a NULL argument; a scheme that cannot be served); NOMEM. Since: 0.1
+    pub fn shf_options_set_requests(
+        options: *mut shf_options,
+        scheme: *const core::ffi::c_char,
+        requests: *mut shf_requests,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Takes the next request; never waits. Returns END when there is none now. Any thread may take, and
+    /// another one answer. Errors: USAGE (NULL; struct_size). Since: 0.1
+    pub fn shf_requests_take(requests: *mut shf_requests, out: *mut shf_request) -> i32;
+    /// Answers a request; what `answer` points to is copied.
+    /// Errors: NOT_FOUND (nobody waits for it any more: an object that was opened for it is the
+    /// program's to free); USAGE (NULL; struct_size). Since: 0.1
+    pub fn shf_requests_answer(
+        requests: *mut shf_requests,
+        id: u64,
+        answer: *const shf_answer,
+    ) -> i32;
+    /// Makes what is asked fail with CANCELLED: once, and as long as `on` is not 0. Since: 0.1
+    pub fn shf_requests_cancel(requests: *mut shf_requests, on: i32);
+    /// Whether shf_requests_cancel is on; for shf_options_set_interrupt with the queue as ctx, so that a
+    /// cancel ends an opening too. Since: 0.1
+    pub fn shf_requests_cancelled(requests: *mut ::core::ffi::c_void) -> i32;
+    /// Adds a LOG; for shf_options_set_log with the queue as ctx. Since: 0.1
+    pub fn shf_requests_log(
+        requests: *mut ::core::ffi::c_void,
+        level: i32,
+        message: *const core::ffi::c_char,
+    );
+    /// Adds a SKIP; for shf_options_set_on_skip with the queue as ctx. Since: 0.1
+    pub fn shf_requests_skip(requests: *mut ::core::ffi::c_void, skip: *const shf_skip);
+    /// Calls a function of this library on a thread of its own, so that the caller's can answer: one
+    /// that returns int32_t, with at most eight integers and pointers, each as a uint64_t. A DONE with
+    /// `id` follows; what the arguments point to must stay until then.
+    /// Errors: USAGE (NULL; more arguments); LIMIT, NOMEM (no thread). Since: 0.1
+    pub fn shf_requests_call(
+        requests: *mut shf_requests,
+        id: u64,
+        function: shf_any_fn,
+        arguments: *const u64,
+        count: usize,
+        error: *mut shf_error,
+    ) -> i32;
+}
 /// Receives one URL (NUL-terminated, `size` bytes without the NUL, borrowed for the call). Anything
 /// but 0 stops the expansion.
 pub type shf_url_fn = ::core::option::Option<
