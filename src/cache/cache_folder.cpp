@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -55,6 +56,16 @@ bool is_part(std::string_view name) {
 
 bool is_hash(std::string_view name) {
     return name.size() == 32 && name.find_first_not_of("0123456789abcdef") == name.npos;
+}
+
+// ~/ is the folder of the user, as in URLs.
+std::filesystem::path from_home(const std::string& dir) {
+    if (!dir.starts_with("~/")) return dir;
+    const char* const home = std::getenv("HOME");
+    if (!home || *home == '\0')
+        throw Error(SHF_E_USAGE, "HOME is not set, which ~/ means, cache " + escape(dir),
+                    "set it, or write the whole path");
+    return std::filesystem::path(home) / dir.substr(2);
 }
 
 // Locks the whole of a file for this open file, when nobody else has it.
@@ -182,9 +193,10 @@ std::vector<std::string> names_in(int root, const std::string& path) {
     return names;
 }
 
-CacheFolder::CacheFolder(const std::string& dir, uint64_t limit, bool make)
-    : path_((std::filesystem::path(dir) / ("shardfeed-" + std::to_string(::geteuid()))).string()),
+CacheFolder::CacheFolder(const std::string& given, uint64_t limit, bool make)
+    : path_((from_home(given) / ("shardfeed-" + std::to_string(::geteuid()))).string()),
       limit_(limit) {
+    const std::filesystem::path dir = std::filesystem::path(path_).parent_path();
     if (make) {
         std::error_code ignored;
         std::filesystem::create_directories(dir, ignored);  // what fails, mkdir says again
@@ -193,7 +205,7 @@ CacheFolder::CacheFolder(const std::string& dir, uint64_t limit, bool make)
     }
     const int fd = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT && !make)
-        throw Error(SHF_E_NOT_FOUND, "there is no cache in " + escape(dir));
+        throw Error(SHF_E_NOT_FOUND, "there is no cache in " + escape(dir.string()));
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) refuse(path_, "is a link, or no folder");
     if (fd < 0) throw system_error("opening the cache folder " + escape(path_), errno);
     root_ = Descriptor(fd);

@@ -103,8 +103,7 @@ std::unique_ptr<Source> open_file(const fs::path& path, const Cancel& never) {
     return source;
 }
 
-// The index in a file; nothing when there is no such file. Throws Error when it is damaged.
-std::shared_ptr<const ShardIndex> load(const fs::path& path) {
+std::shared_ptr<const ShardIndex> load_now(const fs::path& path) {
     const Cancel never;
     const auto source = open_file(path, never);
     if (!source) return nullptr;
@@ -116,14 +115,29 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
     return std::make_shared<const ShardIndex>(storage, size);
 }
 
+// The index in a file; nothing when there is no such file. Throws Error when it is damaged.
+std::shared_ptr<const ShardIndex> load(const fs::path& path) {
+    // Index files are replaced whole. In a cache, other processes that use one set its time.
+    constexpr int attempts = 10;
+    for (int i = 1;; ++i) {
+        try {
+            return load_now(path);
+        } catch (const Error& error) {
+            if (error.code() != SHF_E_CHANGED || i == attempts) throw;
+        }
+    }
+}
+
 // Saves an index in the first place that takes it. Returns where, or nothing with the last error.
-std::optional<fs::path> save(const ShardIndex& index, const std::vector<fs::path>& places,
-                             int& error) {
-    for (const fs::path& place : places) {
+std::optional<fs::path> save(const ShardIndex& index, const std::string& url,
+                             const Options& options, int& error) {
+    // As all files of the cache.
+    const mode_t mode = in_cache(url, options) ? 0600 : 0666;
+    for (const fs::path& place : places_for(url, options)) {
         // The folder of a shard is there; ours are made when they are first needed.
         std::error_code ignored;
         fs::create_directories(place.parent_path(), ignored);
-        error = publish(place, index.file());
+        error = publish(place, index.file(), mode);
         if (error == 0) return place;
     }
     return std::nullopt;
@@ -151,12 +165,12 @@ std::optional<Error> fault_of(const ShardIndex& index, const ShardIdentity& shar
 
 }  // namespace
 
-int publish(const fs::path& path, std::span<const uint8_t> bytes) {
+int publish(const fs::path& path, std::span<const uint8_t> bytes, mode_t mode) {
     std::random_device random;
     // Not longer than the names of shards can be.
     const fs::path part = path.parent_path() / (".sfidx-" + std::to_string(::getpid()) + "-" +
                                                 std::to_string(random()) + ".part");
-    const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) return errno;
     int error = 0;
     while (!bytes.empty() && error == 0) {
@@ -207,7 +221,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
     auto index = index_tar(source, options, cancel);
     if (options.index != IndexUse::memory) {
         int error = 0;
-        const auto place = save(*index, places, error);
+        const auto place = save(*index, url, options, error);
         if (place && in_cache(url, options)) count_cached_index(options, *place, true);
         log(options, SHF_LOG_INFO,
             shown + (place ? ": index saved as " + escape(place->string())
@@ -314,7 +328,7 @@ IndexedSizes indexed_sizes(const ShardList& shards, const Options& options) {
 
 std::string store_index(const std::string& url, const ShardIndex& index, const Options& options) {
     int error = 0;
-    const auto place = save(index, places_for(url, options), error);
+    const auto place = save(index, url, options, error);
     if (!place) throw Error::system("saving the index", error);
     return place->string();
 }

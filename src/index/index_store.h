@@ -3,6 +3,8 @@
 
 #include "index/shard_index.h"
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -58,6 +60,6 @@ std::string store_index(const std::string& url, const ShardIndex& index, const O
 std::string build_index(const std::string& url, const Options& options, const Cancel& cancel);
 
 // Writes a file whole or not at all: under another name first. Returns an error number.
-int publish(const std::filesystem::path& path, std::span<const uint8_t> bytes);
+int publish(const std::filesystem::path& path, std::span<const uint8_t> bytes, mode_t mode = 0666);
 
 }  // namespace shf

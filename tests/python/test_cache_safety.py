@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -154,3 +156,45 @@ def test_two_readers_of_one_thread(data: bytes, tmp_path: Path) -> None:
             assert sum(1 for _ in zip(one, two)) == 720
         # It waits in vain three times, two seconds each, and no more.
         assert time.monotonic() - begun < 12
+
+
+def test_the_folder_of_the_user(
+    data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    with stand_in(ranged(data)) as server:
+        assert len(shardfeed.Dataset(server.url(), cache="~/c")) == 60
+        files = [path for path in (tmp_path / "home/c").rglob("*") if path.is_file()]
+        assert any(path.suffix == ".sfidx" for path in files)
+        assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+        monkeypatch.delenv("HOME")
+        said: list[str] = []
+        options: dict[str, Any] = {"cache": "~/c", "log": lambda _, text: said.append(text)}
+        assert count(server.url(), **options) == 60
+    assert any("HOME is not set" in text for text in said)
+
+
+def test_an_index_whose_time_others_set(data: bytes, tmp_path: Path) -> None:
+    """As all who use one do: it is not another index for that."""
+    said: list[str] = []
+    over = threading.Event()
+    options: dict[str, Any] = {"cache": str(tmp_path / "c")}
+
+    def touch(path: Path) -> None:
+        for now in itertools.count(time.time_ns()):
+            if over.is_set():
+                return
+            os.utime(path, ns=(now, now))
+
+    with stand_in(ranged(data)) as server:
+        shardfeed.Dataset(server.url(), **options)
+        (path,) = (tmp_path / "c").rglob("*.sfidx")
+        thread = threading.Thread(target=touch, args=(path,))
+        thread.start()
+        try:
+            for _ in range(60):
+                shardfeed.Dataset(server.url(), log=lambda _, text: said.append(text), **options)
+        finally:
+            over.set()
+            thread.join()
+    assert [text for text in said if "is not used" in text] == []
