@@ -197,3 +197,27 @@ def test_refusals(server: str, url: str, more: dict[str, Any], kind: str, code: 
 
 def test_keys_are_not_shown() -> None:
     assert "testsecret" not in repr(shardfeed.Stream("s3://bkt1/a.tar", **options("http://h")))
+
+
+def _number(sample: shardfeed.Sample) -> int:
+    return int(bytes(sample["txt"]).strip(b"."))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("forkserver", 1), ("spawn", 1)])
+def test_data_loader_workers(
+    server: str, torch: Any, datasets: Any, method: str, workers: int
+) -> None:
+    """Which have the options, and with fork what the process has read before."""
+    from torch.utils.data import DataLoader
+
+    more: Any = {"num_workers": workers, "multiprocessing_context": method, "timeout": 60}
+    url = ["s3://bkt1/a.tar", "s3://pub/a.tar"]
+    stream = datasets.Stream(url, transform=_number, rank=0, world_size=1, **options(server))
+    wanted = sorted(2 * list(range(50)))
+    assert sorted(DataLoader(stream, batch_size=None, **more)) == wanted
+    if method == "fork":
+        data = datasets.Dataset(url, _number, index="memory", **options(server))
+        assert data[3] == 3
+        assert sorted(DataLoader(data, batch_size=None, **more)) == wanted
