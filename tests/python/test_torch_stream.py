@@ -608,9 +608,10 @@ CASES = {
 def together(tmp_path, case: str, url: str) -> list:
     """What two processes that run a case print."""
     program = tmp_path / "program.py"
-    # Threads of gloo may end the interpreter by abort() when it exits with the group.
+    # Threads of gloo may end the interpreter by abort() when it exits, with the group and without.
     body = textwrap.dedent(CASES[case]) + "print(json.dumps(result), flush=True)\n"
     body += "if dist.is_initialized():\n    dist.destroy_process_group()\n"
+    body += "import os\nos._exit(0)\n"
     program.write_text(PROCESS + textwrap.indent(body, "    "))
     running = [
         subprocess.Popen(
