@@ -196,7 +196,7 @@ enum {
                                a text that must not be shown                                     */
     SHF_OPTION_DEFAULT = 2, /* a value shf_options_set accepts                                   */
     SHF_OPTION_RANGE = 3,   /* "0..4294967295", or the choices: "raise|skip_sample|skip_shard"    */
-    SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream mix archive dataset"                */
+    SHF_OPTION_OPENERS = 4, /* who takes it: some of "stream mix archive dataset writer"         */
     SHF_OPTION_HELP = 5,    /* one line                                                          */
     SHF_OPTION_GROUP = 6    /* "reading", "order", "consumer", "selection", "errors", "leniency",
                                "limits", "batches", "index", "network", "s3", "gs", "az",
@@ -1241,6 +1241,120 @@ int32_t shf_index_export(const char *const *urls, size_t url_count, int32_t form
  * TIMEOUT, NOMEM. Since: 0.1 */
 int32_t shf_index_import(const char *url, int32_t format, const char *path,
                          const shf_options *options, shf_error *error);
+
+/* ---- Writing shards -------------------------------------------------------------------------- */
+
+/* Samples in, shards out. A writer makes tar or ZIP files whose names come from a pattern, and
+ * begins the next one where the options "max_samples" and "max_bytes" say:
+ *
+ *     shf_options_set_all(options, "max_samples=10000,write_index=true", &error);
+ *     shf_writer_open(&writer, "train-%06d.tar", options, &error);
+ *     shf_writer_begin(writer, "0001", SHF_STRLEN, &error);
+ *     shf_writer_field(writer, "jpg", SHF_STRLEN, data, size, &error);
+ *     shf_writer_field(writer, "cls", SHF_STRLEN, "7", 1, &error);
+ *     shf_writer_end(writer, &error);
+ *     ...
+ *     rc = shf_writer_finish(writer, &error);
+ *     shf_writer_close(writer);
+ *
+ * A shard appears under its name when it is whole, with its index, and not before: until then its
+ * file is in the same folder, with a name that begins with '.' and ends in ".partial". Nothing is
+ * overwritten (option "overwrite"), and a shard that is there survives a crash of the machine
+ * (option "durable"). shf_writer_finish alone publishes the last shard: a writer that is closed
+ * without it discards what is not published. Without samples there is no shard.
+ *
+ * The same samples make the same bytes, on every machine and by any number of threads: headers have
+ * no times, owners and modes but those that are the same for all (0, 0, 0644). Compressed shards
+ * consist of pieces that are decompressed alone (gzip members of 1 MiB, zstd frames of 4 MiB with a
+ * seek table, xz streams of 8 MiB, lz4 frames of 4 MiB, bzip2 streams of 900 kB).
+ *
+ * A writer belongs to the process that opened it and serves one thread at a time. It starts threads
+ * of its own when the first shard is compressed or published.
+ *
+ * Errors of a sample, USAGE and those of a file that was to become a field, drop that sample; the
+ * writer continues with the next one. After any other error all calls return it again. */
+typedef struct shf_writer shf_writer;
+
+/* Opens a writer. `pattern` is a path, a file:// URL, or "-" for standard output, with at most one
+ * number of the shard, %d or %0Nd, and %% for a percent sign; it is needed where "max_samples" or
+ * "max_bytes" is set. It never reaches printf. Creates no file.
+ * Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1 */
+int32_t shf_writer_open(shf_writer **out, const char *pattern, const shf_options *options,
+                        shf_error *error);
+
+/* Begins a sample with this key of `size` bytes (SHF_STRLEN: up to its NUL). A sample that was not
+ * ended is dropped. Names that readers would take for something else are refused: an empty key, a
+ * dot in its last component, NUL, "..", a leading slash (see the option "unsafe_names").
+ * Errors: USAGE. Since: 0.1 */
+int32_t shf_writer_begin(shf_writer *writer, const char *key, size_t size, shf_error *error);
+
+/* Adds a field of `size` bytes, which are copied. `name` has `name_size` bytes (or SHF_STRLEN);
+ * `data` may be NULL when size is 0. Fields lie in the shard in the order in which they were added.
+ * Errors: USAGE, NOMEM. Since: 0.1 */
+int32_t shf_writer_field(shf_writer *writer, const char *name, size_t name_size, const void *data,
+                         size_t size, shf_error *error);
+
+/* Adds the bytes of the regular file at `path` as a field. A file of more than 1 MiB (64 MiB for
+ * a ZIP file, where it is then stored) is read by shf_writer_end. CHANGED: it was written to
+ * meanwhile. Errors: USAGE, IO, CHANGED, NOMEM. Since: 0.1 */
+int32_t shf_writer_field_file(shf_writer *writer, const char *name, size_t name_size,
+                              const char *path, shf_error *error);
+
+/* Writes the sample that was begun. Ends the shard before it, when the sample does not fit into it.
+ * Errors: USAGE (no field, a key that the shard has), CHANGED, IO, NOSPACE, NOMEM, CANCELLED.
+ * Since: 0.1 */
+int32_t shf_writer_end(shf_writer *writer, shf_error *error);
+
+/* Writes a sample of a stream, block or data set, with all of its fields, as it is.
+ * Errors: as shf_writer_begin, shf_writer_field and shf_writer_end. Since: 0.1 */
+int32_t shf_writer_write(shf_writer *writer, const shf_sample *sample, shf_error *error);
+
+/* Ends the shard that is being written, if there is one, so that the next sample begins another.
+ * It is published by a thread of the writer: shf_writer_shards says when.
+ * Errors: IO, NOSPACE, NOMEM, CANCELLED. Since: 0.1 */
+int32_t shf_writer_next_shard(shf_writer *writer, shf_error *error);
+
+/* Hands what was written so far to the system, and with `durable` 1 to the disk: after a crash the
+ * samples are in the ".partial" file, whole, and all shards that were ended are published. A
+ * compressed shard gets a piece that ends here.
+ * Errors: IO, NOSPACE, NOMEM, CANCELLED. Since: 0.1 */
+int32_t shf_writer_flush(shf_writer *writer, int32_t durable, shf_error *error);
+
+/* Ends the last shard, and returns when all shards are published. A sample that was not ended is
+ * dropped. The writer can then only be asked for its shards, and closed.
+ * Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED.
+ * Since: 0.1 */
+int32_t shf_writer_finish(shf_writer *writer, shf_error *error);
+
+/* The shards that are published so far. Since: 0.1 */
+uint64_t shf_writer_shards(shf_writer *writer);
+
+enum {
+    SHF_SHARD_SAMPLES = 0, /* in it                                                              */
+    SHF_SHARD_BYTES = 1,   /* of its file                                                        */
+    SHF_SHARD_PAYLOAD = 2, /* of all of its fields, before compression, bytes                    */
+    SHF_SHARD_URL = 0,     /* its name, by the pattern                                           */
+    SHF_SHARD_DIGEST = 1,  /* XXH3-128 of its file, in 32 hexadecimal digits, as xxh128sum       */
+    SHF_SHARD_INDEX = 2    /* path of its index                                                  */
+};
+
+/* Number `what` (SHF_SHARD_SAMPLES, _BYTES, _PAYLOAD) of published shard `index`, which counts from
+ * 0. UINT64_MAX for an unknown one. Since: 0.1 */
+uint64_t shf_writer_shard_info(shf_writer *writer, uint64_t index, int32_t what);
+
+/* Text `what` (SHF_SHARD_URL, _DIGEST, _INDEX) of published shard `index`.
+ * Owns: *out is borrowed from the writer until its next call. Errors: NOT_FOUND (no such shard, or
+ * it has no index), USAGE. Since: 0.1 */
+int32_t shf_writer_shard_text(shf_writer *writer, uint64_t index, int32_t what, shf_bytes *out);
+
+/* Ends what the writer waits for: that call, and all later ones, return CANCELLED. Any thread,
+ * before shf_writer_close. Since: 0.1 */
+void shf_writer_cancel(shf_writer *writer);
+
+/* Closes the writer and discards what is not published: of a shard that is on its way to its name,
+ * either it is published or nothing is. In a forked child it leaves the parent's files as they are.
+ * Since: 0.1 */
+void shf_writer_close(shf_writer *writer);
 
 /* ---- Cache: shards of the network on a local disk -------------------------------------------- */
 

@@ -28,6 +28,7 @@ HEADINGS = {
     "limits": "Limits",
     "batches": "Batches",
     "index": "Index files",
+    "writing": "Writing",
 }
 
 

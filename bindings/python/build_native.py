@@ -37,6 +37,7 @@ void python_unref_block(shf_block **holder);
 void python_close_archive(shf_archive **holder);
 void python_close_members(shf_members **holder);
 void python_close_dataset(shf_dataset **holder);
+void python_close_writer(shf_writer **holder);
 void python_unref_sample(shf_sample **holder);
 void python_unref_batch(shf_batch **holder);
 """
@@ -72,6 +73,7 @@ static void python_unref_block(shf_block **holder) { shf_block_unref(*holder); }
 static void python_close_archive(shf_archive **holder) { shf_archive_close(*holder); }
 static void python_close_members(shf_members **holder) { shf_members_close(*holder); }
 static void python_close_dataset(shf_dataset **holder) { shf_dataset_close(*holder); }
+static void python_close_writer(shf_writer **holder) { shf_writer_close(*holder); }
 static void python_unref_sample(shf_sample **holder) { shf_sample_unref(*holder); }
 static void python_unref_batch(shf_batch **holder) { shf_batch_unref(*holder); }
 static int32_t python_mix_streams(shf_stream **out, shf_stream ***holders, shf_stream **parts,

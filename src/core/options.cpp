@@ -19,11 +19,12 @@ namespace {
 enum class Type : uint8_t { boolean, count, bytes, duration, choice, text, secret };
 
 // Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
-using Member = std::variant<bool Options::*, uint64_t Options::*, OnError Options::*,
-                            EndMarker Options::*, Trailing Options::*, DuplicateKeys Options::*,
-                            Leniency Options::*, IndexUse Options::*, LastBatch Options::*,
-                            Ragged Options::*, Missing Options::*, Even Options::*,
-                            Until Options::*, S3Addressing Options::*, std::string Options::*>;
+using Member =
+    std::variant<bool Options::*, uint64_t Options::*, OnError Options::*, EndMarker Options::*,
+                 Trailing Options::*, DuplicateKeys Options::*, Leniency Options::*,
+                 IndexUse Options::*, LastBatch Options::*, Ragged Options::*, Missing Options::*,
+                 Even Options::*, Until Options::*, S3Addressing Options::*, ShardKind Options::*,
+                 Compression Options::*, ZipMethod Options::*, std::string Options::*>;
 
 struct Row {
     const char* name;
@@ -112,7 +113,7 @@ constexpr Row rows[] = {
      &O::zip_overlap, "allow: read entries of a ZIP file that share bytes with others"},
     {"allow_empty", "leniency", Type::boolean, "false", "true|false", "stream dataset",
      &O::allow_empty, "accept shards without samples"},
-    {"duplicate_keys", "leniency", Type::choice, "error", "error|accept", "stream dataset",
+    {"duplicate_keys", "leniency", Type::choice, "error", "error|accept", "stream dataset writer",
      &O::duplicate_keys,
      "a key that comes again later in its shard; looked for in the first 1048576 samples", true},
     {"max_member", "limits", Type::bytes, "16GiB", "0..1EiB", "stream archive dataset",
@@ -235,11 +236,11 @@ constexpr Row rows[] = {
      "the job that transforms objects as they are read; empty: none"},
     {"expand", "reading", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
      "expand braces, ::, ${NAME}, @FILE, ~/ and shell patterns in URLs"},
-    {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset",
+    {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset writer",
      &O::secure, "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
-    {"write_index", "index", Type::boolean, "false", "true|false", "stream", &O::write_index,
-     "save the index of each plain tar that is read to its end; none with fields, select_keys or "
-     "slice"},
+    {"write_index", "index", Type::boolean, "false", "true|false", "stream writer", &O::write_index,
+     "save the index of each plain tar that is written, or read to its end; none with fields, "
+     "select_keys or slice"},
     {"decode", "batches", Type::text, "auto", "FIELD:KIND/..., ...", "stream mix dataset",
      &O::decode, "columns of a batch: which field becomes what; auto: every field, by its suffix"},
     {"batch", "batches", Type::count, "0", "0..4294967295", "stream mix", &O::batch,
@@ -263,10 +264,39 @@ constexpr Row rows[] = {
      true},
     {"index", "index", Type::choice, "auto", "auto|require|rebuild|memory", "dataset", &O::index,
      "index files: use or create them; require them; rebuild them; keep indexes in memory only"},
-    {"index_dir", "index", Type::text, "", "folder", "stream dataset", &O::index_dir,
+    {"index_dir", "index", Type::text, "", "folder", "stream dataset writer", &O::index_dir,
      "where index files are kept; empty: beside the shard, or in the cache folder of the user "
      "where "
      "that cannot be written"},
+    {"max_samples", "writing", Type::count, "0", "0..9223372036854775807", "writer",
+     &O::max_samples, "samples of a shard, after which the next one begins; 0: any number"},
+    {"max_bytes", "writing", Type::bytes, "0", "0..1EiB", "writer", &O::max_bytes,
+     "bytes of a shard, before compression and with all headers; a larger sample has a shard of "
+     "its "
+     "own; 0: any number"},
+    {"first_shard", "writing", Type::count, "0", "0..9223372036854775807", "writer",
+     &O::first_shard, "number of the first shard, for the pattern of its name"},
+    {"format", "writing", Type::choice, "auto", "auto|tar|zip", "writer", &O::format,
+     "auto: a ZIP file where the pattern ends in .zip, else a tar"},
+    {"compression", "writing", Type::choice, "auto", "auto|none|gzip|bzip2|xz|zstd|lz4", "writer",
+     &O::compression, "of the whole tar; auto: by the suffix, as .tar.gz, .tgz or .tar.zst"},
+    {"level", "writing", Type::count, "0", "0..22", "writer", &O::level,
+     "of the compression; 0: 6 of gzip and xz, 9 of bzip2, 3 of zstd, 1 of lz4"},
+    {"compress_threads", "writing", Type::count, "0", "0..256", "writer", &O::compress_threads,
+     "threads that compress; the bytes are the same for any number; 0: one for each core"},
+    {"zip_method", "writing", Type::choice, "auto", "auto|store|deflate", "writer", &O::zip_method,
+     "members of a ZIP file; auto: deflate, but for suffixes of what is compressed already, as "
+     "jpg"},
+    {"unsafe_names", "writing", Type::choice, "refuse", "refuse|allow", "writer", &O::unsafe_names,
+     "allow: write names that are absolute, have the component .., or that readers take for "
+     "another "
+     "key or for none"},
+    {"overwrite", "writing", Type::boolean, "false", "true|false", "writer", &O::overwrite,
+     "replace shards that are there"},
+    {"durable", "writing", Type::boolean, "true", "true|false", "writer", &O::durable,
+     "a shard that is published survives a crash of the machine (fsync)"},
+    {"keep_partial", "writing", Type::boolean, "false", "true|false", "writer", &O::keep_partial,
+     "leave the file of a shard that was not published, under the name that it had meanwhile"},
 };
 
 struct Unit {

@@ -26,6 +26,9 @@ enum class Missing : uint8_t { error, skip, empty };
 enum class Even : uint8_t { none, drop, pad };
 enum class Until : uint8_t { first, all, forever };
 enum class S3Addressing : uint8_t { automatic, path, virtual_host };
+enum class ShardKind : uint8_t { automatic, tar, zip };
+enum class Compression : uint8_t { automatic, none, gzip, bzip2, xz, zstd, lz4 };
+enum class ZipMethod : uint8_t { automatic, store, deflate };
 enum class IndexUse : uint8_t { automatic, require, rebuild, memory };
 
 // The value of every option, in the units of the comments. Plain data: copy it to keep it.
@@ -122,6 +125,18 @@ struct Options {
     Until until;
     IndexUse index;
     std::string index_dir;  // empty: beside the shard
+    uint64_t max_samples;   // of a shard, 0: any number
+    uint64_t max_bytes;     // of a shard before compression, 0: any number
+    uint64_t first_shard;   // its number
+    ShardKind format;
+    Compression compression;
+    uint64_t level;             // 0: the usual one of the codec
+    uint64_t compress_threads;  // 0: one for each core
+    ZipMethod zip_method;
+    Leniency unsafe_names;
+    bool overwrite;
+    bool durable;
+    bool keep_partial;
 
     // Whether rank and worker were set, to any value.
     bool rank_given = false;

@@ -26,6 +26,7 @@ def stub_keywords(name: str) -> dict[str, str]:
         ("mix", "MixOptions"),
         ("archive", "ArchiveOptions"),
         ("dataset", "DatasetOptions"),
+        ("writer", "WriterOptions"),
     ],
 )
 def test_stub_keywords_are_the_options_of_the_library(opener, stub):

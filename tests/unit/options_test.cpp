@@ -192,22 +192,25 @@ TEST(Options, no_two_rows_share_a_value) {
             differences += changed.*member != untouched.*member;
         };
         for (auto member :
-             {&Options::threads,       &Options::memory,       &Options::shuffle,
-              &Options::seed,          &Options::epoch,        &Options::epochs,
-              &Options::epoch_samples, &Options::limit,        &Options::lanes,
-              &Options::rank,          &Options::world_size,   &Options::worker,
-              &Options::num_workers,   &Options::max_skips,    &Options::max_member,
-              &Options::max_sample,    &Options::max_name,     &Options::max_meta,
-              &Options::max_ratio,     &Options::max_window,   &Options::max_shards,
-              &Options::timeout,       &Options::pipe_timeout, &Options::retries,
-              &Options::connections,   &Options::range_size,   &Options::batch,
-              &Options::max_decoded,   &Options::cache_size,   &Options::decode_threads})
+             {&Options::threads,       &Options::memory,          &Options::shuffle,
+              &Options::seed,          &Options::epoch,           &Options::epochs,
+              &Options::epoch_samples, &Options::limit,           &Options::lanes,
+              &Options::rank,          &Options::world_size,      &Options::worker,
+              &Options::num_workers,   &Options::max_skips,       &Options::max_member,
+              &Options::max_sample,    &Options::max_name,        &Options::max_meta,
+              &Options::max_ratio,     &Options::max_window,      &Options::max_shards,
+              &Options::timeout,       &Options::pipe_timeout,    &Options::retries,
+              &Options::connections,   &Options::range_size,      &Options::batch,
+              &Options::max_decoded,   &Options::cache_size,      &Options::decode_threads,
+              &Options::max_samples,   &Options::max_bytes,       &Options::first_shard,
+              &Options::level,         &Options::compress_threads})
             compare(member);
         for (auto member :
              {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
               &Options::expand, &Options::secure, &Options::write_index, &Options::allow_private,
               &Options::stale_ok, &Options::http2, &Options::s3_anonymous,
-              &Options::s3_requester_pays, &Options::gs_anonymous, &Options::az_anonymous})
+              &Options::s3_requester_pays, &Options::gs_anonymous, &Options::az_anonymous,
+              &Options::overwrite, &Options::durable, &Options::keep_partial})
             compare(member);
         for (auto member : {&Options::fields,
                             &Options::select_keys,
@@ -258,6 +261,10 @@ TEST(Options, no_two_rows_share_a_value) {
         compare(&Options::zip_overlap);
         compare(&Options::index);
         compare(&Options::s3_addressing);
+        compare(&Options::format);
+        compare(&Options::compression);
+        compare(&Options::zip_method);
+        compare(&Options::unsafe_names);
         EXPECT_EQ(differences, 1) << name << "=" << value;
     }
 }

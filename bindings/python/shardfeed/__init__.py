@@ -76,6 +76,7 @@ from ._sample import Sample
 from ._state import merge_states
 from ._stream import Stream
 from ._urls import expand_urls
+from ._writer import Shard, Writer
 
 __version__: str = _ffi.string(_lib.shf_version_string()).decode("ascii")
 
@@ -115,6 +116,7 @@ __all__ = [
     "Recipe",
     "Sample",
     "SampleIterator",
+    "Shard",
     "Skip",
     "Stream",
     "StreamRecipe",
@@ -124,6 +126,7 @@ __all__ = [
     "TruncatedError",
     "UnsupportedError",
     "UsageError",
+    "Writer",
     "__version__",
     "expand_urls",
     "features",

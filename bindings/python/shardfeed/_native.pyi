@@ -318,6 +318,38 @@ class _Lib:
         self, members: _CData, buffer: _CData, capacity: int, size: _CData, error: _CData
     ) -> int: ...
     def shf_members_cancel(self, members: _CData) -> None: ...
+    SHF_SHARD_SAMPLES: int
+    SHF_SHARD_BYTES: int
+    SHF_SHARD_PAYLOAD: int
+    SHF_SHARD_URL: int
+    SHF_SHARD_DIGEST: int
+    SHF_SHARD_INDEX: int
+    def python_close_writer(self, holder: _CData) -> None: ...
+    def shf_writer_open(
+        self, out: _CData, pattern: bytes, options: _CData, error: _CData
+    ) -> int: ...
+    def shf_writer_begin(self, writer: _CData, key: bytes, size: int, error: _CData) -> int: ...
+    def shf_writer_field(
+        self,
+        writer: _CData,
+        name: bytes,
+        name_size: int,
+        data: _CData,
+        size: int,
+        error: _CData,
+    ) -> int: ...
+    def shf_writer_field_file(
+        self, writer: _CData, name: bytes, name_size: int, path: bytes, error: _CData
+    ) -> int: ...
+    def shf_writer_end(self, writer: _CData, error: _CData) -> int: ...
+    def shf_writer_write(self, writer: _CData, sample: _CData, error: _CData) -> int: ...
+    def shf_writer_next_shard(self, writer: _CData, error: _CData) -> int: ...
+    def shf_writer_flush(self, writer: _CData, durable: int, error: _CData) -> int: ...
+    def shf_writer_finish(self, writer: _CData, error: _CData) -> int: ...
+    def shf_writer_shards(self, writer: _CData) -> int: ...
+    def shf_writer_shard_info(self, writer: _CData, index: int, what: int) -> int: ...
+    def shf_writer_shard_text(self, writer: _CData, index: int, what: int, out: _CData) -> int: ...
+    def shf_writer_cancel(self, writer: _CData) -> None: ...
     def shf_sample_key(self, sample: _CData, out: _CData) -> None: ...
     def shf_sample_url(self, sample: _CData, out: _CData) -> None: ...
     def shf_sample_field(self, sample: _CData, index: int, name: _CData, data: _CData) -> int: ...
@@ -350,8 +382,8 @@ lib: _Lib
 class StorageOptions(TypedDict, total=False):
     storage_options: Mapping[str, Any] | None
 
-# The keyword arguments of Stream, mix(), Archive and Dataset, for type checkers and editors. At run
-# time the library's own table decides; tests/python/test_options.py compares the two.
+# The keyword arguments of Stream, mix(), Archive, Dataset and Writer, for type checkers and
+# editors. At run time the library's own table decides; tests/python/test_options.py compares the two.
 @type_check_only
 class StreamOptions(StorageOptions, total=False):
     threads: int | str
@@ -550,6 +582,25 @@ class ArchiveOptions(StorageOptions, total=False):
     ais_provider: str
     ais_etl: str
     secure: bool | str
+
+@type_check_only
+class WriterOptions(TypedDict, total=False):
+    duplicate_keys: Literal["error", "accept"]
+    secure: bool | str
+    write_index: bool | str
+    index_dir: str
+    max_samples: int | str
+    max_bytes: int | str
+    first_shard: int | str
+    format: Literal["auto", "tar", "zip"]
+    compression: Literal["auto", "none", "gzip", "bzip2", "xz", "zstd", "lz4"]
+    level: int | str
+    compress_threads: int | str
+    zip_method: Literal["auto", "store", "deflate"]
+    unsafe_names: Literal["refuse", "allow"]
+    overwrite: bool | str
+    durable: bool | str
+    keep_partial: bool | str
 
 @type_check_only
 class DatasetOptions(StorageOptions, total=False):

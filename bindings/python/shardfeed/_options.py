@@ -26,11 +26,12 @@ def _text(pointer: _CData) -> str:
 
 
 def options() -> list[dict[str, str]]:
-    """All options that Stream, mix(), Archive and Dataset take as keywords, in the library's order.
+    """All options that Stream, mix(), Archive, Dataset and Writer take as keywords, in order.
 
     Each has "name", "type" ("bool", "count", "bytes", "duration", "choice", "text" or
     "secret", a text that is not shown), "default",
-    "range", "openers" (who takes it: some of "stream mix archive dataset"), "help" and "group".
+    "range", "openers" (who takes it: some of "stream mix archive dataset writer"), "help" and
+    "group".
     """
     properties = {
         "name": lib.SHF_OPTION_NAME,

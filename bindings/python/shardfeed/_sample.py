@@ -116,10 +116,14 @@ class Sample(Mapping[str, memoryview]):
         batch = self._batch({"decode": decode, **option_texts(options)})
         return {name: values[0] for name, values in batch.items()}
 
+    def handle(self) -> _CData:
+        """The sample in C, borrowed: for other modules of this package."""
+        return self._block.native(self._index)
+
     def _batch(self, texts: dict[str, str]) -> Batch:
         """A batch of this sample alone."""
         texts = self._block.decode_texts(texts)
-        samples = ffi.new("shf_sample *[]", [self._block.native(self._index)])
+        samples = ffi.new("shf_sample *[]", [self.handle()])
         holder = new_holder()
         error = ffi.new("shf_error *")
         if lib.shf_batch_make(holder, samples, 1, native_options(texts), error):

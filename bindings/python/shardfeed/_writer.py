@@ -1,0 +1,288 @@
+"""Writing shards: samples in, whole shards out."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ._encoders import encoded_sample
+from ._errors import UsageError, error_from
+from ._native import ffi, lib
+from ._options import native_options, option_texts, shown_options
+from ._reopenable import Closable
+from ._sample import Sample
+from ._signals import Signals
+from ._urls import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from typing_extensions import Unpack
+
+    from ._encoders import Encoders
+    from ._native import WriterOptions, _CData
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard that was published."""
+
+    url: str
+    """Its name, by the pattern."""
+    samples: int
+    bytes: int
+    """Of its file."""
+    payload: int
+    """Bytes of all fields, before compression."""
+    digest: str
+    """XXH3-128 of its file, in hexadecimal, as xxh128sum prints it."""
+    index: str | None
+    """The path of its index."""
+
+
+class Writer(Closable):
+    """Makes shards of samples.
+
+        with shardfeed.Writer("train-%06d.tar", max_samples=10_000, index=True) as writer:
+            for i, (image, label) in enumerate(pairs):
+                writer.write({"__key__": f"{i:06d}", "jpg": image, "cls": label})
+        print(writer.shards)
+
+    pattern: a path, a file:// URL or "-", with at most one number of the shard, %d or %06d. The
+    end of the name says the format: .tar, .tar.gz, .tar.zst, .tar.xz, .tar.lz4, .tar.bz2, .zip.
+
+    A shard appears when it is whole, and nothing is overwritten. The end of the with block
+    publishes the last one; an exception in the block, and close() without finish(), discard what is
+    not published.
+
+    index: the same as write_index. encoder: True encodes values by the suffix of their field:
+    numbers (cls), str, json, msgpack, cbor, npy, npz, ten, pickle, images (jpg, png, ... of Pillow
+    or NumPy); a mapping from suffix to function comes before these; a function makes a mapping of
+    bytes of the whole sample; False: everything is bytes already. encode_threads: so many threads
+    encode at once; the order stays. on_shard is called with each Shard that was published, inside
+    of later calls of the writer.
+
+    An exception about one sample leaves the writer as it was before it; after others all calls
+    raise it again. One thread at a time. It belongs to the process that made it.
+    """
+
+    _none = ffi.new("shf_writer **")
+
+    def __init__(
+        self,
+        pattern: str | os.PathLike[str],
+        *,
+        index: bool = False,
+        encoder: Encoders = True,
+        encode_threads: int = 0,
+        on_shard: Callable[[Shard], object] | None = None,
+        **options: Unpack[WriterOptions],
+    ) -> None:
+        self._pattern = os.fspath(pattern)
+        self._options = option_texts({"write_index": True, **options} if index else options)
+        self._encoder: Encoders = encoder
+        self._on_shard = on_shard
+        self._shards: list[Shard] = []
+        self._closed = False
+        self._lock = Lock()
+        self._pool = ThreadPoolExecutor(encode_threads) if encode_threads else None
+        self._encoding: deque[Future[tuple[str, list[tuple[str, Any]]]]] = deque()
+        self._most_encoding = 4 * encode_threads
+        self._holder = self._none
+        native = native_options(self._options, "writer")
+        self._signals = Signals(native)
+        self._error = ffi.new("shf_error *")
+        holder = ffi.gc(ffi.new("shf_writer **"), lib.python_close_writer)
+        self._check(lib.shf_writer_open(holder, os.fsencode(self._pattern), native, self._error))
+        self._holder = holder
+
+    def write(self, sample: Mapping[str, Any]) -> None:
+        """Writes a sample: a mapping with "__key__", or a Sample as it is.
+
+        The fields keep their order. Other names that begin with "_" are left out.
+        """
+        with self._alone():
+            if isinstance(sample, Sample):
+                self._write_pending(0)
+                self._write_native(sample)
+            elif self._pool is None:
+                self._write_fields(*encoded_sample(sample, self._encoder))
+            else:
+                self._encoding.append(
+                    self._pool.submit(encoded_sample, dict(sample), self._encoder)
+                )
+                self._write_pending(self._most_encoding)
+        self._report()
+
+    def write_files(self, key: str, files: Mapping[str, str | os.PathLike[str]]) -> None:
+        """Writes a sample whose fields are the bytes of files: field name -> path."""
+        with self._alone():
+            self._write_pending(0)
+            self._begin(key)
+            for name, path in files.items():
+                field = _bytes_of(name)
+                self._check(
+                    lib.shf_writer_field_file(
+                        self._opened(), field, len(field), os.fsencode(path), self._error
+                    )
+                )
+            self._check(lib.shf_writer_end(self._opened(), self._error))
+        self._report()
+
+    def write_all(self, samples: Iterable[Mapping[str, Any]]) -> None:
+        """Writes each of these samples."""
+        for sample in samples:
+            self.write(sample)
+
+    def next_shard(self) -> None:
+        """Ends the shard that is being written; the next sample begins another one."""
+        with self._alone():
+            self._write_pending(0)
+            self._check(lib.shf_writer_next_shard(self._opened(), self._error))
+        self._report()
+
+    def flush(self, durable: bool = False) -> None:
+        """Hands what was written to the system; with `durable` to the disk."""
+        with self._alone():
+            self._write_pending(0)
+            self._check(lib.shf_writer_flush(self._opened(), int(durable), self._error))
+        self._report()
+
+    def finish(self) -> None:
+        """Ends the last shard, and returns when all are published. The writer is then closed."""
+        with self._alone():
+            self._write_pending(0)
+            self._check(lib.shf_writer_finish(self._opened(), self._error))
+        self._report()
+        self.close()
+
+    @property
+    def shards(self) -> list[Shard]:
+        """The shards that are published so far."""
+        self._note_shards()
+        return list(self._shards)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options that were given, as the library takes them."""
+        return dict(self._options)
+
+    def cancel(self) -> None:
+        """Makes a call that waits, and later ones, raise CancelledError. Any thread."""
+        holder = self._holder
+        lib.shf_writer_cancel(holder[0])
+
+    def close(self) -> None:
+        """Discards what is not published."""
+        if not self._closed:
+            self._note_shards()
+        self._closed = True
+        self._encoding.clear()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._holder = self._none
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if exception is None and not self._closed:
+                self.finish()
+        finally:
+            self.close()
+
+    def _write_fields(self, key: str, fields: list[tuple[str, Any]]) -> None:
+        self._begin(key)
+        writer, error = self._opened(), self._error
+        for name, data in fields:
+            field = _bytes_of(name)
+            view = ffi.from_buffer("char[]", data)
+            if lib.shf_writer_field(writer, field, len(field), view, len(view), error):
+                raise error_from(error)
+        self._check(lib.shf_writer_end(writer, error))
+
+    def _write_native(self, sample: Sample) -> None:
+        self._check(lib.shf_writer_write(self._opened(), sample.handle(), self._error))
+
+    def _write_pending(self, most: int) -> None:
+        """Writes encoded samples until at most `most` are being encoded."""
+        while len(self._encoding) > most:
+            self._write_fields(*self._encoding.popleft().result())
+
+    def _begin(self, key: str) -> None:
+        name = _bytes_of(key)
+        self._check(lib.shf_writer_begin(self._opened(), name, len(name), self._error))
+
+    def _opened(self) -> _CData:
+        holder = self._holder
+        if holder is self._none:
+            raise UsageError("the writer is closed")
+        native: _CData = holder[0]
+        return native
+
+    def _check(self, code: int) -> None:
+        self._signals.raise_exception()
+        if code < 0:
+            raise error_from(self._error)
+
+    def _alone(self) -> Lock:
+        if self._lock.locked():
+            raise UsageError(
+                "the writer is in use: another thread, or a call that a signal handler has "
+                "interrupted; help: write in one thread"
+            )
+        return self._lock
+
+    def _note_shards(self) -> list[Shard]:
+        """The shards that were published since the last call."""
+        holder = self._holder  # keeps the handle while another thread closes
+        writer = holder[0]
+        fresh = [
+            _shard_of(writer, number)
+            for number in range(len(self._shards), lib.shf_writer_shards(writer))
+        ]
+        self._shards += fresh
+        return fresh
+
+    def _report(self) -> None:
+        if self._on_shard is not None:
+            for shard in self._note_shards():
+                self._on_shard(shard)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a writer cannot be pickled or copied: it has open files")
+
+    def __repr__(self) -> str:
+        shown = [repr(redacted(self._pattern)), *(["closed"] if self._closed else [])]
+        shown += [shown_options(self._options)] if self._options else []
+        return f"<shardfeed.Writer {' '.join(shown)}>"
+
+
+def _bytes_of(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
+
+
+def _shard_of(writer: _CData, number: int) -> Shard:
+    def text(what: int) -> str | None:
+        out = ffi.new("shf_bytes *")
+        if lib.shf_writer_shard_text(writer, number, what, out):
+            return None
+        return bytes(ffi.buffer(out.data, out.size)).decode("utf-8", "surrogateescape")
+
+    return Shard(
+        url=text(lib.SHF_SHARD_URL) or "",
+        samples=lib.shf_writer_shard_info(writer, number, lib.SHF_SHARD_SAMPLES),
+        bytes=lib.shf_writer_shard_info(writer, number, lib.SHF_SHARD_BYTES),
+        payload=lib.shf_writer_shard_info(writer, number, lib.SHF_SHARD_PAYLOAD),
+        digest=text(lib.SHF_SHARD_DIGEST) or "",
+        index=text(lib.SHF_SHARD_INDEX),
+    )

@@ -1,0 +1,152 @@
+// shf_writer_*.
+#include "write/writer.h"
+
+#include "api/handles.h"
+#include "core/opening.h"
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+using shf::Error;
+using shf::guard;
+
+struct shf_writer : shf::Exclusive {
+    std::unique_ptr<shf::Writer> writer;
+};
+
+namespace {
+
+constexpr const char* noun = "writer";
+
+// Runs `body` with the writer, when nothing else has it.
+template <typename Body>
+int32_t call(shf_writer* writer, shf_error* error, Body body) {
+    return guard(error, [&] {
+        const shf::ExclusiveCall exclusive(writer, noun);
+        const shf::Opening waiting(writer->writer->options(), shf::Opens::nothing);
+        body(*writer->writer);
+        return SHF_OK;
+    });
+}
+
+std::string_view text_of(const shf::PublishedShard& shard, int32_t what) {
+    switch (what) {
+        case SHF_SHARD_URL: return shard.url;
+        case SHF_SHARD_DIGEST: return shard.digest;
+        case SHF_SHARD_INDEX: return shard.index;
+        default: return {};
+    }
+}
+
+// NULL when there is no such shard, or another call is inside.
+const shf::PublishedShard* shard_of(shf_writer* writer, uint64_t index) {
+    if (!writer || writer->forked()) return nullptr;
+    const auto& shards = writer->writer->shards();
+    return index < shards.size() ? &shards[index] : nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t shf_writer_open(shf_writer** out, const char* pattern, const shf_options* options,
+                        shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&] {
+        if (!out || !pattern) throw Error(SHF_E_USAGE, "shf_writer_open: out or pattern is NULL");
+        auto writer = std::make_unique<shf_writer>();
+        writer->writer = std::make_unique<shf::Writer>(pattern, shf::values_of(options));
+        *out = writer.release();
+        return SHF_OK;
+    });
+}
+
+int32_t shf_writer_begin(shf_writer* writer, const char* key, size_t size, shf_error* error) {
+    return call(writer, error, [&](shf::Writer& w) {
+        if (!key) throw Error(SHF_E_USAGE, "shf_writer_begin: key is NULL");
+        w.begin(shf::name_of(key, size));
+    });
+}
+
+int32_t shf_writer_field(shf_writer* writer, const char* name, size_t name_size, const void* data,
+                         size_t size, shf_error* error) {
+    return call(writer, error, [&](shf::Writer& w) {
+        if (!name || (!data && size > 0))
+            throw Error(SHF_E_USAGE, "shf_writer_field: name or data is NULL");
+        w.field(shf::name_of(name, name_size), {static_cast<const uint8_t*>(data), size});
+    });
+}
+
+int32_t shf_writer_field_file(shf_writer* writer, const char* name, size_t name_size,
+                              const char* path, shf_error* error) {
+    return call(writer, error, [&](shf::Writer& w) {
+        if (!name || !path) throw Error(SHF_E_USAGE, "shf_writer_field_file: name or path is NULL");
+        w.field_file(shf::name_of(name, name_size), path);
+    });
+}
+
+int32_t shf_writer_end(shf_writer* writer, shf_error* error) {
+    return call(writer, error, [](shf::Writer& w) { w.end(); });
+}
+
+int32_t shf_writer_write(shf_writer* writer, const shf_sample* sample, shf_error* error) {
+    return call(writer, error, [&](shf::Writer& w) {
+        if (!sample) throw Error(SHF_E_USAGE, "shf_writer_write: sample is NULL");
+        const shf::Sample& from = *shf::sample_of(sample);
+        const shf::Block& block = *from.block;
+        std::vector<shf::FieldView> fields;
+        for (uint64_t row = block.first_field[from.index]; row < block.first_field[from.index + 1];
+             ++row)
+            fields.push_back(block.field_of(from.index, row - block.first_field[from.index]));
+        w.write(block.key_of(from.index), fields);
+    });
+}
+
+int32_t shf_writer_next_shard(shf_writer* writer, shf_error* error) {
+    return call(writer, error, [](shf::Writer& w) { w.next_shard(); });
+}
+
+int32_t shf_writer_flush(shf_writer* writer, int32_t durable, shf_error* error) {
+    return call(writer, error, [&](shf::Writer& w) { w.flush(durable != 0); });
+}
+
+int32_t shf_writer_finish(shf_writer* writer, shf_error* error) {
+    return call(writer, error, [](shf::Writer& w) { w.finish(); });
+}
+
+uint64_t shf_writer_shards(shf_writer* writer) {
+    return writer && !writer->forked() ? writer->writer->shards().size() : 0;
+}
+
+uint64_t shf_writer_shard_info(shf_writer* writer, uint64_t index, int32_t what) {
+    if (const auto* shard = shard_of(writer, index)) {
+        if (what == SHF_SHARD_SAMPLES) return shard->samples;
+        if (what == SHF_SHARD_BYTES) return shard->bytes;
+        if (what == SHF_SHARD_PAYLOAD) return shard->payload;
+    }
+    return std::numeric_limits<uint64_t>::max();
+}
+
+int32_t shf_writer_shard_text(shf_writer* writer, uint64_t index, int32_t what, shf_bytes* out) {
+    if (out) *out = {nullptr, 0};
+    if (!writer || !out) return SHF_E_USAGE;
+    const auto* shard = shard_of(writer, index);
+    const std::string_view text = shard ? text_of(*shard, what) : std::string_view();
+    if (text.empty()) return SHF_E_NOT_FOUND;
+    *out = shf::bytes_of(text);
+    return SHF_OK;
+}
+
+void shf_writer_cancel(shf_writer* writer) {
+    if (writer && !writer->forked()) writer->writer->cancel();
+}
+
+void shf_writer_close(shf_writer* writer) {
+    if (!writer) return;
+    // In a forked child files and threads are the parent's.
+    if (writer->forked()) (void)writer->writer.release();
+    delete writer;
+}
+}

@@ -1,0 +1,246 @@
+#include "io/file_sink.h"
+
+#include "core/error.h"
+#include "core/options.h"
+#include "url/redact.h"
+#include "url/scheme.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <random>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+constexpr const char* no_overwrite = "remove it, give another name, or set overwrite=true";
+
+// The folder of a file, as open() takes it.
+std::string folder_of(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    if (slash == path.npos) return ".";
+    return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Writes start this early, so that little is left to wait for when the shard is whole.
+constexpr uint64_t write_behind = uint64_t{16} << 20;
+
+class FileSink : public Sink {
+  public:
+    FileSink(std::string path, const Options& options)
+        : path_(std::move(path)),
+          overwrite_(options.overwrite),
+          durable_(options.durable),
+          keep_partial_(options.keep_partial) {
+        struct stat info = {};
+        // Asked here too, so that nobody writes a shard in vain.
+        if (::lstat(path_.c_str(), &info) == 0) {
+            if (!overwrite_) refuse_target();
+            if (!S_ISREG(info.st_mode))
+                throw Error(SHF_E_USAGE, "it is there, and is no file",
+                            "give the name of a file, or of none");
+        }
+        const size_t slash = path_.rfind('/') + 1;  // npos + 1 is 0
+        std::random_device random;
+        // Readers that take all of *.tar in the folder do not take it.
+        part_ = path_.substr(0, slash) + "." + path_.substr(slash).substr(0, 200) + "." +
+                std::to_string(::getpid()) + "-" + std::to_string(random()) + ".partial";
+        file_ = Descriptor(open_part());
+    }
+
+    ~FileSink() override {
+        if (published_ || file_.get() < 0 || ::getpid() != owner_) return;
+        if (!keep_partial_) ::unlink(part_.c_str());
+    }
+
+    void write(std::span<const uint8_t> bytes) override {
+        while (!bytes.empty()) {
+            const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+            if (written < 0 && errno == EINTR) continue;
+            if (written < 0) throw Error::system("write", errno);
+            bytes = bytes.subspan(static_cast<size_t>(written));
+            size_ += static_cast<uint64_t>(written);
+        }
+        if (durable_ && size_ - started_ >= write_behind) {
+            // A hint: what it says of errors, fsync says again.
+            (void)::sync_file_range(file_.get(), static_cast<off64_t>(started_),
+                                    static_cast<off64_t>(size_ - started_), SYNC_FILE_RANGE_WRITE);
+            started_ = size_;
+        }
+    }
+
+    [[nodiscard]] bool can_cut() const override { return true; }
+    void cut(uint64_t size) override {
+        if (::ftruncate(file_.get(), static_cast<off_t>(size)) != 0 ||
+            ::lseek(file_.get(), static_cast<off_t>(size), SEEK_SET) < 0)
+            throw Error::system("truncate", errno);
+        size_ = size;
+        started_ = std::min(started_, size);
+    }
+
+    void sync() override {
+        // After a failure the system may have dropped what it could not write: a second fsync that
+        // succeeds would prove nothing.
+        if (::fsync(file_.get()) != 0) throw Error::system("fsync", errno);
+    }
+
+    [[nodiscard]] std::string path() const override { return part_; }
+
+    void publish() override {
+        if (durable_) sync();
+        if (overwrite_) {
+            if (::rename(part_.c_str(), path_.c_str()) != 0) throw Error::system("rename", errno);
+        } else if (::link(part_.c_str(), path_.c_str()) == 0) {
+            ::unlink(part_.c_str());
+        } else if (errno == EEXIST) {
+            refuse_target();
+        } else if (!rename_where_no_links_are(errno)) {
+            throw Error::system("link", errno);
+        }
+        published_ = true;
+        if (durable_) sync_folder();
+        file_.reset();
+    }
+
+  private:
+    [[noreturn]] static void refuse_target() {
+        Error error = Error::system("the target is there already", EEXIST);
+        Fault fault = error.fault();
+        fault.cause = "it is there already, and nothing is overwritten";
+        fault.help = no_overwrite;
+        throw Error(fault);
+    }
+
+    int open_part() const {
+        const int fd = ::open(part_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0) return fd;
+        const int number = errno;
+        Fault fault = Error::system("create", number).fault();
+        if (number == ENOENT) fault.help = "make its folder first";
+        if (number == EACCES || number == EROFS || number == EPERM)
+            fault.help = "write to a folder that you may write to";
+        throw Error(fault);
+    }
+
+    // FAT, and some file systems of networks, have no hard links.
+    bool rename_where_no_links_are(int number) const {
+        if (number != EPERM && number != ENOTSUP && number != ENOSYS && number != EMLINK)
+            return false;
+        if (::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0)
+            return true;
+        if (errno == EEXIST) refuse_target();
+        return false;
+    }
+
+    void sync_folder() const {
+        const Descriptor folder(
+            ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        // Some file systems have no fsync of folders.
+        if (::fsync(folder.get()) != 0 && errno != EINVAL && errno != EROFS)
+            throw Error::system("fsync of the folder", errno);
+    }
+
+    const std::string path_;
+    const bool overwrite_, durable_, keep_partial_;
+    const pid_t owner_ = ::getpid();
+    std::string part_;
+    Descriptor file_;
+    uint64_t size_ = 0, started_ = 0;  // written, and asked to be brought to the disk
+    bool published_ = false;
+};
+
+std::atomic<bool> stdout_taken{false};
+
+class StdoutSink : public Sink {
+  public:
+    explicit StdoutSink(const Cancel& cancel) : cancel_(cancel) {
+        if (::isatty(STDOUT_FILENO) != 0)
+            throw Error(SHF_E_USAGE, "standard output is a terminal",
+                        "send it to a file or to another command");
+        if (stdout_taken.exchange(true))
+            throw Error(SHF_E_USAGE, "another writer has standard output", "use one at a time");
+        struct stat info = {};
+        // Writes that do not block, so that a cancel ends them, without changing the open file that
+        // other processes share: a description of our own.
+        if (::fstat(STDOUT_FILENO, &info) == 0 && S_ISFIFO(info.st_mode))
+            own_ = Descriptor(::open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    }
+    ~StdoutSink() override { stdout_taken.store(false); }
+
+    void write(std::span<const uint8_t> bytes) override {
+        write_all(own_.get() >= 0 ? own_.get() : STDOUT_FILENO, bytes, cancel_);
+    }
+    void publish() override {}
+
+  private:
+    const Cancel& cancel_;
+    Descriptor own_;
+};
+
+}  // namespace
+
+void write_all(int fd, std::span<const uint8_t> bytes, const Cancel& cancel) {
+    // The signal is the thread's own (POSIX, write(), EPIPE): blocked, taken, and nobody sees it.
+    sigset_t pipe_signal, before;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    const bool was_blocked = sigismember(&before, SIGPIPE) == 1;
+    int failure = 0;
+    while (!bytes.empty() && failure == 0) {
+        pollfd fds[2] = {{.fd = fd, .events = POLLOUT, .revents = 0}, {}};
+        try {
+            (void)wait_for_any(fds, cancel, Clock::time_point::max());
+        } catch (...) {
+            pthread_sigmask(SIG_SETMASK, &before, nullptr);
+            throw;
+        }
+        // Where it is not O_NONBLOCK this may wait for the reader, who takes this much soon.
+        const ssize_t written =
+            ::write(fd, bytes.data(), std::min<size_t>(bytes.size(), size_t{64} << 10));
+        if (written >= 0)
+            bytes = bytes.subspan(static_cast<size_t>(written));
+        else if (errno != EINTR && errno != EAGAIN)
+            failure = errno;
+    }
+    if (failure == EPIPE && !was_blocked) {
+        const timespec now = {};
+        (void)::sigtimedwait(&pipe_signal, nullptr, &now);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (failure == EPIPE)
+        throw Error(SHF_E_IO, "write: the reader is gone before it had everything",
+                    "look at what the command on the other side of the pipe says");
+    if (failure != 0) throw Error::system("write", failure);
+}
+
+std::unique_ptr<Sink> file_sink(const std::string& path, const Options& options) {
+    return std::make_unique<FileSink>(path, options);
+}
+
+std::unique_ptr<Sink> stdout_sink(const Cancel& cancel) {
+    return std::make_unique<StdoutSink>(cancel);
+}
+
+void Sink::cut(uint64_t /*size*/) {
+    throw Error(SHF_E_INTERNAL, "this cannot be cut");
+}
+
+std::unique_ptr<Sink> open_sink(const std::string& url, const Options& options,
+                                const Cancel& cancel) {
+    const std::string scheme = scheme_of(url);
+    if (scheme == "-") return stdout_sink(cancel);
+    if (scheme.empty() || scheme == "file") return file_sink(path_of(url), options);
+    throw Error(SHF_E_USAGE, "shards cannot be written to " + scheme + ": URLs",
+                "write to a path, and copy the shards");
+}
+
+}  // namespace shf

@@ -1,0 +1,360 @@
+#include "write/writer.h"
+
+#include "core/opening.h"
+#include "io/sink.h"
+#include "sample/name.h"
+#include "url/redact.h"
+#include "url/scheme.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+// A file up to this size is read when it is added: what is wrong with it then costs nothing. In a
+// ZIP file also larger ones, since only what is in memory is compressed there.
+constexpr uint64_t read_at_once = uint64_t{1} << 20, read_at_once_zip = uint64_t{64} << 20;
+// Kinds of samples whose list of names is not made again.
+constexpr size_t most_schemas = 8;
+// A large sample is not a reason to keep its memory.
+constexpr size_t kept_memory = size_t{16} << 20;
+
+bool is_stream(std::string_view url) {
+    const std::string scheme = scheme_of(url);
+    return scheme == "-" || scheme == "pipe";
+}
+
+bool is_zip(const ShardName& names, ShardKind kind) {
+    return kind == ShardKind::zip || (kind == ShardKind::automatic && !is_stream(names.at(0)) &&
+                                      names.at(0).ends_with(".zip"));
+}
+
+Compression compression_for(const ShardName& names, const Options& options, bool zip) {
+    Compression chosen = options.compression;
+    if (chosen == Compression::automatic)
+        chosen = zip || is_stream(names.at(0)) ? Compression::none : compression_of(names.at(0));
+    if (zip && chosen != Compression::none)
+        throw Error(SHF_E_USAGE, "a ZIP file is not compressed as a whole",
+                    "zip_method=deflate compresses its members");
+    if (chosen != Compression::none) (void)make_encoder(chosen, options.level);
+    return chosen;
+}
+
+}  // namespace
+
+struct Writer::Shard {
+    std::string url;
+    ShardOutput output;
+    std::unique_ptr<Container> container;
+    std::optional<IndexRows> rows;
+    KeySet keys;
+    std::unordered_set<uint64_t> dropped;  // hashes of keys whose samples failed
+    std::string last_key;
+    uint64_t samples = 0, payload = 0;
+};
+
+Writer::Writer(const std::string& pattern, const Options& options)
+    : options_(options),
+      names_(pattern),
+      zip_(is_zip(names_, options.format)),
+      compression_(compression_for(names_, options, zip_)),
+      member_names_(options_),
+      number_(options.first_shard),
+      publisher_(options_, cancel_) {
+    if (!names_.numbered() && (options_.max_samples != 0 || options_.max_bytes != 0))
+        throw Error(SHF_E_USAGE, "the pattern has no number, but shards are to be cut",
+                    "put a number into it, as in train-%06d.tar");
+    if (options_.write_index && compression_ != Compression::none)
+        throw Error(SHF_E_USAGE, "write_index: an index is of a tar that is not compressed",
+                    "write .tar files, or none");
+    if (options_.write_index && is_stream(names_.at(0)))
+        throw Error(SHF_E_USAGE, "write_index: what is written to a pipe has no index",
+                    "write files, or none");
+}
+
+Writer::~Writer() = default;
+
+// An error that is not one of the sample repeats.
+template <typename Work>
+void Writer::work(Work body) {
+    if (failure_) throw Error(*failure_);
+    if (finished_) throw Error(SHF_E_USAGE, "the writer is finished", "open another one");
+    try {
+        body();
+    } catch (...) {
+        failure_ = describe_exception();
+        if (failure_->shard.empty() && shard_) failure_->shard = redact(shard_->url);
+        throw Error(*failure_);
+    }
+}
+
+void Writer::drop() {
+    in_sample_ = false;
+    fields_.clear();
+    copied_.clear();
+    if (copied_.capacity() > kept_memory) copied_.shrink_to_fit();
+}
+
+void Writer::require_sample() const {
+    if (failure_) throw Error(*failure_);
+    if (!in_sample_)
+        throw Error(SHF_E_USAGE, "no sample has been begun",
+                    "begin one, or begin it again after "
+                    "an error");
+}
+
+void Writer::begin(std::string_view key) {
+    if (failure_) throw Error(*failure_);
+    if (finished_) throw Error(SHF_E_USAGE, "the writer is finished", "open another one");
+    drop();
+    member_names_.begin(key);
+    key_ = key;
+    in_sample_ = true;
+}
+
+void Writer::field(std::string_view name, std::span<const uint8_t> data) {
+    require_sample();
+    try {
+        fields_.push_back({.name = member_names_.name(name),
+                           .suffix = static_cast<uint32_t>(key_.size() + 1),
+                           .data = {},
+                           .start = copied_.size(),
+                           .size = data.size(),
+                           .file = {}});
+        copied_.insert(copied_.end(), data.begin(), data.end());
+    } catch (...) {
+        drop();
+        throw;
+    }
+}
+
+void Writer::field_file(std::string_view name, const std::string& path) {
+    require_sample();
+    try {
+        std::string member = member_names_.name(name);
+        FieldFile file = open_field(path);
+        const size_t start = copied_.size();
+        if (file.size <= (zip_ ? read_at_once_zip : read_at_once)) {
+            read_field(file, copied_);
+            file.file.reset();
+        }
+        fields_.push_back({.name = std::move(member),
+                           .suffix = static_cast<uint32_t>(key_.size() + 1),
+                           .data = {},
+                           .start = start,
+                           .size = copied_.size() - start,
+                           .file = std::move(file)});
+    } catch (...) {
+        drop();
+        throw;
+    }
+}
+
+void Writer::end() {
+    require_sample();
+    for (Field& field : fields_) field.data = std::span(copied_).subspan(field.start, field.size);
+    try {
+        write_sample();
+    } catch (...) {
+        drop();
+        throw;
+    }
+    drop();
+}
+
+void Writer::write(std::string_view key, std::span<const FieldView> fields) {
+    begin(key);
+    try {
+        for (const FieldView& field : fields)
+            fields_.push_back({.name = member_names_.name(field.name),
+                               .suffix = static_cast<uint32_t>(key_.size() + 1),
+                               .data = {field.data, field.size},
+                               .size = field.size,
+                               .file = {}});
+        write_sample();
+    } catch (...) {
+        drop();
+        throw;
+    }
+    drop();
+}
+
+NewMember Writer::member_of(const Field& field) {
+    return {.name = field.name,
+            .data = field.data,
+            .file = field.file.file.get() >= 0 ? &field.file : nullptr};
+}
+
+// Whether the sample does not fit into the shard any more.
+bool Writer::is_full() const {
+    const Shard& shard = *shard_;
+    if (shard.samples == 0) return false;
+    if (options_.max_samples != 0 && shard.samples >= options_.max_samples) return true;
+    if (options_.max_bytes == 0) return false;
+    uint64_t position = shard.output.position();
+    for (const Field& field : fields_)
+        if (__builtin_add_overflow(position, shard.container->room(member_of(field)), &position))
+            return true;
+    return position > options_.max_bytes ||
+           shard.container->end_room(position) > options_.max_bytes - position;
+}
+
+void Writer::write_sample() {
+    if (fields_.empty())
+        throw Error(SHF_E_USAGE,
+                    "sample " + escape(key_) + " has no fields: a shard cannot hold it",
+                    "add a field, if only an empty one");
+    if (shard_ && is_full()) next_shard();
+    if (!shard_) work([&] { open_shard(); });
+    Shard& shard = *shard_;
+    const uint64_t hash = new_key();
+    try {
+        add_members();
+    } catch (...) {
+        shard.dropped.insert(hash);
+        throw;
+    }
+    shard.last_key = key_;
+    ++shard.samples;
+}
+
+// Refuses a key that the shard has, and returns its hash.
+uint64_t Writer::new_key() {
+    Shard& shard = *shard_;
+    if (shard.samples > 0 && shard.last_key == key_)
+        throw Error(SHF_E_USAGE, "key " + escape(key_) + " is that of the sample before",
+                    "give every sample a key of its own: readers would make one sample of two");
+    if (options_.duplicate_keys == DuplicateKeys::accept) return 0;
+    const uint64_t hash = shard.keys.prepare(key_, shard.last_key < key_);
+    if (!shard.keys.insert(hash) && shard.dropped.erase(hash) == 0)
+        throw Error(SHF_E_USAGE, "key " + escape(key_) + " is in the shard already",
+                    "give every sample a key of its own, or set duplicate_keys=accept");
+    return hash;
+}
+
+void Writer::open_shard() {
+    if (number_ != options_.first_shard && !names_.numbered())
+        throw Error(SHF_E_USAGE, "the pattern has no number, so there is no second shard",
+                    "put a number into it, as in train-%06d.tar");
+    std::string url = names_.at(number_);
+    try {
+        auto sink = open_sink(url, options_, cancel_);
+        shard_.reset(new Shard{
+            .url = url,
+            .output = ShardOutput(std::move(sink), compression_, options_.level,
+                                  options_.compress_threads, cancel_),
+            .container = zip_ ? zip_container(options_.zip_method) : tar_container(),
+            .rows = {},
+            .keys = {},
+            .dropped = {},
+            .last_key = {},
+        });
+    } catch (...) {
+        Fault fault = describe_exception();
+        fault.shard = redact(url);
+        throw Error(fault);
+    }
+    if (options_.write_index && !zip_) shard_->rows.emplace();
+    ++number_;
+}
+
+// Files are read while the sample is written: when one of them fails, the shard becomes what it was
+// before, where it can.
+void Writer::add_members() {
+    Shard& shard = *shard_;
+    const bool reads = std::any_of(fields_.begin(), fields_.end(),
+                                   [](const Field& f) { return f.file.file.get() >= 0; });
+    const size_t members = shard.container->count();
+    bool marked = false;
+    if (reads) work([&] { marked = shard.output.mark(); });
+    const uint64_t header = shard.output.position();
+    std::vector<uint64_t> starts;
+    uint64_t payload = 0;
+    for (const Field& field : fields_) {
+        const NewMember member = member_of(field);
+        payload += member.size();
+        const auto add = [&] { starts.push_back(shard.container->add(member, shard.output)); };
+        if (!marked || !member.file) {
+            work(add);
+            continue;
+        }
+        try {
+            add();
+        } catch (const Error& error) {
+            // Of the disk, and not of the file.
+            if (error.code() == SHF_E_NOSPACE || ends_call(error.code())) work([] { throw; });
+            work([&] { shard.output.cut(); });
+            shard.container->forget(members);
+            throw;
+        }
+    }
+    shard.payload += payload;
+    if (shard.rows) work([&] { index_sample(header, starts); });
+}
+
+void Writer::index_sample(uint64_t header, std::span<const uint64_t> starts) {
+    std::string names;
+    std::vector<uint32_t> ends;
+    std::vector<LooseField> places;
+    for (size_t i = 0; i < fields_.size(); ++i) {
+        append_lowered(names, std::string_view(fields_[i].name).substr(fields_[i].suffix));
+        ends.push_back(static_cast<uint32_t>(names.size()));
+        names += '/';
+        places.push_back({nullptr, member_of(fields_[i]).size(), nullptr, starts[i]});
+    }
+    auto found = std::find_if(schemas_.begin(), schemas_.end(),
+                              [&](const auto& schema) { return schema->names == names; });
+    if (found == schemas_.end()) {
+        if (schemas_.size() == most_schemas) schemas_.erase(schemas_.begin());
+        schemas_.push_back(std::make_shared<const Schema>(Schema{names, ends}));
+        found = schemas_.end() - 1;
+    }
+    shard_->rows->add({key_, header, *found, places});
+}
+
+void Writer::next_shard() {
+    work([&] {
+        if (!shard_) return;
+        Shard& shard = *shard_;
+        const uint64_t end = shard.output.position();
+        shard.container->finish(shard.output);
+        WholeShard whole{.sink = shard.output.finish(),
+                         .rows = std::move(shard.rows),
+                         .end = end,
+                         .shard = {.url = shard.url,
+                                   .digest = shard.output.digest(),
+                                   .index = {},
+                                   .samples = shard.samples,
+                                   .bytes = shard.output.size(),
+                                   .payload = shard.payload}};
+        shard_.reset();
+        publisher_.add(std::move(whole));
+    });
+}
+
+void Writer::flush(bool durable) {
+    work([&] {
+        if (shard_) {
+            shard_->output.flush();
+            if (durable) shard_->output.sink().sync();
+        }
+        if (durable) publisher_.wait();
+    });
+}
+
+void Writer::finish() {
+    drop();
+    next_shard();
+    work([&] { publisher_.wait(); });
+    finished_ = true;
+}
+
+const std::vector<PublishedShard>& Writer::shards() {
+    for (PublishedShard& shard : publisher_.take()) shards_.push_back(std::move(shard));
+    return shards_;
+}
+
+}  // namespace shf
