@@ -61,7 +61,9 @@ def test_options_describe_themselves():
         assert set(option) == {"name", "type", "default", "range", "openers", "help", "group"}
         assert option["help"]
         assert "\n" not in option["help"]
-        assert set(option["openers"].split()) <= {"stream", "mix", "archive", "dataset"}
+        assert set(option["openers"].split()) <= {
+            *("stream", "mix", "archive", "dataset", "writer")
+        }
 
 
 def test_every_default_is_accepted(tmp_path):

@@ -196,7 +196,7 @@ def encoded(field: str, value: Any, table: Mapping[str, Encoder] | None) -> Any:
 def encoded_sample(
     sample: Mapping[str, Any], encoders: Encoders
 ) -> tuple[str, list[tuple[str, Any]]]:
-    """The key and the encoded fields of a mapping, in its order; other names with _ are left out."""
+    """The key and the encoded fields of a mapping, in order; other names with _ are left out."""
     if callable(encoders) and not isinstance(encoders, Mapping):
         sample, table = encoders(sample), None
     elif isinstance(encoders, Mapping):

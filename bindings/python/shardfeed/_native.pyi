@@ -383,7 +383,7 @@ class StorageOptions(TypedDict, total=False):
     storage_options: Mapping[str, Any] | None
 
 # The keyword arguments of Stream, mix(), Archive, Dataset and Writer, for type checkers and
-# editors. At run time the library's own table decides; tests/python/test_options.py compares the two.
+# editors. At run time the library's own table decides; tests/python/test_options.py compares.
 @type_check_only
 class StreamOptions(StorageOptions, total=False):
     threads: int | str

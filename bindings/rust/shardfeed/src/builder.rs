@@ -277,7 +277,7 @@ pub struct OptionInfo {
     pub default: &'static str,
     /// `"0..4096"`, or the choices: `"raise|skip_sample|skip_shard"`
     pub range: &'static str,
-    /// Who takes it: some of `"stream mix archive dataset"`.
+    /// Who takes it: some of `"stream mix archive dataset writer"`.
     pub openers: &'static str,
     /// One line.
     pub help: &'static str,
