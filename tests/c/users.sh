@@ -35,7 +35,7 @@ examples() {
     [ "${flags[*]}" = "-I$prefix/include" ] || { echo "flags for the compiler: ${flags[*]}"; return 1; }
     read -ra flags <<<"$(pkg-config --cflags --libs shardfeed)"
     for name in 01_stream:README.md 02_zip:docs/random-access.md 03_batches:docs/batches.md 04_members:docs/members.md \
-        05_source:docs/opener.md; do
+        05_source:docs/opener.md 06_writer:docs/writing.md; do
         page=${name#*:} name=${name%:*}
         # The page shows the file whole, but for the comment on top.
         sed '1,/\*\//d' "$repository/examples/c/$name.c" | diff - <(block "$repository/$page" c 1)
@@ -47,6 +47,7 @@ examples() {
     ./04_members <b.tar | grep -x 'b.cls: 1 bytes'
     cp a.tar c.tar
     ./05_source . 'data://{a,c}.tar' | sort | uniq -c | grep -x ' *2 b'
+    ./06_writer . | grep -x './train-0002.tar: 50 samples'
     ./03_batches b.tar | grep -x '1 images in 12288 bytes, the first one of class 7'
     cc -Wall -Wextra -Werror example.c "${flags[@]}" -o example
     prints_the_class ./example

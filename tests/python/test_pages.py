@@ -233,6 +233,20 @@ def test_the_example_of_the_page_about_members(
     assert lines[-1] == f"img_008.png: {size} bytes, file, mode 600"
 
 
+def test_the_example_of_the_page_about_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_first("docs/writing.md")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(" bytes")[0] for line in lines] == [
+        "train-000000.tar: 1000 samples, 3082240",
+        "train-000001.tar: 1000 samples, 3082240",
+        "train-000002.tar: 500 samples, 1546240",
+    ]
+    assert len(shardfeed.Dataset("train-{000000..000002}.tar", index="require")) == 2500
+
+
 @pytest.mark.parametrize("language", ["rust", "julia"])
 def test_the_readme_shows_the_example_of_the_page(language: str) -> None:
     # Those of the pages are run by the tests of these languages, the README's of C by tests/c.
