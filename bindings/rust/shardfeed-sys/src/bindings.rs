@@ -142,7 +142,7 @@ pub const SHF_OPTION_TYPE: i32 = 1;
 pub const SHF_OPTION_DEFAULT: i32 = 2;
 /// "0..4294967295", or the choices: "raise|skip_sample|skip_shard"
 pub const SHF_OPTION_RANGE: i32 = 3;
-/// who takes it: some of "stream mix archive dataset"
+/// who takes it: some of "stream mix archive dataset writer"
 pub const SHF_OPTION_OPENERS: i32 = 4;
 /// one line
 pub const SHF_OPTION_HELP: i32 = 5;
@@ -1372,6 +1372,114 @@ extern "C" {
         options: *const shf_options,
         error: *mut shf_error,
     ) -> i32;
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_writer {
+    _unused: [u8; 0],
+}
+extern "C" {
+    /// Opens a writer. `pattern` is a path, a file:// URL, or "-" for standard output, with at most one
+    /// number of the shard, %d or %0Nd, and %% for a percent sign; it is needed where "max_samples" or
+    /// "max_bytes" is set. It never reaches printf. Creates no file.
+    /// Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1
+    pub fn shf_writer_open(
+        out: *mut *mut shf_writer,
+        pattern: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Begins a sample with this key of `size` bytes (SHF_STRLEN: up to its NUL). A sample that was not
+    /// ended is dropped. Names that readers would take for something else are refused: an empty key, a
+    /// dot in its last component, NUL, "..", a leading slash (see the option "unsafe_names").
+    /// Errors: USAGE. Since: 0.1
+    pub fn shf_writer_begin(
+        writer: *mut shf_writer,
+        key: *const core::ffi::c_char,
+        size: usize,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Adds a field of `size` bytes, which are copied. `name` has `name_size` bytes (or SHF_STRLEN);
+    /// `data` may be NULL when size is 0. Fields lie in the shard in the order in which they were added.
+    /// Errors: USAGE, NOMEM. Since: 0.1
+    pub fn shf_writer_field(
+        writer: *mut shf_writer,
+        name: *const core::ffi::c_char,
+        name_size: usize,
+        data: *const ::core::ffi::c_void,
+        size: usize,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Adds the bytes of the regular file at `path` as a field. A file of more than 1 MiB (64 MiB for
+    /// a ZIP file, where it is then stored) is read by shf_writer_end. CHANGED: it was written to
+    /// meanwhile. Errors: USAGE, IO, CHANGED, NOMEM. Since: 0.1
+    pub fn shf_writer_field_file(
+        writer: *mut shf_writer,
+        name: *const core::ffi::c_char,
+        name_size: usize,
+        path: *const core::ffi::c_char,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Writes the sample that was begun. Ends the shard before it, when the sample does not fit into it.
+    /// Errors: USAGE (no field, a key that the shard has), CHANGED, IO, NOSPACE, NOMEM, CANCELLED.
+    /// Since: 0.1
+    pub fn shf_writer_end(writer: *mut shf_writer, error: *mut shf_error) -> i32;
+    /// Writes a sample of a stream, block or data set, with all of its fields, as it is.
+    /// Errors: as shf_writer_begin, shf_writer_field and shf_writer_end. Since: 0.1
+    pub fn shf_writer_write(
+        writer: *mut shf_writer,
+        sample: *const shf_sample,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Ends the shard that is being written, if there is one, so that the next sample begins another.
+    /// It is published by a thread of the writer: shf_writer_shards says when.
+    /// Errors: IO, NOSPACE, NOMEM, CANCELLED. Since: 0.1
+    pub fn shf_writer_next_shard(writer: *mut shf_writer, error: *mut shf_error) -> i32;
+    /// Hands what was written so far to the system, and with `durable` 1 to the disk: after a crash the
+    /// samples are in the ".partial" file, whole, and all shards that were ended are published. A
+    /// compressed shard gets a piece that ends here.
+    /// Errors: IO, NOSPACE, NOMEM, CANCELLED. Since: 0.1
+    pub fn shf_writer_flush(writer: *mut shf_writer, durable: i32, error: *mut shf_error) -> i32;
+    /// Ends the last shard, and returns when all shards are published. A sample that was not ended is
+    /// dropped. The writer can then only be asked for its shards, and closed.
+    /// Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED.
+    /// Since: 0.1
+    pub fn shf_writer_finish(writer: *mut shf_writer, error: *mut shf_error) -> i32;
+    /// The shards that are published so far. Since: 0.1
+    pub fn shf_writer_shards(writer: *mut shf_writer) -> u64;
+}
+/// in it
+pub const SHF_SHARD_SAMPLES: i32 = 0;
+/// of its file
+pub const SHF_SHARD_BYTES: i32 = 1;
+/// of all of its fields, before compression, bytes
+pub const SHF_SHARD_PAYLOAD: i32 = 2;
+/// its name, by the pattern
+pub const SHF_SHARD_URL: i32 = 0;
+/// XXH3-128 of its file, in 32 hexadecimal digits, as xxh128sum
+pub const SHF_SHARD_DIGEST: i32 = 1;
+/// path of its index
+pub const SHF_SHARD_INDEX: i32 = 2;
+extern "C" {
+    /// Number `what` (SHF_SHARD_SAMPLES, _BYTES, _PAYLOAD) of published shard `index`, which counts from
+    /// 0. UINT64_MAX for an unknown one. Since: 0.1
+    pub fn shf_writer_shard_info(writer: *mut shf_writer, index: u64, what: i32) -> u64;
+    /// Text `what` (SHF_SHARD_URL, _DIGEST, _INDEX) of published shard `index`.
+    /// Owns: *out is borrowed from the writer until its next call. Errors: NOT_FOUND (no such shard, or
+    /// it has no index), USAGE. Since: 0.1
+    pub fn shf_writer_shard_text(
+        writer: *mut shf_writer,
+        index: u64,
+        what: i32,
+        out: *mut shf_bytes,
+    ) -> i32;
+    /// Ends what the writer waits for: that call, and all later ones, return CANCELLED. Any thread,
+    /// before shf_writer_close. Since: 0.1
+    pub fn shf_writer_cancel(writer: *mut shf_writer);
+    /// Closes the writer and discards what is not published: of a shard that is on its way to its name,
+    /// either it is published or nothing is. In a forked child it leaves the parent's files as they are.
+    /// Since: 0.1
+    pub fn shf_writer_close(writer: *mut shf_writer);
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

@@ -107,11 +107,12 @@ impl fmt::Debug for Settings {
 }
 
 macro_rules! builder {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident $($place:ident)?) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Default)]
+        #[derive(Clone, Debug)]
         #[must_use]
         pub struct $name {
+            $(pub(crate) $place: OsString,)?
             pub(crate) settings: Settings,
         }
 
@@ -155,24 +156,39 @@ builder! {
     /// Options of a [`Stream`](crate::Stream), made by [`Stream::builder`](crate::Stream::builder).
     ///
     /// Values are checked when the stream is opened. A builder may open any number of them.
+    #[derive(Default)]
     StreamBuilder
 }
 
 builder! {
     /// Options of a stream that mixes others, made by [`Stream::mix`](crate::Stream::mix).
+    #[derive(Default)]
     MixBuilder
 }
 
 builder! {
     /// Options of an [`Archive`](crate::Archive), made by
     /// [`Archive::builder`](crate::Archive::builder).
+    #[derive(Default)]
     ArchiveBuilder
 }
 
 builder! {
     /// Options of a [`Dataset`](crate::Dataset), made by
     /// [`Dataset::builder`](crate::Dataset::builder).
+    #[derive(Default)]
     DatasetBuilder
+}
+
+builder! {
+    /// Options of a [`Writer`](crate::Writer), made by [`Writer::builder`](crate::Writer::builder).
+    WriterBuilder pattern
+}
+
+impl WriterBuilder {
+    pub(crate) fn of(pattern: OsString) -> WriterBuilder {
+        WriterBuilder { pattern, settings: Settings::default() }
+    }
 }
 
 macro_rules! skipping {
@@ -204,10 +220,11 @@ macro_rules! interruptible {
             /// started is ended.
             ///
             /// The function is called about every 50 ms, on the thread that is in the call, and no
-            /// more once something is open, except by [`Members`](crate::Members), which call it
-            /// as long as they are open. It may call this crate. Clones of the builder share it:
-            /// while one thread is in it, another one continues and calls it later. A panic in it
-            /// ends the call too, and is carried to its caller.
+            /// more once something is open, except by [`Members`](crate::Members) and a
+            /// [`Writer`](crate::Writer), which call it as long as they are open. It may call this
+            /// crate. Clones of the builder share it: while one thread is in it, another one
+            /// continues and calls it later. A panic in it ends the call too, and is carried to its
+            /// caller.
             ///
             /// The option `timeout` ends these calls by itself. When this function is set,
             /// `timeout` does not bound the opening of a stream or of members. A program that
@@ -237,7 +254,7 @@ macro_rules! interruptible {
     };
 }
 
-interruptible! { StreamBuilder ArchiveBuilder DatasetBuilder }
+interruptible! { StreamBuilder ArchiveBuilder DatasetBuilder WriterBuilder }
 
 // The parts of a mix have their own.
 macro_rules! sourced {

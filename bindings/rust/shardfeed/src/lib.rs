@@ -16,6 +16,7 @@
 //! * [`Dataset`]: the samples of many shards by number and by key.
 //! * [`Archive`]: the members of one tar or ZIP file, in any order.
 //! * [`Members`]: the same from front to back, of any size, from a pipe too.
+//! * [`Writer`]: makes shards of samples.
 //!
 //! A stream delivers every sample of its shards that its options ask for, or says why not: the end
 //! of a shard is reported only when it is proven. The same URLs and options give the same samples
@@ -48,11 +49,13 @@ mod skip;
 mod source;
 mod state;
 mod stream;
+mod writer;
 
 pub use archive::{Archive, Member, MemberKind};
 pub use batch::{Batch, Column, ColumnKind, Dtype, Element, F16};
 pub use builder::{
     options, ArchiveBuilder, DatasetBuilder, MixBuilder, OptionInfo, Size, StreamBuilder,
+    WriterBuilder,
 };
 pub use dataset::{Dataset, IndexFormat};
 pub use error::{Error, ErrorKind, Result};
@@ -66,6 +69,7 @@ pub use skip::Skip;
 pub use source::{Source, SourceObject};
 pub use state::State;
 pub use stream::{Batches, Control, Stream};
+pub use writer::{NewSample, Shard, Writer, WriterControl};
 
 /// The version of the library that runs, `"0.1.0"`.
 pub fn version() -> &'static str {

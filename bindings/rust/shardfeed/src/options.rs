@@ -3,7 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use crate::builder::{ArchiveBuilder, DatasetBuilder, MixBuilder, Size, StreamBuilder, Value};
+use crate::builder::{
+    ArchiveBuilder, DatasetBuilder, MixBuilder, Size, StreamBuilder, Value, WriterBuilder,
+};
 
 /// The option `even`: the same number of samples for every consumer in each epoch: drop the surplus
 /// of some, or repeat samples on the others, marked; needs the index of every shard.
@@ -293,6 +295,109 @@ impl Value for Index {
             Index::Require => "require",
             Index::Rebuild => "rebuild",
             Index::Memory => "memory",
+        }
+        .into()
+    }
+}
+
+/// The option `format`: auto: a ZIP file where the pattern ends in .zip, else a tar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// `auto`
+    Auto,
+    /// `tar`
+    Tar,
+    /// `zip`
+    Zip,
+}
+
+impl Value for Format {
+    fn text(self) -> OsString {
+        match self {
+            Format::Auto => "auto",
+            Format::Tar => "tar",
+            Format::Zip => "zip",
+        }
+        .into()
+    }
+}
+
+/// The option `compression`: of the whole tar; auto: by the suffix, as .tar.gz, .tgz or .tar.zst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Compression {
+    /// `auto`
+    Auto,
+    /// `none`
+    None,
+    /// `gzip`
+    Gzip,
+    /// `bzip2`
+    Bzip2,
+    /// `xz`
+    Xz,
+    /// `zstd`
+    Zstd,
+    /// `lz4`
+    Lz4,
+}
+
+impl Value for Compression {
+    fn text(self) -> OsString {
+        match self {
+            Compression::Auto => "auto",
+            Compression::None => "none",
+            Compression::Gzip => "gzip",
+            Compression::Bzip2 => "bzip2",
+            Compression::Xz => "xz",
+            Compression::Zstd => "zstd",
+            Compression::Lz4 => "lz4",
+        }
+        .into()
+    }
+}
+
+/// The option `zip_method`: members of a ZIP file; auto: deflate, but for suffixes of what is
+/// compressed already, as jpg.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ZipMethod {
+    /// `auto`
+    Auto,
+    /// `store`
+    Store,
+    /// `deflate`
+    Deflate,
+}
+
+impl Value for ZipMethod {
+    fn text(self) -> OsString {
+        match self {
+            ZipMethod::Auto => "auto",
+            ZipMethod::Store => "store",
+            ZipMethod::Deflate => "deflate",
+        }
+        .into()
+    }
+}
+
+/// The option `unsafe_names`: allow: write names that are absolute, have the component .., or that
+/// readers take for another key or for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UnsafeNames {
+    /// `refuse`
+    Refuse,
+    /// `allow`
+    Allow,
+}
+
+impl Value for UnsafeNames {
+    fn text(self) -> OsString {
+        match self {
+            UnsafeNames::Refuse => "refuse",
+            UnsafeNames::Allow => "allow",
         }
         .into()
     }
@@ -1916,8 +2021,8 @@ impl StreamBuilder {
         self.with("secure", value)
     }
 
-    /// Save the index of each plain tar that is read to its end; none with fields, select_keys or
-    /// slice.
+    /// Save the index of each plain tar that is written, or read to its end; none with fields,
+    /// select_keys or slice.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn write_index(self, value: bool) -> Self {
@@ -1980,5 +2085,124 @@ impl StreamBuilder {
     /// Range: `folder`. Default: empty.
     pub fn index_dir(self, value: impl AsRef<OsStr>) -> Self {
         self.with("index_dir", value.as_ref())
+    }
+}
+
+impl WriterBuilder {
+    /// A key that comes again later in its shard; looked for in the first 1048576 samples.
+    ///
+    /// Range: `error|accept`. Default: `error`.
+    pub fn duplicate_keys(self, value: DuplicateKeys) -> Self {
+        self.with("duplicate_keys", value)
+    }
+
+    /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn secure(self, value: bool) -> Self {
+        self.with("secure", value)
+    }
+
+    /// Save the index of each plain tar that is written, or read to its end; none with fields,
+    /// select_keys or slice.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn write_index(self, value: bool) -> Self {
+        self.with("write_index", value)
+    }
+
+    /// Where index files are kept; empty: beside the shard, or in the cache folder of the user
+    /// where that cannot be written.
+    ///
+    /// Range: `folder`. Default: empty.
+    pub fn index_dir(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("index_dir", value.as_ref())
+    }
+
+    /// Samples of a shard, after which the next one begins; 0: any number.
+    ///
+    /// Range: `0..9223372036854775807`. Default: `0`.
+    pub fn max_samples(self, value: u64) -> Self {
+        self.with("max_samples", value)
+    }
+
+    /// Bytes of a shard, before compression and with all headers; a larger sample has a shard of
+    /// its own; 0: any number.
+    ///
+    /// Range: `0..1EiB`. Default: `0`.
+    pub fn max_bytes(self, value: impl Into<Size>) -> Self {
+        self.with("max_bytes", value.into())
+    }
+
+    /// Number of the first shard, for the pattern of its name.
+    ///
+    /// Range: `0..9223372036854775807`. Default: `0`.
+    pub fn first_shard(self, value: u64) -> Self {
+        self.with("first_shard", value)
+    }
+
+    /// Auto: a ZIP file where the pattern ends in .zip, else a tar.
+    ///
+    /// Range: `auto|tar|zip`. Default: `auto`.
+    pub fn format(self, value: Format) -> Self {
+        self.with("format", value)
+    }
+
+    /// Of the whole tar; auto: by the suffix, as .tar.gz, .tgz or .tar.zst.
+    ///
+    /// Range: `auto|none|gzip|bzip2|xz|zstd|lz4`. Default: `auto`.
+    pub fn compression(self, value: Compression) -> Self {
+        self.with("compression", value)
+    }
+
+    /// Of the compression; 0: 6 of gzip and xz, 9 of bzip2, 3 of zstd, 1 of lz4.
+    ///
+    /// Range: `0..22`. Default: `0`.
+    pub fn level(self, value: u64) -> Self {
+        self.with("level", value)
+    }
+
+    /// Threads that compress; the bytes are the same for any number; 0: one for each core.
+    ///
+    /// Range: `0..256`. Default: `0`.
+    pub fn compress_threads(self, value: u64) -> Self {
+        self.with("compress_threads", value)
+    }
+
+    /// Members of a ZIP file; auto: deflate, but for suffixes of what is compressed already, as
+    /// jpg.
+    ///
+    /// Range: `auto|store|deflate`. Default: `auto`.
+    pub fn zip_method(self, value: ZipMethod) -> Self {
+        self.with("zip_method", value)
+    }
+
+    /// Allow: write names that are absolute, have the component .., or that readers take for
+    /// another key or for none.
+    ///
+    /// Range: `refuse|allow`. Default: `refuse`.
+    pub fn unsafe_names(self, value: UnsafeNames) -> Self {
+        self.with("unsafe_names", value)
+    }
+
+    /// Replace shards that are there.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn overwrite(self, value: bool) -> Self {
+        self.with("overwrite", value)
+    }
+
+    /// A shard that is published survives a crash of the machine (fsync).
+    ///
+    /// Range: `true|false`. Default: `true`.
+    pub fn durable(self, value: bool) -> Self {
+        self.with("durable", value)
+    }
+
+    /// Leave the file of a shard that was not published, under the name that it had meanwhile.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn keep_partial(self, value: bool) -> Self {
+        self.with("keep_partial", value)
     }
 }

@@ -188,6 +188,12 @@ fn no_field(sample: SampleRef<'_>, name: &str) -> ! {
     panic!("sample \"{}\" has no field {name:?}; its fields: {has}", sample.key())
 }
 
+impl<'a> From<&'a Sample> for SampleRef<'a> {
+    fn from(sample: &'a Sample) -> SampleRef<'a> {
+        sample.borrow()
+    }
+}
+
 impl Clone for Sample {
     fn clone(&self) -> Self {
         self.borrow().to_owned()

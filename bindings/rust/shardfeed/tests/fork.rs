@@ -3,7 +3,7 @@
 
 mod shards;
 
-use shardfeed::{Dataset, ErrorKind, Stream};
+use shardfeed::{Dataset, ErrorKind, Stream, Writer};
 use shards::{folder, key};
 
 /// Whether `check` is true in a forked child.
@@ -28,7 +28,8 @@ fn in_child(check: impl FnOnce() -> bool) -> bool {
 
 #[test]
 fn handles_across_a_fork() {
-    let paths = shards::shards(&folder("fork"), 2);
+    let folder = folder("fork");
+    let paths = shards::shards(&folder, 2);
     let data = Dataset::open(&paths).unwrap();
     let mut stream = Some(Stream::open(&paths).unwrap());
     let sample = stream.as_mut().unwrap().next().unwrap().unwrap();
@@ -41,6 +42,16 @@ fn handles_across_a_fork() {
         let failed = stream.find_map(Result::err).map(|error| error.kind());
         failed == Some(ErrorKind::Forked) && stream.save().is_err()
     }));
+    // As does a writer, and its files are the parent's.
+    let mut writer = Some(Writer::open(folder.join("written.tar")).unwrap());
+    writer.as_mut().unwrap().write_sample(&sample).unwrap();
+    assert!(in_child(|| {
+        let mut writer = writer.take().unwrap();
+        writer.control().cancel();
+        let failed = writer.write("a", [("txt", "1")]).unwrap_err().kind();
+        failed == ErrorKind::Forked && writer.shards().is_empty() && writer.finish().is_err()
+    }));
+    assert_eq!(writer.unwrap().finish().unwrap()[0].samples, 1);
     // Samples and datasets go on in the child.
     assert!(in_child(|| sample.get("bin") == Some(b"000") && sample.clone().key() == *key(0)));
     assert!(in_child(|| data.get(11).is_ok_and(|sample| sample.key() == *key(11))));

@@ -79,7 +79,7 @@ fn source() -> String {
         "//! Made by tests/options.rs from the library's table of options. Do not edit.\n\n\
          use std::ffi::{OsStr, OsString};\nuse std::time::Duration;\n\n\
          use crate::builder::{\
-         ArchiveBuilder, DatasetBuilder, MixBuilder, Size, StreamBuilder, Value};\n\n",
+         ArchiveBuilder, DatasetBuilder, MixBuilder, Size, StreamBuilder, Value, WriterBuilder};\n\n",
     );
     for option in table.iter().filter(|option| option.value_type == "choice") {
         choice(&mut out, option);

@@ -1,4 +1,4 @@
-//! The examples of docs/rust.md, of docs/members.md and of the crate's README, as programs of a crate of their own that are run.
+//! The examples of docs/rust.md, docs/members.md, docs/writing.md and of the crate's README, as programs of a crate of their own that are run.
 
 use std::fs;
 use std::path::Path;
@@ -39,6 +39,7 @@ fn the_examples_of_the_pages_run() {
     let mut all = programs(&page("../../../docs/rust.md"));
     all.extend(programs(&page("README.md")));
     all.extend(programs(&page("../../../docs/members.md")));
+    all.extend(programs(&page("../../../docs/writing.md")));
     for (number, program) in all.iter().enumerate() {
         fs::write(here.join(format!("src/bin/example{number}.rs")), program).expect("written");
     }
@@ -58,13 +59,17 @@ fn the_examples_of_the_pages_run() {
     };
     let printed: Vec<_> =
         (0..all.len()).map(|n| cargo(&["run", "--bin", &format!("example{n}")])).collect();
-    assert_eq!(printed.len(), 5);
+    assert!(printed.len() >= 6);
     assert_eq!(printed[0], printed[3]);
     let mut first: Vec<_> = printed[0].lines().collect();
     first.sort_unstable();
     assert_eq!(first.len(), 9);
     assert!(first[0].starts_with("a/0000: ") && first[0].ends_with(" bytes of jpg"), "{first:?}");
-    assert!(printed[4].starts_with("img_000.png: ") && printed[4].lines().count() == 3);
+    assert!(printed[5].starts_with("img_000.png: ") && printed[5].lines().count() == 3);
+    for written in [&printed[4]].into_iter().chain(&printed[6..]) {
+        let last = written.lines().last().expect("three shards");
+        assert!(last.contains("-000002.tar: 500 samples"), "{written}");
+    }
     let batches = "4 after 4: [4, 5, 6, 7], 768 pixels\n1 after 4: [8], 192 pixels\n";
     assert_eq!(printed[1], batches);
     assert!(printed[2].starts_with("9 samples, Some([55])\n3 members, "), "{}", printed[2]);

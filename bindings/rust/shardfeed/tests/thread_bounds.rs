@@ -29,6 +29,10 @@ fn what_goes_to_other_threads() {
     everywhere::<MixBuilder>();
     everywhere::<ArchiveBuilder>();
     everywhere::<DatasetBuilder>();
+    everywhere::<WriterBuilder>();
+    // shf_writer_cancel: "any thread".
+    everywhere::<WriterControl>();
+    everywhere::<Shard>();
     // "All functions are called by any thread" of a shf_source.
     everywhere::<Box<dyn Source>>();
     everywhere::<Box<dyn SourceObject>>();
@@ -37,6 +41,9 @@ fn what_goes_to_other_threads() {
     send::<Stream>();
     send::<Members>();
     send::<Batches<'_>>();
+    // As a stream; that it is not Sync: writer_is_not_sync.rs.
+    send::<Writer>();
+    send::<NewSample<'_>>();
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod plan;
 mod sample;
 mod source;
 mod stream;
+mod writer;
 
 use std::ffi::{c_char, CStr, CString, OsStr};
 use std::mem::MaybeUninit;
@@ -30,6 +31,7 @@ pub(crate) use options::{expand, option_info, Options};
 pub(crate) use plan::Plan;
 pub(crate) use sample::{Block, Sample, SampleRef};
 pub(crate) use stream::{merge_states, Control, Stream};
+pub(crate) use writer::{Writer, WriterControl};
 
 use crate::error::{Error, ErrorKind, Result};
 

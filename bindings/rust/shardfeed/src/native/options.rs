@@ -123,7 +123,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// These settings for a "stream", an "archive" or a "dataset".
+    /// These settings for a "stream", an "archive", a "dataset" or a "writer".
     pub(crate) fn new(settings: &Settings, opener: &str) -> Result<Options> {
         // SAFETY: takes nothing.
         let pointer = NonNull::new(unsafe { sys::shf_options_new() })

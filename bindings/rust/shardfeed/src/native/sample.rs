@@ -82,6 +82,10 @@ impl<'a> SampleRef<'a> {
         unsafe { sys::shf_sample_info(self.pointer.as_ptr(), what) }
     }
 
+    pub(super) fn pointer(self) -> *mut sys::shf_sample {
+        self.pointer.as_ptr()
+    }
+
     /// A reference of its own.
     #[inline]
     pub(crate) fn own(self) -> Sample {

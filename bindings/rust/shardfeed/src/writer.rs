@@ -1,0 +1,328 @@
+//! Writing shards: samples in, whole shards out.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use crate::builder::WriterBuilder;
+use crate::error::Result;
+use crate::native::{self, sys};
+use crate::sample::SampleRef;
+
+/// Makes tar or ZIP shards of samples.
+///
+/// ```
+/// # let folder = std::env::temp_dir().join(format!("shardfeed-writer-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder).unwrap();
+/// # std::env::set_current_dir(&folder).unwrap();
+/// use shardfeed::{Stream, Writer};
+///
+/// let mut writer = Writer::builder("train-%06d.tar").max_samples(1000).write_index(true).open()?;
+/// for number in 0..2500 {
+///     let image = vec![0; 100];
+///     writer.write(format!("{number:06}"), [("jpg", &image[..]), ("cls", b"7")])?;
+/// }
+/// let shards = writer.finish()?; // nothing is published of the last shard without it
+/// assert_eq!(shards[2].url, "train-000002.tar");
+/// assert_eq!(shards.iter().map(|shard| shard.samples).collect::<Vec<_>>(), [1000, 1000, 500]);
+///
+/// let mut stream = Stream::open(["train-{000000..000002}.tar"])?;
+/// assert_eq!(&stream.nth(1234).unwrap()?["cls"], b"7");
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), shardfeed::Error>(())
+/// ```
+///
+/// A shard appears under its name when it is whole, with its index, and not before; nothing is
+/// overwritten, unless the option `overwrite` says so. The same samples make the same bytes, on
+/// every machine and by any number of threads.
+///
+/// **Errors.** `Usage`, and the error of a file that was to become a field, costs its sample alone;
+/// the next one can be written. After any other error all calls return it again.
+///
+/// **Threads.** A writer may be sent to another thread, but serves one at a time: it is not
+/// [`Sync`]. A [`WriterControl`] cancels it from any thread. It belongs to the process that opened
+/// it; in a forked child its calls are `Forked`.
+///
+/// **Dropping** it discards what is not published: only [`finish`](Self::finish) publishes the
+/// last shard.
+pub struct Writer(native::Writer);
+
+impl WriterBuilder {
+    /// Opens a writer. Creates no file: a folder that is not there is the error of the first
+    /// sample.
+    ///
+    /// # Errors
+    ///
+    /// `Usage` (the pattern, an option), `NoMemory`.
+    pub fn open(&self) -> Result<Writer> {
+        let options = native::Options::new(&self.settings, "writer")?;
+        native::Writer::open(&self.pattern, options).map(Writer)
+    }
+}
+
+impl Writer {
+    /// Options, for a writer of these shards to be opened with them.
+    ///
+    /// `pattern` is a path, a `file://` URL, or `-` for standard output, with at most one number of
+    /// the shard, `%d` or `%06d`, and `%%` for a percent sign. The number is needed where
+    /// `max_samples` or `max_bytes` is set. The end of the name says the format: `.tar`,
+    /// `.tar.gz`, `.tar.zst`, `.tar.xz`, `.tar.lz4`, `.tar.bz2`, `.zip`.
+    pub fn builder(pattern: impl Into<OsString>) -> WriterBuilder {
+        WriterBuilder::of(pattern.into())
+    }
+
+    /// Opens a writer with every option at its default: all samples go into one shard.
+    ///
+    /// # Errors
+    ///
+    /// As [`WriterBuilder::open`].
+    pub fn open(pattern: impl Into<OsString>) -> Result<Writer> {
+        Self::builder(pattern).open()
+    }
+
+    /// Writes a sample: its key, and names and bytes of its fields, in this order. Begins the next
+    /// shard before it, when it does not fit into this one.
+    ///
+    /// # Errors
+    ///
+    /// `Usage` (a key or a name from which readers would make another one, no field, a key that the
+    /// shard has), which costs this sample alone; `Io`, `NoSpace`, `NoMemory`, `Cancelled`,
+    /// `Forked`.
+    pub fn write<N, B>(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        fields: impl IntoIterator<Item = (N, B)>,
+    ) -> Result<()>
+    where
+        N: AsRef<[u8]>,
+        B: AsRef<[u8]>,
+    {
+        let mut sample = self.begin(key)?;
+        for (name, bytes) in fields {
+            sample.field(name, bytes)?;
+        }
+        sample.end()
+    }
+
+    /// Writes a sample of a stream, block or data set as it is, with all of its fields.
+    ///
+    /// ```
+    /// # let folder = std::env::temp_dir().join(format!("shardfeed-resharded-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder).unwrap();
+    /// # std::env::set_current_dir("tests/data").unwrap();
+    /// # let pattern = folder.join("shuffled.tar.zst");
+    /// let mut writer = shardfeed::Writer::open(&pattern)?;
+    /// for sample in shardfeed::Stream::builder().shuffle(1000).open(["train-{000..002}.tar"])? {
+    ///     writer.write_sample(&sample?)?;
+    /// }
+    /// assert_eq!(writer.finish()?[0].samples, 9);
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok::<(), shardfeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write).
+    pub fn write_sample<'a>(&mut self, sample: impl Into<SampleRef<'a>>) -> Result<()> {
+        self.0.write(sample.into().0)
+    }
+
+    /// Writes a sample whose fields are the bytes of files: names and paths.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write), and [`NewSample::file`].
+    pub fn write_files<N, P>(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        files: impl IntoIterator<Item = (N, P)>,
+    ) -> Result<()>
+    where
+        N: AsRef<[u8]>,
+        P: AsRef<Path>,
+    {
+        let mut sample = self.begin(key)?;
+        for (name, path) in files {
+            sample.file(name, path)?;
+        }
+        sample.end()
+    }
+
+    /// Begins a sample whose fields are added one after another; [`NewSample::end`] writes it.
+    ///
+    /// ```
+    /// # let folder = std::env::temp_dir().join(format!("shardfeed-sample-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder).unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # std::fs::write("cat.jpg", "an image").unwrap();
+    /// let mut writer = shardfeed::Writer::open("cats.tar")?;
+    /// let mut sample = writer.begin("0001")?;
+    /// sample.file("jpg", "cat.jpg")?;
+    /// sample.field("cls", 7.to_string())?;
+    /// sample.end()?;
+    /// assert_eq!(writer.finish()?[0].samples, 1);
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok::<(), shardfeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `Usage` (the key), `Forked`, and what the writer has failed with.
+    pub fn begin(&mut self, key: impl AsRef<[u8]>) -> Result<NewSample<'_>> {
+        self.0.begin(key.as_ref())?;
+        Ok(NewSample(&mut self.0))
+    }
+
+    /// Ends the shard that is being written, if there is one: the next sample begins another one.
+    /// A thread of the writer publishes it; [`shards`](Self::shards) says when.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, `NoSpace`, `NoMemory`, `Cancelled`, `Forked`.
+    pub fn next_shard(&mut self) -> Result<()> {
+        self.0.next_shard()
+    }
+
+    /// Hands what was written so far to the system, and if `durable` to the disk: after a crash the
+    /// samples are in the `.partial` file, whole, and all shards that were ended are published. A
+    /// compressed shard gets a piece that ends here.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, `NoSpace`, `NoMemory`, `Cancelled`, `Forked`.
+    pub fn flush(&mut self, durable: bool) -> Result<()> {
+        self.0.flush(durable)
+    }
+
+    /// Ends the last shard, and returns when all are published: which they are, in their order.
+    /// Without samples there is none.
+    ///
+    /// # Errors
+    ///
+    /// `Io` ([`os_error`](crate::Error::os_error) `EEXIST`: a shard of that name appeared
+    /// meanwhile), `NoSpace`, `NoMemory`, `Cancelled`, `Forked`. What was not published by then is
+    /// discarded.
+    pub fn finish(mut self) -> Result<Vec<Shard>> {
+        self.0.finish()?;
+        Ok(self.shards())
+    }
+
+    /// The shards that are published so far, in their order.
+    pub fn shards(&self) -> Vec<Shard> {
+        (0..self.0.shards()).map(|number| self.shard(number)).collect()
+    }
+
+    fn shard(&self, number: u64) -> Shard {
+        let info = |what| self.0.shard_info(number, what);
+        let text = |what| self.0.shard_text(number, what);
+        Shard {
+            url: OsString::from_vec(text(sys::SHF_SHARD_URL).unwrap_or_default()),
+            samples: info(sys::SHF_SHARD_SAMPLES),
+            bytes: info(sys::SHF_SHARD_BYTES),
+            payload: info(sys::SHF_SHARD_PAYLOAD),
+            digest: text(sys::SHF_SHARD_DIGEST)
+                .map(|digits| digits.into_iter().map(char::from).collect())
+                .unwrap_or_default(),
+            index: text(sys::SHF_SHARD_INDEX).map(|path| PathBuf::from(OsString::from_vec(path))),
+        }
+    }
+
+    /// What cancels the writer from any thread.
+    pub fn control(&self) -> WriterControl {
+        WriterControl(self.0.control().clone())
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("shards", &self.0.shards()).finish_non_exhaustive()
+    }
+}
+
+/// A sample of a [`Writer`] that is being made. It is dropped, and the shard is without it, unless
+/// [`end`](Self::end) writes it.
+#[must_use = "a sample is written by end()"]
+pub struct NewSample<'a>(&'a mut native::Writer);
+
+impl NewSample<'_> {
+    /// Adds a field with these bytes, which are copied.
+    ///
+    /// # Errors
+    ///
+    /// `Usage` (the name, or the sample has it), `NoMemory`, `Forked`. The sample is then dropped;
+    /// begin it again.
+    pub fn field(&mut self, name: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<()> {
+        self.0.field(name.as_ref(), bytes.as_ref())
+    }
+
+    /// Adds the bytes of a regular file as a field. A large file is read by [`end`](Self::end).
+    ///
+    /// # Errors
+    ///
+    /// As [`field`](Self::field), `Usage` also for what is no regular file; `Io`, `Changed` (it
+    /// was written to meanwhile).
+    pub fn file(&mut self, name: impl AsRef<[u8]>, path: impl AsRef<Path>) -> Result<()> {
+        self.0.field_file(name.as_ref(), path.as_ref().as_os_str())
+    }
+
+    /// Writes the sample.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::write`]; that of a file which could not be read costs this sample alone.
+    pub fn end(self) -> Result<()> {
+        self.0.end()
+    }
+}
+
+impl fmt::Debug for NewSample<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewSample").finish_non_exhaustive()
+    }
+}
+
+/// A shard that a [`Writer`] has published.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Shard {
+    /// Its name, by the pattern.
+    pub url: OsString,
+    /// Samples in it.
+    pub samples: u64,
+    /// Bytes of its file.
+    pub bytes: u64,
+    /// Bytes of all of its fields, before compression.
+    pub payload: u64,
+    /// XXH3-128 of its file, in 32 hexadecimal digits, as `xxh128sum` prints it.
+    pub digest: String,
+    /// The path of its index, if it has one.
+    pub index: Option<PathBuf>,
+}
+
+/// Cancels a [`Writer`] from any thread. Does not keep it open.
+///
+/// ```
+/// let mut writer = shardfeed::Writer::open("never.tar")?;
+/// let control = writer.control();
+/// std::thread::spawn(move || control.cancel()).join().unwrap();
+/// let error = writer.finish().unwrap_err();
+/// assert_eq!(error.kind(), shardfeed::ErrorKind::Cancelled);
+/// # Ok::<(), shardfeed::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct WriterControl(native::WriterControl);
+
+impl WriterControl {
+    /// Makes what the writer waits for, and its future calls, fail with
+    /// [`Cancelled`](crate::ErrorKind::Cancelled). Does nothing once it is dropped.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+impl fmt::Debug for WriterControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriterControl").finish_non_exhaustive()
+    }
+}
