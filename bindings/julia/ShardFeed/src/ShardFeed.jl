@@ -13,7 +13,7 @@ julia> ShardFeed.open("train-{000..001}.tar"; shuffle=100, seed=1) do stream
 
 [`ShardFeed.open`](@ref) streams samples or [`batches`](@ref) in order or shuffled, [`Dataset`](@ref)
 has the samples of many shards by number, [`Archive`](@ref) the members of one file in any order,
-[`ShardFeed.Members`](@ref) from front to back.
+[`ShardFeed.Members`](@ref) from front to back; [`ShardFeed.Writer`](@ref) makes shards.
 [`ShardFeed.options`](@ref) lists the keywords they take. What goes wrong is a
 [`ShardFeedError`](@ref).
 """
@@ -46,6 +46,7 @@ include("members.jl")
 include("dataset.jl")
 include("index.jl")
 include("plan.jl")
+include("writer.jl")
 include("copying.jl")
 
 end

@@ -5,6 +5,8 @@ Base.deepcopy_internal(handle::Handle, ::IdDict) = handle
 Base.deepcopy_internal(payload::Payload, ::IdDict) = payload
 Base.deepcopy_internal(::Stream, ::IdDict) =
     throw(_usage("a stream has no copy; help: open another one"))
+Base.deepcopy_internal(::Writer, ::IdDict) =
+    throw(_usage("a writer has no copy: it has open files; help: open another one"))
 Base.deepcopy_internal(::Batch, ::IdDict) =
     throw(_usage("a batch has no copy; help: copy its columns"))
 
@@ -31,8 +33,8 @@ function Serialization.deserialize(in::Serialization.AbstractSerializer, ::Type{
     return type(source; options...)
 end
 
-Serialization.serialize(::Serialization.AbstractSerializer, ::Union{Handle,Payload,Stream,Batch,Sample}) =
+Serialization.serialize(::Serialization.AbstractSerializer, ::Union{Handle,Payload,Stream,Batch,Sample,Writer}) =
     throw(_usage(
-        "streams, batches and their samples stay in their process; help: send copy(sample), the " *
-        "state of a stream, or copies of columns",
+        "streams, batches, their samples and writers stay in their process; help: send " *
+        "copy(sample), the state of a stream, or copies of columns",
     ))

@@ -218,6 +218,21 @@ const COUNTER_NAME = Int32(0)
 @native blocking shf_index_export(urls::Ptr{Ptr{UInt8}}, count::Csize_t, format::Int32, path::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
 @native blocking shf_index_import(url::Ptr{UInt8}, format::Int32, path::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
 
+@native shf_writer_open(out::Ptr{Pointer}, pattern::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
+@native shf_writer_begin(writer::Pointer, key::Ptr{UInt8}, size::Csize_t, error::Ptr{UInt8})::Int32
+@native shf_writer_field(writer::Pointer, name::Ptr{UInt8}, name_size::Csize_t, data::Ptr{UInt8}, size::Csize_t, error::Ptr{UInt8})::Int32
+@native blocking shf_writer_field_file(writer::Pointer, name::Ptr{UInt8}, name_size::Csize_t, path::Ptr{UInt8}, error::Ptr{UInt8})::Int32
+@native blocking shf_writer_end(writer::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_writer_write(writer::Pointer, sample::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_writer_next_shard(writer::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_writer_flush(writer::Pointer, durable::Int32, error::Ptr{UInt8})::Int32
+@native blocking shf_writer_finish(writer::Pointer, error::Ptr{UInt8})::Int32
+@native shf_writer_shards(writer::Pointer)::UInt64
+@native shf_writer_shard_info(writer::Pointer, index::UInt64, what::Int32)::UInt64
+@native shf_writer_shard_text(writer::Pointer, index::UInt64, what::Int32, out::Ptr{NativeBytes})::Int32
+@native shf_writer_cancel(writer::Pointer)::Cvoid
+@native blocking shf_writer_close(writer::Pointer)::Cvoid
+
 # ---- The library ---------------------------------------------------------------------------------
 
 const _loading = ReentrantLock()

@@ -5,9 +5,9 @@ const _PROPERTIES = (:name, :type, :default, :range, :openers, :help, :group)
 """
     ShardFeed.options() -> Vector of NamedTuples
 
-All keywords that [`ShardFeed.open`](@ref), [`Dataset`](@ref) and [`Archive`](@ref) take, as the
-library lists them: `name`, `type`, `default`, `range`, `openers` (who takes it), `help`
-and `group`.
+All keywords that [`ShardFeed.open`](@ref), [`Dataset`](@ref), [`Archive`](@ref) and
+[`ShardFeed.Writer`](@ref) take, as the library lists them: `name`, `type`, `default`, `range`,
+`openers` (who takes it), `help` and `group`.
 
 ```jldoctest
 julia> first(o for o in ShardFeed.options() if o.name == "epochs").help

@@ -67,7 +67,8 @@ end
 end
 
 # The package by itself has no docs folder.
-const PAGES = (("../README.md", 1), ("../../../../docs/julia.md", 5), ("../../../../docs/members.md", 1))
+const PAGES = (("../README.md", 1), ("../../../../docs/julia.md", 5), ("../../../../docs/members.md", 1),
+               ("../../../../docs/writing.md", 0))
 
 @testset "examples of $page" for (page, examples) in PAGES
     path = joinpath(@__DIR__, page)

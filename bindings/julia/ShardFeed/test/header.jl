@@ -119,6 +119,9 @@ end
     for (text, value) in pairs(ShardFeed._HEADER_TEXT)
         @test number("SHF_MEMBER_" * uppercase(string(text))) == value
     end
+    for (what, value) in (pairs(ShardFeed._SHARD)..., pairs(ShardFeed._SHARD_TEXT)...)
+        @test number("SHF_SHARD_" * uppercase(string(what))) == value
+    end
     @test number("SHF_SAMPLE_OFFSET") == ShardFeed._POSITIONS.offset
     dtypes = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
               "FLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64", "COMPLEX128"]

@@ -45,6 +45,14 @@ function main()
     Archive("images.zip") do archive
         must(String(archive["b.txt"]) == "second" && length(get_many(archive, [1, 2])) == 2)
     end
+    shards = ShardFeed.Writer("written-%d.tar"; max_samples=100) do writer
+        for i in 1:250
+            write(writer, "key-$i", "cls" => i, "bin" => zeros(UInt8, i))
+        end
+        ShardFeed.open(stream -> append!(writer, stream), urls)
+    end
+    must([shard.samples for shard in shards] == [100, 100, 56])
+    must(ShardFeed.open(count_bytes, "written-{0..2}.tar")[1] == 256)
     GC.gc()
     println("compiled code works")
 end

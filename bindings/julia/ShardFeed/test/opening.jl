@@ -1,4 +1,4 @@
-# What hangs while it is opened ends: by Ctrl-C, and by its time.
+# What hangs while it is opened, or written, ends: by Ctrl-C, and by its time.
 
 # A FIFO that nobody writes into, in the folder of the test.
 make_fifo() = run(`mkfifo fifo`)
@@ -28,6 +28,7 @@ ShardFeed.Members(members -> read(first(members)), "train-000.tar")
 ShardFeed.plan(ShardFeed.expand_urls("train-000.tar"))
 ShardFeed.export_index("train-000.tar", :wids, "before.json")
 ShardFeed.import_index(nothing, :wids, "before.json")
+ShardFeed.Writer(writer -> write(writer, "a", "txt" => "1"), "before.tar")
 
 isempty(ARGS) || Base.exit_on_sigint(false)
 ends("archive", () -> Archive("fifo"))
@@ -43,6 +44,17 @@ ends("samples", () -> ShardFeed.open(first, sleeping))
 ends("batches", () -> ShardFeed.open(s -> first(batches(s)), sleeping; batch=2))
 ends("members", () -> ShardFeed.Members(first, sleeping))
 ends("bytes", () -> ShardFeed.Members(members -> read(first(members)), "pipe:head -c 512 train-000.tar; sleep 1000"))
+# Nobody reads what it writes.
+function write_to_nobody()
+    out = stdout
+    redirect_stdout()
+    try
+        ShardFeed.Writer(writer -> write(writer, "a", "bin" => zeros(UInt8, 4 << 20)), "-")
+    finally
+        redirect_stdout(out)
+    end
+end
+ends("writer", write_to_nobody)
 # What is stored before the interrupt comes is not lost.
 stored = Ref(0)
 function store_late()
@@ -96,7 +108,7 @@ end
                 @test time() - sent < 3
                 count += 1
             end
-            @test count == 14
+            @test count == 15
             wait(process)
             @test success(process)
         end

@@ -1,4 +1,5 @@
-//! The examples of docs/rust.md, docs/members.md, docs/writing.md and of the crate's README, as programs of a crate of their own that are run.
+//! The examples of docs/rust.md, docs/members.md, docs/writing.md and of the crate's README, as
+//! programs of a crate of their own that are run.
 
 use std::fs;
 use std::path::Path;

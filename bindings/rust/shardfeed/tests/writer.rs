@@ -81,7 +81,7 @@ fn shards_are_cut_by_samples_and_by_hand() {
     write(&mut writer, &samples);
     writer.next_shard().unwrap();
     writer.next_shard().unwrap(); // there is nothing to end
-    let image = vec![0; 10];
+    let image = [0; 10];
     writer.write("last", [("jpg", &image[..]), ("cls", b"7")]).unwrap();
     writer.flush(true).unwrap();
     assert_eq!(writer.shards().len(), 3, "durable: those that were ended are published");
