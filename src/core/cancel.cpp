@@ -25,7 +25,7 @@ void Cancel::request() noexcept {
 }
 
 void Cancel::check() const {
-    if (requested()) throw Error(SHF_E_CANCELLED, "the stream was cancelled");
+    if (requested()) throw Error(SHF_E_CANCELLED, "cancelled by the program");
     Opening::check();
 }
 

@@ -11,6 +11,8 @@ namespace shf {
 namespace {
 
 constexpr uint64_t most_in_memory = 48 << 20, smallest_piece = 256 * 1024;
+// A smaller object is not worth all connections: a request costs a round trip.
+constexpr uint64_t least_of_object = 1 << 20;
 // After so many bytes in a row the reader wants what follows too.
 constexpr uint64_t enough_to_go_on = 128 * 1024;
 // More connections help where one of them is slower than this, in bytes for each second. Bytes that
@@ -22,10 +24,12 @@ uint64_t ahead_limit(const Options& options) {
     return std::min(most_in_memory, options.memory / 4);
 }
 
-uint64_t piece_size(const Options& options) {
+// Of `size` bytes: small enough for all connections to have one, where that is not too small.
+uint64_t piece_size(const Options& options, uint64_t size) {
     if (options.connections <= 1) return UINT64_MAX;
     const uint64_t share = ahead_limit(options) / options.connections;
-    return std::max(std::min(options.range_size, share), smallest_piece);
+    const uint64_t most = std::max(std::min(options.range_size, share), smallest_piece);
+    return std::min(most, std::max(size / options.connections + 1, least_of_object));
 }
 
 }  // namespace
@@ -38,7 +42,7 @@ HttpRanges::HttpRanges(std::shared_ptr<const HttpObject> object, uint64_t first,
     : object_(std::move(object)),
       server_(object_->server()),
       most_ahead_(ahead_limit(object_->context.options)),
-      piece_size_(piece_size(object_->context.options)),
+      piece_size_(piece_size(object_->context.options, end - std::min(first, end))),
       listed_(listed),
       next_(first),
       end_(end),
@@ -75,9 +79,12 @@ bool HttpRanges::ready() const {
 
 bool HttpRanges::wants_more() const {
     if (listed_) return true;
-    if (read_ < enough_to_go_on) return false;
+    std::atomic<bool>& slow = object_->context.use.slow_network;
+    if (read_ < enough_to_go_on) return slow.load(std::memory_order_relaxed);
     const auto microseconds = static_cast<uint64_t>(waited_.count() / 1000);
-    return read_ / (microseconds + 1) < fast / 1'000'000;
+    const bool more = read_ / (microseconds + 1) < fast / 1'000'000;
+    slow.store(more, std::memory_order_relaxed);
+    return more;
 }
 
 void HttpRanges::plan(bool ahead) {

@@ -28,6 +28,9 @@ struct SourceUse {
     std::atomic<uint32_t> warned{0};
     // Memory of ranges that are fetched before they are wanted, now.
     std::atomic<uint64_t> ahead_bytes{0};
+    // Whether several connections were faster than one when somebody last looked: the next shard
+    // begins with several.
+    std::atomic<bool> slow_network{false};
 };
 
 // Counter `stat` (SHF_STAT_*); 0 for those that are not about sources.

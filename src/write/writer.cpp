@@ -83,6 +83,7 @@ void Writer::work(Work body) {
     if (failure_) throw Error(*failure_);
     if (finished_) throw Error(SHF_E_USAGE, "the writer is finished", "open another one");
     try {
+        cancel_.check();
         body();
     } catch (...) {
         failure_ = describe_exception();

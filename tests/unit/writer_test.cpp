@@ -333,6 +333,15 @@ TEST_F(Writer, a_folder_that_is_not_there_is_named) {
     EXPECT_NE(client.message().find("make its folder first"), std::string::npos);
 }
 
+TEST_F(Writer, calls_after_a_cancel_are_cancelled) {
+    WriterClient client(folder / "p.tar");
+    ASSERT_EQ(client.write("a", {{"txt", "1"}}), SHF_OK);
+    std::thread([&] { shf_writer_cancel(client.writer); }).join();
+    EXPECT_EQ(client.write("b", {{"txt", "1"}}), SHF_E_CANCELLED);
+    EXPECT_EQ(client.finish(), SHF_E_CANCELLED);
+    EXPECT_EQ(shf_writer_shards(client.writer), 0U);
+}
+
 TEST_F(Writer, digests_are_those_of_the_files) {
     WriterClient client(folder / "n.tar");
     client.write("a", {{"txt", "1"}});
