@@ -1,6 +1,7 @@
 // What stands around the members of a shard: the headers of a tar, or the entries of a ZIP file.
 #pragma once
 
+#include "core/error.h"
 #include "core/options.h"
 #include "io/descriptor.h"
 #include "write/shard_output.h"
@@ -13,6 +14,11 @@
 
 namespace shf {
 
+// What is wrong with a file that becomes a field, and not with the shard.
+struct FieldFileError : Error {
+    using Error::Error;
+};
+
 // A file that becomes a field, too large for memory. Moved, not copied.
 struct FieldFile {
     Descriptor file;
@@ -20,10 +26,10 @@ struct FieldFile {
     uint64_t size = 0;
     int64_t modified = 0;  // nanoseconds since 1970
 
-    // Throws Error(CHANGED) when the file is not as it was.
+    // Throws FieldFileError(CHANGED) when the file is not as it was.
     void check() const;
     // Reads at most out.size() bytes at `offset`: fewer than out.size() at the end of the file
-    // alone. Throws Error.
+    // alone. Throws FieldFileError.
     [[nodiscard]] size_t read(uint64_t offset, std::span<uint8_t> out) const;
 };
 

@@ -21,7 +21,7 @@ int64_t modified_of(const struct stat& info) {
 [[noreturn]] void rethrow_of(const Error& error, const std::string& path) {
     Fault fault = error.fault();
     fault.cause = "file " + escape(path) + ": " + fault.cause;
-    throw Error(fault);
+    throw FieldFileError(fault);
 }
 
 // Calls `take` with all of the file's bytes, in order.
@@ -37,9 +37,9 @@ void for_bytes(const FieldFile& file, const std::function<void(std::span<const u
         at += got;
     }
     if (at < file.size)
-        throw Error(SHF_E_CHANGED,
-                    "file " + escape(file.path) + " became shorter while it was added",
-                    "add files that nobody writes to");
+        throw FieldFileError(SHF_E_CHANGED,
+                             "file " + escape(file.path) + " became shorter while it was added",
+                             "add files that nobody writes to");
     file.check();
 }
 
@@ -49,8 +49,8 @@ void FieldFile::check() const {
     struct stat info = {};
     if (::fstat(file.get(), &info) != 0) rethrow_of(Error::system("stat", errno), path);
     if (static_cast<uint64_t>(info.st_size) != size || modified_of(info) != modified)
-        throw Error(SHF_E_CHANGED, "file " + escape(path) + " changed while it was added",
-                    "add files that nobody writes to");
+        throw FieldFileError(SHF_E_CHANGED, "file " + escape(path) + " changed while it was added",
+                             "add files that nobody writes to");
 }
 
 size_t FieldFile::read(uint64_t offset, std::span<uint8_t> out) const {

@@ -278,18 +278,18 @@ void Writer::add_members() {
         const NewMember member = member_of(field);
         payload += member.size();
         const auto add = [&] { starts.push_back(shard.container->add(member, shard.output)); };
-        if (!marked || !member.file) {
+        if (!marked) {
             work(add);
             continue;
         }
         try {
             add();
-        } catch (const Error& error) {
-            // Of the disk, and not of the file.
-            if (error.code() == SHF_E_NOSPACE || ends_call(error.code())) work([] { throw; });
+        } catch (const FieldFileError&) {
             work([&] { shard.output.cut(); });
             shard.container->forget(members);
             throw;
+        } catch (...) {
+            work([] { throw; });
         }
     }
     shard.payload += payload;

@@ -72,9 +72,9 @@ class ZipContainer : public Container {
         if (!member.file)
             output.write(data);
         else if (copy_file(*member.file, output) != record.crc)
-            throw Error(SHF_E_CHANGED,
-                        "file " + escape(member.file->path) + " changed while it was added",
-                        "add files that nobody writes to");
+            throw FieldFileError(
+                SHF_E_CHANGED, "file " + escape(member.file->path) + " changed while it was added",
+                "add files that nobody writes to");
         names_ += member.name;
         record.name = {};
         entries_.push_back({names_.size(), record});
