@@ -252,12 +252,13 @@ typedef int32_t (*shf_interrupt_fn)(void *ctx);
  * shf_members_open, shf_dataset_open, shf_index_*, shf_cache_list, shf_cache_verify and
  * shf_cache_clear return CANCELLED within 100 ms. A shell command that they have started is ended
  * first, as by shf_stream_close. Most programs return a flag that their signal handler sets.
- * shf_members_next and shf_members_read call the function too.
+ * shf_members_next, shf_members_read and calls on a writer that wait call the function too.
  *
  * The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. When an interrupt
  * function is set, "timeout" does not bound shf_stream_open and shf_members_open. A program that
  * waits in short steps can then still open its stream. NULL: none. `ctx` must live as long as calls
- * are made with these options, and until members in sequence that were opened with them are closed.
+ * are made with these options, and until members in sequence and writers that were opened with them
+ * are closed.
  * Threads: called on the thread that is inside the call. It may call this library. Since: 0.1 */
 void shf_options_set_interrupt(shf_options *options, shf_interrupt_fn interrupt, void *ctx);
 
@@ -1257,14 +1258,15 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
  *     rc = shf_writer_finish(writer, &error);
  *     shf_writer_close(writer);
  *
- * A shard appears under its name when it is whole, with its index, and not before: until then its
+ * A shard appears under its name when it is whole, then its index, and not before: until then its
  * file is in the same folder, with a name that begins with '.' and ends in ".partial". Nothing is
  * overwritten (option "overwrite"), and a shard that is there survives a crash of the machine
  * (option "durable"). shf_writer_finish alone publishes the last shard: a writer that is closed
  * without it discards what is not published. Without samples there is no shard.
  *
- * The same samples make the same bytes, on every machine and by any number of threads: headers have
- * no times, owners and modes but those that are the same for all (0, 0, 0644). Compressed shards
+ * The same samples make the same bytes, on every machine and by any number of threads, as far as its
+ * compression library is of the same version: headers have no times, owners and modes but those
+ * that are the same for all (0, 0, 0644). Compressed shards
  * consist of pieces that are decompressed alone (gzip members of 1 MiB, zstd frames of 4 MiB with a
  * seek table, xz streams of 8 MiB, lz4 frames of 4 MiB, bzip2 streams of 900 kB).
  *
@@ -1272,7 +1274,9 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
  * of its own when the first shard is compressed or published.
  *
  * Errors of a sample, USAGE and those of a file that was to become a field, drop that sample; the
- * writer continues with the next one. After any other error all calls return it again. */
+ * writer continues with the next one. But what shf_writer_end finds wrong with a file ends a writer
+ * of compressed shards or to standard output, which cannot take back what was written. After any
+ * other error all calls return it again. The option "timeout" is not for writers. */
 typedef struct shf_writer shf_writer;
 
 /* Opens a writer. `pattern` is a path, a file:// URL, or "-" for standard output, with at most one

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,19 @@ std::string_view text_of(const shf::PublishedShard& shard, int32_t what) {
     }
 }
 
-// NULL when there is no such shard, or another call is inside.
-const shf::PublishedShard* shard_of(shf_writer* writer, uint64_t index) {
-    if (!writer || writer->forked()) return nullptr;
-    const auto& shards = writer->writer->shards();
+// What is published so far; nothing where there is no memory to say it.
+std::span<const shf::PublishedShard> shards_of(shf_writer* writer) noexcept {
+    if (!writer || writer->forked()) return {};
+    try {
+        return writer->writer->shards();
+    } catch (...) {
+        return {};
+    }
+}
+
+// NULL when there is no such shard.
+const shf::PublishedShard* shard_of(shf_writer* writer, uint64_t index) noexcept {
+    const auto shards = shards_of(writer);
     return index < shards.size() ? &shards[index] : nullptr;
 }
 
@@ -65,6 +75,7 @@ int32_t shf_writer_open(shf_writer** out, const char* pattern, const shf_options
 
 int32_t shf_writer_begin(shf_writer* writer, const char* key, size_t size, shf_error* error) {
     return call(writer, error, [&](shf::Writer& w) {
+        w.drop();
         if (!key) throw Error(SHF_E_USAGE, "shf_writer_begin: key is NULL");
         w.begin(shf::name_of(key, size));
     });
@@ -73,8 +84,10 @@ int32_t shf_writer_begin(shf_writer* writer, const char* key, size_t size, shf_e
 int32_t shf_writer_field(shf_writer* writer, const char* name, size_t name_size, const void* data,
                          size_t size, shf_error* error) {
     return call(writer, error, [&](shf::Writer& w) {
-        if (!name || (!data && size > 0))
+        if (!name || (!data && size > 0)) {
+            w.drop();
             throw Error(SHF_E_USAGE, "shf_writer_field: name or data is NULL");
+        }
         w.field(shf::name_of(name, name_size), {static_cast<const uint8_t*>(data), size});
     });
 }
@@ -82,7 +95,10 @@ int32_t shf_writer_field(shf_writer* writer, const char* name, size_t name_size,
 int32_t shf_writer_field_file(shf_writer* writer, const char* name, size_t name_size,
                               const char* path, shf_error* error) {
     return call(writer, error, [&](shf::Writer& w) {
-        if (!name || !path) throw Error(SHF_E_USAGE, "shf_writer_field_file: name or path is NULL");
+        if (!name || !path) {
+            w.drop();
+            throw Error(SHF_E_USAGE, "shf_writer_field_file: name or path is NULL");
+        }
         w.field_file(shf::name_of(name, name_size), path);
     });
 }
@@ -117,7 +133,7 @@ int32_t shf_writer_finish(shf_writer* writer, shf_error* error) {
 }
 
 uint64_t shf_writer_shards(shf_writer* writer) {
-    return writer && !writer->forked() ? writer->writer->shards().size() : 0;
+    return shards_of(writer).size();
 }
 
 uint64_t shf_writer_shard_info(shf_writer* writer, uint64_t index, int32_t what) {

@@ -24,13 +24,12 @@ struct Format {
     uint64_t highest;
 };
 
-// In the order of Compression. bzip2 has blocks of 900 kB at its level 9: a piece of one block
-// loses nothing.
+// In the order of Compression. A piece of bzip2 fits into one of the blocks of level 9.
 constexpr Format formats[] = {
     {"", 0, 0, 0},
     {"none", 0, 0, 0},
     {"gzip", size_t{1} << 20, 6, 12},
-    {"bzip2", 900'000, 9, 9},
+    {"bzip2", 890'000, 9, 9},
     {"xz", size_t{8} << 20, 6, 9},
     {"zstd", size_t{4} << 20, 3, 22},
     {"lz4", size_t{4} << 20, 1, 12},
@@ -150,8 +149,10 @@ Compression compression_of(std::string_view name) {
     const auto* format = std::find_if(std::begin(formats), std::end(formats), [&](const Format& f) {
         return std::string_view(f.name) == codec;
     });
-    return format == std::end(formats) ? Compression::none
-                                       : static_cast<Compression>(format - std::begin(formats));
+    if (format == std::end(formats))
+        throw Error(SHF_E_UNSUPPORTED, std::string(codec) + " is read, and not written",
+                    "write .tar.gz, .tar.zst, .tar.xz, .tar.lz4 or .tar.bz2");
+    return static_cast<Compression>(format - std::begin(formats));
 }
 
 size_t piece_size(Compression compression) {

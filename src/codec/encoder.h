@@ -17,7 +17,8 @@
 
 namespace shf {
 
-// That of a file name's suffix, as codec_of_suffix; `none` where it has none that can be written.
+// That of a file name's suffix, as codec_of_suffix. Throws Error(UNSUPPORTED) for one that is read
+// alone, as .tar.lz.
 Compression compression_of(std::string_view name);
 
 // Bytes of a piece before compression; the last one has less.

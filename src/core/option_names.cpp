@@ -74,7 +74,6 @@ constexpr NameElsewhere names[] = {
     {"transform", "decode"},
     {"transforms", "decode"},
     {"collate_fn", "ragged"},
-    {"max_samples", "limit"},
     {"num_samples", "limit"},
     // tf.data, DALI, grain and others
     {"buffer_size", "shuffle"},

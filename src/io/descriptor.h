@@ -38,6 +38,8 @@ class Descriptor {
 
     [[nodiscard]] int get() const { return fd_; }
     void reset() noexcept;
+    // The descriptor, which is then the caller's to close.
+    [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
   private:
     int fd_ = -1;

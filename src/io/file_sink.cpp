@@ -53,12 +53,18 @@ class FileSink : public Sink {
         // Readers that take all of *.tar in the folder do not take it.
         part_ = path_.substr(0, slash) + "." + path_.substr(slash).substr(0, 200) + "." +
                 std::to_string(::getpid()) + "-" + std::to_string(random()) + ".partial";
+        if (durable_) {
+            // Opened before anything is written, so that it cannot fail when the shard is whole.
+            const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            if (folder < 0) refuse_folder("open its folder", errno);
+            folder_ = Descriptor(folder);
+        }
         file_ = Descriptor(open_part());
+        made_ = true;
     }
 
     ~FileSink() override {
-        if (published_ || file_.get() < 0 || ::getpid() != owner_) return;
-        if (!keep_partial_) ::unlink(part_.c_str());
+        if (made_ && !published_ && !keep_partial_ && ::getpid() == owner_) ::unlink(part_.c_str());
     }
 
     void write(std::span<const uint8_t> bytes) override {
@@ -90,24 +96,29 @@ class FileSink : public Sink {
         // After a failure the system may have dropped what it could not write: a second fsync that
         // succeeds would prove nothing.
         if (::fsync(file_.get()) != 0) throw Error::system("fsync", errno);
+        // With the name that it has now.
+        if (folder_.get() >= 0 && !std::exchange(named_, true)) sync_folder();
     }
 
-    [[nodiscard]] std::string path() const override { return part_; }
+    [[nodiscard]] std::string path() const override { return published_ ? path_ : part_; }
 
     void publish() override {
         if (durable_) sync();
+        // A file system of a network may say here what it could not write.
+        if (::close(file_.release()) != 0 && errno != EINTR) throw Error::system("close", errno);
         if (overwrite_) {
             if (::rename(part_.c_str(), path_.c_str()) != 0) throw Error::system("rename", errno);
-        } else if (::link(part_.c_str(), path_.c_str()) == 0) {
-            ::unlink(part_.c_str());
-        } else if (errno == EEXIST) {
-            refuse_target();
-        } else if (!rename_where_no_links_are(errno)) {
-            throw Error::system("link", errno);
+        } else {
+            link_part();
         }
         published_ = true;
-        if (durable_) sync_folder();
-        file_.reset();
+        if (!durable_) return;
+        try {
+            sync_folder();
+        } catch (...) {
+            if (!overwrite_) ::unlink(path_.c_str());
+            throw;
+        }
     }
 
   private:
@@ -124,10 +135,27 @@ class FileSink : public Sink {
         if (fd >= 0) return fd;
         const int number = errno;
         Fault fault = Error::system("create", number).fault();
-        if (number == ENOENT) fault.help = "make its folder first";
         if (number == EACCES || number == EROFS || number == EPERM)
             fault.help = "write to a folder that you may write to";
+        if (number == ENOENT) fault.help = "make its folder first";
         throw Error(fault);
+    }
+
+    [[noreturn]] static void refuse_folder(const char* doing, int number) {
+        Fault fault = Error::system(doing, number).fault();
+        fault.help = number == ENOENT ? "make its folder first"
+                                      : "durable=false needs no folder that can be read";
+        throw Error(fault);
+    }
+
+    void link_part() const {
+        if (::link(part_.c_str(), path_.c_str()) == 0) {
+            ::unlink(part_.c_str());
+            return;
+        }
+        const int number = errno;
+        if (number == EEXIST) refuse_target();
+        if (!rename_where_no_links_are(number)) throw Error::system("link", number);
     }
 
     // FAT, and some file systems of networks, have no hard links.
@@ -141,10 +169,8 @@ class FileSink : public Sink {
     }
 
     void sync_folder() const {
-        const Descriptor folder(
-            ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         // Some file systems have no fsync of folders.
-        if (::fsync(folder.get()) != 0 && errno != EINVAL && errno != EROFS)
+        if (::fsync(folder_.get()) != 0 && errno != EINVAL && errno != EROFS)
             throw Error::system("fsync of the folder", errno);
     }
 
@@ -152,9 +178,10 @@ class FileSink : public Sink {
     const bool overwrite_, durable_, keep_partial_;
     const pid_t owner_ = ::getpid();
     std::string part_;
-    Descriptor file_;
+    Descriptor file_, folder_;
     uint64_t size_ = 0, started_ = 0;  // written, and asked to be brought to the disk
-    bool published_ = false;
+    bool made_ = false, published_ = false;
+    bool named_ = false;  // its first name is on the disk
 };
 
 std::atomic<bool> stdout_taken{false};

@@ -30,7 +30,8 @@ class Sink {
     // Returns when what was written will be there after a crash of the machine, as far as the
     // system says so; nothing to do for what has no disk. Throws Error.
     virtual void sync() {}
-    // The file with what was written, before publish(); empty: there is none that could be read.
+    // The absolute path of the file with what was written, under its name of now; empty: there is
+    // none that could be read.
     [[nodiscard]] virtual std::string path() const { return {}; }
     // What was written appears under its name, whole; call it once. Throws Error.
     virtual void publish() = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace shf {
 
@@ -33,7 +32,7 @@ void put_octal(char* field, size_t digits, uint64_t value) {
 void append_block(std::string& out, const SplitName& name, uint64_t size, char type) {
     std::array<char, block> header = {};
     const auto put = [&](size_t at, std::string_view text) {
-        std::memcpy(header.data() + at, text.data(), text.size());
+        std::copy(text.begin(), text.end(), header.begin() + static_cast<ptrdiff_t>(at));
     };
     put(0, name.name.substr(0, name_room));
     put(100, "0000644");

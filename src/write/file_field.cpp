@@ -40,6 +40,12 @@ void for_bytes(const FieldFile& file, const std::function<void(std::span<const u
         throw FieldFileError(SHF_E_CHANGED,
                              "file " + escape(file.path) + " became shorter while it was added",
                              "add files that nobody writes to");
+    // Files of /proc have bytes that their size does not tell.
+    uint8_t more = 0;
+    if (file.read(at, {&more, 1}) != 0)
+        throw FieldFileError(SHF_E_CHANGED,
+                             "file " + escape(file.path) + " has more bytes than its size says",
+                             "add files that nobody writes to");
     file.check();
 }
 

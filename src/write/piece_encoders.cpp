@@ -45,7 +45,6 @@ struct PieceEncoders::State {
     std::vector<uint8_t> plain;  // of the piece that is being filled
     std::vector<std::vector<uint8_t>> spare;
     std::vector<std::pair<uint32_t, uint32_t>> seek_table;  // sizes compressed and plain
-    bool any = false;
 
     std::mutex mutex;
     std::condition_variable work, done;
@@ -129,7 +128,6 @@ struct PieceEncoders::State {
     }
 
     void submit(const Put& put) {
-        any = true;
         if (wanted == 1) {
             std::vector<uint8_t> compressed;
             if (!spare.empty()) std::swap(compressed, spare.back());

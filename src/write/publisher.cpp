@@ -45,39 +45,40 @@ struct Publisher::State {
                 if (stop) return;
                 next = &waiting.front();
             }
-            std::optional<Fault> fault;
-            try {
-                publish(*next);
-            } catch (...) {
-                fault = describe_exception();
-                fault->shard = redact(next->shard.url);
-            }
-            const std::lock_guard lock(mutex);
-            if (fault)
-                failure = fault;
-            else
-                published.push_back(std::move(next->shard));
-            waiting.pop_front();
-            changed.notify_all();
+            publish_next(*next);
         }
     }
 
     void publish(WholeShard& whole) const {
-        if (whole.rows) {
-            // First the index, so that whoever sees the shard finds it.
-            whole.sink->sync();
-            const auto source = file_source(whole.sink->path(), cancel);
-            const uint64_t leniency = leniency_of(options) & (whole.shard.samples == 0 ? 24U : 8U);
-            whole.shard.index =
-                store_index(whole.shard.url,
-                            *whole.rows->finish(identify(*source), whole.end, leniency), options);
+        whole.sink->publish();
+        // Behind the shard, whose name is ours from then on: an index that is there is of none.
+        if (!whole.rows) return;
+        const auto source = file_source(whole.sink->path(), cancel);
+        const uint64_t leniency =
+            options.duplicate_keys == DuplicateKeys::accept ? leniency_of(options) : uint64_t{0};
+        const auto index = whole.rows->finish(identify(*source), whole.end, leniency);
+        whole.shard.index = store_index(whole.target, *index, options);
+    }
+
+    // Never throws.
+    void publish_next(WholeShard& next) noexcept {
+        std::optional<Fault> fault;
+        try {
+            publish(next);
+        } catch (...) {
+            fault = describe_exception();
         }
         try {
-            whole.sink->publish();
+            if (fault) fault->shard = redact(next.shard.url);
+            const std::lock_guard lock(mutex);
+            if (!fault) published.push_back(std::move(next.shard));
         } catch (...) {
-            if (!whole.shard.index.empty()) ::unlink(whole.shard.index.c_str());
-            throw;
+            fault = describe_exception();
         }
+        const std::lock_guard lock(mutex);
+        if (fault) failure = std::move(fault);
+        waiting.pop_front();
+        changed.notify_all();
     }
 
     // Waits until at most `most` shards are left. Throws Error.
@@ -127,9 +128,11 @@ void Publisher::wait() {
     state_->wait_for(0);
 }
 
-std::vector<PublishedShard> Publisher::take() {
+std::vector<PublishedShard> Publisher::take() noexcept {
     const std::lock_guard lock(state_->mutex);
-    return std::exchange(state_->published, {});
+    std::vector<PublishedShard> taken;
+    taken.swap(state_->published);
+    return taken;
 }
 
 }  // namespace shf

@@ -23,6 +23,7 @@ struct PublishedShard {
 
 // A shard that has all of its bytes.
 struct WholeShard {
+    std::string target;  // the URL that it is written to, as open_sink takes it
     std::unique_ptr<Sink> sink;
     std::optional<IndexRows> rows;  // nothing: no index is wanted
     uint64_t end = 0;               // where the end marker of the tar starts
@@ -45,8 +46,8 @@ class Publisher {
     void add(WholeShard whole);
     // Returns when all are published. Throws Error.
     void wait();
-    // What was published since the last call, in order. Throws nothing but std::bad_alloc.
-    std::vector<PublishedShard> take();
+    // What was published since the last call, in order.
+    std::vector<PublishedShard> take() noexcept;
 
   private:
     struct State;

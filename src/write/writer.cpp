@@ -7,6 +7,7 @@
 #include "url/scheme.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_set>
 #include <utility>
 
@@ -25,6 +26,17 @@ constexpr size_t kept_memory = size_t{16} << 20;
 bool is_stream(std::string_view url) {
     const std::string scheme = scheme_of(url);
     return scheme == "-" || scheme == "pipe";
+}
+
+// A writer has no time limit: what a timeout leaves half-written cannot be called again.
+Options without_timeout(Options options) {
+    options.timeout = 0;
+    return options;
+}
+
+// The same name from any working directory.
+std::string absolute(const std::string& url, const std::string& folder) {
+    return is_local_path(url) && !url.starts_with('/') ? folder + "/" + url : url;
 }
 
 bool is_zip(const ShardName& names, ShardKind kind) {
@@ -46,7 +58,7 @@ Compression compression_for(const ShardName& names, const Options& options, bool
 }  // namespace
 
 struct Writer::Shard {
-    std::string url;
+    std::string url, target;
     ShardOutput output;
     std::unique_ptr<Container> container;
     std::optional<IndexRows> rows;
@@ -57,7 +69,8 @@ struct Writer::Shard {
 };
 
 Writer::Writer(const std::string& pattern, const Options& options)
-    : options_(options),
+    : options_(without_timeout(options)),
+      folder_(std::filesystem::current_path().string()),
       names_(pattern),
       zip_(is_zip(names_, options.format)),
       compression_(compression_for(names_, options, zip_)),
@@ -70,6 +83,9 @@ Writer::Writer(const std::string& pattern, const Options& options)
     if (options_.write_index && compression_ != Compression::none)
         throw Error(SHF_E_USAGE, "write_index: an index is of a tar that is not compressed",
                     "write .tar files, or none");
+    if (options_.write_index && options_.unsafe_names == Leniency::allow)
+        throw Error(SHF_E_USAGE, "write_index: an index has keys as readers find them",
+                    "leave out unsafe_names=allow, or make the index with shf_index_build");
     if (options_.write_index && is_stream(names_.at(0)))
         throw Error(SHF_E_USAGE, "write_index: what is written to a pipe has no index",
                     "write files, or none");
@@ -101,6 +117,7 @@ void Writer::drop() {
 
 void Writer::require_sample() const {
     if (failure_) throw Error(*failure_);
+    cancel_.check();
     if (!in_sample_)
         throw Error(SHF_E_USAGE, "no sample has been begun",
                     "begin one, or begin it again after "
@@ -111,6 +128,7 @@ void Writer::begin(std::string_view key) {
     if (failure_) throw Error(*failure_);
     if (finished_) throw Error(SHF_E_USAGE, "the writer is finished", "open another one");
     drop();
+    cancel_.check();
     member_names_.begin(key);
     key_ = key;
     in_sample_ = true;
@@ -229,8 +247,15 @@ uint64_t Writer::new_key() {
         throw Error(SHF_E_USAGE, "key " + escape(key_) + " is that of the sample before",
                     "give every sample a key of its own: readers would make one sample of two");
     if (options_.duplicate_keys == DuplicateKeys::accept) return 0;
-    const uint64_t hash = shard.keys.prepare(key_, shard.last_key < key_);
-    if (!shard.keys.insert(hash) && shard.dropped.erase(hash) == 0)
+    uint64_t hash = 0;
+    bool fresh = false;
+    work([&] {
+        hash = shard.keys.prepare(key_, shard.last_key < key_);
+        fresh = shard.keys.insert(hash);
+    });
+    // The set has the keys of samples that failed too, which may come again once.
+    const bool was_dropped = shard.dropped.erase(hash) != 0;
+    if (!fresh && !was_dropped)
         throw Error(SHF_E_USAGE, "key " + escape(key_) + " is in the shard already",
                     "give every sample a key of its own, or set duplicate_keys=accept");
     return hash;
@@ -242,9 +267,11 @@ void Writer::open_shard() {
                     "put a number into it, as in train-%06d.tar");
     std::string url = names_.at(number_);
     try {
-        auto sink = open_sink(url, options_, cancel_);
+        const std::string target = absolute(url, folder_);
+        auto sink = open_sink(target, options_, cancel_);
         shard_.reset(new Shard{
             .url = url,
+            .target = target,
             .output = ShardOutput(std::move(sink), compression_, options_.level,
                                   options_.compress_threads, cancel_),
             .container = zip_ ? zip_container(options_.zip_method) : tar_container(),
@@ -319,10 +346,16 @@ void Writer::index_sample(uint64_t header, std::span<const uint64_t> starts) {
 void Writer::next_shard() {
     work([&] {
         if (!shard_) return;
+        if (shard_->samples == 0) {  // its first sample failed
+            shard_.reset();
+            --number_;
+            return;
+        }
         Shard& shard = *shard_;
         const uint64_t end = shard.output.position();
         shard.container->finish(shard.output);
-        WholeShard whole{.sink = shard.output.finish(),
+        WholeShard whole{.target = shard.target,
+                         .sink = shard.output.finish(),
                          .rows = std::move(shard.rows),
                          .end = end,
                          .shard = {.url = shard.url,
@@ -354,6 +387,7 @@ void Writer::finish() {
 }
 
 const std::vector<PublishedShard>& Writer::shards() {
+    shards_.reserve(shards_.size() + 8);  // before they are taken, so that none is lost
     for (PublishedShard& shard : publisher_.take()) shards_.push_back(std::move(shard));
     return shards_;
 }

@@ -42,6 +42,8 @@ class Writer {
     // The same with the bytes of a file. A large one is read at end(), and must not change until
     // then.
     void field_file(std::string_view name, const std::string& path);
+    // Forgets the sample under construction.
+    void drop();
     // Writes the sample.
     void end();
     // Writes a sample at once.
@@ -71,7 +73,6 @@ class Writer {
     struct Shard;
 
     void require_sample() const;
-    void drop();
     void write_sample();
     uint64_t new_key();
     void open_shard();
@@ -83,6 +84,7 @@ class Writer {
     void work(Work body);
 
     const Options options_;
+    const std::string folder_;  // in which relative names are, when the writer is opened
     const ShardName names_;
     const bool zip_;
     const Compression compression_;
