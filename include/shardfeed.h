@@ -1264,8 +1264,8 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
  * (option "durable"). shf_writer_finish alone publishes the last shard: a writer that is closed
  * without it discards what is not published. Without samples there is no shard.
  *
- * The same samples make the same bytes, on every machine and by any number of threads, as far as its
- * compression library is of the same version: headers have no times, owners and modes but those
+ * The same samples make the same bytes, on every machine and by any number of threads, where the
+ * compression library has the same version: headers have no times, owners and modes but those
  * that are the same for all (0, 0, 0644). Compressed shards
  * consist of pieces that are decompressed alone (gzip members of 1 MiB, zstd frames of 4 MiB with a
  * seek table, xz streams of 8 MiB, lz4 frames of 4 MiB, bzip2 streams of 900 kB).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -243,3 +244,81 @@ def test_standard_output_and_one_thread_at_a_time(tmp_path, capfd):
         leave.set()
         thread.join()
     assert [key for key, _ in samples_of(str(tmp_path / "b.tar"))] == ["a"]
+
+
+def test_on_shard_is_called_once_for_each_shard_also_when_shards_are_looked_at(tmp_path):
+    reported = []
+    with shardfeed.Writer(
+        tmp_path / "a-%d.tar", max_samples=1, on_shard=reported.append, durable=False
+    ) as writer:
+        for i in range(20):
+            writer.write({"__key__": str(i), "txt": "x"})
+            assert len(writer.shards) <= 20
+    assert reported == writer.shards
+    assert len(reported) == 20
+
+
+def test_a_buffer_that_is_filled_again_is_written_as_it_was(tmp_path):
+    buffer = bytearray(4)
+    with shardfeed.Writer(tmp_path / "a.tar", encode_threads=2) as writer:
+        for i in range(50):
+            buffer[:] = b"%04d" % i
+            writer.write({"__key__": f"{i:02}", "bin": buffer})
+    assert [fields["bin"] for _, fields in samples_of(str(tmp_path / "a.tar"))] == [
+        b"%04d" % i for i in range(50)
+    ]
+
+
+def test_a_sample_that_cannot_be_encoded_by_a_thread_costs_itself_alone(tmp_path):
+    refused = 0
+    with shardfeed.Writer(tmp_path / "a.tar", encode_threads=2) as writer:
+        for i in range(40):
+            try:
+                writer.write({"__key__": f"{i:02}", "json": object() if i == 20 else i})
+            except shardfeed.UsageError:
+                refused += 1
+    keys = [key for key, _ in samples_of(str(tmp_path / "a.tar"))]
+    assert refused == 1
+    assert keys == [f"{i:02}" for i in range(40) if i != 20]
+
+
+def test_a_close_during_a_call_of_another_thread_ends_it(tmp_path):
+    inside, leave = threading.Event(), threading.Event()
+
+    def wait(sample):
+        inside.set()
+        leave.wait()
+        return sample
+
+    caught = []
+
+    def write(writer):
+        try:
+            writer.write({"__key__": "a", "txt": b"x"})
+        except shardfeed.Error as error:
+            caught.append(type(error))
+
+    writer = shardfeed.Writer(tmp_path / "a.tar", encoder=wait)
+    thread = threading.Thread(target=write, args=(writer,))
+    thread.start()
+    inside.wait()
+    writer.close()
+    leave.set()
+    thread.join()
+    assert caught in ([shardfeed.UsageError], [shardfeed.CancelledError])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_forked_child_cannot_write_and_does_not_hang(tmp_path):
+    writer = shardfeed.Writer(tmp_path / "a.tar", encode_threads=1)
+    writer.write({"__key__": "a", "json": 1})
+    child = os.fork()
+    if child == 0:
+        try:
+            writer.finish()
+        except shardfeed.ForkedError:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    writer.finish()
+    assert [key for key, _ in samples_of(str(tmp_path / "a.tar"))] == ["a"]

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._encoders import encoded_sample
-from ._errors import UsageError, error_from
+from ._errors import ForkedError, UsageError, error_from
 from ._native import ffi, lib
 from ._options import native_options, option_texts, shown_options
 from ._reopenable import Closable
@@ -65,8 +65,9 @@ class Writer(Closable):
     numbers (cls), str, json, msgpack, cbor, npy, npz, ten, pickle, images (jpg, png, ... of Pillow
     or NumPy); a mapping from suffix to function comes before these; a function makes a mapping of
     bytes of the whole sample; False: everything is bytes already. encode_threads: so many threads
-    encode at once; the order stays. on_shard is called with each Shard that was published, inside
-    of later calls of the writer.
+    encode at once; the order stays. Arrays and objects of a sample must then stay as they are until
+    it is written, and an exception about it comes out of a later call. on_shard is called with each
+    Shard that was published, inside of later calls of the writer.
 
     An exception about one sample leaves the writer as it was before it; after others all calls
     raise it again. One thread at a time. It belongs to the process that made it.
@@ -91,6 +92,9 @@ class Writer(Closable):
         self._shards: list[Shard] = []
         self._closed = False
         self._lock = Lock()
+        self._owner = os.getpid()
+        self._reported = 0  # shards that on_shard had
+        self._noting = Lock()
         self._pool = ThreadPoolExecutor(encode_threads) if encode_threads else None
         self._encoding: deque[Future[tuple[str, list[tuple[str, Any]]]]] = deque()
         self._most_encoding = 4 * encode_threads
@@ -108,15 +112,15 @@ class Writer(Closable):
         The fields keep their order. Other names that begin with "_" are left out.
         """
         with self._alone():
+            self._opened()
             if isinstance(sample, Sample):
                 self._write_pending(0)
                 self._write_native(sample)
             elif self._pool is None:
                 self._write_fields(*encoded_sample(sample, self._encoder))
             else:
-                self._encoding.append(
-                    self._pool.submit(encoded_sample, dict(sample), self._encoder)
-                )
+                kept = {name: _kept(value) for name, value in sample.items()}
+                self._encoding.append(self._pool.submit(encoded_sample, kept, self._encoder))
                 self._write_pending(self._most_encoding)
         self._report()
 
@@ -124,15 +128,15 @@ class Writer(Closable):
         """Writes a sample whose fields are the bytes of files: field name -> path."""
         with self._alone():
             self._write_pending(0)
-            self._begin(key)
+            holder, error = self._opened(), self._error
+            self._begin(holder, key)
             for name, path in files.items():
                 field = _bytes_of(name)
-                self._check(
-                    lib.shf_writer_field_file(
-                        self._opened(), field, len(field), os.fsencode(path), self._error
-                    )
+                code = lib.shf_writer_field_file(
+                    holder[0], field, len(field), os.fsencode(path), error
                 )
-            self._check(lib.shf_writer_end(self._opened(), self._error))
+                self._check(code)
+            self._check(lib.shf_writer_end(holder[0], error))
         self._report()
 
     def write_all(self, samples: Iterable[Mapping[str, Any]]) -> None:
@@ -144,21 +148,24 @@ class Writer(Closable):
         """Ends the shard that is being written; the next sample begins another one."""
         with self._alone():
             self._write_pending(0)
-            self._check(lib.shf_writer_next_shard(self._opened(), self._error))
+            holder = self._opened()
+            self._check(lib.shf_writer_next_shard(holder[0], self._error))
         self._report()
 
     def flush(self, durable: bool = False) -> None:
         """Hands what was written to the system; with `durable` to the disk."""
         with self._alone():
             self._write_pending(0)
-            self._check(lib.shf_writer_flush(self._opened(), int(durable), self._error))
+            holder = self._opened()
+            self._check(lib.shf_writer_flush(holder[0], int(durable), self._error))
         self._report()
 
     def finish(self) -> None:
         """Ends the last shard, and returns when all are published. The writer is then closed."""
         with self._alone():
             self._write_pending(0)
-            self._check(lib.shf_writer_finish(self._opened(), self._error))
+            holder = self._opened()
+            self._check(lib.shf_writer_finish(holder[0], self._error))
         self._report()
         self.close()
 
@@ -183,10 +190,11 @@ class Writer(Closable):
         if not self._closed:
             self._note_shards()
         self._closed = True
-        self._encoding.clear()
-        if self._pool is not None:
+        self._encoding = deque()
+        if self._pool is not None and os.getpid() == self._owner:
             self._pool.shutdown(wait=False, cancel_futures=True)
-        self._holder = self._none
+        holder, self._holder = self._holder, self._none
+        lib.shf_writer_cancel(holder[0])  # a call in another thread still uses it
 
     def __exit__(
         self,
@@ -201,33 +209,48 @@ class Writer(Closable):
             self.close()
 
     def _write_fields(self, key: str, fields: list[tuple[str, Any]]) -> None:
-        self._begin(key)
-        writer, error = self._opened(), self._error
+        holder, error = self._opened(), self._error
+        self._begin(holder, key)
         for name, data in fields:
             field = _bytes_of(name)
             view = ffi.from_buffer("char[]", data)
-            if lib.shf_writer_field(writer, field, len(field), view, len(view), error):
+            if lib.shf_writer_field(holder[0], field, len(field), view, len(view), error):
                 raise error_from(error)
-        self._check(lib.shf_writer_end(writer, error))
+        self._check(lib.shf_writer_end(holder[0], error))
 
     def _write_native(self, sample: Sample) -> None:
-        self._check(lib.shf_writer_write(self._opened(), sample.handle(), self._error))
+        holder = self._opened()
+        self._check(lib.shf_writer_write(holder[0], sample.handle(), self._error))
 
     def _write_pending(self, most: int) -> None:
         """Writes encoded samples until at most `most` are being encoded."""
-        while len(self._encoding) > most:
-            self._write_fields(*self._encoding.popleft().result())
+        encoding = self._encoding
+        while len(encoding) > most:
+            try:
+                key, fields = encoding[0].result()  # it stays when a signal handler raises here
+            except Exception:
+                encoding.popleft()  # of this sample, whose encoder has failed
+                raise
+            encoding.popleft()
+            try:
+                self._write_fields(key, fields)
+            except Exception:
+                raise
+            except BaseException:
+                # A sample that was accepted may be lost: nothing may be published without it.
+                self.cancel()
+                raise
 
-    def _begin(self, key: str) -> None:
+    def _begin(self, holder: _CData, key: str) -> None:
         name = _bytes_of(key)
-        self._check(lib.shf_writer_begin(self._opened(), name, len(name), self._error))
+        self._check(lib.shf_writer_begin(holder[0], name, len(name), self._error))
 
     def _opened(self) -> _CData:
+        """The holder, which keeps the handle while another thread, or a handler, closes."""
         holder = self._holder
         if holder is self._none:
             raise UsageError("the writer is closed")
-        native: _CData = holder[0]
-        return native
+        return holder
 
     def _check(self, code: int) -> None:
         self._signals.raise_exception()
@@ -235,6 +258,11 @@ class Writer(Closable):
             raise error_from(self._error)
 
     def _alone(self) -> Lock:
+        if os.getpid() != self._owner:  # the threads of a pool are not here
+            raise ForkedError(
+                "this writer was opened by the parent process; help: open a writer in the process "
+                "that writes"
+            )
         if self._lock.locked():
             raise UsageError(
                 "the writer is in use: another thread, or a call that a signal handler has "
@@ -242,21 +270,20 @@ class Writer(Closable):
             )
         return self._lock
 
-    def _note_shards(self) -> list[Shard]:
-        """The shards that were published since the last call."""
+    def _note_shards(self) -> None:
+        """Adds the shards that were published since the last call."""
         holder = self._holder  # keeps the handle while another thread closes
-        writer = holder[0]
-        fresh = [
-            _shard_of(writer, number)
-            for number in range(len(self._shards), lib.shf_writer_shards(writer))
-        ]
-        self._shards += fresh
-        return fresh
+        with self._noting:
+            for number in range(len(self._shards), lib.shf_writer_shards(holder[0])):
+                self._shards.append(_shard_of(holder[0], number))
 
     def _report(self) -> None:
-        if self._on_shard is not None:
-            for shard in self._note_shards():
-                self._on_shard(shard)
+        if self._on_shard is None:
+            return
+        self._note_shards()
+        while self._reported < len(self._shards):
+            self._reported += 1  # once, also when the function raises
+            self._on_shard(self._shards[self._reported - 1])
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a writer cannot be pickled or copied: it has open files")
@@ -265,6 +292,11 @@ class Writer(Closable):
         shown = [repr(redacted(self._pattern)), *(["closed"] if self._closed else [])]
         shown += [shown_options(self._options)] if self._options else []
         return f"<shardfeed.Writer {' '.join(shown)}>"
+
+
+def _kept(value: Any) -> Any:
+    """A value that may be encoded later: a buffer is the caller's, who may fill it again."""
+    return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
 
 
 def _bytes_of(name: str) -> bytes:
