@@ -116,14 +116,10 @@ class Sample(Mapping[str, memoryview]):
         batch = self._batch({"decode": decode, **option_texts(options)})
         return {name: values[0] for name, values in batch.items()}
 
-    def handle(self) -> _CData:
-        """The sample in C, borrowed: for other modules of this package."""
-        return self._block.native(self._index)
-
     def _batch(self, texts: dict[str, str]) -> Batch:
         """A batch of this sample alone."""
         texts = self._block.decode_texts(texts)
-        samples = ffi.new("shf_sample *[]", [self.handle()])
+        samples = ffi.new("shf_sample *[]", [self._block.native(self._index)])
         holder = new_holder()
         error = ffi.new("shf_error *")
         if lib.shf_batch_make(holder, samples, 1, native_options(texts), error):
@@ -251,6 +247,11 @@ class _Whole:
 
     def __getitem__(self, index: slice) -> Any:
         return self._value
+
+
+def native_sample(sample: Sample) -> _CData:
+    """The sample in C, borrowed from `sample`."""
+    return sample._block.native(sample._index)
 
 
 class _RebuiltBlock:

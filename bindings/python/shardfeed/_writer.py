@@ -15,7 +15,7 @@ from ._errors import ForkedError, UsageError, error_from
 from ._native import ffi, lib
 from ._options import native_options, option_texts, shown_options
 from ._reopenable import Closable
-from ._sample import Sample
+from ._sample import Sample, native_sample
 from ._signals import Signals
 from ._urls import redacted
 
@@ -220,7 +220,7 @@ class Writer(Closable):
 
     def _write_native(self, sample: Sample) -> None:
         holder = self._opened()
-        self._check(lib.shf_writer_write(holder[0], sample.handle(), self._error))
+        self._check(lib.shf_writer_write(holder[0], native_sample(sample), self._error))
 
     def _write_pending(self, most: int) -> None:
         """Writes encoded samples until at most `most` are being encoded."""
