@@ -16,7 +16,7 @@ FLOORS = (
     ("sample", "decode"),
     ("index",),
     ("interop", "batch"),
-    ("stream", "dataset", "member"),
+    ("stream", "dataset", "member", "write"),
     ("api",),
 )
 FLOOR_OF = {folder: floor for floor, folders in enumerate(FLOORS) for folder in folders}

@@ -129,7 +129,7 @@ class Writer(Closable):
         with self._alone():
             self._write_pending(0)
             holder, error = self._opened(), self._error
-            self._begin(holder, key)
+            self._begin_sample(holder, key)
             for name, path in files.items():
                 field = _bytes_of(name)
                 code = lib.shf_writer_field_file(
@@ -210,7 +210,7 @@ class Writer(Closable):
 
     def _write_fields(self, key: str, fields: list[tuple[str, Any]]) -> None:
         holder, error = self._opened(), self._error
-        self._begin(holder, key)
+        self._begin_sample(holder, key)
         for name, data in fields:
             field = _bytes_of(name)
             view = ffi.from_buffer("char[]", data)
@@ -241,9 +241,9 @@ class Writer(Closable):
                 self.cancel()
                 raise
 
-    def _begin(self, holder: _CData, key: str) -> None:
+    def _begin_sample(self, holder: _CData, key: str) -> None:
         name = _bytes_of(key)
-        self._check(lib.shf_writer_begin(holder[0], name, len(name), self._error))
+        self._check(lib.shf_writer_begin_sample(holder[0], name, len(name), self._error))
 
     def _opened(self) -> _CData:
         """The holder, which keeps the handle while another thread, or a handler, closes."""
