@@ -5,11 +5,11 @@
 #include <shardfeed.h>
 #include <stdio.h>
 
-int main(int argc, char** argv) {
+int main(int argc, char **argv) {
     char pattern[4096], key[32], cls[32];
     shf_error error = {0};
-    shf_writer* writer = NULL;
-    shf_options* options = shf_options_new();
+    shf_writer *writer = NULL;
+    shf_options *options = shf_options_new();
     int32_t rc = shf_options_set_all(options, "max_samples=100,write_index=true", &error);
     snprintf(pattern, sizeof pattern, "%s/train-%%04d.tar", argc == 2 ? argv[1] : ".");
     if (rc == SHF_OK) rc = shf_writer_open(&writer, pattern, options, &error);
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     for (uint64_t i = 0; i < shf_writer_shards(writer); ++i) {
         shf_bytes url;
         shf_writer_shard_text(writer, i, SHF_SHARD_URL, &url);
-        printf("%.*s: %llu samples\n", (int)url.size, (const char*)url.data,
+        printf("%.*s: %llu samples\n", (int)url.size, (const char *)url.data,
                (unsigned long long)shf_writer_shard_info(writer, i, SHF_SHARD_SAMPLES));
     }
     if (rc != SHF_OK) fprintf(stderr, "%s\n", error.message);

@@ -243,7 +243,7 @@ class Writer(Closable):
 
     def _begin_sample(self, holder: _CData, key: str) -> None:
         name = _bytes_of(key)
-        self._check(lib.shf_writer_begin_sample(holder[0], name, len(name), self._error))
+        self._check(lib.shf_writer_begin(holder[0], name, len(name), self._error))
 
     def _opened(self) -> _CData:
         """The holder, which keeps the handle while another thread, or a handler, closes."""
