@@ -332,7 +332,8 @@ TEST_F(Writer, a_write_that_fails_is_reported_and_nothing_is_published) {
 TEST_F(Writer, a_folder_that_is_not_there_is_named) {
     WriterClient client(folder / "none/m.tar");
     EXPECT_EQ(client.write("a", {{"txt", "1"}}), SHF_E_IO);
-    EXPECT_NE(client.message().find("none/m.tar: open its folder"), std::string::npos) << client.message();
+    EXPECT_NE(client.message().find("none/m.tar: open its folder"), std::string::npos)
+        << client.message();
     EXPECT_NE(client.message().find("make its folder first"), std::string::npos);
 }
 
@@ -378,7 +379,7 @@ TEST_F(Writer, a_shard_whose_only_sample_failed_is_none) {
             ASSERT_EQ(shf_writer_field_file(client.writer, "jpg", 3, (folder / "large").c_str(),
                                             &client.error),
                       SHF_OK);
-            fs::resize_file(folder / "large", (70 << 20) + i);
+            fs::resize_file(folder / "large", static_cast<uintmax_t>((70 << 20) + i));
             if (i == 0 && std::string_view(name) == "r.zip") {  // it was read at once
                 ASSERT_EQ(shf_writer_begin(client.writer, "b", 1, nullptr), SHF_OK);
                 continue;
