@@ -2,6 +2,7 @@
 
 #include "core/opening.h"
 #include "io/sink.h"
+#include "io/sources.h"
 #include "sample/name.h"
 #include "url/redact.h"
 #include "url/scheme.h"
@@ -166,6 +167,32 @@ void Writer::field_file(std::string_view name, const std::string& path) {
                            .start = start,
                            .size = copied_.size() - start,
                            .file = std::move(file)});
+    } catch (...) {
+        drop();
+        throw;
+    }
+}
+
+void Writer::field_url(std::string_view name, const std::string& url) {
+    require_sample();
+    try {
+        std::string member = member_names_.name(name);
+        const size_t start = copied_.size();
+        try {
+            const Sources sources(options_, cancel_);
+            const std::unique_ptr<Source> source = sources.open(url);
+            read_source(*source, options_, copied_);
+        } catch (const Error& error) {
+            Fault fault = error.fault();
+            fault.cause = redact(url) + ": " + fault.cause;
+            throw Error(std::move(fault));
+        }
+        fields_.push_back({.name = std::move(member),
+                           .suffix = static_cast<uint32_t>(key_.size() + 1),
+                           .data = {},
+                           .start = start,
+                           .size = copied_.size() - start,
+                           .file = {}});
     } catch (...) {
         drop();
         throw;

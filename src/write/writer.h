@@ -42,6 +42,8 @@ class Writer {
     // The same with the bytes of a file. A large one is read at end(), and must not change until
     // then.
     void field_file(std::string_view name, const std::string& path);
+    // The same with all bytes of what a URL of a shard may name, up to the option "memory".
+    void field_url(std::string_view name, const std::string& url);
     // Forgets the sample under construction.
     void drop();
     // Writes the sample.

@@ -1,0 +1,99 @@
+#include "cli/interrupts.h"
+
+#include <pthread.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace cli {
+
+namespace {
+
+std::atomic<int> received = 0;
+
+struct Handles {
+    std::mutex mutex;
+    std::map<void*, void (*)(void*)> cancels;
+};
+
+Handles& handles() {
+    static Handles all;
+    return all;
+}
+
+sigset_t waited_for() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR2}) sigaddset(&set, signal);
+    return set;
+}
+
+void wait_for_signals() {
+    const sigset_t set = waited_for();
+    for (;;) {
+        int signal = 0;
+        if (sigwait(&set, &signal) != 0) return;
+        if (signal == SIGUSR2) return;  // of ~Interrupts
+        if (received.exchange(signal) != 0) ::_exit(128 + signal);
+        const std::lock_guard lock(handles().mutex);
+        for (const auto& [handle, cancel] : handles().cancels) cancel(handle);
+    }
+}
+
+std::thread waiter;
+
+}  // namespace
+
+Interrupts::Interrupts() {
+    const sigset_t set = waited_for();
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is the error of a write
+    waiter = std::thread(wait_for_signals);
+}
+
+Interrupts::~Interrupts() {
+    pthread_kill(waiter.native_handle(), SIGUSR2);
+    waiter.join();
+}
+
+void Interrupts::raise() const {
+    const int signal = received.load();
+    if (signal == 0) return;
+    std::signal(signal, SIG_DFL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    std::raise(signal);
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+bool interrupted() {
+    return received.load(std::memory_order_relaxed) != 0;
+}
+
+Cancellable::Cancellable(void (*cancel)(void*), void* handle) : handle_(handle) {
+    const std::lock_guard lock(handles().mutex);
+    handles().cancels[handle] = cancel;
+    if (interrupted()) cancel(handle);
+}
+
+Cancellable::Cancellable(shf_stream* stream)
+    : Cancellable([](void* handle) { shf_stream_cancel(static_cast<shf_stream*>(handle)); },
+                  stream) {}
+Cancellable::Cancellable(shf_members* members)
+    : Cancellable([](void* handle) { shf_members_cancel(static_cast<shf_members*>(handle)); },
+                  members) {}
+Cancellable::Cancellable(shf_writer* writer)
+    : Cancellable([](void* handle) { shf_writer_cancel(static_cast<shf_writer*>(handle)); },
+                  writer) {}
+
+Cancellable::~Cancellable() {
+    const std::lock_guard lock(handles().mutex);
+    handles().cancels.erase(handle_);
+}
+
+}  // namespace cli

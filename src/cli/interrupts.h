@@ -1,0 +1,43 @@
+// Ctrl-C and the other signals that end a command: what waits in the library is cancelled, so that
+// files that are not whole are removed, and then the process ends by that signal.
+#pragma once
+
+#include <shardfeed.h>
+
+#include <memory>
+
+namespace cli {
+
+// A thread that waits for SIGINT, SIGTERM and SIGHUP. Made before all other threads. The second
+// signal ends the process at once.
+class Interrupts {
+  public:
+    Interrupts();
+    ~Interrupts();
+    Interrupts(const Interrupts&) = delete;
+    Interrupts& operator=(const Interrupts&) = delete;
+
+    // Ends the process by the signal that came, if one did.
+    void raise() const;
+};
+
+// Whether such a signal came. Any thread.
+bool interrupted();
+
+// Cancels a stream, members in sequence, or a writer when a signal comes while this exists.
+class Cancellable {
+  public:
+    explicit Cancellable(shf_stream* stream);
+    explicit Cancellable(shf_members* members);
+    explicit Cancellable(shf_writer* writer);
+    ~Cancellable();
+    Cancellable(const Cancellable&) = delete;
+    Cancellable& operator=(const Cancellable&) = delete;
+
+  private:
+    Cancellable(void (*cancel)(void*), void* handle);
+
+    void* handle_;
+};
+
+}  // namespace cli

@@ -1,0 +1,36 @@
+#include "cli/verb_list.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+namespace cli {
+
+namespace {
+
+constexpr std::array table = {
+    VerbEntry{"create", "tarcreate", "makes shards of files", make_create},
+    VerbEntry{"cat", "tarcats tarpcat", "joins shards, picks samples and fields, shuffles",
+              make_cat},
+    VerbEntry{"split", "tarsplit", "cuts shards into others by samples, bytes or shares",
+              make_split},
+};
+
+}  // namespace
+
+std::span<const VerbEntry> verbs() {
+    return table;
+}
+
+const VerbEntry* find_verb(std::string_view name) {
+    for (const VerbEntry& entry : table) {
+        if (entry.name == name) return &entry;
+        std::istringstream others(entry.also);
+        std::string other;
+        while (others >> other)
+            if (other == name) return &entry;
+    }
+    return nullptr;
+}
+
+}  // namespace cli

@@ -1,0 +1,14 @@
+// The verbs, each in a file of its own.
+#pragma once
+
+#include "cli/verb.h"
+
+#include <memory>
+
+namespace cli {
+
+std::unique_ptr<Verb> make_cat();
+std::unique_ptr<Verb> make_create();
+std::unique_ptr<Verb> make_split();
+
+}  // namespace cli
