@@ -1,9 +1,7 @@
 // cat: shards into others.
-#include "cli/field_list.h"
-#include "cli/number_pattern.h"
 #include "cli/sample_source.h"
+#include "cli/sample_writer.h"
 #include "cli/selection.h"
-#include "cli/shard_target.h"
 #include "cli/shuffle.h"
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
@@ -24,19 +22,7 @@ class Cat final : public Verb {
             "are picked by --select and --exclude, then by --slice; then their fields are chosen, "
             "they are shuffled, and get new keys.");
         app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
-        app.add_option("-o,--output,--outputs", output_,
-                       "the shard, or a pattern such as out-%06d.tar with --max-samples or "
-                       "--max-bytes; the default is standard output")
-            ->type_name("OUT");
-        app.add_option("-f,--fields,--field", fields_,
-                       "fields to keep, separated by blanks: cls, img:png,jpg (alternatives, and "
-                       "another name)")
-            ->type_name("LIST")
-            ->expected(1)
-            ->take_all();
-        app.add_option("--missing", missing_, "samples without such a field: fail, skip, or keep")
-            ->type_name("WHAT")
-            ->check(CLI::IsMember({"fail", "skip", "keep"}));
+        out_.declare(app);
         app.add_option("--select", select_, "only these keys: a key, a shell pattern, or @FILE")
             ->type_name("KEY")
             ->expected(1)
@@ -55,14 +41,10 @@ class Cat final : public Verb {
         app.add_option("--seed", seed_, "of the shuffle; the default is 0")->type_name("N");
         app.add_option("-m,--mix", mix_, "open N inputs at once, and take a sample of each in turn")
             ->type_name("N");
-        app.add_option("-R,--rekey", rekey_,
-                       "new keys: # for nine digits from 0, or a pattern such as train/%06d")
-            ->type_name("PATTERN");
         app.add_option("--max-errors,--maxerr", max_errors_,
                        "leave out that many damaged samples and shards, with a warning each")
             ->type_name("N");
         app.add_flag("--tarp-compat", tarp_, "count the steps of --slice from 0, as tarp does");
-        app.add_flag("--json", json_, "print a line of JSON for each shard that is written");
     }
     const char* openers() const override { return "stream writer"; }
     std::vector<Example> examples() const override {
@@ -79,12 +61,10 @@ class Cat final : public Verb {
             options.set("max_skips", std::to_string(max_errors_));
         }
         if (!shard_slice_.empty()) options.set("slice", shard_slice_);
-        fields_wanted_.emplace(fields_);
         selected_.emplace(select_);
         excluded_.emplace(exclude_);
         if (!slice_.empty()) numbers_.emplace(slice_, tarp_);
-        if (!rekey_.empty()) keys_.emplace(rekey_ == "#" ? "%09d" : rekey_);
-        target_.emplace(output_, options, ShardTarget::Report{.json = json_});
+        out_.open(options);
         Progress progress(!options.is_quiet(), "cat", local_bytes(inputs_));
         Shuffle shuffle(shuffle_, seed_);
 
@@ -99,10 +79,10 @@ class Cat final : public Verb {
             progress.add(1, payload_of(sample.get()));
             if (!is_selected(sample.get())) continue;
             if (numbers_ && !numbers_->takes(number++)) continue;
-            if (Sample out = shuffle.exchange(std::move(sample))) write(out.get());
+            if (Sample out = shuffle.exchange(std::move(sample))) out_.write(out.get());
         }
-        while (Sample out = shuffle.drain()) write(out.get());
-        target_->finish();
+        while (Sample out = shuffle.drain()) out_.write(out.get());
+        out_.finish();
         return done;
     }
 
@@ -113,24 +93,8 @@ class Cat final : public Verb {
         return (selected_->empty() || selected_->has(key)) && !excluded_->has(key);
     }
 
-    void write(const shf_sample* sample) {
-        if (fields_wanted_->all() && !keys_) {
-            target_->write(sample);
-            return;
-        }
-        if (!fields_wanted_->choose(sample, FieldList::missing_of(missing_), chosen_)) return;
-        if (keys_)
-            target_->begin(keys_->text(written_++));
-        else
-            target_->begin(key_of(sample));
-        for (const auto& [name, data] : chosen_) target_->field(name, data);
-        target_->end();
-    }
-
     std::vector<std::string> inputs_;
-    std::string output_ = "-";
-    std::vector<std::string> fields_;
-    std::string missing_ = "fail";
+    SampleWriter out_;
     std::vector<std::string> select_;
     std::vector<std::string> exclude_;
     std::string slice_;
@@ -138,19 +102,12 @@ class Cat final : public Verb {
     size_t shuffle_ = 0;
     uint64_t seed_ = 0;
     size_t mix_ = 0;
-    std::string rekey_;
     uint64_t max_errors_ = 0;
     bool tarp_ = false;
-    bool json_ = false;
 
-    std::optional<FieldList> fields_wanted_;
     std::optional<KeyList> selected_;
     std::optional<KeyList> excluded_;
     std::optional<Slice> numbers_;
-    std::optional<NumberPattern> keys_;
-    std::optional<ShardTarget> target_;
-    std::vector<FieldList::Chosen> chosen_;
-    uint64_t written_ = 0;
 };
 
 }  // namespace

@@ -35,32 +35,24 @@ FieldList::FieldList(const std::vector<std::string>& texts) {
     }
 }
 
-bool FieldList::choose(const shf_sample* sample, Missing missing, std::vector<Chosen>& out) const {
-    out.clear();
+bool FieldList::choose(const SampleView& sample, Missing missing,
+                       std::vector<FieldView>& out) const {
     if (all()) {
-        for (size_t i = 0; i < shf_sample_field_count(sample); ++i) {
-            shf_bytes name;
-            shf_bytes data;
-            shf_sample_field(sample, i, &name, &data);
-            out.push_back({text(name), data});
-        }
+        out.assign(sample.fields.begin(), sample.fields.end());
         return true;
     }
+    out.clear();
     for (const Item& item : items_) {
-        bool found = false;
-        for (const std::string& name : item.alternatives) {
-            shf_bytes data;
-            found = shf_sample_find(sample, name.data(), name.size(), &data) == SHF_OK;
-            if (!found) continue;
-            out.push_back({item.name.empty() ? name : item.name, data});
-            break;
+        const FieldView* found = nullptr;
+        for (size_t i = 0; !found && i < item.alternatives.size(); ++i)
+            found = sample.find(item.alternatives[i]);
+        if (found) {
+            out.push_back({item.name.empty() ? found->name : item.name, found->data});
+            continue;
         }
-        if (found || missing == Missing::keep) continue;
+        if (missing == Missing::keep) continue;
         if (missing == Missing::skip) return false;
-        shf_bytes url;
-        shf_sample_url(sample, &url);
-        throw Failure(failed, printable(text(url)) + ": sample " + printable(key_of(sample)) +
-                                  " has no field " + printable(item.text) +
+        throw Failure(failed, sample.name() + " has no field " + printable(item.text) +
                                   "; help: --missing skip leaves such samples out, --missing keep "
                                   "writes them without it");
     }

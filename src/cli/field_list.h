@@ -1,9 +1,8 @@
 // Which fields of a sample are written, and under which names.
 #pragma once
 
-#include "cli/library.h"
+#include "cli/sample_view.h"
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,14 +20,10 @@ class FieldList {
 
     [[nodiscard]] bool all() const { return items_.empty(); }
 
-    struct Chosen {
-        std::string_view name;  // of the field that is written
-        shf_bytes data;
-    };
     // The fields of a sample, borrowed from it and from this, in the order of the list; of an empty
     // list all in the order of the sample. Returns false when the sample lacks one and `missing` is
     // skip. Throws Failure when it lacks one and `missing` is fail.
-    bool choose(const shf_sample* sample, Missing missing, std::vector<Chosen>& out) const;
+    bool choose(const SampleView& sample, Missing missing, std::vector<FieldView>& out) const;
 
     // What a command line has for Missing: "fail", "skip" or "keep".
     static Missing missing_of(const std::string& word);

@@ -14,6 +14,7 @@ constexpr std::array table = {
               make_cat},
     VerbEntry{"split", "tarsplit", "cuts shards into others by samples, bytes or shares",
               make_split},
+    VerbEntry{"sort", "tarsort", "orders samples by key, by a field, or at random", make_sort},
 };
 
 }  // namespace
