@@ -75,21 +75,21 @@ bool interrupted() {
     return received.load(std::memory_order_relaxed) != 0;
 }
 
-Cancellable::Cancellable(void (*cancel)(void*), void* handle) : handle_(handle) {
+Cancellable::Cancellable(void* handle, void (*cancel)(void*)) : handle_(handle) {
     const std::lock_guard lock(handles().mutex);
     handles().cancels[handle] = cancel;
     if (interrupted()) cancel(handle);
 }
 
 Cancellable::Cancellable(shf_stream* stream)
-    : Cancellable([](void* handle) { shf_stream_cancel(static_cast<shf_stream*>(handle)); },
-                  stream) {}
+    : Cancellable(stream,
+                  [](void* handle) { shf_stream_cancel(static_cast<shf_stream*>(handle)); }) {}
 Cancellable::Cancellable(shf_members* members)
-    : Cancellable([](void* handle) { shf_members_cancel(static_cast<shf_members*>(handle)); },
-                  members) {}
+    : Cancellable(members,
+                  [](void* handle) { shf_members_cancel(static_cast<shf_members*>(handle)); }) {}
 Cancellable::Cancellable(shf_writer* writer)
-    : Cancellable([](void* handle) { shf_writer_cancel(static_cast<shf_writer*>(handle)); },
-                  writer) {}
+    : Cancellable(writer,
+                  [](void* handle) { shf_writer_cancel(static_cast<shf_writer*>(handle)); }) {}
 
 Cancellable::~Cancellable() {
     const std::lock_guard lock(handles().mutex);

@@ -24,19 +24,20 @@ class Interrupts {
 // Whether such a signal came. Any thread.
 bool interrupted();
 
-// Cancels a stream, members in sequence, or a writer when a signal comes while this exists.
+// Cancels a stream, members in sequence, a writer, or anything else when a signal comes while this
+// exists.
 class Cancellable {
   public:
     explicit Cancellable(shf_stream* stream);
     explicit Cancellable(shf_members* members);
     explicit Cancellable(shf_writer* writer);
+    // Calls `cancel` with `handle` instead, on the thread that waits for signals.
+    Cancellable(void* handle, void (*cancel)(void*));
     ~Cancellable();
     Cancellable(const Cancellable&) = delete;
     Cancellable& operator=(const Cancellable&) = delete;
 
   private:
-    Cancellable(void (*cancel)(void*), void* handle);
-
     void* handle_;
 };
 

@@ -15,6 +15,8 @@ constexpr std::array table = {
     VerbEntry{"split", "tarsplit", "cuts shards into others by samples, bytes or shares",
               make_split},
     VerbEntry{"sort", "tarsort", "orders samples by key, by a field, or at random", make_sort},
+    VerbEntry{"map", "proc tarproc", "changes samples by a command or a function of Python",
+              make_map},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace cli {
 
 std::unique_ptr<Verb> make_cat();
 std::unique_ptr<Verb> make_create();
+std::unique_ptr<Verb> make_map();
 std::unique_ptr<Verb> make_sort();
 std::unique_ptr<Verb> make_split();
 
