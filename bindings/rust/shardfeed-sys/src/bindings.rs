@@ -1421,10 +1421,10 @@ extern "C" {
         path: *const core::ffi::c_char,
         error: *mut shf_error,
     ) -> i32;
-    /// Adds all bytes of what is at `url` as a field, at most as many as the option "memory" says. `url`
-    /// is one of a shard (see "URLs"), not expanded: http:, s3:, pipe:, "-", and what the program serves.
-    /// Errors: USAGE; LIMIT; IO, CHILD, CHANGED, NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS;
-    /// NOMEM, CANCELLED. Since: 0.1
+    /// Adds all bytes of what is at `url` as a field, at most as many as the option "memory" says. A URL
+    /// is what a shard may be at (see "URLs"), not expanded: http:, s3:, pipe:, "-", or what the program
+    /// serves. Errors: USAGE, LIMIT, IO, CHILD, CHANGED, NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH,
+    /// TLS, NOMEM, CANCELLED. Since: 0.1
     pub fn shf_writer_field_url(
         writer: *mut shf_writer,
         name: *const core::ffi::c_char,
