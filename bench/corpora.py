@@ -8,7 +8,6 @@ that a reader that is fast because it drops something is noticed.
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import contextlib
 import ctypes
@@ -25,6 +24,8 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+from command_line import add_choice, add_scale, parser_for
 
 DATA = Path(__file__).resolve().parent / "data"
 
@@ -442,13 +443,11 @@ def generate(name: str, scale: float = 1.0) -> Corpus:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="0.05 makes small ones (1)")
-    parser.add_argument("--only", default=",".join(RECIPES), help="names, with commas (all)")
+    parser = parser_for(__doc__)
+    add_scale(parser, "0.05 makes small ones")
+    add_choice(parser, "--only", list(RECIPES))
     arguments = parser.parse_args()
-    for name in arguments.only.split(","):
-        if name not in RECIPES:
-            parser.error(f"no corpus {name!r}; there are {', '.join(RECIPES)}")
+    for name in arguments.only:
         start = time.perf_counter()
         corpus = generate(name, arguments.scale)
         seconds = time.perf_counter() - start

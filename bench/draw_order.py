@@ -9,7 +9,6 @@ samples, as the library delivers it: the same on every machine.
 
 from __future__ import annotations
 
-import argparse
 import random
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import corpora
 from building import build_with_shardfeed
-from command_line import add_build
+from command_line import add_build, parser_for
 from corpora import Corpus
 from draw import text
 from measuring import generate
@@ -234,7 +233,7 @@ def draw_resume() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_for(__doc__)
     add_build(parser)
     parser.add_argument("folder", type=Path, help="gets order-lanes.svg and the other pictures")
     arguments = parser.parse_args()

@@ -15,7 +15,7 @@ from pathlib import Path
 import corpora
 import targets
 from building import BUILT, build_with_shardfeed
-from command_line import add_build
+from command_line import add_build, add_measuring, parser_for
 from corpora import Corpus
 from measuring import Result, RunError, generate, machine, run, warm
 from run import check_plan
@@ -99,16 +99,14 @@ def check_order(walk: Path, before: Path, now: Path, repeat: int) -> Iterator[Ve
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_for(__doc__)
     add_build(parser)
     parser.add_argument(
         "--before",
         type=Path,
         help="build directory of a checkout to which a plain pass is compared",
     )
-    parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs (3)")
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the corpora (1)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all verdicts there too")
+    add_measuring(parser)
     return parser.parse_args()
 
 

@@ -11,7 +11,6 @@ that were written, else the exit status is 1.
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import math
@@ -33,6 +32,7 @@ from pathlib import Path
 import corpora
 import shardfeed
 from building import ROOT, build_rust, build_with_shardfeed, compile_with_package, note
+from command_line import add_measuring, parser_for
 
 DATA = corpora.DATA
 BATCH = 256
@@ -395,13 +395,11 @@ def measure_dataset(programs: Programs, samples: int) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="number of members (1)")
-    parser.add_argument("--repeat", type=int, default=7, help="rounds; the best counts (7)")
+    parser = parser_for(__doc__)
+    add_measuring(parser, repeat=7, scaled="number of members")
     parser.add_argument(
         "--build", type=Path, help="meson build directory with libshardfeed.so, for what runs in C"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there too")
     arguments = parser.parse_args()
 
     def count(full: int) -> int:

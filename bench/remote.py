@@ -18,7 +18,7 @@ from pathlib import Path
 
 import corpora
 from building import build_with_shardfeed, compile_program, own_python
-from command_line import add_build, comma_list
+from command_line import add_build, add_choice, add_measuring, parser_for
 from corpora import Corpus
 from measuring import RunError, generate, machine, versions
 from remote_archive import LATENCY_MS as ARCHIVE_LATENCY_MS
@@ -217,26 +217,12 @@ def caches(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_for(__doc__)
     add_build(parser)
     parser.add_argument("--python", type=Path, help="interpreter with the readers (bench/.venv)")
-    parser.add_argument("--repeat", type=int, default=5, help="rounds; the best counts (5)")
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the corpora (1)")
-    parser.add_argument(
-        "--only",
-        type=comma_list(PARTS),
-        default=list(PARTS),
-        metavar="PART,...",
-        help=f"of {', '.join(PARTS)}",
-    )
-    parser.add_argument(
-        "--corpus",
-        type=comma_list(CORPORA),
-        default=list(CORPORA),
-        metavar="CORPUS,...",
-        help=f"of {', '.join(CORPORA)}: for http, s3 and cache",
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there too")
+    add_choice(parser, "--only", PARTS)
+    add_choice(parser, "--corpus", CORPORA, ": for http, s3 and cache")
+    add_measuring(parser, repeat=5)
     arguments = parser.parse_args()
     parts = set(arguments.only)
     compile_program("read_limit", [])

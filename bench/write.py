@@ -8,7 +8,6 @@ Files go to --folder, whose disk is measured too where shards are brought to it 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
@@ -17,6 +16,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from command_line import add_measuring, parser_for
 
 KINDS = {"small": (60_000, 200), "image": (4_000, 110_000)}  # samples, bytes of the large field
 # JSON-like text compresses to a third, as annotations do; images do not at all.
@@ -149,11 +150,9 @@ def main() -> None:
     if sys.argv[1:2] == ["--row"]:
         row, path, kind, scale = sys.argv[2:]
         return child(row, path, kind, float(scale))
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_for(__doc__)
     parser.add_argument("--folder", type=Path, help="where shards go (a temporary folder)")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds; the best counts (3)")
-    parser.add_argument("--scale", type=float, default=1.0, help="samples, 1: 60,000 and 4,000")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there too")
+    add_measuring(parser, scaled="number of samples, of 60,000 and 4,000")
     arguments = parser.parse_args()
     figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:

@@ -1304,10 +1304,10 @@ int32_t shf_writer_field(shf_writer *writer, const char *name, size_t name_size,
 int32_t shf_writer_field_file(shf_writer *writer, const char *name, size_t name_size,
                               const char *path, shf_error *error);
 
-/* Adds all bytes of what is at `url` as a field, at most as many as the option "memory" says. `url`
- * is one of a shard (see "URLs"), not expanded: http:, s3:, pipe:, "-", and what the program serves.
- * Errors: USAGE; LIMIT; IO, CHILD, CHANGED, NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS;
- * NOMEM, CANCELLED. Since: 0.1 */
+/* Adds all bytes of what is at `url` as a field, at most as many as the option "memory" says. A URL
+ * is what a shard may be at (see "URLs"), not expanded: http:, s3:, pipe:, "-", or what the program
+ * serves. Errors: USAGE, LIMIT, IO, CHILD, CHANGED, NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH,
+ * TLS, NOMEM, CANCELLED. Since: 0.1 */
 int32_t shf_writer_field_url(shf_writer *writer, const char *name, size_t name_size,
                              const char *url, shf_error *error);
 

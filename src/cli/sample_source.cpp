@@ -26,7 +26,8 @@ Sample StreamSource::next() {
         block_.reset();
         in_block_ = 0;
         shf_block* block = nullptr;
-        if (call(shf_stream_next_block, stream_.get(), 0, &block) == SHF_END) return nullptr;
+        if (call(shf_stream_next_block, stream_.get(), size_t{0}, &block) == SHF_END)
+            return nullptr;
         block_.reset(block);
     }
     return Sample(shf_sample_ref(shf_block_sample(block_.get(), in_block_++)));

@@ -10,7 +10,7 @@ namespace shf {
 uint64_t fork_generation() noexcept;
 
 // While one lives, a fork() of another thread waits: for calls into libraries that have locks of
-// their own and no fork handlers (OpenSSL), which would stay locked in the child for ever. Forks
+// their own and no fork handlers (OpenSSL), which would never be unlocked in the child. Forks
 // wait for calls under way, not for the next ones, so it must not be held where a thread waits for
 // something that may not come. A thread may hold several, and may then fork itself.
 class ForkHold {

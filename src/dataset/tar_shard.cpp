@@ -3,6 +3,7 @@
 #include "dataset/wanted_fields.h"
 #include "index/shard_index.h"
 #include "sample/name.h"
+#include "tar/header_block.h"
 #include "tar/tar_listing.h"
 #include "url/redact.h"
 

@@ -81,7 +81,7 @@ void HttpRetry::after(const Error& error, std::optional<uint64_t> pause) {
     ++context_.use.retries;
     warn_once(SourceTrouble::retry,
               server_ + ": " + error.fault().cause +
-                  "; the request is made again, as all that fail so (counter retries)",
+                  "; the request is retried; later retries are only counted (counter retries)",
               context_);
     if (pause) {
         if (nanoseconds(static_cast<int64_t>(std::min<uint64_t>(*pause, INT64_MAX))) >

@@ -57,7 +57,7 @@ Libcurl load() {
 const Libcurl& libcurl() {
     static std::atomic<const Libcurl*> loaded{nullptr};
     if (const Libcurl* const curl = loaded.load(std::memory_order_acquire)) return *curl;
-    // A child that is forked meanwhile would wait for the thread that loads it for ever.
+    // A child that is forked meanwhile would wait endlessly: it lacks the thread that loads it.
     const ForkHold hold;
     static const Libcurl curl = load();
     loaded.store(&curl, std::memory_order_release);

@@ -88,6 +88,11 @@ bool in_cache(const std::string& url, const Options& options) {
     return is_remote(url) && options.index_dir.empty() && !cache_index_folder(options).empty();
 }
 
+// The mode of its file: in the cache, that of all files there.
+mode_t mode_for(const std::string& url, const Options& options) {
+    return in_cache(url, options) ? 0600 : 0666;
+}
+
 // An index file; nothing when there is no such file. Throws Error.
 std::unique_ptr<Source> open_file(const fs::path& path, const Cancel& never) {
     std::unique_ptr<Source> source;
@@ -128,12 +133,11 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
     }
 }
 
-// Saves an index in the first place that takes it. Returns where, or nothing with the last error.
-std::optional<fs::path> save(const ShardIndex& index, const std::string& url,
-                             const Options& options, int& error) {
-    // As all files of the cache.
-    const mode_t mode = in_cache(url, options) ? 0600 : 0666;
-    for (const fs::path& place : places_for(url, options)) {
+// Saves an index in the first of `places` that takes it, with `mode`. Returns where, or nothing
+// with the last error.
+std::optional<fs::path> save(const ShardIndex& index, std::span<const fs::path> places, mode_t mode,
+                             int& error) {
+    for (const fs::path& place : places) {
         // The folder of a shard is there; ours are made when they are first needed.
         std::error_code ignored;
         fs::create_directories(place.parent_path(), ignored);
@@ -221,7 +225,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
     auto index = index_tar(source, options, cancel);
     if (options.index != IndexUse::memory) {
         int error = 0;
-        const auto place = save(*index, url, options, error);
+        const auto place = save(*index, places, mode_for(url, options), error);
         if (place && in_cache(url, options)) count_cached_index(options, *place, true);
         log(options, SHF_LOG_INFO,
             shown + (place ? ": index saved as " + escape(place->string())
@@ -328,7 +332,7 @@ IndexedSizes indexed_sizes(const ShardList& shards, const Options& options) {
 
 std::string store_index(const std::string& url, const ShardIndex& index, const Options& options) {
     int error = 0;
-    const auto place = save(index, url, options, error);
+    const auto place = save(index, places_for(url, options), mode_for(url, options), error);
     if (!place) throw Error::system("saving the index", error);
     return place->string();
 }

@@ -48,11 +48,11 @@ uint64_t count_in(const std::string& url, const Options& options, const SampleFi
     const ShardFormat format = shard_format(*source, url, options);
     if (format == ShardFormat::zip) {
         const ZipDirectory directory(*source, options);
-        return count_in_directory(directory, zip_groups(directory, options), filter);
+        return count_in_directory(directory, entry_groups(directory, options), filter);
     }
     if (format == ShardFormat::other) {
         const LibarchiveDirectory directory(*source, options, cancel);
-        return count_in_directory(directory, libarchive_groups(directory, options), filter);
+        return count_in_directory(directory, entry_groups(directory, options), filter);
     }
     try {
         return count_in_tar(*open_index(url, *source, options, cancel), filter);

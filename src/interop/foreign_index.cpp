@@ -62,7 +62,7 @@ Shard walk(const std::string& url, const Options& options, const Cancel& cancel)
                     "write its samples as a tar");
     if (format == ShardFormat::zip) {
         const ZipDirectory directory(source, options);
-        shard.samples = zip_groups(directory, options).size();
+        shard.samples = entry_groups(directory, options).size();
         source.verify();
     } else {
         shard.index = index_tar(source, options, cancel);

@@ -142,7 +142,7 @@ void RequestQueue::fill(Asked& asked, const shf_answer& answer) {
     asked.over = true;
     asked.result = SHF_OK;
     try {
-        if (asked.request.kind == SHF_REQUEST_OPEN) {
+        if (asked.object) {
             if (answer.text) asked.object->version = answer.text;
             asked.object->number = answer.object;
             asked.object->size = answer.size;
@@ -249,9 +249,8 @@ int64_t RequestQueue::ask(RequestEvents& one, Asked& asked) {
 
 int32_t RequestQueue::open(const char* url, Object& object, uint32_t& flags, shf_error& error) {
     RequestEvents one = request_event(SHF_REQUEST_OPEN);
-    const shf_request request = one.front().request;
     one.front().text = url;
-    Asked asked{.request = request, .object = &object, .flags = &flags, .out = {}, .error = error};
+    Asked asked{.object = &object, .flags = &flags, .out = {}, .error = error};
     return static_cast<int32_t>(ask(one, asked));
 }
 
@@ -261,9 +260,7 @@ int64_t RequestQueue::read(const Object& object, uint64_t offset, std::span<uint
     one.front().request.object = object.number;
     one.front().request.offset = offset;
     one.front().request.size = out.size();
-    const shf_request request = one.front().request;
-    Asked asked{
-        .request = request, .object = nullptr, .flags = nullptr, .out = out, .error = error};
+    Asked asked{.object = nullptr, .flags = nullptr, .out = out, .error = error};
     return ask(one, asked);
 }
 

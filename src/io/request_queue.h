@@ -49,7 +49,8 @@ class RequestQueue : public std::enable_shared_from_this<RequestQueue> {
     // Fails what is asked, now and while it is on.
     void cancel(bool on);
     [[nodiscard]] bool is_cancelled() const;
-    // Cancels for ever. The program is not woken any more when this has returned.
+    // Cancels, which cancel(false) does not undo. The program is not woken any more when this has
+    // returned.
     void close();
     // Calls `function` on a thread of its own. Throws Error(LIMIT, NOMEM).
     void call(shf_any_fn function, std::span<const uint64_t> arguments, uint64_t id);
@@ -69,8 +70,7 @@ class RequestQueue : public std::enable_shared_from_this<RequestQueue> {
 
   private:
     struct Asked {
-        const shf_request& request;
-        Object* object = nullptr;  // of OPEN
+        Object* object = nullptr;  // of OPEN; NULL: the request is a READ
         uint32_t* flags = nullptr;
         std::span<uint8_t> out;  // of READ
         shf_error& error;

@@ -43,7 +43,7 @@ struct SourceContext {
     SourceUse& use;
 };
 
-// Kinds of trouble that readers go on after: bits of SourceUse::warned.
+// Faults after which a reader continues: bits of SourceUse::warned.
 enum class SourceTrouble : uint32_t {
     cache_folder = 1,   // it cannot be used
     cache_version = 2,  // a server names no version

@@ -16,7 +16,7 @@ namespace shf {
 inline constexpr uint64_t no_crc = UINT64_MAX;
 
 struct ArchiveEnd {
-    std::optional<uint64_t> end;  // the byte behind the archive; nothing: only reading tells
+    std::optional<uint64_t> end;  // of the archive; nothing: not known before it is read
     // Of each member its CRC, or no_crc; nothing: that is not known before it is read.
     std::optional<std::vector<uint64_t>> crcs;
 };

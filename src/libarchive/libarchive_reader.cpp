@@ -89,7 +89,7 @@ struct LibarchiveReader::State {
     uint64_t found = 0, claimed = 0;
     bool at_end = false, ended = false;  // ended: that was proven
     bool trailing = false;
-    bool fatal = false;            // libarchive says that it cannot go on
+    bool fatal = false;            // libarchive cannot continue
     std::optional<Fault> failure;  // repeats
 
     // The member, until next() has found another one.
@@ -365,7 +365,7 @@ struct LibarchiveReader::State {
                     "trailing=ignore accepts them; what they are is not read", from);
     }
 
-    // Runs `action`, whose errors repeat where `lasting` says so, or libarchive cannot go on.
+    // Runs `action`, whose errors repeat where `lasting` says so, or libarchive cannot continue.
     template <typename Do>
     auto guarded(bool lasting, Do action) {
         if (failure) throw Error(*failure);

@@ -18,7 +18,7 @@ namespace shf {
 
 struct Options;
 
-// What is wrong with one member, as its header tells.
+// What is wrong with one member according to its header.
 enum class MemberFlaw : uint8_t { none, encrypted, no_size, ratio };
 
 // Why a member of `size` bytes with this flaw is not read. Not of `none`.
@@ -27,8 +27,8 @@ Fault fault_of(MemberFlaw flaw, uint64_t size);
 // One thread at a time, any of them. After TIMEOUT and CANCELLED the same call can be repeated, and
 // resumes: it reads again from the start of the archive on. Other errors of next() repeat.
 //
-// Where libarchive warns, this throws: its warnings are of names that are not what they were, of
-// bytes that were passed over, and of wrong checksums.
+// Where libarchive warns, this throws: its warnings are of names that it changed, of skipped
+// bytes, and of wrong checksums.
 class LibarchiveReader {
   public:
     // `source` can seek, has a size, and is one of other_archive(). Reads nothing. The references

@@ -117,7 +117,7 @@ void MemberSequence::open_walk() {
     source_ = std::move(memory);
 }
 
-// Of a file that can be read at any offset.
+// The walk over a file that can be read at any offset.
 std::unique_ptr<MemberWalk> MemberSequence::walk_in_place(ShardFormat format,
                                                           Source& source) const {
     return format == ShardFormat::zip ? zip_walk(source, options_, cancel_)

@@ -68,7 +68,7 @@ EntryGroups::EntryGroups(const EntryList& entries, const Options& options) {
     Grouping(entries, *this).run(options);
 }
 
-EntryGroups zip_groups(const ZipDirectory& directory, const Options& options) {
+EntryGroups entry_groups(const ZipDirectory& directory, const Options& options) {
     const std::vector<uint32_t> order = directory.by_offset();
     const auto at = [&](size_t i, uint32_t& index) -> Member {
         index = order[i];
@@ -83,7 +83,7 @@ EntryGroups zip_groups(const ZipDirectory& directory, const Options& options) {
     return {{.count = order.size(), .at = at, .counted = false}, options};
 }
 
-EntryGroups libarchive_groups(const LibarchiveDirectory& directory, const Options& options) {
+EntryGroups entry_groups(const LibarchiveDirectory& directory, const Options& options) {
     const auto at = [&](size_t i, uint32_t& index) -> Member {
         index = static_cast<uint32_t>(i);
         const LibarchiveEntry& entry = directory.entry(i);

@@ -53,7 +53,7 @@ class EntryGroups {
     SchemaSet schemas_;
 };
 
-EntryGroups zip_groups(const ZipDirectory& directory, const Options& options);
-EntryGroups libarchive_groups(const LibarchiveDirectory& directory, const Options& options);
+EntryGroups entry_groups(const ZipDirectory& directory, const Options& options);
+EntryGroups entry_groups(const LibarchiveDirectory& directory, const Options& options);
 
 }  // namespace shf

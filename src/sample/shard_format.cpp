@@ -3,7 +3,7 @@
 #include "codec/magic.h"
 #include "codec/other_archive.h"
 #include "core/options.h"
-#include "tar/tar.h"
+#include "tar/header_block.h"
 
 #include <algorithm>
 #include <array>

@@ -35,21 +35,6 @@ struct TarMetadata;
 void parse_pax(std::string_view body, bool global, uint64_t offset, PaxRecords& records,
                PaxFields* fields = nullptr);
 
-// Reads a number field of a tar header: octal, or base-256 (GNU) in canonical form. All NUL or all
-// blank is 0. Nothing when it breaks the rules T5 and T6.
-std::optional<uint64_t> parse_number(std::string_view field);
-
-// What a header block of 512 bytes says about a file, when it is one of a file and says so without
-// the help of headers before it.
-struct PlainHeader {
-    uint64_t size;
-    std::array<char, 256> text;  // longest prefix, slash, longest name
-    size_t name_size;
-
-    [[nodiscard]] std::string_view name() const { return {text.data(), name_size}; }
-};
-std::optional<PlainHeader> parse_plain_header(const uint8_t* block);
-
 // Where the header after a member starts.
 uint64_t end_of(const Member& member);
 

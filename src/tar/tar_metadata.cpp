@@ -1,6 +1,6 @@
 #include "tar/tar_metadata.h"
 
-#include "tar/tar.h"
+#include "tar/header_block.h"
 
 #include <algorithm>
 #include <charconv>

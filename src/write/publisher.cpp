@@ -7,6 +7,7 @@
 #include "index/tar_indexer.h"
 #include "io/file.h"
 #include "url/redact.h"
+#include "url/scheme.h"
 
 #include <unistd.h>
 
@@ -57,7 +58,11 @@ struct Publisher::State {
         const uint64_t leniency =
             options.duplicate_keys == DuplicateKeys::accept ? leniency_of(options) : uint64_t{0};
         const auto index = whole.rows->finish(identify(*source), whole.end, leniency);
-        whole.shard.index = store_index(whole.target, *index, options);
+        const std::string stored = store_index(whole.target, *index, options);
+        // Beside a shard it is named as the shard is, which may be relative.
+        const bool is_beside = is_local_path(whole.shard.url) && stored.starts_with(whole.target);
+        whole.shard.index =
+            is_beside ? whole.shard.url + stored.substr(whole.target.size()) : stored;
     }
 
     // Never throws.

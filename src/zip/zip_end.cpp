@@ -117,7 +117,7 @@ class Candidate {
         return le32(magic.data()) == central_magic;
     }
 
-    // Of all its bytes one request is made: ZipDirectory goes on after these.
+    // Requests the whole directory at once: ZipDirectory reads the rest of it later.
     [[nodiscard]] bool starts_directory(const ZipEnd& end) const {
         const ByteRange whole{end.directory, end.directory_size};
         if (end.directory_size <= options_.memory) source_.prefetch({&whole, 1});

@@ -1,6 +1,7 @@
 // Writes the first inputs of cache_fuzz into a folder: cache_corpus tests/fuzz/corpus/cache. Each
 // file is named after what it tests; findings of the fuzzer are added beside them.
 #include "cache_entry.h"
+#include "corpus_files.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -58,13 +59,7 @@ int main(int argc, char** argv) {
         {"label_claims_a_version", "v" + with(label, label.size(), 40, UINT64_MAX - 16)},
         {"label_without_texts", "v" + label.substr(0, 48)},
     };
-    for (const Input& input : inputs) {
-        std::ofstream file(std::filesystem::path(argv[1]) / input.name, std::ios::binary);
-        file << input.bytes;
-        if (!file.flush()) {
-            std::cerr << "cannot write " << input.name << '\n';
-            return 1;
-        }
-    }
+    for (const Input& input : inputs)
+        if (!write_input(argv[1], input.name, input.bytes)) return 1;
     return 0;
 }

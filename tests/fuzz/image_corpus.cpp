@@ -1,9 +1,8 @@
 // Writes the first inputs of image_fuzz into a folder: image_corpus tests/fuzz/corpus/image. Each
 // file is named after what it tests; findings of the fuzzer are added beside them.
 #include "../unit/image_files.h"
+#include "corpus_files.h"
 
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 
 int main(int argc, char** argv) {
@@ -74,14 +73,9 @@ int main(int argc, char** argv) {
         {"nothing", rgb8, hwc, {}},
     };
     for (const Input& input : inputs) {
-        std::ofstream file(std::filesystem::path(argv[1]) / input.name, std::ios::binary);
-        file.put(static_cast<char>(input.mode)).put(static_cast<char>(input.steps));
-        file.write(reinterpret_cast<const char*>(input.file.data()),
-                   static_cast<std::streamsize>(input.file.size()));
-        if (!file.flush()) {
-            std::cerr << "cannot write " << input.name << '\n';
-            return 1;
-        }
+        std::string bytes{static_cast<char>(input.mode), static_cast<char>(input.steps)};
+        bytes.append(input.file.begin(), input.file.end());
+        if (!write_input(argv[1], input.name, bytes)) return 1;
     }
     return 0;
 }

@@ -1,9 +1,8 @@
 // Writes the first inputs of index_fuzz into a folder: index_corpus tests/fuzz/corpus/index. Each
 // file is named after what it tests; findings of the fuzzer are added beside them.
+#include "corpus_files.h"
 #include "index_tar.h"
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iostream>
 
@@ -67,13 +66,7 @@ int main(int argc, char** argv) {
         {"cut", good.file().substr(0, 200)},
         {"nothing", ""},
     };
-    for (const Input& input : inputs) {
-        std::ofstream file(std::filesystem::path(argv[1]) / input.name, std::ios::binary);
-        file << input.file;
-        if (!file.flush()) {
-            std::cerr << "cannot write " << input.name << '\n';
-            return 1;
-        }
-    }
+    for (const Input& input : inputs)
+        if (!write_input(argv[1], input.name, input.file)) return 1;
     return 0;
 }

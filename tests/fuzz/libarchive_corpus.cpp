@@ -2,9 +2,8 @@
 // tests/fuzz/corpus/libarchive. Each file is named after what it tests; findings of the fuzzer are
 // added beside them.
 #include "../unit/libarchive_builder.h"
+#include "corpus_files.h"
 
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 
 namespace {
@@ -58,13 +57,7 @@ int main(int argc, char** argv) {
     wrong[wrong.find("first")] = 'F';
     add("7z_wrong_crc", wrong);
 
-    for (const Input& input : inputs) {
-        std::ofstream file(std::filesystem::path(argv[1]) / input.name, std::ios::binary);
-        file << input.switches << input.file;
-        if (!file.flush()) {
-            std::cerr << "cannot write " << input.name << '\n';
-            return 1;
-        }
-    }
+    for (const Input& input : inputs)
+        if (!write_input(argv[1], input.name, input.switches + input.file)) return 1;
     return 0;
 }

@@ -2,6 +2,7 @@
 // file is named after what it tests; findings of the fuzzer are added beside them. With --check it
 // only looks whether those that are there are still states of this version, with all options: else
 // the replay would go no further than that.
+#include "corpus_files.h"
 #include "order/state_encoding.h"
 #include "state_shards.h"
 
@@ -142,22 +143,18 @@ int main(int argc, char** argv) {
         {"cut", cut},
         {"nothing", {}},
     };
+    const std::filesystem::path folder(argv[argc - 1]);
     for (const Input& input : inputs) {
-        const std::filesystem::path path = std::filesystem::path(argv[argc - 1]) / input.name;
         if (check) {
+            const std::filesystem::path path = folder / input.name;
             std::ifstream file(path, std::ios::binary);
             const Blob blob{std::istreambuf_iterator<char>(file), {}};
             if (file && options_in(blob) == options_in(input.blob)) continue;
             std::cerr << path << " is of another version: write the corpus again\n";
             return 1;
         }
-        std::ofstream file(path, std::ios::binary);
-        file.write(reinterpret_cast<const char*>(input.blob.data()),
-                   static_cast<std::streamsize>(input.blob.size()));
-        if (!file.flush()) {
-            std::cerr << "cannot write " << input.name << '\n';
-            return 1;
-        }
+        const std::string bytes(input.blob.begin(), input.blob.end());
+        if (!write_input(folder, input.name, bytes)) return 1;
     }
     return 0;
 }

@@ -1,9 +1,8 @@
 // Writes the first inputs of tar_fuzz into a folder: tar_corpus tests/fuzz/corpus/tar. Each file is
 // named after what it tests; findings of the fuzzer are added beside them.
 #include "../unit/tar_builder.h"
+#include "corpus_files.h"
 
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 
 int main(int argc, char** argv) {
@@ -83,13 +82,7 @@ int main(int argc, char** argv) {
         {"only_zero_blocks", raise, end},
         {"cut_in_data", raise, a + z.substr(0, 514)},
     };
-    for (const Input& input : inputs) {
-        std::ofstream file(std::filesystem::path(argv[1]) / input.name, std::ios::binary);
-        file << input.switches << input.shard;
-        if (!file.flush()) {
-            std::cerr << "cannot write " << input.name << '\n';
-            return 1;
-        }
-    }
+    for (const Input& input : inputs)
+        if (!write_input(argv[1], input.name, input.switches + input.shard)) return 1;
     return 0;
 }

@@ -2,9 +2,8 @@
 // named after what it tests; findings of the fuzzer are added beside them.
 #include "../unit/zip_builder.h"
 #include "../unit/zip_encoders.h"
+#include "corpus_files.h"
 
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 
 namespace {
@@ -105,13 +104,7 @@ int main(int argc, char** argv) {
     add("several_disks", zip);
     inputs.push_back({"cut", strict, Zip{.entries = {a, z}}.bytes().substr(0, 100)});
 
-    for (const Input& input : inputs) {
-        std::ofstream file(std::filesystem::path(argv[1]) / input.name, std::ios::binary);
-        file << input.switches << input.file;
-        if (!file.flush()) {
-            std::cerr << "cannot write " << input.name << '\n';
-            return 1;
-        }
-    }
+    for (const Input& input : inputs)
+        if (!write_input(argv[1], input.name, input.switches + input.file)) return 1;
     return 0;
 }

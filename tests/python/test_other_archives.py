@@ -24,7 +24,7 @@ def program(*names: str) -> str:
     for name in names:
         if found := shutil.which(name):
             return found
-    pytest.skip(f"there is no {names[0]}")
+    pytest.fail(f"there is no {names[0]}; help: scripts/install_dependencies.sh test installs it")
 
 
 def run(*command: str | Path, folder: Path, stdin: bytes = b"") -> bytes:

@@ -432,7 +432,7 @@ def test_the_log_has_the_first_retry(data: bytes) -> None:
         stream = shardfeed.Stream(server.url(), log=lambda level, text: lines.append(text))
         assert len(list(stream)) == 5
         assert stream.stats()["retries"] == 2
-    assert [line for line in lines if "the request is made again" in line] == lines
+    assert [line for line in lines if "the request is retried" in line] == lines
     assert len(lines) == 1
     assert "500" in lines[0]
 

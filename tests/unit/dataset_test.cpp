@@ -269,6 +269,11 @@ TEST(Dataset, limits_hold_for_each_sample) {
         EXPECT_EQ(codes({{"memory", "1MiB"}}, "memory=1048576"), "oooLo");
         EXPECT_EQ(codes({{"memory", "2MiB"}}, ""), "ooooo");
     }
+    Samples zip(directory / "0.zip", {{"max_sample", "5999"}});
+    EXPECT_EQ(zip.text(1), "");
+    EXPECT_NE(zip.message().find("member \"b.x\": at byte 38: a sample of 6000 bytes"),
+              std::string::npos)
+        << zip.message();
 }
 
 // ---- get_many -----------------------------------------------------------------------------------

@@ -299,6 +299,16 @@ TEST(LibarchiveDataset, reads_with_and_without_a_file_that_stays_open) {
         EXPECT_LT(result.samples.size(), whole.size());
         ASSERT_FALSE(result.bad_samples.empty()) << name;
         EXPECT_EQ(result.bad_samples[0].code, SHF_E_LIMIT);
+        const DatasetRoom small(options_with({{"max_sample", "1000"}}));
+        const ShardResult limited = read_by_number(*open_dataset_shard(path, 0, small.context()));
+        ASSERT_FALSE(limited.bad_samples.empty()) << name;
+        EXPECT_EQ(limited.bad_samples[0].code, SHF_E_LIMIT);
+        // The number of a member is no offset.
+        EXPECT_NE(
+            limited.bad_samples[0].text.find("member \"dir/1.cls\": a sample of 1051 bytes is "
+                                             "larger than max_sample=1000"),
+            std::string::npos)
+            << name << ": " << limited.bad_samples[0].text;
     }
     std::filesystem::remove(path);
 }

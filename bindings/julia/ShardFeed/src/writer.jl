@@ -234,7 +234,7 @@ end
     ShardFeed.write_files(writer, key, files::Pair...)
     ShardFeed.write_files(writer, key, files)
 
-Writes a sample whose fields are the bytes of files: names and paths.
+Writes a sample whose fields are the bytes of files: names and paths, or URLs, which have "://".
 
 ```jldoctest
 julia> write("cat.jpg", "an image"); write("cat.txt", "a cat");
@@ -259,9 +259,8 @@ function _write_files(writer::Writer, given_key, files)
             code = shf_writer_begin(handle, pointer(key), sizeof(key), writer.error)
             for (name, path) in named
                 code == OK || return code
-                code = shf_writer_field_file(
-                    handle, pointer(name), sizeof(name), pointer(path), writer.error,
-                )
+                add = occursin("://", path) ? shf_writer_field_url : shf_writer_field_file
+                code = add(handle, pointer(name), sizeof(name), pointer(path), writer.error)
             end
             code == OK ? shf_writer_end(handle, writer.error) : code
         end

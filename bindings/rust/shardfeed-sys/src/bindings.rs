@@ -224,12 +224,13 @@ extern "C" {
     /// shf_members_open, shf_dataset_open, shf_index_*, shf_cache_list, shf_cache_verify and
     /// shf_cache_clear return CANCELLED within 100 ms. A shell command that they have started is ended
     /// first, as by shf_stream_close. Most programs return a flag that their signal handler sets.
-    /// shf_members_next and shf_members_read call the function too.
+    /// shf_members_next, shf_members_read and calls on a writer that wait call the function too.
     ///
     /// The option "timeout" ends these calls too, with TIMEOUT: nothing is open then. When an interrupt
     /// function is set, "timeout" does not bound shf_stream_open and shf_members_open. A program that
     /// waits in short steps can then still open its stream. NULL: none. `ctx` must live as long as calls
-    /// are made with these options, and until members in sequence that were opened with them are closed.
+    /// are made with these options, and until members in sequence and writers that were opened with them
+    /// are closed.
     /// Threads: called on the thread that is inside the call. It may call this library. Since: 0.1
     pub fn shf_options_set_interrupt(
         options: *mut shf_options,
@@ -1418,6 +1419,17 @@ extern "C" {
         name: *const core::ffi::c_char,
         name_size: usize,
         path: *const core::ffi::c_char,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Adds all bytes of what is at `url` as a field, at most as many as the option "memory" says. A URL
+    /// is what a shard may be at (see "URLs"), not expanded: http:, s3:, pipe:, "-", or what the program
+    /// serves. Errors: USAGE, LIMIT, IO, CHILD, CHANGED, NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH,
+    /// TLS, NOMEM, CANCELLED. Since: 0.1
+    pub fn shf_writer_field_url(
+        writer: *mut shf_writer,
+        name: *const core::ffi::c_char,
+        name_size: usize,
+        url: *const core::ffi::c_char,
         error: *mut shf_error,
     ) -> i32;
     /// Writes the sample that was begun. Ends the shard before it, when the sample does not fit into it.
