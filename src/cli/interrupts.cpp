@@ -28,16 +28,20 @@ Handles& handles() {
 sigset_t waited_for() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR2}) sigaddset(&set, signal);
+    sigaddset(&set, SIGUSR2);  // of ~Interrupts
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction now = {};
+        if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_IGN)
+            sigaddset(&set, signal);
+    }
     return set;
 }
 
-void wait_for_signals() {
-    const sigset_t set = waited_for();
+void wait_for_signals(sigset_t set) {
     for (;;) {
         int signal = 0;
         if (sigwait(&set, &signal) != 0) return;
-        if (signal == SIGUSR2) return;  // of ~Interrupts
+        if (signal == SIGUSR2) return;
         if (received.exchange(signal) != 0) ::_exit(128 + signal);
         const std::lock_guard lock(handles().mutex);
         for (const auto& [handle, cancel] : handles().cancels) cancel(handle);
@@ -50,14 +54,16 @@ std::thread waiter;
 
 Interrupts::Interrupts() {
     const sigset_t set = waited_for();
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is the error of a write
-    waiter = std::thread(wait_for_signals);
+    pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
+    pipe_before_ = std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is the error of a write
+    waiter = std::thread(wait_for_signals, set);
 }
 
 Interrupts::~Interrupts() {
     pthread_kill(waiter.native_handle(), SIGUSR2);
     waiter.join();
+    if (pipe_before_ != SIG_ERR) std::signal(SIGPIPE, pipe_before_);
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
 void Interrupts::raise() const {

@@ -4,12 +4,14 @@
 
 #include <shardfeed.h>
 
+#include <csignal>
 #include <memory>
 
 namespace cli {
 
-// A thread that waits for SIGINT, SIGTERM and SIGHUP. Made before all other threads. The second
-// signal ends the process at once.
+// A thread that waits for SIGINT, SIGTERM and SIGHUP, but for those that whoever started the
+// process has switched off (nohup). Made before all other threads. The second signal ends the
+// process at once.
 class Interrupts {
   public:
     Interrupts();
@@ -19,6 +21,10 @@ class Interrupts {
 
     // Ends the process by the signal that came, if one did.
     void raise() const;
+
+  private:
+    sigset_t mask_before_;
+    void (*pipe_before_)(int);
 };
 
 // Whether such a signal came. Any thread.

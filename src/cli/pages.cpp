@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 
 namespace cli {
 
@@ -79,6 +81,12 @@ bool is_own(const CLI::Option& option) {
     return !option.get_group().empty();
 }
 
+// Whether every verb has it.
+bool is_common(const CLI::Option& option) {
+    return option.check_lname("help") || option.check_lname("quiet") ||
+           option.check_lname("verbose");
+}
+
 // For a line of roff: backslashes, hyphens, and a control character at its start.
 std::string roff(std::string_view text) {
     std::string made;
@@ -104,6 +112,22 @@ std::vector<std::string> flags_of(const CLI::App& app, bool all) {
             if (is_own(*option) || name.find('_') == std::string::npos) made.push_back("--" + name);
     }
     return made;
+}
+
+// An option in the manual page.
+std::string described(const CLI::Option& option) {
+    return ".TP\n\\fB" + roff(words_of(option)) + "\\fR\n" + roff(option.get_description()) + "\n";
+}
+
+// Of the page: that of SOURCE_DATE_EPOCH, with which builds are the same again, else today.
+std::string page_date() {
+    const char* const epoch = std::getenv("SOURCE_DATE_EPOCH");
+    const std::time_t seconds = epoch ? std::strtoll(epoch, nullptr, 10) : std::time(nullptr);
+    std::tm day = {};
+    std::array<char, 32> made = {};
+    if (!::gmtime_r(&seconds, &day) || !std::strftime(made.data(), made.size(), "%Y-%m-%d", &day))
+        return "1970-01-01";
+    return made.data();
 }
 
 std::string bash_completions() {
@@ -220,8 +244,9 @@ std::string verb_page(const VerbEntry& entry) {
 }
 
 std::string manual_page() {
-    std::string made = std::string(".TH SHARDFEED 1 \"\" \"shardfeed ") + shf_version_string() +
-                       "\"\n.SH NAME\nshardfeed \\- make, inspect, check and change shards\n"
+    std::string made = ".TH SHARDFEED 1 " + page_date() + " \"shardfeed " + shf_version_string() +
+                       "\" \"Manual of shardfeed\"\n.SH NAME\nshardfeed \\- make, inspect, check "
+                       "and change shards\n"
                        ".SH SYNOPSIS\n.B shardfeed\n.I VERB\n[OPTION]... [ARGUMENT]...\n"
                        ".SH DESCRIPTION\n" +
                        roff(purpose) + "\n.PP\n" + roff(more_options) + "\n.SH VERBS\n";
@@ -230,12 +255,15 @@ std::string manual_page() {
         made += ".SS " + roff(usage_of(entry, declared.app)) + "\n" +
                 roff(declared.app.get_description()) + "\n";
         for (const CLI::Option* option : declared.app.get_options())
-            if (is_own(*option) && !option->get_description().empty())
-                made += ".TP\n\\fB" + roff(words_of(*option)) + "\\fR\n" +
-                        roff(option->get_description()) + "\n";
+            if (is_own(*option) && !is_common(*option) && !option->get_description().empty())
+                made += described(*option);
         for (const auto& [command, effect] : declared.verb->examples())
             made += ".PP\n.nf\n    " + roff(command) + "\n.fi\n" + roff(effect) + "\n";
     }
+    made += ".SH OPTIONS OF ALL VERBS\n";
+    const DeclaredVerb first(verbs().front());
+    for (const CLI::Option* option : first.app.get_options())
+        if (is_common(*option)) made += described(*option);
     made += ".SH EXIT STATUS\n";
     for (const auto& [status, meaning] : statuses)
         made += ".TP\n.B " + std::to_string(status) + "\n" + roff(meaning) + ".\n";

@@ -17,6 +17,10 @@ constexpr std::array table = {
     VerbEntry{"sort", "tarsort", "orders samples by key, by a field, or at random", make_sort},
     VerbEntry{"map", "proc tarproc", "changes samples by a command or a function of Python",
               make_map},
+    VerbEntry{"plan", "", "says what each rank and worker will read, and warns", make_plan},
+    VerbEntry{"merge-states", "", "makes one saved state of those of all ranks and workers",
+              make_merge_states},
+    VerbEntry{"cache", "", "lists, verifies or clears a cache of shards", make_cache},
 };
 
 }  // namespace
