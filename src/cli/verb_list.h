@@ -7,9 +7,11 @@
 
 namespace cli {
 
+std::unique_ptr<Verb> make_bench();
 std::unique_ptr<Verb> make_cache();
 std::unique_ptr<Verb> make_cat();
 std::unique_ptr<Verb> make_create();
+std::unique_ptr<Verb> make_doctor();
 std::unique_ptr<Verb> make_index();
 std::unique_ptr<Verb> make_json();
 std::unique_ptr<Verb> make_map();
