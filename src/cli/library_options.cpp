@@ -58,7 +58,7 @@ void LibraryOptions::declare(CLI::App& app, std::string_view openers) {
         const std::string_view type = shf_option_describe(i, SHF_OPTION_TYPE);
         CLI::Option* option = nullptr;
         if (type == "bool")
-            option = app.add_flag(names, values_[name]);
+            option = app.add_flag(names + ",!--no-" + dashed(name), values_[name]);
         else
             option = app.add_option(names, values_[name]);
         option->description(shf_option_describe(i, SHF_OPTION_HELP))->group("");

@@ -22,7 +22,8 @@ class LibraryOptions {
     LibraryOptions& operator=(const LibraryOptions&) = delete;
 
     // Adds the options that one of `openers` takes ("stream writer"), but for names that `app` has
-    // already. "_" may be written "-". An option of type bool needs no value.
+    // already. "_" may be written "-". An option of type bool needs no value, and has a
+    // --no-NAME beside it.
     void declare(CLI::App& app, std::string_view openers);
     // Sets what the command line has, and who receives messages: those of `level` and more serious
     // ones go to standard error. Throws Failure.

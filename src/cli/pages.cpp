@@ -169,7 +169,7 @@ std::string zsh_completions() {
         const DeclaredVerb declared(entry);
         made += std::string("    ") + entry.name + ") flags=(";
         for (const std::string& flag : flags_of(declared.app, true))
-            made += " " + shell_quoted(flag);
+            made.append(" ").append(shell_quoted(flag));
         made += " ) ;;\n";
     }
     made +=

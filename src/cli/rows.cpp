@@ -57,7 +57,9 @@ class Recipe final : public Rows {
         std::string line;
         if (left_ == 0 || !lines_.next(line)) return false;
         if (left_ > 0) --left_;
-        const size_t blank = line.find_first_of(blanks);
+        // Names with blanks end at a TAB.
+        const size_t tab = line.find('\t');
+        const size_t blank = tab != std::string::npos ? tab : line.find_first_of(blanks);
         const size_t source =
             blank == std::string::npos ? blank : line.find_first_not_of(blanks, blank);
         if (blank == 0 || source == std::string::npos)

@@ -57,8 +57,8 @@ class Lines {
 // Key and field of a member's name: "d/1.x.jpg" is "d/1" and "x.jpg". False when it has none.
 bool split_name(std::string_view name, std::string& key, std::string& field);
 
-// A recipe: KEY.FIELD, blanks, and a path, file:PATH, text:LITERAL, pipe:COMMAND or a URL. `count`
-// lines at most; -1: all.
+// A recipe: KEY.FIELD, blanks or a TAB, which ends names with blanks, and a path, file:PATH,
+// text:LITERAL, pipe:COMMAND or a URL. `count` lines at most; -1: all.
 std::unique_ptr<Rows> recipe_rows(const std::string& path, int64_t count);
 
 struct TableFormat {
