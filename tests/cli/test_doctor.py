@@ -44,7 +44,7 @@ def test_versions_features_and_limits() -> None:
 
 
 def test_credentials_are_found_and_not_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert facts()["credentials"] == dict.fromkeys(STORES, [])
+    assert facts()["credentials"] == {store: [] for store in STORES}
     assert "aws configure" in output("doctor").decode()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "not-to-be-shown")
     monkeypatch.setenv("HF_TOKEN", "not-to-be-shown")

@@ -43,6 +43,19 @@ def test_every_byte_comes_back(shard: Shard, tmp_path: Path) -> None:
     assert samples_of(tmp_path / "b.tar") == samples_of(path)
 
 
+def test_every_byte_comes_back_from_json(shard: Shard, tmp_path: Path) -> None:
+    first = ("k", {"bin": HARD, "txt": b'"'})
+    path = shard("a.tar", [first, ("m", {"bin": b"\xff", "json": b'{"base64": "AAAA"}'})])
+    (tmp_path / "a.jsonl").write_bytes(
+        b"".join(output("json", path, "--slice", f"{i}:{i + 1}") for i in range(2))
+    )
+    output("create", tmp_path / "a.jsonl", "-o", tmp_path / "b.tar")
+    assert samples_of(tmp_path / "b.tar") == samples_of(path)
+    (tmp_path / "bad.jsonl").write_text('{"__key__": "a", "bin": {"base64": "A"}}\n')
+    message = fails(1, "create", tmp_path / "bad.jsonl", "-o", tmp_path / "c.tar")
+    assert "bad.jsonl: line 1" in message
+
+
 def test_lines_of_json(shard: Shard) -> None:
     path = shard("a.tar", [("ä/k", {"json": b'{"a": 1}', "txt": "ö\n".encode()})])
     assert rows(output("json", path)) == [{"__key__": "ä/k", "json": '{"a": 1}', "txt": "ö\n"}]
