@@ -1,4 +1,5 @@
 // Tables as rows.
+#include "cli/base64.h"
 #include "cli/library.h"
 #include "cli/number_pattern.h"
 #include "cli/rows.h"
@@ -7,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 namespace cli {
@@ -62,9 +64,22 @@ class Table final : public Rows {
         if (!object.is_object())
             lines_.fail("this is no JSON object", "write {\"FIELD\": VALUE, ...} on one line");
         for (const auto& [name, value] : object.items())
-            if (!value.is_null())
-                add(row, name, value.is_string() ? value.get<std::string>() : value.dump());
+            if (!value.is_null()) add(row, name, bytes_of(name, value));
         return true;
+    }
+
+    // Of a text, of {"base64": TEXT} as `shardfeed json` writes what is no UTF-8, or the JSON
+    // itself.
+    std::string bytes_of(const std::string& name, const nlohmann::ordered_json& value) const {
+        if (value.is_string()) return value.get<std::string>();
+        if (!value.is_object() || value.size() != 1 || !value.contains("base64") ||
+            !value["base64"].is_string())
+            return value.dump();
+        const std::optional<std::string> bytes = from_base64(value["base64"].get<std::string>());
+        if (!bytes)
+            lines_.fail("what " + printable(name) + " has as base64 is none",
+                        "write the digits of RFC 4648 with their padding");
+        return *bytes;
     }
 
     void add(Row& row, const std::string& column, std::string value) const {

@@ -91,6 +91,15 @@ std::string printable(std::string_view bytes) {
     return made;
 }
 
+bool is_utf8(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const size_t size = character(bytes);
+        if (size == 0) return false;
+        bytes.remove_prefix(size);
+    }
+    return true;
+}
+
 std::string size_text(uint64_t bytes) {
     if (bytes < 1000) return std::to_string(bytes) + " B";
     auto number = static_cast<double>(bytes);

@@ -28,6 +28,7 @@ class Output {
 
 // Bytes as text: control bytes, and what is no UTF-8, as \xNN.
 std::string printable(std::string_view bytes);
+bool is_utf8(std::string_view bytes);
 // Three digits and a unit: "1.23 GB".
 std::string size_text(uint64_t bytes);
 // "12,345"

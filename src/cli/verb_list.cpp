@@ -17,10 +17,15 @@ constexpr std::array table = {
     VerbEntry{"sort", "tarsort", "orders samples by key, by a field, or at random", make_sort},
     VerbEntry{"map", "proc tarproc", "changes samples by a command or a function of Python",
               make_map},
+    VerbEntry{"tsv", "tar2tsv", "prints a table of chosen fields", make_tsv},
+    VerbEntry{"json", "tar2json", "prints samples as lines of JSON", make_json},
+    VerbEntry{"index", "", "makes indexes of shards, also for other tools", make_index},
     VerbEntry{"plan", "", "says what each rank and worker will read, and warns", make_plan},
     VerbEntry{"merge-states", "", "makes one saved state of those of all ranks and workers",
               make_merge_states},
     VerbEntry{"cache", "", "lists, verifies or clears a cache of shards", make_cache},
+    VerbEntry{"bench", "", "measures how fast this machine reads shards", make_bench},
+    VerbEntry{"doctor", "", "says what this build and this machine can do", make_doctor},
 };
 
 }  // namespace

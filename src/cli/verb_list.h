@@ -7,13 +7,18 @@
 
 namespace cli {
 
+std::unique_ptr<Verb> make_bench();
 std::unique_ptr<Verb> make_cache();
 std::unique_ptr<Verb> make_cat();
 std::unique_ptr<Verb> make_create();
+std::unique_ptr<Verb> make_doctor();
+std::unique_ptr<Verb> make_index();
+std::unique_ptr<Verb> make_json();
 std::unique_ptr<Verb> make_map();
 std::unique_ptr<Verb> make_merge_states();
 std::unique_ptr<Verb> make_plan();
 std::unique_ptr<Verb> make_sort();
 std::unique_ptr<Verb> make_split();
+std::unique_ptr<Verb> make_tsv();
 
 }  // namespace cli

@@ -38,7 +38,24 @@ def test_the_page_of_the_command(tmp_path: Path) -> None:
     assert keys_of(tmp_path / "table.tar") == ["b/1"]
 
 
-@pytest.mark.parametrize("verb", ["create", "cat", "split", "sort", "map"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "create",
+        "cat",
+        "split",
+        "sort",
+        "map",
+        "tsv",
+        "json",
+        "index",
+        "plan",
+        "merge-states",
+        "cache",
+        "bench",
+        "doctor",
+    ],
+)
 def test_help_has_every_flag_and_examples_that_parse(verb: str) -> None:
     text = output("help", verb).decode()
     assert text == output(verb, "--help").decode()

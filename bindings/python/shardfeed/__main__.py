@@ -1,4 +1,4 @@
-"""The command `shardfeed`, which `python -m shardfeed` starts too; `shardfeed help` lists it all."""
+"""The command `shardfeed`, which `python -m shardfeed` starts too: `help` lists its verbs."""
 
 from __future__ import annotations
 
