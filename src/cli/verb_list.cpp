@@ -9,6 +9,7 @@ namespace cli {
 namespace {
 
 constexpr std::array table = {
+    VerbEntry{"ls", "", "lists members or samples", make_ls},
     VerbEntry{"create", "tarcreate", "makes shards of files", make_create},
     VerbEntry{"cat", "tarcats tarpcat", "joins shards, picks samples and fields, shuffles",
               make_cat},

@@ -9,6 +9,7 @@ namespace cli {
 
 std::unique_ptr<Verb> make_cat();
 std::unique_ptr<Verb> make_create();
+std::unique_ptr<Verb> make_ls();
 std::unique_ptr<Verb> make_split();
 
 }  // namespace cli
