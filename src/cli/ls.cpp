@@ -1,4 +1,5 @@
 // ls: what is in shards and archives.
+#include "cli/file_format.h"
 #include "cli/interrupts.h"
 #include "cli/json_line.h"
 #include "cli/sample_source.h"
@@ -14,6 +15,7 @@
 #include <cstdio>
 #include <ctime>
 #include <limits>
+#include <numeric>
 
 namespace cli {
 
@@ -79,7 +81,8 @@ class Ls final : public Verb {
         app.description(
             "Lists the members of shards and archives in their order, one on each line. Nothing "
             "is left out: neither directories and links, nor names that come twice. On a terminal "
-            "control bytes in names are shown as \\xNN; else names are written as they are.");
+            "control bytes in names are shown as \\xNN; else names are written as they are. The "
+            "names of a ZIP file are those of its directory.");
         app.add_option("URL", inputs_, "shards or archives: paths, URLs, - for standard input")
             ->required();
         app.add_flag("-l,--long", long_, "print kind, mode, owner, size and time (UTC) too");
@@ -98,6 +101,7 @@ class Ls final : public Verb {
     }
 
     int run(const LibraryOptions& options) override {
+        end_ = null_ ? '\0' : '\n';
         is_safe_ = json_ || ::isatty(STDOUT_FILENO) == 1;
         const std::vector<std::string> urls = expanded(inputs_, options.handle());
         if (samples_) {
@@ -108,7 +112,7 @@ class Ls final : public Verb {
         int status = done;
         for (const std::string& url : urls) {
             try {
-                list_members(url, options.handle());
+                list(url, options.handle());
             } catch (const Failure& failure) {
                 if (interrupted() || urls.size() == 1) throw;
                 out_.flush();
@@ -121,6 +125,38 @@ class Ls final : public Verb {
     }
 
   private:
+    // The names of a ZIP file are in its directory. Of what the other lines say some is beside the
+    // data alone.
+    void list(const std::string& url, const shf_options* options) {
+        if (!long_ && !json_ && url != "-" && format_of(url) == "zip")
+            list_directory(url, options);
+        else
+            list_members(url, options);
+    }
+
+    void list_directory(const std::string& url, const shf_options* options) {
+        shf_archive* opened = nullptr;
+        call(shf_archive_open, &opened, url.c_str(), options);
+        const Archive archive(opened);
+        std::vector<uint64_t> order(shf_archive_member_count(opened));
+        std::iota(order.begin(), order.end(), uint64_t{0});
+        const auto offset = [&](uint64_t position) {
+            return shf_archive_info(opened, position, SHF_MEMBER_OFFSET);
+        };
+        const auto before = [&](uint64_t a, uint64_t b) { return offset(a) < offset(b); };
+        if (!std::is_sorted(order.begin(), order.end(), before))
+            std::stable_sort(order.begin(), order.end(), before);
+        for (const uint64_t position : order) {
+            shf_bytes name;
+            shf_archive_name(opened, position, &name);
+            line_.clear();
+            if (shard_) add_shard(url);
+            add_name(text(name));
+            line_ += end_;
+            out_.write(line_);
+        }
+    }
+
     void list_members(const std::string& url, const shf_options* options) {
         shf_members* opened = nullptr;
         call(shf_members_open, &opened, url.c_str(), options);
@@ -151,7 +187,7 @@ class Ls final : public Verb {
                 line_ += " -> ";
                 add_name(link);
             }
-        line_ += null_ ? '\0' : '\n';
+        line_ += end_;
     }
 
     void add_properties(const shf_members* members) {
@@ -236,7 +272,7 @@ class Ls final : public Verb {
             line_ += ' ';
             line_ += std::to_string(data.size);
         }
-        line_ += null_ ? '\0' : '\n';
+        line_ += end_;
     }
 
     void describe_as_json(const shf_sample* sample) {
@@ -281,6 +317,7 @@ class Ls final : public Verb {
     size_t owner_width_ = 3;  // grow with what is printed, as the columns of tar tv
     size_t size_width_ = 6;
     bool is_safe_ = false;
+    char end_ = '\n';
 };
 
 }  // namespace
