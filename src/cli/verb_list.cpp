@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::array table = {
     VerbEntry{"ls", "", "lists members or samples", make_ls},
+    VerbEntry{"show", "tarshow", "prints samples for people to read", make_show},
+    VerbEntry{"first", "tarfirst", "writes a field of the first sample", make_first},
+    VerbEntry{"get", "", "writes one sample, or one field of it", make_get},
     VerbEntry{"create", "tarcreate", "makes shards of files", make_create},
     VerbEntry{"cat", "tarcats tarpcat", "joins shards, picks samples and fields, shuffles",
               make_cat},

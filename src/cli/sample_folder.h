@@ -1,0 +1,30 @@
+// A folder that receives fields of samples as files.
+#pragma once
+
+#include <shardfeed.h>
+
+#include <string>
+#include <string_view>
+
+namespace cli {
+
+class SampleFolder {
+  public:
+    // The folder is made where it is not there. Throws Failure.
+    explicit SampleFolder(const std::string& path);
+    ~SampleFolder();
+    SampleFolder(const SampleFolder&) = delete;
+    SampleFolder& operator=(const SampleFolder&) = delete;
+
+    // Writes the file KEY.FIELD, with the folders that the key names, and returns its name. Nothing
+    // outside of the folder is touched, no file replaced, no symbolic link followed. Throws
+    // Failure: names that are absolute, that have a component "..", or that other systems take for
+    // something else.
+    std::string write(std::string_view key, std::string_view field, shf_bytes data);
+
+  private:
+    const std::string path_;
+    int folder_;  // its descriptor
+};
+
+}  // namespace cli
