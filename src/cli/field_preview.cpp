@@ -116,14 +116,10 @@ bool is_msgpack(std::string_view field) {
 }
 
 bool is_text(std::string_view bytes) {
-    for (size_t cut = 0; cut < 4; ++cut) {  // a character has at most four bytes
-        std::string line(bytes.substr(0, bytes.size() - std::min(cut, bytes.size())));
-        std::replace_if(
-            line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; },
-            ' ');
-        if (printable(line) == line) return true;
-    }
-    return false;
+    std::string line(bytes);
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
+    return printable(line) == line;
 }
 
 Batch decoded_field(const shf_sample* sample, std::string_view name, const std::string& how,
@@ -154,7 +150,7 @@ FieldPreview preview_of(const shf_sample* sample, std::string_view name, shf_byt
     if (!found && suffix == "npz") found = arrays_preview(data, size);
     if (!found && is_json(name)) found = document_preview(bytes, Encoding::json, size);
     if (!found && is_msgpack(name)) found = document_preview(bytes, Encoding::msgpack, size);
-    if (!found && is_text(bytes.substr(0, size))) found = made("text", text_of(bytes, size));
+    if (!found && is_text(first_of(bytes, size))) found = made("text", text_of(bytes, size));
     return found ? std::move(*found) : made("bytes", hex_of(bytes));
 }
 

@@ -26,7 +26,8 @@ class First final : public Verb {
         app.add_option("--select", keys_, "the first of these keys: a key, a shell pattern, @FILE")
             ->type_name("KEY")
             ->expected(1)
-            ->take_all();
+            ->take_all()
+            ->allow_extra_args(false);
     }
     const char* openers() const override { return "stream"; }
     std::vector<Example> examples() const override {

@@ -48,7 +48,7 @@ class Get final : public Verb {
         const Sample sample =
             number_ ? find_by_number(urls, *number_, options) : find_by_key(urls, *key_, options);
         if (!folder_.empty())
-            write_files(sample.get(), options);
+            write_files(sample.get());
         else if (!field_.empty())
             write_field(sample.get());
         else
@@ -81,23 +81,19 @@ class Get final : public Verb {
         out.flush();
     }
 
-    void write_files(const shf_sample* sample, const LibraryOptions& options) {
+    void write_files(const shf_sample* sample) {
         std::string name;
         shf_bytes data = {nullptr, 0};
         if (!field_.empty()) data = field_of(sample, field_, name);
         SampleFolder folder(folder_);
-        const auto write = [&](std::string_view field, shf_bytes bytes) {
-            const std::string path = folder.write(key_of(sample), field, bytes);
-            if (!options.is_quiet()) say("wrote " + printable(path));
-        };
         if (!field_.empty()) {
-            write(name, data);
+            folder.write(key_of(sample), name, data);
             return;
         }
         for (size_t i = 0; i < shf_sample_field_count(sample); ++i) {
             shf_bytes own;
             shf_sample_field(sample, i, &own, &data);
-            write(text(own), data);
+            folder.write(key_of(sample), text(own), data);
         }
     }
 

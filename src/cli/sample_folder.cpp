@@ -83,7 +83,7 @@ SampleFolder::~SampleFolder() {
     ::close(folder_);
 }
 
-std::string SampleFolder::write(std::string_view key, std::string_view field, shf_bytes data) {
+void SampleFolder::write(std::string_view key, std::string_view field, shf_bytes data) {
     const std::string name = std::string(key) + (field.empty() ? "" : ".") + std::string(field);
     const std::string path = path_ + "/" + name;
     if (const char* why = refusal(name); *why)
@@ -117,7 +117,6 @@ std::string SampleFolder::write(std::string_view key, std::string_view field, sh
         ::unlinkat(at.get(), last.c_str(), 0);  // no file that is not whole
         fail_with(path, error, "make room, or give another folder");
     }
-    return path;
 }
 
 }  // namespace cli

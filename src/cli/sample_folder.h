@@ -16,11 +16,11 @@ class SampleFolder {
     SampleFolder(const SampleFolder&) = delete;
     SampleFolder& operator=(const SampleFolder&) = delete;
 
-    // Writes the file KEY.FIELD, with the folders that the key names, and returns its name. Nothing
+    // Writes the file KEY.FIELD, with the folders that the key names. Nothing
     // outside of the folder is touched, no file replaced, no symbolic link followed. Throws
     // Failure: names that are absolute, that have a component "..", or that other systems take for
     // something else.
-    std::string write(std::string_view key, std::string_view field, shf_bytes data);
+    void write(std::string_view key, std::string_view field, shf_bytes data);
 
   private:
     const std::string path_;

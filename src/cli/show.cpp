@@ -53,11 +53,13 @@ class Show final : public Verb {
                        "fields to show, separated by blanks; commas separate alternatives")
             ->type_name("LIST")
             ->expected(1)
-            ->take_all();
+            ->take_all()
+            ->allow_extra_args(false);
         app.add_option("--key,--select", keys_, "only these keys: a key, a shell pattern, or @FILE")
             ->type_name("KEY")
             ->expected(1)
-            ->take_all();
+            ->take_all()
+            ->allow_extra_args(false);
         app.add_option("--lines", lines_, "lines to show of a field; the default is 12")
             ->type_name("N")
             ->check(CLI::Range(size_t{1}, size_t{1'000'000}));
