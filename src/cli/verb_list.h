@@ -11,6 +11,7 @@ std::unique_ptr<Verb> make_cat();
 std::unique_ptr<Verb> make_create();
 std::unique_ptr<Verb> make_first();
 std::unique_ptr<Verb> make_get();
+std::unique_ptr<Verb> make_info();
 std::unique_ptr<Verb> make_ls();
 std::unique_ptr<Verb> make_show();
 std::unique_ptr<Verb> make_split();
