@@ -40,16 +40,23 @@ class CheckPass {
     // What such a pass reads with: a copy of `options`.
     static Options options_of(const LibraryOptions& options);
 
-    // Calls `use` with each sample (const shf_sample*). Throws Failure for what ends the pass.
+    // Calls `use` with each block (const shf_block*). Throws Failure for what ends the pass.
     template <typename Use>
-    void run(Use use) {
+    void run_blocks(Use use) {
         for (;;) {
             shf_block* opened = nullptr;
             if (call(shf_stream_next_block, stream_.get(), 0, &opened) == SHF_END) return;
             const Block block(opened);
-            const size_t count = shf_block_sample_count(opened);
-            for (size_t i = 0; i < count; ++i) use(shf_block_sample(opened, i));
+            use(opened);
         }
+    }
+    // Calls `use` with each sample (const shf_sample*), likewise.
+    template <typename Use>
+    void run(Use use) {
+        run_blocks([&](const shf_block* block) {
+            const size_t count = shf_block_sample_count(block);
+            for (size_t i = 0; i < count; ++i) use(shf_block_sample(block, i));
+        });
     }
 
     [[nodiscard]] const std::vector<ShardFault>& faults() const { return faults_; }

@@ -15,5 +15,6 @@ std::unique_ptr<Verb> make_info();
 std::unique_ptr<Verb> make_ls();
 std::unique_ptr<Verb> make_show();
 std::unique_ptr<Verb> make_split();
+std::unique_ptr<Verb> make_verify();
 
 }  // namespace cli
