@@ -3,6 +3,7 @@
 #include "cli/interrupts.h"
 #include "cli/json_line.h"
 #include "cli/sample_source.h"
+#include "cli/shown_url.h"
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
@@ -150,7 +151,7 @@ class Ls final : public Verb {
             shf_bytes name;
             shf_archive_name(opened, position, &name);
             line_.clear();
-            if (shard_) add_shard(url);
+            if (shard_) add_shard(shown_url(url));
             add_name(text(name));
             line_ += end_;
             out_.write(line_);
@@ -179,7 +180,7 @@ class Ls final : public Verb {
     }
 
     void describe(const std::string& url, const shf_members* members, std::string_view name) {
-        if (shard_) add_shard(url);
+        if (shard_) add_shard(shown_url(url));
         if (long_) add_properties(members);
         add_name(name);
         if (long_)
@@ -212,7 +213,7 @@ class Ls final : public Verb {
     void describe_as_json(const std::string& url, const shf_members* members,
                           std::string_view name) {
         JsonLine json;
-        json.bytes("shard", url).bytes("name", name);
+        json.bytes("shard", shown_url(url)).bytes("name", name);
         const auto number = [&](const char* key, int32_t what) {
             const uint64_t value = shf_members_info(members, what);
             if (value != unknown) json.number(key, value);

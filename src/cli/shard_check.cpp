@@ -115,7 +115,9 @@ ShardVerdict ShardCheck::check(const std::string& url) {
         check_other_members(verdict);
         check_index(verdict, digest);
     } catch (const Failure& failure) {
-        if (interrupted()) throw;
+        if (interrupted() || failure.status() == wrong_command_line) throw;
+        // A shard that is lost ends its stream, which then says it once more.
+        if (!verdict.faults.empty() && verdict.faults.back().whole_shard) return verdict;
         ShardFault fault(failure.code(), failure.what());
         fault.whole_shard = true;
         verdict.add(std::move(fault));
@@ -144,7 +146,7 @@ void ShardCheck::check_samples(ShardVerdict& verdict, uint64_t& digest) {
             }
             verdict.samples += count;
             verdict.payload += payload;
-            if (wanted_.decode) decode(block, verdict);
+            if (!wanted_.decode_as.empty()) decode(block, verdict);
             progress_(count, payload);
         });
     } catch (const Failure&) {
@@ -171,7 +173,12 @@ void ShardCheck::decode(const shf_block* block, ShardVerdict& verdict) {
     part(0, options[0].get());
     others.clear();  // waits for them
     for (std::vector<ShardFault>& faults : found)
-        for (ShardFault& fault : faults) verdict.add(std::move(fault));
+        for (ShardFault& fault : faults) {
+            const bool is_nonsense = fault.code == shf_error_name(SHF_E_USAGE);
+            if (is_nonsense && wanted_.decode_as != "auto")
+                throw Failure(wrong_command_line, fault.message);
+            verdict.add(std::move(fault));
+        }
 }
 
 // A tar has no checksums over data. What else has some may have members that are in no sample.

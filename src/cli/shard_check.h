@@ -31,8 +31,7 @@ struct ShardVerdict {
 class ShardCheck {
   public:
     struct Wanted {
-        bool decode = false;
-        std::string decode_as;      // as the option "decode"
+        std::string decode_as;      // as the option "decode"; empty: fields are not decoded
         size_t decode_threads = 1;  // of each shard
         size_t read_threads = 0;    // as the option "threads"
     };
@@ -41,7 +40,8 @@ class ShardCheck {
                std::function<void(uint64_t, uint64_t)> progress)
         : options_(options), wanted_(std::move(wanted)), progress_(std::move(progress)) {}
 
-    // What is wrong with the shard is in the verdict. Throws Failure when the run was interrupted.
+    // What is wrong with the shard is in the verdict. Throws Failure when the run was
+    // interrupted, and when it is told nonsense.
     ShardVerdict check(const std::string& url);
 
   private:

@@ -2,6 +2,7 @@
 #include "cli/json_line.h"
 #include "cli/sample_source.h"
 #include "cli/shard_check.h"
+#include "cli/shown_url.h"
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
@@ -30,14 +31,11 @@ class Verify final : public Verb {
             "1 when something is. --threads says how many shards are checked at once, each in the "
             "memory of --memory.");
         app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
-        app.add_option("--decode", decode_,
-                       "also decode every field, by its suffix, or as SPEC says: jpg:image/rgb8, "
-                       "cls:int; JSON and MessagePack are parsed")
-            ->type_name("[=SPEC]")
-            ->expected(0, 1)
-            ->default_str("auto");
+        // A flag, so that the word after it is no SPEC.
+        app.add_flag("--decode{auto}", decode_,
+                     "also decode every field by its suffix, or with --decode=SPEC as SPEC says: "
+                     "jpg:image/rgb8, cls:int; JSON and MessagePack are parsed");
         app.add_flag("--json", json_, "print a line of JSON for each shard");
-        decode_option_ = app.get_option("--decode");
     }
     const char* openers() const override { return "stream"; }
     std::vector<Example> examples() const override {
@@ -50,11 +48,12 @@ class Verify final : public Verb {
     int run(const LibraryOptions& options) override {
         is_quiet_ = options.is_quiet();
         urls_ = expanded(inputs_, options.handle());
-        if (decode_option_->count() > 0) check_spec(options);
+        if (urls_.empty())
+            throw Failure(failed, "the list names no shard; help: shardfeed help verify");
         Progress progress(!is_quiet_, "verify", local_bytes(urls_));
         std::mutex progress_mutex;
         const size_t threads = thread_count(options);
-        ShardCheck check(options, wanted(options, threads), [&](uint64_t samples, uint64_t bytes) {
+        ShardCheck check(options, wanted(threads), [&](uint64_t samples, uint64_t bytes) {
             const std::lock_guard lock(progress_mutex);
             progress.add(samples, bytes);
         });
@@ -65,11 +64,6 @@ class Verify final : public Verb {
     }
 
   private:
-    // A SPEC that is wrong is wrong for all shards.
-    void check_spec(const LibraryOptions& options) const {
-        if (!decode_.empty()) options.set("decode", decode_);
-    }
-
     [[nodiscard]] size_t thread_count(const LibraryOptions& options) const {
         size_t threads = 0;
         if (options.given("threads")) threads = std::stoul(options.get("threads"));
@@ -77,10 +71,9 @@ class Verify final : public Verb {
         return std::min(threads, urls_.size());
     }
 
-    ShardCheck::Wanted wanted(const LibraryOptions& options, size_t threads) const {
+    [[nodiscard]] ShardCheck::Wanted wanted(size_t threads) const {
         ShardCheck::Wanted made;
-        made.decode = decode_option_->count() > 0;
-        made.decode_as = made.decode ? options.get("decode") : "";
+        made.decode_as = decode_;
         const size_t cores = std::max<size_t>(std::thread::hardware_concurrency(), 1);
         made.decode_threads = std::max<size_t>(cores / threads, 1);
         made.read_threads = threads > 1 ? 1 : 0;
@@ -136,8 +129,9 @@ class Verify final : public Verb {
     [[nodiscard]] std::string as_text(const ShardVerdict& verdict) const {
         const bool is_whole = verdict.fault_count == 0;
         if (is_whole && is_quiet_) return {};
-        std::string made = (is_whole ? "whole  " : "FAULTY ") + printable(verdict.url) + "  " +
-                           count_text(verdict.samples) + " samples, " + size_text(verdict.payload);
+        std::string made = (is_whole ? "whole  " : "FAULTY ") + printable(shown_url(verdict.url)) +
+                           "  " + count_text(verdict.samples) + " samples, " +
+                           size_text(verdict.payload);
         if (verdict.index != "none") made += ", index " + verdict.index;
         for (const auto& [name, count] : verdict.counters)
             if (!name.starts_with("skip")) made += ", " + name + " " + count_text(count);
@@ -154,7 +148,7 @@ class Verify final : public Verb {
         std::vector<std::string> faults;
         for (const ShardFault& fault : verdict.faults) faults.push_back(fault.json());
         return JsonLine()
-            .bytes("shard", verdict.url)
+            .bytes("shard", shown_url(verdict.url))
             .text("format", verdict.format)
             .flag("whole", verdict.fault_count == 0)
             .number("samples", verdict.samples)
@@ -169,7 +163,6 @@ class Verify final : public Verb {
 
     std::vector<std::string> inputs_;
     std::string decode_;
-    CLI::Option* decode_option_ = nullptr;
     bool json_ = false;
 
     bool is_quiet_ = false;
