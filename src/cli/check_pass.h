@@ -45,7 +45,7 @@ class CheckPass {
     void run_blocks(Use use) {
         for (;;) {
             shf_block* opened = nullptr;
-            if (call(shf_stream_next_block, stream_.get(), 0, &opened) == SHF_END) return;
+            if (call(shf_stream_next_block, stream_.get(), size_t{0}, &opened) == SHF_END) return;
             const Block block(opened);
             use(opened);
         }
