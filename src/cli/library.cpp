@@ -3,7 +3,7 @@
 namespace cli {
 
 void fail(int32_t code, const shf_error& error) {
-    throw Failure(code == SHF_E_USAGE ? wrong_command_line : failed, error.message);
+    throw Failure(code == SHF_E_USAGE ? wrong_command_line : failed, error.message, code);
 }
 
 uint64_t payload_of(const shf_sample* sample) {

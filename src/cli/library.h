@@ -17,12 +17,15 @@ enum Status : int { done = 0, failed = 1, wrong_command_line = 2 };
 // Ends the command with `status`; what() is printed after "shardfeed: ".
 class Failure : public std::runtime_error {
   public:
-    Failure(int status, const std::string& message)
-        : std::runtime_error(message), status_(status) {}
+    Failure(int status, const std::string& message, int32_t code = SHF_E_USAGE)
+        : std::runtime_error(message), status_(status), code_(code) {}
     [[nodiscard]] int status() const { return status_; }
+    // The result of the library's call that failed.
+    [[nodiscard]] int32_t code() const { return code_; }
 
   private:
     int status_;
+    int32_t code_;
 };
 
 // Throws what a call of the library has said; `code` is its result.

@@ -9,6 +9,12 @@ namespace cli {
 namespace {
 
 constexpr std::array table = {
+    VerbEntry{"ls", "", "lists members or samples", make_ls},
+    VerbEntry{"show", "tarshow", "prints samples for people to read", make_show},
+    VerbEntry{"first", "tarfirst", "writes a field of the first sample", make_first},
+    VerbEntry{"get", "", "writes one sample, or one field of it", make_get},
+    VerbEntry{"info", "", "says what shards consist of, and what is suspicious", make_info},
+    VerbEntry{"verify", "", "checks every byte of shards and their indexes", make_verify},
     VerbEntry{"create", "tarcreate", "makes shards of files", make_create},
     VerbEntry{"cat", "tarcats tarpcat", "joins shards, picks samples and fields, shuffles",
               make_cat},
