@@ -94,7 +94,7 @@ class Show final : public Verb {
                 if (!sample) break;
                 progress.add(1, payload_of(sample.get()));
                 if (!keys.empty() && !keys.has(key_of(sample.get()))) continue;
-                wanted.choose(sample.get(), Missing::keep, chosen_);
+                wanted.choose(view_of(sample.get(), room_), Missing::keep, chosen_);
                 out.write(json_ ? as_json(sample.get()) : as_text(sample.get(), shown));
                 ++shown;
             }
@@ -112,7 +112,7 @@ class Show final : public Verb {
 
   private:
     // The name in the sample, which the library decodes by; the list of fields may give another.
-    static std::string_view own_name(const shf_sample* sample, const FieldList::Chosen& field) {
+    static std::string_view own_name(const shf_sample* sample, const FieldView& field) {
         for (size_t i = 0; i < shf_sample_field_count(sample); ++i) {
             shf_bytes name;
             shf_bytes data;
@@ -124,7 +124,7 @@ class Show final : public Verb {
     }
 
     [[nodiscard]] FieldPreview preview(const shf_sample* sample,
-                                       const FieldList::Chosen& field) const {
+                                       const FieldView& field) const {
         return preview_of(sample, own_name(sample, field), field.data, lines_ * bytes_a_line);
     }
 
@@ -137,7 +137,7 @@ class Show final : public Verb {
                            size_text(payload_of(sample)) + ", " + printable(text(url)) + ")\n";
         size_t width = name_width;
         for (const auto& [name, data] : chosen_) width = std::max(width, printable(name).size());
-        for (const FieldList::Chosen& field : chosen_) {
+        for (const FieldView& field : chosen_) {
             const std::string name = printable(field.name);
             const std::string size = size_text(field.data.size);
             made += "  " + name +
@@ -173,7 +173,7 @@ class Show final : public Verb {
         shf_bytes url;
         shf_sample_url(sample, &url);
         std::vector<std::string> fields;
-        for (const FieldList::Chosen& field : chosen_) {
+        for (const FieldView& field : chosen_) {
             const std::string facts = preview(sample, field).facts.object();
             JsonLine line;
             line.bytes("name", field.name).number("size", uint64_t{field.data.size});
@@ -199,7 +199,8 @@ class Show final : public Verb {
 
     ImageProtocol protocol_ = ImageProtocol::none;
     size_t columns_ = wide;
-    std::vector<FieldList::Chosen> chosen_;
+    std::vector<FieldView> room_;
+    std::vector<FieldView> chosen_;
 };
 
 }  // namespace
