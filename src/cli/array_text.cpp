@@ -1,5 +1,6 @@
 #include "cli/array_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -93,9 +94,10 @@ ArrayText::ArrayText(const shf_array& array) : dtype("unknown"), shape("("), jso
     dtype = name;
     constexpr size_t shown = 8;
     const size_t count = array.size / size;
-    for (size_t i = 0; i < std::min(count, shown); ++i)
-        values += (i == 0 ? "" : " ") +
-                  element(array.dtype, static_cast<const uint8_t*>(array.data) + i * size);
+    for (size_t i = 0; i < std::min(count, shown); ++i) {
+        if (i > 0) values += ' ';
+        values += element(array.dtype, static_cast<const uint8_t*>(array.data) + i * size);
+    }
     if (count > shown) values += " ...";
 }
 

@@ -88,8 +88,10 @@ std::optional<FieldPreview> arrays_preview(shf_bytes data, size_t size) {
     for (uint64_t i = 0; i < shf_archive_member_count(opened) && text.size() < size; ++i) {
         shf_bytes name;
         shf_archive_name(opened, i, &name);
-        text += (text.empty() ? "" : "\n") + printable(cli::text(name)) + " " +
-                size_text(shf_archive_info(opened, i, SHF_MEMBER_SIZE));
+        if (!text.empty()) text += '\n';
+        text += printable(cli::text(name));
+        text += ' ';
+        text += size_text(shf_archive_info(opened, i, SHF_MEMBER_SIZE));
     }
     return made("arrays", text);
 }

@@ -44,7 +44,7 @@ JsonLine& JsonLine::bytes(std::string_view name, std::string_view value) {
     }
     const std::string safe = printable(value);
     raw(name, json_text(safe));
-    if (safe != value) raw(std::string(name) + "_hex", "\"" + hex_of(value) + "\"");
+    if (safe != value) text(std::string(name) + "_hex", hex_of(value));
     return *this;
 }
 

@@ -127,6 +127,10 @@ ShardVerdict ShardCheck::check(const std::string& url) {
 
 void ShardCheck::check_samples(ShardVerdict& verdict, uint64_t& digest) {
     CheckPass pass({verdict.url}, new_options());
+    std::vector<Options> decoders;  // one for each thread
+    if (!wanted_.decode_as.empty())
+        while (decoders.size() < std::max<size_t>(wanted_.decode_threads, 1))
+            decoders.push_back(new_options());
     SampleDigest whole;
     const auto finish = [&] {
         for (const ShardFault& fault : pass.faults()) verdict.add(fault);
@@ -146,7 +150,7 @@ void ShardCheck::check_samples(ShardVerdict& verdict, uint64_t& digest) {
             }
             verdict.samples += count;
             verdict.payload += payload;
-            if (!wanted_.decode_as.empty()) decode(block, verdict);
+            if (!decoders.empty()) decode(block, decoders, verdict);
             progress_(count, payload);
         });
     } catch (const Failure&) {
@@ -156,21 +160,20 @@ void ShardCheck::check_samples(ShardVerdict& verdict, uint64_t& digest) {
     finish();
 }
 
-void ShardCheck::decode(const shf_block* block, ShardVerdict& verdict) {
+void ShardCheck::decode(const shf_block* block, const std::vector<Options>& decoders,
+                        ShardVerdict& verdict) const {
     const size_t count = shf_block_sample_count(block);
-    const size_t threads = std::clamp<size_t>(wanted_.decode_threads, 1, count);
+    const size_t threads = std::min(decoders.size(), count);
     std::vector<std::vector<ShardFault>> found(threads);
     const auto part = [&](size_t number, const shf_options* options) {
         for (size_t i = count * number / threads; i < count * (number + 1) / threads; ++i)
             if (auto fault = decode_fault(shf_block_sample(block, i), options))
                 found[number].push_back(std::move(*fault));
     };
-    std::vector<Options> options;
-    while (options.size() < threads) options.push_back(new_options());
     std::vector<std::jthread> others;
     for (size_t number = 1; number < threads; ++number)
-        others.emplace_back(part, number, options[number].get());
-    part(0, options[0].get());
+        others.emplace_back(part, number, decoders[number].get());
+    part(0, decoders[0].get());
     others.clear();  // waits for them
     for (std::vector<ShardFault>& faults : found)
         for (ShardFault& fault : faults) {

@@ -47,7 +47,8 @@ class ShardCheck {
   private:
     Options new_options();
     void check_samples(ShardVerdict& verdict, uint64_t& digest);
-    void decode(const shf_block* block, ShardVerdict& verdict);
+    void decode(const shf_block* block, const std::vector<Options>& decoders,
+                ShardVerdict& verdict) const;
     void check_other_members(ShardVerdict& verdict);
     void check_index(ShardVerdict& verdict, uint64_t digest);
 

@@ -73,9 +73,10 @@ std::string Spread::bars() const {
 std::string Spread::json() const {
     std::vector<std::string> histogram;
     for (unsigned power = 0; power < 64 && count_ > 0; ++power)
-        if (const uint64_t count = in_power(power); count > 0)
-            histogram.push_back("[" + std::to_string(power == 0 ? 0 : uint64_t{1} << power) + "," +
-                                std::to_string(count) + "]");
+        if (const uint64_t count = in_power(power); count > 0) {
+            const uint64_t from = power == 0 ? 0 : uint64_t{1} << power;
+            histogram.push_back(json_list(std::array{std::to_string(from), std::to_string(count)}));
+        }
     return JsonLine()
         .number("count", count_)
         .number("total", total_)
