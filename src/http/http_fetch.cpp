@@ -6,6 +6,7 @@
 
 #include <array>
 #include <optional>
+#include <utility>
 
 namespace shf {
 
@@ -24,6 +25,30 @@ std::string read_body(Reader& from, size_t most) {
     return body;
 }
 
+// Gives an exchange to `use`, and another one after faults that may pass.
+template <typename Use>
+auto with_retries(const HttpRequest& request, HttpStore& store, const SourceContext& context,
+                  Use use) {
+    const std::string server = store.server(request);
+    HttpRetry retry(server, context);
+    for (;;) {
+        std::optional<uint64_t> pause;
+        try {
+            retry.before_request();
+            const TakenHttpClient client(HttpClient::take(server).release());
+            HttpExchange exchange(*client, request, store, context);
+            try {
+                return use(exchange);
+            } catch (const Error&) {
+                pause = exchange.pause();
+                throw;
+            }
+        } catch (const Error& error) {
+            retry.after(error, pause);
+        }
+    }
+}
+
 }  // namespace
 
 HttpReply http_ask(const HttpRequest& request, const SourceContext& context, size_t most) {
@@ -35,27 +60,26 @@ HttpReply http_ask(const HttpRequest& request, const SourceContext& context, siz
 
 HttpReply http_fetch(const HttpRequest& request, HttpStore& store, const SourceContext& context,
                      size_t most) {
-    const std::string server = store.server(request);
-    HttpRetry retry(server, context);
-    for (;;) {
-        std::optional<uint64_t> pause;
-        try {
-            retry.before_request();
-            const TakenHttpClient client(HttpClient::take(server).release());
-            HttpExchange exchange(*client, request, store, context);
-            try {
-                const HttpAnswer answer = exchange.answer();
-                if (answer.status == 416) throw store.error(answer, {});
-                std::string body = read_body(exchange, most);
-                return {.answer = answer, .body = std::move(body)};
-            } catch (const Error&) {
-                pause = exchange.pause();
-                throw;
-            }
-        } catch (const Error& error) {
-            retry.after(error, pause);
-        }
-    }
+    return with_retries(request, store, context, [&](HttpExchange& exchange) {
+        const HttpAnswer answer = exchange.answer();
+        if (answer.status == 416) throw store.error(answer, {});
+        std::string body = read_body(exchange, most);
+        return HttpReply{.answer = answer, .body = std::move(body)};
+    });
+}
+
+std::optional<HttpAnswer> http_look(HttpRequest request, HttpStore& store,
+                                    const SourceContext& context) {
+    request.method = "HEAD";
+    return with_retries(request, store, context,
+                        [&](HttpExchange& exchange) -> std::optional<HttpAnswer> {
+                            try {
+                                return exchange.answer();
+                            } catch (const Error&) {
+                                if (exchange.refusal() == 404) return std::nullopt;
+                                throw;
+                            }
+                        });
 }
 
 }  // namespace shf

@@ -9,6 +9,7 @@
 #include "store/gs_store.h"
 #include "store/hf_store.h"
 #include "store/s3_store.h"
+#include "store/s3_upload.h"
 #include "url/azure_host.h"
 
 #include <array>
@@ -41,6 +42,13 @@ Opened open_s3(const std::string& url, const SourceContext& context) {
         throw Error(SHF_E_USAGE, "this URL names a bucket and no object",
                     "write s3://BUCKET/KEY, or s3://BUCKET/ for all shards in it");
     return http_source(s3_store(object.bucket, context), s3_target(object.key), context);
+}
+std::unique_ptr<Sink> write_s3(const std::string& url, const SourceContext& context) {
+    const S3Url object = parse_s3_url(url);
+    if (object.key.empty())
+        throw Error(SHF_E_USAGE, "this URL names a bucket and no object", "write s3://BUCKET/KEY");
+    return upload_sink(s3_upload(s3_store(object.bucket, context), s3_target(object.key), context),
+                       context);
 }
 Urls list_s3_urls(const std::string& prefix, const SourceContext& context) {
     const S3Url wanted = parse_s3_url(prefix);
@@ -105,7 +113,7 @@ Urls list_ais_urls(const std::string& prefix, const SourceContext& context) {
 }
 
 constexpr std::array schemes = {
-    Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls},
+    Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls, nullptr, write_s3},
     Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls},
     Scheme{"az", open_azure, identity_of<open_azure>, list_azure_urls},
     Scheme{"abfs", open_azure, identity_of<open_azure>, list_azure_urls},
