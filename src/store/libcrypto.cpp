@@ -32,6 +32,7 @@ struct Libcrypto {
     decltype(&::EVP_PKEY_free) EVP_PKEY_free;
     decltype(&::EVP_PKEY_get_base_id) EVP_PKEY_get_base_id;
     decltype(&::EVP_EncodeBlock) EVP_EncodeBlock;
+    decltype(&::EVP_md5) EVP_md5;
     decltype(&::EVP_sha1) EVP_sha1;
     decltype(&::EVP_sha256) EVP_sha256;
     decltype(&::HMAC) HMAC;
@@ -55,6 +56,7 @@ Libcrypto load() {
     library.find("EVP_PKEY_free", crypto.EVP_PKEY_free);
     library.find("EVP_PKEY_get_base_id", crypto.EVP_PKEY_get_base_id);
     library.find("EVP_EncodeBlock", crypto.EVP_EncodeBlock);
+    library.find("EVP_md5", crypto.EVP_md5);
     library.find("EVP_sha1", crypto.EVP_sha1);
     library.find("EVP_sha256", crypto.EVP_sha256);
     library.find("HMAC", crypto.HMAC);
@@ -106,6 +108,17 @@ Sha256 hmac_sha256(std::string_view key, std::string_view data) {
         size != result.size())
         failed("HMAC");
     return result;
+}
+
+std::optional<std::string> md5(std::span<const uint8_t> data) {
+    const ForkHold hold;
+    const Libcrypto& crypto = libcrypto();
+    std::string result(16, '\0');
+    if (crypto.EVP_Digest(data.data(), data.size(), reinterpret_cast<unsigned char*>(result.data()),
+                          nullptr, crypto.EVP_md5(), nullptr) == 1)
+        return result;
+    crypto.ERR_clear_error();
+    return std::nullopt;
 }
 
 std::string sha1_hex(std::string_view data) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@ Sha256 sha256(std::string_view data);
 Sha256 hmac_sha256(std::string_view key, std::string_view data);
 // For file names that others have chosen; not for security.
 std::string sha1_hex(std::string_view data);
+// For servers that verify bytes by it; not for security. Nothing where the system forbids it.
+std::optional<std::string> md5(std::span<const uint8_t> data);
 // The RSASSA-PKCS1-v1_5 signature of `data` with SHA-256, by a private key in PEM. Throws
 // Error(AUTH) for a text that is no such key; the message shows nothing of it.
 std::string rsa_sha256(const std::string& private_key, std::string_view data);

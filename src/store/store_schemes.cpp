@@ -6,6 +6,7 @@
 #include "io/sources.h"
 #include "store/ais_store.h"
 #include "store/azure_store.h"
+#include "store/azure_upload.h"
 #include "store/gs_store.h"
 #include "store/hf_store.h"
 #include "store/s3_store.h"
@@ -74,6 +75,13 @@ Opened open_azure(const std::string& url, const SourceContext& context) {
                     "put the name of a blob behind it, or a slash for all shards in the container");
     return http_source(azure_store(place, context), place.target, context);
 }
+std::unique_ptr<Sink> write_azure(const std::string& url, const SourceContext& context) {
+    const AzureUrl place = parse_azure_url(url);
+    if (place.blob.empty())
+        throw Error(SHF_E_USAGE, "this URL names a container and no blob",
+                    "put the name of a blob behind it");
+    return upload_sink(azure_upload(azure_store(place, context), place.target, context), context);
+}
 Urls list_azure_urls(const std::string& prefix, const SourceContext& context) {
     const AzureUrl wanted = parse_azure_url(prefix);
     if (!wanted.start.ends_with('/'))
@@ -115,10 +123,10 @@ Urls list_ais_urls(const std::string& prefix, const SourceContext& context) {
 constexpr std::array schemes = {
     Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls, nullptr, write_s3},
     Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls},
-    Scheme{"az", open_azure, identity_of<open_azure>, list_azure_urls},
-    Scheme{"abfs", open_azure, identity_of<open_azure>, list_azure_urls},
-    Scheme{"abfss", open_azure, identity_of<open_azure>, list_azure_urls},
-    Scheme{"https", open_azure, identity_of<open_azure>, list_azure_urls, is_azure},
+    Scheme{"az", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
+    Scheme{"abfs", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
+    Scheme{"abfss", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
+    Scheme{"https", open_azure, identity_of<open_azure>, list_azure_urls, is_azure, write_azure},
     Scheme{"hf", open_hf, identity_of<open_hf>, list_hf_urls},
     Scheme{"ais", open_ais, identity_of<open_ais>, list_ais_urls},
 };

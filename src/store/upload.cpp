@@ -67,7 +67,7 @@ class UploadSink : public Sink {
             part_.insert(part_.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(count));
             bytes = bytes.subspan(count);
             // A part goes when there is more: what is small is put at once.
-            if (part_.size() == wanted && !bytes.empty()) send();
+            if (part_.size() == wanted && !bytes.empty()) send(false);
         }
     }
 
@@ -75,7 +75,7 @@ class UploadSink : public Sink {
         if (next_ == 0) {
             upload_->put(part_, context_);
         } else {
-            send();
+            send(true);
             wait_for(0);
             upload_->complete(tags_, context_);
         }
@@ -85,12 +85,13 @@ class UploadSink : public Sink {
 
   private:
     struct Part {
-        uint64_t number;
+        uint64_t number, offset;
+        bool last;
         Bytes bytes;
     };
 
     // Hands the part over.
-    void send() {
+    void send(bool last) {
         if (!begun_) {
             upload_->begin(context_);
             begun_ = true;
@@ -103,7 +104,8 @@ class UploadSink : public Sink {
         {
             const std::lock_guard lock(mutex_);
             tags_.emplace_back();
-            queue_.push_back({next_++, std::move(part_)});
+            queue_.push_back({next_++, sent_, last, std::move(part_)});
+            sent_ += queue_.back().bytes.size();
             ++on_their_way_;
             if (!spare_.empty()) {
                 spare = std::move(spare_.back());
@@ -142,7 +144,11 @@ class UploadSink : public Sink {
             std::string tag;
             std::optional<Fault> fault;
             try {
-                tag = upload_->put_part(part.number, part.bytes, context);
+                tag = upload_->put_part({.number = part.number,
+                                         .offset = part.offset,
+                                         .last = part.last,
+                                         .bytes = part.bytes},
+                                        context);
             } catch (...) {
                 fault = describe_exception();
             }
@@ -172,8 +178,9 @@ class UploadSink : public Sink {
     uint64_t most_ = 1;
     Cancel stop_;  // of the threads
     const std::unique_ptr<Upload> upload_;
-    Bytes part_;  // that is being filled
-    uint64_t next_ = 0, size_ = 0;
+    Bytes part_;         // that is being filled
+    uint64_t next_ = 0;  // number of that part
+    uint64_t size_ = 0, sent_ = 0;
     bool begun_ = false, published_ = false;
 
     std::mutex mutex_;

@@ -11,6 +11,14 @@
 
 namespace shf {
 
+// All parts but the last one are of part_size().
+struct UploadPart {
+    uint64_t number;  // from 0 on
+    uint64_t offset;  // of its first byte in the object
+    bool last;
+    std::span<const uint8_t> bytes;
+};
+
 // What a store is asked for one object. Any number of threads. All throw Error.
 class Upload {
   public:
@@ -23,10 +31,8 @@ class Upload {
     virtual void put(std::span<const uint8_t> bytes, const SourceContext& context) = 0;
     // Before the first part.
     virtual void begin(const SourceContext& context) = 0;
-    // Part `number`, from 0 on. Returns what complete() is to say of it. All parts but the last are
-    // of part_size().
-    virtual std::string put_part(uint64_t number, std::span<const uint8_t> bytes,
-                                 const SourceContext& context) = 0;
+    // Returns what complete() is to say of it.
+    virtual std::string put_part(const UploadPart& part, const SourceContext& context) = 0;
     // The object appears, made of all parts.
     virtual void complete(std::span<const std::string> parts, const SourceContext& context) = 0;
     // After begin(), in place of complete(): nothing is left of the parts.
