@@ -59,27 +59,28 @@ HttpReply http_ask(const HttpRequest& request, const SourceContext& context, siz
 }
 
 HttpReply http_fetch(const HttpRequest& request, HttpStore& store, const SourceContext& context,
-                     size_t most) {
+                     size_t most, int also) {
     return with_retries(request, store, context, [&](HttpExchange& exchange) {
-        const HttpAnswer answer = exchange.answer();
-        if (answer.status == 416) throw store.error(answer, {});
-        std::string body = read_body(exchange, most);
-        return HttpReply{.answer = answer, .body = std::move(body)};
+        try {
+            const HttpAnswer answer = exchange.answer();
+            if (answer.status == 416) throw store.error(answer, {});
+            std::string body = read_body(exchange, most);
+            return HttpReply{.answer = answer, .body = std::move(body)};
+        } catch (const Error&) {
+            const std::optional<HttpAnswer>& refusal = exchange.refusal();
+            if (also == 0 || !refusal || refusal->status != also) throw;
+            return HttpReply{.answer = *refusal, .body = {}};
+        }
     });
 }
 
 std::optional<HttpAnswer> http_look(HttpRequest request, HttpStore& store,
                                     const SourceContext& context) {
+    constexpr int none = 404;
     request.method = "HEAD";
-    return with_retries(request, store, context,
-                        [&](HttpExchange& exchange) -> std::optional<HttpAnswer> {
-                            try {
-                                return exchange.answer();
-                            } catch (const Error&) {
-                                if (exchange.refusal() == 404) return std::nullopt;
-                                throw;
-                            }
-                        });
+    HttpAnswer answer = http_fetch(request, store, context, 0, none).answer;
+    if (answer.status == none) return std::nullopt;
+    return answer;
 }
 
 }  // namespace shf

@@ -8,6 +8,7 @@
 #include "store/azure_store.h"
 #include "store/azure_upload.h"
 #include "store/gs_store.h"
+#include "store/gs_upload.h"
 #include "store/hf_store.h"
 #include "store/s3_store.h"
 #include "store/s3_upload.h"
@@ -62,6 +63,12 @@ Opened open_gs(const std::string& url, const SourceContext& context) {
         throw Error(SHF_E_USAGE, "this URL names a bucket and no object",
                     "write gs://BUCKET/KEY, or gs://BUCKET/ for all shards in it");
     return http_source(gs_store(context), gs_target(object), context);
+}
+std::unique_ptr<Sink> write_gs(const std::string& url, const SourceContext& context) {
+    const GsUrl object = parse_gs_url(url);
+    if (object.key.empty())
+        throw Error(SHF_E_USAGE, "this URL names a bucket and no object", "write gs://BUCKET/KEY");
+    return upload_sink(gs_upload(object, context), context);
 }
 Urls list_gs_urls(const std::string& prefix, const SourceContext& context) {
     const GsUrl wanted = parse_gs_url(prefix);
@@ -122,7 +129,7 @@ Urls list_ais_urls(const std::string& prefix, const SourceContext& context) {
 
 constexpr std::array schemes = {
     Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls, nullptr, write_s3},
-    Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls},
+    Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls, nullptr, write_gs},
     Scheme{"az", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
     Scheme{"abfs", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
     Scheme{"abfss", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
