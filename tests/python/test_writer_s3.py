@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def read(url: str, **more: Any) -> list[tuple[str, int]]:
 # ---- A real server ------------------------------------------------------------------------------
 
 
-def test_shards_of_one_request_and_of_parts(server: str, tmp_path: Any) -> None:
+def test_shards_of_one_request_and_of_parts(server: str, tmp_path: Path) -> None:
     sizes = [3000] * 4 + [9 * MIB, 9 * MIB, 7] + [10]
     more = {"max_samples": 4}
     shards = write("s3://bkt1/a b/%02d+é.tar", sizes, **options(server, **more))
@@ -98,9 +99,25 @@ def test_an_object_that_appears_meanwhile_stays(server: str, sizes: list[int]) -
     assert read(name, **options(server)) == [("0000", 5)]
 
 
-def test_the_index_is_beside_the_shard(server: str) -> None:
-    (shard,) = write("s3://bkt1/index.tar", [100] * 30, **options(server), index=True)
-    assert shard.index == "s3://bkt1/index.tar.sfidx"
+def test_the_index_is_beside_the_shard(server: str, tmp_path: Path) -> None:
+    url = "s3://bkt1/in dex.tar"
+    (shard,) = write(url, [100] * 30, **options(server), index=True)
+    assert shard.index == url + ".sfidx"
+    assert not list(tmp_path.iterdir())
+    # Data sets fetch it, and keep it where they look first.
+    more = {"index": "require", "index_dir": str(tmp_path)}
+    for _ in range(2):
+        with shardfeed.Dataset([url], **options(server, **more)) as data:
+            assert len(data) == 30
+            assert data[7].key == "0007"
+    (kept,) = tmp_path.iterdir()
+    kept.unlink()
+    # One of another version of the shard is none.
+    write(url, [100] * 5, **options(server, overwrite=True))
+    with pytest.raises(shardfeed.ChangedError, match="index is of another version"):
+        shardfeed.Dataset([url], **options(server, **more))
+    write("s3://bkt1/in-%d.tar", [10], **options(server, index_dir=str(tmp_path)), index=True)
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize(
