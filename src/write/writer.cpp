@@ -295,7 +295,7 @@ void Writer::open_shard() {
     std::string url = names_.at(number_);
     try {
         const std::string target = absolute(url, folder_);
-        auto sink = open_sink(target, options_, cancel_);
+        auto sink = open_sink(target, {options_, cancel_, use_});
         shard_.reset(new Shard{
             .url = url,
             .target = target,

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "index/shard_index.h"
+#include "io/source_context.h"
 #include "sample/block.h"
 #include "sample/key_set.h"
 #include "write/container.h"
@@ -91,6 +92,7 @@ class Writer {
     const bool zip_;
     const Compression compression_;
     Cancel cancel_;
+    SourceUse use_;  // nobody asks for it
     MemberNames member_names_;
     std::optional<Fault> failure_;
     bool finished_ = false;

@@ -589,7 +589,40 @@ class ArchiveOptions(StorageOptions, total=False):
 
 @type_check_only
 class WriterOptions(TypedDict, total=False):
+    memory: int | str
     duplicate_keys: Literal["error", "accept"]
+    pipe_timeout: float | str
+    retries: int | str
+    connections: int | str
+    http2: bool | str
+    headers: str | Mapping[str, str]
+    ca_file: str | PathLike[str]
+    client_cert: str | PathLike[str]
+    client_key: str | PathLike[str]
+    proxy: str
+    allow_private: bool | str
+    s3_endpoint: str
+    s3_region: str
+    s3_profile: str
+    s3_access_key: str
+    s3_secret_key: str
+    s3_session_token: str
+    s3_anonymous: bool | str
+    s3_requester_pays: bool | str
+    s3_addressing: Literal["auto", "path", "virtual"]
+    gs_endpoint: str
+    gs_credentials: str | PathLike[str]
+    gs_token: str
+    gs_access_key: str
+    gs_secret_key: str
+    gs_anonymous: bool | str
+    gs_user_project: str
+    az_account: str
+    az_endpoint: str
+    az_account_key: str
+    az_sas: str
+    az_connection_string: str
+    az_anonymous: bool | str
     secure: bool | str
     write_index: bool | str
     index_dir: str
