@@ -26,11 +26,13 @@ class Cat final : public Verb {
         app.add_option("--select", select_, "only these keys: a key, a shell pattern, or @FILE")
             ->type_name("KEY")
             ->expected(1)
-            ->take_all();
+            ->take_all()
+            ->allow_extra_args(false);
         app.add_option("--exclude", exclude_, "all but these keys, likewise")
             ->type_name("KEY")
             ->expected(1)
-            ->take_all();
+            ->take_all()
+            ->allow_extra_args(false);
         app.add_option("--slice", slice_,
                        "samples by their number in the whole: N, START:STOP or START:STOP:STEP")
             ->type_name("SLICE");

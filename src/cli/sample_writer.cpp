@@ -15,7 +15,8 @@ void SampleWriter::declare(CLI::App& app) {
                    "another name)")
         ->type_name("LIST")
         ->expected(1)
-        ->take_all();
+        ->take_all()
+        ->allow_extra_args(false);
     app.add_option("--missing", missing_, "samples without such a field: fail, skip, or keep")
         ->type_name("WHAT")
         ->check(CLI::IsMember({"fail", "skip", "keep"}));

@@ -46,7 +46,8 @@ class TableVerb : public Verb {
                        "another name); the default is the fields of the first sample")
             ->type_name("LIST")
             ->expected(1)
-            ->take_all();
+            ->take_all()
+            ->allow_extra_args(false);
         app.add_option("--missing", missing_,
                        "samples without such a field: fail, skip, or keep with an empty cell")
             ->type_name("WHAT")

@@ -240,7 +240,7 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
                 last = fault;
             } else {
                 int error = 0;
-                const auto place = save(*index, url, options, error);
+                const auto place = save(*index, places, mode_for(url, options), error);
                 if (place && in_cache(url, options)) count_cached_index(options, *place, true);
                 log(options, SHF_LOG_INFO, shown + ": its index was beside it in the store");
                 return index;

@@ -80,6 +80,8 @@ def test_keys_are_selected_and_excluded(shard: Shard, tmp_path: Path) -> None:
     listed.write_text("0003\r\n\n002*\n")
     made = output("cat", a, "--select", f"@{listed}", "--select", "0001", "--exclude", "*5")
     assert keys_of(made) == ["0001", "0003"] + [f"002{i}" for i in range(10) if i != 5]
+    # A word behind a key or a list is an input.
+    assert keys_of(output("cat", "--select", "0001", "-f", "cls", a)) == ["0001"]
     # Numbers of a slice are those of the samples that are left.
     made = output("cat", a, "--exclude", "000?", "--slice", "0")
     assert keys_of(made) == ["0010"]
