@@ -1,6 +1,6 @@
 // get: one sample, or one field of it.
-#include "cli/sample_finder.h"
 #include "cli/field_folder.h"
+#include "cli/sample_finder.h"
 #include "cli/shard_target.h"
 #include "cli/terminal.h"
 #include "cli/verb_list.h"

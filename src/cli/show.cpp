@@ -123,8 +123,7 @@ class Show final : public Verb {
         return field.name;
     }
 
-    [[nodiscard]] FieldPreview preview(const shf_sample* sample,
-                                       const FieldView& field) const {
+    [[nodiscard]] FieldPreview preview(const shf_sample* sample, const FieldView& field) const {
         return preview_of(sample, own_name(sample, field), field.data, lines_ * bytes_a_line);
     }
 
