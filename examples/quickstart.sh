@@ -42,7 +42,8 @@ say "writing shards of $files"
 rm -rf "$shards" && mkdir -p "$shards"
 "$prefix/bin/shardfeed" create "$files" --max-samples 500 -o "$shards/shard-%06d.tar" --json
 urls="$shards/shard-*.tar"
-"$prefix/bin/shardfeed" cat "$urls" --slice 0 | tar tv
+"$prefix/bin/shardfeed" show "$urls" -n 1
+"$prefix/bin/shardfeed" verify "$urls"
 
 say "streaming $urls from C and from Python"
 "$work/digest" 50 "$urls"
