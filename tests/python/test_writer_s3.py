@@ -150,6 +150,15 @@ def test_refusals(
         assert url in str(caught.value)
 
 
+def test_no_credentials_at_all(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/nonexistent")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    writer = shardfeed.Writer("s3://bkt1/a.tar", s3_endpoint=server)
+    with pytest.raises(shardfeed.AuthError, match="no credentials for S3"):
+        writer.write({"__key__": "a", "bin": b"x"})  # and not when the shard is whole
+    writer.close()
+
+
 # ---- Faults -------------------------------------------------------------------------------------
 
 
