@@ -4,6 +4,7 @@
 #include "http/http_exchange.h"
 #include "http/http_retry.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -59,7 +60,7 @@ HttpReply http_ask(const HttpRequest& request, const SourceContext& context, siz
 }
 
 HttpReply http_fetch(const HttpRequest& request, HttpStore& store, const SourceContext& context,
-                     size_t most, int also) {
+                     size_t most, std::initializer_list<int> also) {
     return with_retries(request, store, context, [&](HttpExchange& exchange) {
         try {
             const HttpAnswer answer = exchange.answer();
@@ -68,7 +69,8 @@ HttpReply http_fetch(const HttpRequest& request, HttpStore& store, const SourceC
             return HttpReply{.answer = answer, .body = std::move(body)};
         } catch (const Error&) {
             const std::optional<HttpAnswer>& refusal = exchange.refusal();
-            if (also == 0 || !refusal || refusal->status != also) throw;
+            if (!refusal || std::find(also.begin(), also.end(), refusal->status) == also.end())
+                throw;
             return HttpReply{.answer = *refusal, .body = {}};
         }
     });
@@ -78,7 +80,7 @@ std::optional<HttpAnswer> http_look(HttpRequest request, HttpStore& store,
                                     const SourceContext& context) {
     constexpr int none = 404;
     request.method = "HEAD";
-    HttpAnswer answer = http_fetch(request, store, context, 0, none).answer;
+    HttpAnswer answer = http_fetch(request, store, context, 0, {none}).answer;
     if (answer.status == none) return std::nullopt;
     return answer;
 }

@@ -115,7 +115,7 @@ class GsUpload final : public HttpUpload {
                   const SourceContext& /*context*/) override {}
 
     void abort(const SourceContext& context) override {
-        (void)http_fetch(of_session("DELETE"), *store_, context, most_answer, cancelled);
+        (void)http_fetch(of_session("DELETE"), *store_, context, most_answer, {cancelled});
     }
 
     [[nodiscard]] uint64_t most_at_once() const override { return 1; }
@@ -159,14 +159,14 @@ class GsUpload final : public HttpUpload {
         if (part.last)
             if (const auto hash = hash_.result())
                 request.headers.push_back("X-Goog-Hash: md5=" + base64_encode(*hash));
-        return http_fetch(request, *store_, context, most_answer, incomplete);
+        return http_fetch(request, *store_, context, most_answer, {incomplete});
     }
 
     // Of the session.
     HttpReply state(const SourceContext& context) const {
         HttpRequest request = of_session("PUT");
         request.headers = {"Content-Range: bytes */*", octets};
-        return http_fetch(request, *store_, context, most_answer, incomplete);
+        return http_fetch(request, *store_, context, most_answer, {incomplete});
     }
 
     // What was made is what was sent.

@@ -20,11 +20,8 @@ HttpRequest HttpUpload::asking(const char* method, const std::string& query) con
 
 void HttpUpload::require_none(const SourceContext& context) const {
     if (overwrite_) return;
-    try {
-        if (http_look(asking("HEAD"), *store_, context)) throw target_exists();
-    } catch (const Error& error) {
-        if (error.code() != SHF_E_AUTH && error.code() != SHF_E_NET_PERMANENT) throw;
-    }
+    const HttpReply reply = http_fetch(asking("HEAD"), *store_, context, 0, {400, 401, 403, 404});
+    if (reply.answer.status < 300) throw target_exists();
 }
 
 void HttpUpload::check(uint64_t size, const SourceContext& context) {

@@ -7,6 +7,8 @@
 #include "url/redact.h"
 #include "url/scheme.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <unordered_set>
@@ -27,6 +29,11 @@ constexpr size_t kept_memory = size_t{16} << 20;
 bool is_stream(std::string_view url) {
     const std::string scheme = scheme_of(url);
     return scheme == "-" || scheme == "pipe";
+}
+
+bool is_slow(std::string_view url) {
+    const std::string scheme = scheme_of(url);
+    return !scheme.empty() && scheme != "file";
 }
 
 // A writer has no time limit: what a timeout leaves half-written cannot be called again.
@@ -75,6 +82,8 @@ Writer::Writer(const std::string& pattern, const Options& options)
       names_(pattern),
       zip_(is_zip(names_, options.format)),
       compression_(compression_for(names_, options, zip_)),
+      slow_(is_slow(names_.at(0))),
+      owner_(::getpid()),
       member_names_(options_),
       number_(options.first_shard),
       publisher_(options_, cancel_) {
@@ -92,7 +101,11 @@ Writer::Writer(const std::string& pattern, const Options& options)
                     "write files, or none");
 }
 
-Writer::~Writer() = default;
+Writer::~Writer() {
+    // Who closes a writer does not wait for a command or a server. In a forked child the shards are
+    // the parent's.
+    if (slow_ && ::getpid() == owner_) cancel_.request();
+}
 
 // An error that is not one of the sample repeats.
 template <typename Work>

@@ -92,6 +92,8 @@ class Writer {
     const bool zip_;
     const Compression compression_;
     Cancel cancel_;
+    const bool slow_;  // commands and servers: publishing may take long
+    const pid_t owner_;
     SourceUse use_;  // nobody asks for it
     MemberNames member_names_;
     std::optional<Fault> failure_;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import tarfile
 from collections.abc import Callable, Sequence
@@ -13,6 +14,11 @@ import pytest
 
 Fields = dict[str, bytes]
 COMMAND = os.environ["SHARDFEED_COMMAND"]
+
+
+def interruptible() -> None:
+    """For a child: Ctrl-C ends it, also where this process was started with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run(*words: object, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:

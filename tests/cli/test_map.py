@@ -9,7 +9,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, Fields, fails, keys_of, numbered, output, run, samples_of
+from conftest import (
+    COMMAND,
+    Fields,
+    fails,
+    interruptible,
+    keys_of,
+    numbered,
+    output,
+    run,
+    samples_of,
+)
 
 Shard = Callable[[str, Sequence[tuple[str, Fields]]], Path]
 
@@ -135,7 +145,8 @@ def test_an_interrupt_leaves_nothing(shard: Shard, tmp_path: Path) -> None:
     a = shard("a.tar", numbered(0, 3))
     script = f"echo $$ >> {tmp_path}/pids; sleep 30; true"
     process = subprocess.Popen(
-        [COMMAND, "map", a, "-c", script, "-o", tmp_path / "out.tar", "--tmpdir", folder]
+        [COMMAND, "map", a, "-c", script, "-o", tmp_path / "out.tar", "--tmpdir", folder],
+        preexec_fn=interruptible,
     )
     deadline = time.monotonic() + 20
     while not (tmp_path / "pids").exists() and time.monotonic() < deadline:

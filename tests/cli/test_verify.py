@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import COMMAND, Fields, fails, numbered, output, run, tar_bytes
+from conftest import COMMAND, Fields, fails, interruptible, numbered, output, run, tar_bytes
 from images import npy, png
 
 Shard = Callable[[str, Sequence[tuple[str, Fields]]], Path]
@@ -171,10 +171,11 @@ def test_secrets_of_urls_are_not_shown() -> None:
 def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with subprocess.Popen([COMMAND, "verify", pipe], stderr=subprocess.PIPE) as child:
-        time.sleep(0.2)
+    words = [COMMAND, "verify", pipe]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, preexec_fn=interruptible) as child:
+        time.sleep(0.5)
         child.send_signal(signal.SIGINT)
-        assert child.wait(5) == -signal.SIGINT
+        assert child.wait(30) == -signal.SIGINT
 
 
 @pytest.mark.parametrize("words", [["verify"], ["verify", "--threads", "no", "a.tar"]])

@@ -164,7 +164,7 @@ def test_objects_of_one_request_and_of_parts(server: str, monkeypatch: pytest.Mo
 # ---- Faults -------------------------------------------------------------------------------------
 
 LOST = Answer(200, {"Content-Length": "10"}, b"", cut=0)
-SIZES = [10 * MIB] * 3
+SIZES = [9 * MIB] * 2
 
 
 def once(at: str, answer: Answer, method: str = "PUT") -> Callable[[Request], Answer | None]:

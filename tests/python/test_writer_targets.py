@@ -97,9 +97,22 @@ def test_pipe_whose_command_is_silent(command: str) -> None:
 def test_pipe_of_a_writer_that_is_dropped() -> None:
     writer = shardfeed.Writer("pipe:cat | cat > /dev/null; sleep 62.25")
     writer.write({"__key__": "a", "bin": b"x"})
+    limit = time.monotonic() + 30
+    while not processes("62.25") and time.monotonic() < limit:
+        time.sleep(0.01)
     assert processes("62.25")
     writer.close()
     assert not processes("62.25")
+
+
+def test_pipe_of_a_writer_that_is_dropped_while_it_publishes() -> None:
+    writer = shardfeed.Writer("pipe:cat > /dev/null; sleep 65.25")
+    writer.write({"__key__": "a", "bin": b"x"})
+    writer.next_shard()
+    begun = time.monotonic()
+    writer.close()
+    assert time.monotonic() - begun < 2
+    assert not processes("65.25")
 
 
 def test_pipe_when_the_program_is_killed(tmp_path: Path) -> None:

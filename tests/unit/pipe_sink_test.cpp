@@ -68,7 +68,7 @@ class PipeSinks : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Shells, PipeSinks, ::testing::Values("/bin/sh", default_shell()));
 
 TEST_P(PipeSinks, all_bytes_arrive_and_the_status_is_asked) {
-    for (const size_t size : {0, 1, 65536, 5'000'000})
+    for (const size_t size : {size_t{0}, size_t{1}, size_t{65536}, size_t{5'000'000}})
         EXPECT_EQ(give("test $(wc -c) = " + std::to_string(size), size).code, SHF_OK) << size;
     EXPECT_EQ(give("cat >/dev/null; exit 7", 100).cause, "the command ended with status 7");
     EXPECT_EQ(give("cat >/dev/null; kill -TERM $$", 100).code, SHF_E_CHILD);

@@ -238,7 +238,7 @@ TEST_F(Writer, patterns_and_options_are_checked_when_it_is_opened) {
 
     WriterClient lzip("a.tar.lz");
     EXPECT_EQ(lzip.code, SHF_E_UNSUPPORTED);
-    WriterClient remote("s3://bucket/a.tar");
+    WriterClient remote("hf://datasets/o/n/a.tar");
     EXPECT_EQ(remote.write("a", {{"txt", "1"}}), SHF_E_USAGE);
 }
 

@@ -54,8 +54,9 @@ class Writer(Closable):
                 writer.write({"__key__": f"{i:06d}", "jpg": image, "cls": label})
         print(writer.shards)
 
-    pattern: a path, a file:// URL or "-", with at most one number of the shard, %d or %06d. The
-    end of the name says the format: .tar, .tar.gz, .tar.zst, .tar.xz, .tar.lz4, .tar.bz2, .zip.
+    pattern: a path, a file://, s3://, gs:// or az:// URL, pipe:COMMAND or "-", with at most one
+    number of the shard, %d or %06d. The end of the name says the format: .tar, .tar.gz, .tar.zst,
+    .tar.xz, .tar.lz4, .tar.bz2, .zip.
 
     A shard appears when it is whole, and nothing is overwritten. The end of the with block
     publishes the last one; an exception in the block, and close() without finish(), discard what is

@@ -25,8 +25,8 @@ Makes tar or ZIP shards of samples. With a function, as in a do-block, the end o
 the last shard, and the shards are returned; an exception discards what is not published. Otherwise
 call [`ShardFeed.finish`](@ref): what `close`, or the garbage collector, ends is discarded.
 
-`pattern` is a path, a `file://` URL or `-` for standard output, with at most one number of the shard,
-`%d` or `%06d`. The end of the name says the format: `.tar`, `.tar.gz`, `.tar.zst`, `.tar.xz`,
+`pattern` is a path, a `file://`, `s3://`, `gs://` or `az://` URL, `pipe:COMMAND`, or `-` for standard
+output, with at most one number of the shard, `%d` or `%06d`. The end of the name says the format: `.tar`, `.tar.gz`, `.tar.zst`, `.tar.xz`,
 `.tar.lz4`, `.tar.bz2`, `.zip`. Keywords are options of the library, see
 [`ShardFeed.options`](@ref): `max_samples=1000`, `max_bytes="1GB"`, `overwrite=true`, ...;
 `index=true` is the same as `write_index=true`.

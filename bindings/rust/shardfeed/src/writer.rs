@@ -64,8 +64,9 @@ impl WriterBuilder {
 impl Writer {
     /// Options, for a writer of these shards to be opened with them.
     ///
-    /// `pattern` is a path, a `file://` URL, or `-` for standard output, with at most one number of
-    /// the shard, `%d` or `%06d`, and `%%` for a percent sign. The number is needed where
+    /// `pattern` is a path, a `file://`, `s3://`, `gs://` or `az://` URL, `pipe:COMMAND`, or `-` for
+    /// standard output, with at most one number of the shard, `%d` or `%06d`, and `%%` for a percent
+    /// sign. The number is needed where
     /// `max_samples` or `max_bytes` is set. The end of the name says the format: `.tar`,
     /// `.tar.gz`, `.tar.zst`, `.tar.xz`, `.tar.lz4`, `.tar.bz2`, `.zip`.
     pub fn builder(pattern: impl Into<OsString>) -> WriterBuilder {
