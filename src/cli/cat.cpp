@@ -44,7 +44,8 @@ class Cat final : public Verb {
         app.add_option("-m,--mix", mix_, "open N inputs at once, and take a sample of each in turn")
             ->type_name("N");
         app.add_option("--max-errors,--maxerr", max_errors_,
-                       "leave out that many damaged samples and shards, with a warning each")
+                       "leave out that many damaged samples and shards, with a warning each; "
+                       "with --mix so many of each input")
             ->type_name("N");
         app.add_flag("--tarp-compat", tarp_, "count the steps of --slice from 0, as tarp does");
     }

@@ -83,6 +83,9 @@ int run(const std::vector<std::string>& words) {
         status = failure.status();
     } catch (const std::bad_alloc&) {
         say("out of memory; help: give a smaller --memory");
+    } catch (const std::exception& error) {
+        say(std::string(error.what()) +
+            "; help: the system refused this; look at limits and rights");
     }
     interrupts.raise();
     return status;

@@ -14,6 +14,7 @@ namespace cli {
 namespace {
 
 std::atomic<int> received = 0;
+std::atomic<bool> ending = false;
 
 struct Handles {
     std::mutex mutex;
@@ -41,7 +42,8 @@ void wait_for_signals(sigset_t set) {
     for (;;) {
         int signal = 0;
         if (sigwait(&set, &signal) != 0) return;
-        if (signal == SIGUSR2) return;
+        if (signal == SIGUSR2 && ending) return;
+        if (signal == SIGUSR2) continue;
         if (received.exchange(signal) != 0) ::_exit(128 + signal);
         const std::lock_guard lock(handles().mutex);
         for (const auto& [handle, cancel] : handles().cancels) cancel(handle);
@@ -56,10 +58,12 @@ Interrupts::Interrupts() {
     const sigset_t set = waited_for();
     pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
     pipe_before_ = std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is the error of a write
+    ending = false;
     waiter = std::thread(wait_for_signals, set);
 }
 
 Interrupts::~Interrupts() {
+    ending = true;
     pthread_kill(waiter.native_handle(), SIGUSR2);
     waiter.join();
     if (pipe_before_ != SIG_ERR) std::signal(SIGPIPE, pipe_before_);

@@ -67,7 +67,7 @@ void LibraryOptions::declare(CLI::App& app, std::string_view openers) {
 }
 
 void LibraryOptions::apply(int32_t level) {
-    quiet_ = level == SHF_LOG_ERROR;
+    level_ = level;
     for (const auto& [name, value] : values_)
         if (!value.empty()) set(name.c_str(), value);
     shf_options_set_log(options_.get(), level, log, nullptr);
@@ -95,6 +95,7 @@ Options LibraryOptions::copy() const {
         const std::string value = get(name);
         call(shf_options_set, made.get(), name, value.c_str());
     }
+    shf_options_set_log(made.get(), level_, log, nullptr);
     shf_options_set_interrupt(made.get(), is_interrupted, nullptr);
     return made;
 }

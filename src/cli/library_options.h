@@ -30,7 +30,7 @@ class LibraryOptions {
     void apply(int32_t level);
 
     // Whether warnings and progress are unwanted.
-    [[nodiscard]] bool is_quiet() const { return quiet_; }
+    [[nodiscard]] bool is_quiet() const { return level_ == SHF_LOG_ERROR; }
 
     // For a verb: another value of an option. Throws Failure.
     void set(const char* name, const std::string& value) const;
@@ -38,13 +38,13 @@ class LibraryOptions {
     [[nodiscard]] bool given(const std::string& name) const;
     [[nodiscard]] std::string get(const char* name) const;
     [[nodiscard]] const shf_options* handle() const { return options_.get(); }
-    // A copy of what is set; without the functions.
+    // A copy of what is set, which gives its messages to the same.
     [[nodiscard]] Options copy() const;
 
   private:
     Options options_;
     std::map<std::string, std::string> values_;  // what the parser stores
-    bool quiet_ = false;
+    int32_t level_ = SHF_LOG_WARNING;
 };
 
 // All options of `openers` for people to read.

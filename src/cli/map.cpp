@@ -47,7 +47,8 @@ class Map final : public Verb {
         multi->excludes(python);
         app.add_option("-p,--parallel", parallel_,
                        "commands that run at the same time; the default is one for each core")
-            ->type_name("N");
+            ->type_name("N")
+            ->check(CLI::Range(1, 1024));
         app.add_option("-e,--on-error,--error-handling", on_fault_,
                        "a command that fails: abort, skip its sample, or keep what it left")
             ->type_name("WHAT")
@@ -78,6 +79,13 @@ class Map final : public Verb {
         if (command_.empty() && multi_.empty() && python_.empty())
             throw Failure(wrong_command_line,
                           "nothing says what to run; help: give --command, --multi or --python");
+        const bool keeps = on_fault_ == "keep" || on_fault_ == "ignore";
+        if (keeps && !python_.empty())
+            throw Failure(wrong_command_line,
+                          "a function that fails leaves nothing to keep; help: --on-error skip");
+        if (base_.empty() || base_.find('/') != std::string::npos)
+            throw Failure(wrong_command_line,
+                          "--base is the name of a file, without slash; help: such as sample");
         std::optional<Slice> numbers;
         if (!slice_.empty()) numbers.emplace(slice_, tarp_);
         if (parallel_ == 0)

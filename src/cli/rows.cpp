@@ -90,7 +90,7 @@ class Folder final : public Rows {
         fs::recursive_directory_iterator walk(root, fs::directory_options::follow_directory_symlink,
                                               error);
         for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error))
-            if (walk->is_regular_file())
+            if (std::error_code unknown; walk->is_regular_file(unknown))
                 paths_.push_back(walk->path().lexically_relative(root).string());
         if (error) throw Failure(failed, printable(folder) + ": " + error.message());
         // Files of a sample lie together: by key, then by name.

@@ -70,9 +70,15 @@ SampleFolder::~SampleFolder() {
 
 std::vector<SampleFolder::File> SampleFolder::files() const {
     std::vector<File> found;
-    for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+    std::error_code error;
+    fs::directory_iterator listing(path_, error);
+    if (error)
+        throw Failure(failed,
+                      "the command removed its folder; help: it may change and remove the "
+                      "files in it");
+    for (const fs::directory_entry& entry : listing) {
         const std::string name = entry.path().filename().string();
-        if (!name.starts_with(base_) || !entry.is_regular_file()) continue;
+        if (!name.starts_with(base_) || !entry.is_regular_file(error)) continue;
         const size_t dot = name.find('.', base_.size());
         if (dot == std::string::npos) continue;
         std::string number = name.substr(base_.size(), dot - base_.size());

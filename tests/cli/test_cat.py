@@ -166,6 +166,9 @@ def test_damage_publishes_nothing_or_is_left_out(shard: Shard, tmp_path: Path) -
     assert done.returncode == 0
     assert b"shardfeed: warning: " in done.stderr
     assert keys_of(out) == keys_of(a)[: len(keys_of(out))]
+    b = shard("b.tar", numbered(50, 3))
+    done = run("cat", cut, b, "-m", 2, "-o", tmp_path / "mixed.tar", "--max-errors", 1)
+    assert (done.returncode, done.stderr.count(b"warning: ")) == (0, 1), done
     assert run("cat", cut, "-o", tmp_path / "q.tar", "--max-errors", 1, "-q").stderr == b""
 
 

@@ -87,6 +87,7 @@ def test_folders_with_classes(tmp_path: Path) -> None:
     assert "classes.txt" in fails(
         1, "create", folder, "--by-folder", "--classes", tmp_path / "classes.txt"
     )
+    (folder / "loop").symlink_to("loop")
     (folder / "loose.jpg").write_bytes(b"")
     assert "loose.jpg is in no folder" in fails(1, "create", folder, "--by-folder", "-q")
 

@@ -40,6 +40,11 @@ def odd(sample):
         raise ValueError("even")
     return sample
 
+def reads(sample):
+    import subprocess
+    subprocess.run(["cat"], stdout=subprocess.DEVNULL, check=True)
+    return sample
+
 def dies(sample):
     os._exit(7)
 """
@@ -84,7 +89,11 @@ def test_commands_that_fail(shard: Shard, tmp_path: Path) -> None:
     assert b"3 samples were left out" in done.stderr
     assert keys_of(run("map", a, "-c", test, "-e", "keep").stdout) == keys_of(a)
     assert "left no file" in fails(1, "map", a, "-c", "rm sample.*")
+    assert "removed its folder" in fails(1, "map", a, "-c", 'rm -rf "$PWD"')
     assert "what to run" in fails(2, "map", a)
+    assert "slash" in fails(2, "map", a, "-c", "true", "-b", "../evil")
+    assert fails(2, "map", a, "-c", "true", "-p", 100_000)
+    assert "to keep" in fails(2, "map", a, "--python", "m:f", "-e", "keep")
     assert fails(2, "map", a, "-c", "true", "-m", "true")
 
 
@@ -120,6 +129,9 @@ def test_functions_of_python(shard: Shard) -> None:
         )
         for key, f in numbered(0, 20)
     ]
+    assert samples_of(output("map", a, "--python", "functions:reads")) == numbered(0, 20)
+    odd = shard("odd.tar", [("x", {"__y": b"1", "t": b"2"})])
+    assert samples_of(output("map", odd, "--python", "functions:reads")) == samples_of(odd)
     assert keys_of(output("map", a, "--python", "functions:several", "--slice", ":3")) == [
         "0001-0",
         "0002-0",

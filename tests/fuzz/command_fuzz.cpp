@@ -1,5 +1,5 @@
-// Fuzz target of what the command reads: recipes, tables, and the small languages of its words. What
-// is refused is a Failure; what is accepted has its meaning.
+// Fuzz target of what the command reads: recipes, tables, and the small languages of its words.
+// What is refused is a Failure; what is accepted has its meaning.
 #include "cli/field_list.h"
 #include "cli/library.h"
 #include "cli/number_pattern.h"
