@@ -286,7 +286,8 @@ std::optional<Error> Command::fault() const {
 
 // Ends the child and all of its group: TERM, time to clean up, KILL; and leaves no zombie.
 void Command::stop() noexcept {
-    close_end();
+    // A command that we write to must not take what it has for all there is: its input stays open.
+    if (flow_ == Flow::to_us) close_end();
     ::kill(-child_, SIGTERM);
     ::kill(-child_, SIGCONT);  // a stopped process takes TERM only when it continues
     auto deadline = Clock::now() + term_grace;

@@ -105,6 +105,20 @@ def test_pipe_of_a_writer_that_is_dropped() -> None:
     assert not processes("62.25")
 
 
+def test_pipe_of_a_writer_that_is_dropped_gives_no_end_of_input(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.tar"
+    # It survives SIGTERM, and its cat ends well only at the end of its input.
+    reading = f"timeout --foreground -s KILL 0.5 cat > /dev/null && touch {whole}"
+    writer = shardfeed.Writer(f"pipe:trap '' TERM; touch {tmp_path}/ready; {reading}")
+    writer.write({"__key__": "a", "bin": b"x"})
+    writer.flush()
+    limit = time.monotonic() + 30
+    while not (tmp_path / "ready").exists() and time.monotonic() < limit:
+        time.sleep(0.01)
+    writer.close()
+    assert not whole.exists()
+
+
 def test_pipe_of_a_writer_that_is_dropped_while_it_publishes() -> None:
     writer = shardfeed.Writer("pipe:cat > /dev/null; sleep 65.25")
     writer.write({"__key__": "a", "bin": b"x"})
