@@ -35,12 +35,15 @@ for example in 01_stream digest; do
     cc -O2 "examples/c/$example.c" "${flags[@]}" -o "$work/$example"
 done
 
-say "writing shards"
-if [ $# -gt 0 ]; then
-    urls=$(.venv/bin/python examples/make_shards.py examples/data/folder "$1")
-else
-    urls=$(.venv/bin/python examples/make_shards.py examples/data/digits)
-fi
+files=${1:-examples/data/digits}
+shards=examples/data/shards
+say "writing shards of $files"
+[ $# -gt 0 ] || .venv/bin/python examples/make_digits.py "$files"
+rm -rf "$shards" && mkdir -p "$shards"
+"$prefix/bin/shardfeed" create "$files" --max-samples 500 -o "$shards/shard-%06d.tar" --json
+urls="$shards/shard-*.tar"
+"$prefix/bin/shardfeed" show "$urls" -n 1
+"$prefix/bin/shardfeed" verify "$urls"
 
 say "streaming $urls from C and from Python"
 "$work/digest" 50 "$urls"

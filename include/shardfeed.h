@@ -1264,6 +1264,12 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
  * (option "durable"). shf_writer_finish alone publishes the last shard: a writer that is closed
  * without it discards what is not published. Without samples there is no shard.
  *
+ * In an object store (s3://, gs://, az://, abfss://) a shard appears whole too: parts of large ones
+ * are uploaded while it is written ("connections", "memory"), its size and checksums are compared,
+ * and a writer that is closed aborts the upload. The index is put beside the shard. pipe:COMMAND
+ * starts a shell command for each shard, which reads it from its standard input and must end with
+ * status 0. What a command has done cannot be taken back: one whose writer is closed is ended.
+ *
  * The same samples make the same bytes, on every machine and by any number of threads, where the
  * compression library has the same version: headers have no times, owners and modes but those
  * that are the same for all (0, 0, 0644). Compressed shards
@@ -1275,13 +1281,14 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
  *
  * Errors of a sample, USAGE and those of a file that was to become a field, drop that sample; the
  * writer continues with the next one. But what shf_writer_end finds wrong with a file ends a writer
- * of compressed shards or to standard output, which cannot take back what was written. After any
+ * of compressed shards, or to what is no file, which cannot take back what was written. After any
  * other error all calls return it again. The option "timeout" is not for writers. */
 typedef struct shf_writer shf_writer;
 
-/* Opens a writer. `pattern` is a path, a file:// URL, or "-" for standard output, with at most one
- * number of the shard, %d or %0Nd, and %% for a percent sign; it is needed where "max_samples" or
- * "max_bytes" is set. It never reaches printf. Creates no file.
+/* Opens a writer. `pattern` is a path, a file:// URL, "-" for standard output, pipe:COMMAND, or the
+ * URL of an object in a store, with at most one number of the shard, %d or %0Nd, and %% for a
+ * percent sign; it is needed where "max_samples" or "max_bytes" is set. It never reaches printf.
+ * Creates nothing.
  * Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1 */
 int32_t shf_writer_open(shf_writer **out, const char *pattern, const shf_options *options,
                         shf_error *error);
@@ -1304,9 +1311,16 @@ int32_t shf_writer_field(shf_writer *writer, const char *name, size_t name_size,
 int32_t shf_writer_field_file(shf_writer *writer, const char *name, size_t name_size,
                               const char *path, shf_error *error);
 
+/* Adds all bytes of what is at `url` as a field, at most as many as the option "memory" says. A URL
+ * is what a shard may be at (see "URLs"), not expanded: http:, s3:, pipe:, "-", or what the program
+ * serves. Errors: USAGE, LIMIT, IO, CHILD, CHANGED, NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH,
+ * TLS, NOMEM, CANCELLED. Since: 0.1 */
+int32_t shf_writer_field_url(shf_writer *writer, const char *name, size_t name_size,
+                             const char *url, shf_error *error);
+
 /* Writes the sample that was begun. Ends the shard before it, when the sample does not fit into it.
- * Errors: USAGE (no field, a key that the shard has), CHANGED, IO, NOSPACE, NOMEM, CANCELLED.
- * Since: 0.1 */
+ * Errors: USAGE (no field, a key that the shard has), CHANGED, IO, NOSPACE, NOMEM, CANCELLED; CHILD
+ * of a command; of a store AUTH, TLS, NET_TRANSIENT, NET_PERMANENT, THROTTLED, LIMIT. Since: 0.1 */
 int32_t shf_writer_end(shf_writer *writer, shf_error *error);
 
 /* Writes a sample of a stream, block or data set, with all of its fields, as it is.
@@ -1315,19 +1329,21 @@ int32_t shf_writer_write(shf_writer *writer, const shf_sample *sample, shf_error
 
 /* Ends the shard that is being written, if there is one, so that the next sample begins another.
  * It is published by a thread of the writer: shf_writer_shards says when.
- * Errors: IO, NOSPACE, NOMEM, CANCELLED. Since: 0.1 */
+ * Errors: as shf_writer_finish, of a shard before it. Since: 0.1 */
 int32_t shf_writer_next_shard(shf_writer *writer, shf_error *error);
 
 /* Hands what was written so far to the system, and with `durable` 1 to the disk: after a crash the
  * samples are in the ".partial" file, whole, and all shards that were ended are published. A
- * compressed shard gets a piece that ends here.
- * Errors: IO, NOSPACE, NOMEM, CANCELLED. Since: 0.1 */
+ * compressed shard gets a piece that ends here. Stores and commands keep nothing of a shard that is
+ * not ended: there it holds for those that were ended alone (shf_writer_next_shard before it).
+ * Errors: as shf_writer_finish. Since: 0.1 */
 int32_t shf_writer_flush(shf_writer *writer, int32_t durable, shf_error *error);
 
 /* Ends the last shard, and returns when all shards are published. A sample that was not ended is
  * dropped. The writer can then only be asked for its shards, and closed.
- * Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED.
- * Since: 0.1 */
+ * Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED;
+ * CHILD of a command; of a store AUTH, TLS, NET_TRANSIENT, NET_PERMANENT, THROTTLED, INTEGRITY (it
+ * has another object than was written). Since: 0.1 */
 int32_t shf_writer_finish(shf_writer *writer, shf_error *error);
 
 /* The shards that are published so far. Since: 0.1 */
@@ -1339,7 +1355,7 @@ enum {
     SHF_SHARD_PAYLOAD = 2, /* of all of its fields, before compression, bytes                    */
     SHF_SHARD_URL = 0,     /* its name, by the pattern                                           */
     SHF_SHARD_DIGEST = 1,  /* XXH3-128 of its file, in 32 hexadecimal digits, as xxh128sum       */
-    SHF_SHARD_INDEX = 2    /* path of its index                                                  */
+    SHF_SHARD_INDEX = 2    /* path, or URL, of its index                                         */
 };
 
 /* Number `what` (SHF_SHARD_SAMPLES, _BYTES, _PAYLOAD) of published shard `index`, which counts from

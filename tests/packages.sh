@@ -37,4 +37,5 @@ ldd tested-c/stream | grep -F "$libraries/libshardfeed.so.0"
 cmp shardfeed/examples/c/01_stream.c "$root"/usr/share/doc/libshardfeed-dev/examples/01_stream.c
 man -M "$root/usr/share/man" -w shf_stream_next shardfeed
 man -M "$root/usr/share/man" -w 1 shardfeed
+bash -n "$root/usr/share/bash-completion/completions/shardfeed"
 rm -rf shardfeed

@@ -6,6 +6,7 @@
 #       sanitizers    the same tests with ASan + UBSan and with TSan
 #       packages      a subproject of Meson, Debian packages, the Rust crate that builds the library
 #       python        the Python package with the newest packages of PyPI, and with Debian's
+#       command       the command shardfeed
 #       julia, rust   these bindings
 #       bench         the benchmarks, small: that they run, not how fast
 #       docs          what is written down of options and types
@@ -13,7 +14,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all="library sanitizers packages python julia rust bench docs lint"
+all="library sanitizers packages python command julia rust bench docs lint"
 stages=" ${*:-$all} "
 for stage in $stages; do
     if [[ " $all " != *" $stage "* ]]; then
@@ -36,19 +37,19 @@ export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 [ -d "$HOME/.cargo/bin" ] && export PATH=$PATH:$HOME/.cargo/bin
 
-for file in counting building library sanitizers packages python julia rust bench sources; do
+for file in counting building library sanitizers packages python command julia rust bench sources; do
     # shellcheck source=/dev/null
     source "tests/stages/$file.sh"
 done
 
 need "install packages" scripts/install_dependencies.sh build test
 # What comes from a network does so while the library is built.
-wants python packages bench docs lint && aside environment environment_checks
+wants python packages command bench docs lint && aside environment environment_checks
 wants python && aside old_environment old_environment_checks
 wants julia && aside julia_packages julia_package_checks
 wants python && aside store_servers store_server_checks
 
-wants library packages python julia rust bench docs && build_library
+wants library packages python command julia rust bench docs && build_library
 wants sanitizers && aside asan address_build
 wants library && library_checks
 join asan
@@ -59,6 +60,7 @@ wants sanitizers && thread_checks
 
 # Each of these keeps one core busy and waits now and then.
 beside() {
+    wants command && command_checks
     wants packages && package_checks
     wants julia && julia_checks
     wants rust && rust_checks

@@ -3,7 +3,7 @@
 The header is the only description of the library. cffi reads it after the lines that start with '#'
 and the two __cplusplus blocks are dropped; the C compiler reads it as it is and checks every
 declaration (cffi's out-of-line API mode, cffi 1.15.1 or later). archive_calls.h, batch_calls.h,
-dataset_calls.h, members_calls.h and opener_calls.h are read likewise.
+command_calls.h, dataset_calls.h, members_calls.h and opener_calls.h are read likewise.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ SOURCE = """
 #include <time.h>
 #include "archive_calls.h"
 #include "batch_calls.h"
+#include "command_calls.h"
 #include "dataset_calls.h"
 #include "members_calls.h"
 #include "opener_calls.h"

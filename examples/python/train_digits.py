@@ -1,4 +1,4 @@
-"""Trains softmax regression on streamed, shuffled, decoded batches of the digits of make_shards.py.
+"""Trains softmax regression on streamed, shuffled, decoded batches of the digits of make_digits.py.
 
 python train_digits.py URL...      the first shard is held out, and the accuracy on it printed
 """

@@ -103,6 +103,17 @@ int32_t shf_writer_field_file(shf_writer* writer, const char* name, size_t name_
     });
 }
 
+int32_t shf_writer_field_url(shf_writer* writer, const char* name, size_t name_size,
+                             const char* url, shf_error* error) {
+    return call(writer, error, [&](shf::Writer& w) {
+        if (!name || !url) {
+            w.drop();
+            throw Error(SHF_E_USAGE, "shf_writer_field_url: name or url is NULL");
+        }
+        w.field_url(shf::name_of(name, name_size), url);
+    });
+}
+
 int32_t shf_writer_end(shf_writer* writer, shf_error* error) {
     return call(writer, error, [](shf::Writer& w) { w.end(); });
 }

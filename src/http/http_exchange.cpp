@@ -129,12 +129,14 @@ const HttpAnswer& HttpExchange::answer() {
 const HttpAnswer& HttpExchange::last_answer() {
     for (;;) {
         pause_.reset();
+        refusal_.reset();
         const HttpAnswer& answer = transfer_->answer();
         if ((answer.status >= 200 && answer.status < 300) || answer.status == 416) return answer;
         if (is_redirect(answer.status) && store_.follows_redirects()) {
             redirect(answer);
         } else {
             pause_ = answer.pause();
+            refusal_ = answer;
             if (remembered_ && answer.status >= 400 && answer.status < 500 &&
                 answer.status != 412 && answer.status != 429) {
                 // A signed address that has expired.

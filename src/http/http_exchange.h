@@ -43,6 +43,8 @@ class HttpExchange {
     [[nodiscard]] bool ready() const { return transfer_ && transfer_->ready(); }
     // How long the server asks to wait, in nanoseconds; of the answer that answer() threw for.
     [[nodiscard]] std::optional<uint64_t> pause() const { return pause_; }
+    // That answer.
+    [[nodiscard]] const std::optional<HttpAnswer>& refusal() const { return refusal_; }
     // For later requests for the same target.
     [[nodiscard]] HttpPlace moved_to() const {
         return store_.redirects_last() ? moved_to_ : HttpPlace();
@@ -65,6 +67,7 @@ class HttpExchange {
     bool remembered_ = false;  // sent to where an earlier request was redirected to
     bool secure_ = true;       // no step was http:
     std::optional<uint64_t> pause_;
+    std::optional<HttpAnswer> refusal_;
     HttpPlace moved_to_;
     std::unique_ptr<HttpTransfer> transfer_;
 };

@@ -4,6 +4,8 @@
 #include "http/http_store.h"
 
 #include <cstddef>
+#include <initializer_list>
+#include <optional>
 #include <string>
 
 namespace shf {
@@ -19,8 +21,12 @@ HttpReply http_ask(const HttpRequest& request, const SourceContext& context,
                    size_t most = size_t{64} << 20);
 
 // Sends a request by the rules of `store`, and again after faults that may pass, as HttpRetry says.
-// The answer is a success (2xx); throws Error otherwise.
+// The answer is a success, 2xx or one of `also` (without a body); throws Error otherwise.
 HttpReply http_fetch(const HttpRequest& request, HttpStore& store, const SourceContext& context,
-                     size_t most = size_t{64} << 20);
+                     size_t most = size_t{64} << 20, std::initializer_list<int> also = {});
+
+// The answer to a request of HEAD, likewise; nothing: there is no such object.
+std::optional<HttpAnswer> http_look(HttpRequest request, HttpStore& store,
+                                    const SourceContext& context);
 
 }  // namespace shf

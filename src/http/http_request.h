@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,13 +12,14 @@
 namespace shf {
 
 struct HttpRequest {
-    std::string target{};          // what is wanted, as the store names it; percent-encoded
-    std::string method = "GET";    // HEAD, PUT, POST
-    uint64_t first = 0;            // the range that is asked for: from this byte ...
-    std::optional<uint64_t> last;  // ... to this one; nothing: to the end
-    bool whole = true;             // without a range
-    std::string if_match{};        // only this version; empty: any
-    std::string body{};            // of PUT and POST; few servers want one of GET
+    std::string target{};               // what is wanted, as the store names it; percent-encoded
+    std::string method = "GET";         // HEAD, PUT, POST, DELETE
+    uint64_t first = 0;                 // the range that is asked for: from this byte ...
+    std::optional<uint64_t> last;       // ... to this one; nothing: to the end
+    bool whole = true;                  // without a range
+    std::string if_match{};             // only this version; empty: any
+    std::string body{};                 // of PUT and POST; few servers want one of GET
+    std::span<const uint8_t> upload{};  // in place of it: not copied, until the answer is there
 
     // Set by HttpStore::prepare(), which may be called again.
     std::string url{};                   // http:// or https://, without user and password
@@ -32,6 +34,12 @@ struct HttpRequest {
     std::chrono::milliseconds limit{0};  // for all of it; 0: as long as bytes come
     bool near = false;                   // without proxy
     bool public_only = false;            // not to addresses of this machine or of private networks
+
+    // What is sent behind the headers.
+    [[nodiscard]] std::string_view payload() const {
+        if (upload.empty()) return body;
+        return {reinterpret_cast<const char*>(upload.data()), upload.size()};
+    }
 };
 
 // The value of a header of `request`, by its name in lower case; empty: it has none.

@@ -55,6 +55,7 @@ HttpTransfer::HttpTransfer(HttpClient& client, const HttpRequest& request,
       context_(context),
       ahead_(ahead),
       body_(request.body),
+      payload_(request.upload.empty() ? std::string_view(body_) : request.payload()),
       public_only_(request.public_only) {
     const ForkHold hold;
     easy_ = client_.add(*this);
@@ -121,10 +122,13 @@ void HttpTransfer::set_up(const HttpRequest& request) {
     }
     if (request.method == "HEAD") {
         set(easy, CURLOPT_NOBODY, 1L);
-    } else if (request.method != "GET" || !body_.empty()) {
+    } else if (request.method != "GET" || !payload_.empty()) {
         set(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-        set(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));
-        set(easy, CURLOPT_POSTFIELDS, body_.c_str());
+        set(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(payload_.size()));
+        set(easy, CURLOPT_POSTFIELDS, payload_.empty() ? "" : payload_.data());
+        // A handle that was used for HTTP/2 may refuse another size.
+        if (!request.upload.empty())
+            (void)libcurl().easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, buffer_size);
     }
     if (!request.whole) {
         std::string range = std::to_string(request.first) + '-';
@@ -149,7 +153,7 @@ void HttpTransfer::set_up(const HttpRequest& request) {
         add(line);
     }
     if (!request.if_match.empty()) add("If-Match: " + request.if_match);
-    if (!body_.empty()) add("Expect:");  // one round trip less
+    if (!payload_.empty()) add("Expect:");  // one round trip less
     if (headers_) set(easy, CURLOPT_HTTPHEADER, headers_.get());
 }
 

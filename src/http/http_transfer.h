@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shf {
@@ -66,6 +67,7 @@ class HttpTransfer {
     CURL* easy_ = nullptr;  // of the client
     std::unique_ptr<curl_slist, ListCleanup> headers_;
     const std::string body_;  // of the request
+    const std::string_view payload_;
     char error_[CURL_ERROR_SIZE] = {};
     bool added_ = false;
     bool has_headers_ = false;

@@ -133,6 +133,31 @@ std::shared_ptr<const ShardIndex> load(const fs::path& path) {
     }
 }
 
+// The index that a writer has put beside its shard in an object store; nothing when there is none
+// that can be read. Not for https://: a store that may be public is not asked for credentials
+// because an index is missing. One request, which is not repeated.
+std::shared_ptr<const ShardIndex> fetch_beside(const std::string& url, uint64_t shard_size,
+                                               const Options& options, const Cancel& cancel) {
+    const Scheme* const scheme = Sources::scheme_for(url, options);
+    if (!is_remote(url) || url.starts_with("http") || !options.sources.empty() || !scheme ||
+        !scheme->write)
+        return nullptr;
+    Options once = options;
+    once.retries = 0;
+    try {
+        const auto source = Sources(once, cancel).open(url + std::string(suffix));
+        const uint64_t size = source->size().value_or(0);
+        const uint64_t most = std::min(std::max(shard_size, uint64_t{1} << 20), largest_file);
+        if (!source->seekable() || size == 0 || size > most) return nullptr;
+        const StorageRef storage = unpooled(static_cast<size_t>(size));
+        if (source->read(0, {storage->data, static_cast<size_t>(size)}) < size) return nullptr;
+        return std::make_shared<const ShardIndex>(storage, static_cast<size_t>(size));
+    } catch (const Error& error) {
+        if (ends_call(error.code())) throw;
+        return nullptr;
+    }
+}
+
 // Saves an index in the first of `places` that takes it, with `mode`. Returns where, or nothing
 // with the last error.
 std::optional<fs::path> save(const ShardIndex& index, std::span<const fs::path> places, mode_t mode,
@@ -215,6 +240,17 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
             log(options, SHF_LOG_WARNING,
                 shown + ": index " + escape(place.string()) + " is not used: " + fault->what());
             last = fault;
+        }
+        if (auto index = fetch_beside(url, identity.size, options, cancel)) {
+            if (const auto fault = fault_of(*index, identity, options)) {
+                last = fault;
+            } else {
+                int error = 0;
+                const auto place = save(*index, places, mode_for(url, options), error);
+                if (place && in_cache(url, options)) count_cached_index(options, *place, true);
+                log(options, SHF_LOG_INFO, shown + ": its index was beside it in the store");
+                return index;
+            }
         }
         if (options.index == IndexUse::require && last) throw Error(*last);
         if (options.index == IndexUse::require)

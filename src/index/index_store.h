@@ -20,7 +20,8 @@ class ShardList;
 struct Options;
 
 // The index of the plain tar at `url`, which `source` has open: read from its file when that is of
-// this very shard, else made again and saved, as the option `index` says. What is done, and what
+// this very shard; or, of a shard in an object store, from the object that a writer has put beside
+// it, and saved; else made again and saved, as the option `index` says. What is done, and what
 // was wrong with a file that is there, is logged. Throws Error: as index_tar, and with
 // index=require NOT_FOUND, CHANGED, USAGE, FORMAT, INTEGRITY, UNSUPPORTED.
 std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& source,

@@ -2,8 +2,7 @@
 
 #include "core/error.h"
 #include "core/options.h"
-#include "url/redact.h"
-#include "url/scheme.h"
+#include "io/pipe_signal.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <random>
 #include <utility>
@@ -20,8 +18,6 @@
 namespace shf {
 
 namespace {
-
-constexpr const char* no_overwrite = "remove it, give another name, or set overwrite=true";
 
 // The folder of a file, as open() takes it.
 std::string folder_of(const std::string& path) {
@@ -43,7 +39,7 @@ class FileSink : public Sink {
         struct stat info = {};
         // Asked here too, so that nobody writes a shard in vain.
         if (::lstat(path_.c_str(), &info) == 0) {
-            if (!overwrite_) refuse_target();
+            if (!overwrite_) throw target_exists();
             if (!S_ISREG(info.st_mode))
                 throw Error(SHF_E_USAGE, "it is there, and is no file",
                             "give the name of a file, or of none");
@@ -122,14 +118,6 @@ class FileSink : public Sink {
     }
 
   private:
-    [[noreturn]] static void refuse_target() {
-        Error error = Error::system("the target is there already", EEXIST);
-        Fault fault = error.fault();
-        fault.cause = "it is there already, and nothing is overwritten";
-        fault.help = no_overwrite;
-        throw Error(fault);
-    }
-
     int open_part() const {
         const int fd = ::open(part_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0) return fd;
@@ -154,7 +142,7 @@ class FileSink : public Sink {
             return;
         }
         const int number = errno;
-        if (number == EEXIST) refuse_target();
+        if (number == EEXIST) throw target_exists();
         if (!rename_where_no_links_are(number)) throw Error::system("link", number);
     }
 
@@ -164,7 +152,7 @@ class FileSink : public Sink {
             return false;
         if (::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0)
             return true;
-        if (errno == EEXIST) refuse_target();
+        if (errno == EEXIST) throw target_exists();
         return false;
     }
 
@@ -215,38 +203,23 @@ class StdoutSink : public Sink {
 }  // namespace
 
 void write_all(int fd, std::span<const uint8_t> bytes, const Cancel& cancel) {
-    // The signal is the thread's own (POSIX, write(), EPIPE): blocked, taken, and nobody sees it.
-    sigset_t pipe_signal, before;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    const bool was_blocked = sigismember(&before, SIGPIPE) == 1;
-    int failure = 0;
-    while (!bytes.empty() && failure == 0) {
+    const PipeSignalBlocked signal;
+    while (!bytes.empty()) {
         pollfd fds[2] = {{.fd = fd, .events = POLLOUT, .revents = 0}, {}};
-        try {
-            (void)wait_for_any(fds, cancel, Clock::time_point::max());
-        } catch (...) {
-            pthread_sigmask(SIG_SETMASK, &before, nullptr);
-            throw;
-        }
+        (void)wait_for_any(fds, cancel, Clock::time_point::max());
         // Where it is not O_NONBLOCK this may wait for the reader, who takes this much soon.
         const ssize_t written =
             ::write(fd, bytes.data(), std::min<size_t>(bytes.size(), size_t{64} << 10));
-        if (written >= 0)
+        if (written >= 0) {
             bytes = bytes.subspan(static_cast<size_t>(written));
-        else if (errno != EINTR && errno != EAGAIN)
-            failure = errno;
+        } else if (errno == EPIPE) {
+            signal.take();
+            throw Error(SHF_E_IO, "write: the reader is gone before it had everything",
+                        "look at what the command on the other side of the pipe says");
+        } else if (errno != EINTR && errno != EAGAIN) {
+            throw Error::system("write", errno);
+        }
     }
-    if (failure == EPIPE && !was_blocked) {
-        const timespec now = {};
-        (void)::sigtimedwait(&pipe_signal, nullptr, &now);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (failure == EPIPE)
-        throw Error(SHF_E_IO, "write: the reader is gone before it had everything",
-                    "look at what the command on the other side of the pipe says");
-    if (failure != 0) throw Error::system("write", failure);
 }
 
 std::unique_ptr<Sink> file_sink(const std::string& path, const Options& options) {
@@ -255,19 +228,6 @@ std::unique_ptr<Sink> file_sink(const std::string& path, const Options& options)
 
 std::unique_ptr<Sink> stdout_sink(const Cancel& cancel) {
     return std::make_unique<StdoutSink>(cancel);
-}
-
-void Sink::cut(uint64_t /*size*/) {
-    throw Error(SHF_E_INTERNAL, "this cannot be cut");
-}
-
-std::unique_ptr<Sink> open_sink(const std::string& url, const Options& options,
-                                const Cancel& cancel) {
-    const std::string scheme = scheme_of(url);
-    if (scheme == "-") return stdout_sink(cancel);
-    if (scheme.empty() || scheme == "file") return file_sink(path_of(url), options);
-    throw Error(SHF_E_USAGE, "shards cannot be written to " + scheme + ": URLs",
-                "write to a path, and copy the shards");
 }
 
 }  // namespace shf

@@ -6,6 +6,8 @@
 
 namespace shf {
 
+struct Options;
+
 // A file that appears under `path` when it is published, and has another name in the same folder
 // until then.
 std::unique_ptr<Sink> file_sink(const std::string& path, const Options& options);

@@ -1,7 +1,7 @@
 // Where the bytes of one shard are written to.
 #pragma once
 
-#include "core/cancel.h"
+#include "core/error.h"
 
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace shf {
 
-struct Options;
+struct SourceContext;
 
 // One thread at a time, any of them. Errors are thrown without the name of the shard; after one
 // nothing but the destructor may be called, which discards what was not published.
@@ -37,10 +37,13 @@ class Sink {
     virtual void publish() = 0;
 };
 
-// For a path, file:// URL, "-" (standard output) or pipe:COMMAND, which has its bytes on standard
-// input and must end with status 0. Throws Error: USAGE (a scheme that cannot be written, a target
-// that is there without overwrite=true), IO, CHILD. `cancel` must outlive it.
-std::unique_ptr<Sink> open_sink(const std::string& url, const Options& options,
-                                const Cancel& cancel);
+// For a path, file:// URL, "-" (standard output), pipe:COMMAND, which has its bytes on standard
+// input and must end with status 0, or what was added to Sources. Throws Error: USAGE (a scheme
+// that cannot be written, no target), IO (EEXIST: a target that is there without overwrite=true),
+// CHILD, AUTH, NET_*, ... The references in `context` must outlive it.
+std::unique_ptr<Sink> open_sink(const std::string& url, const SourceContext& context);
+
+// The error of a target that is there already.
+Error target_exists();
 
 }  // namespace shf

@@ -7,6 +7,7 @@
 #include "io/descriptor.h"
 #include "io/file.h"
 #include "io/pipe.h"
+#include "io/sink.h"
 #include "url/in_shard.h"
 #include "url/scheme.h"
 
@@ -147,6 +148,10 @@ ShardList Sources::list(std::span<const char* const> urls) const {
 SourceUse& Sources::uncounted() {
     static SourceUse use;
     return use;
+}
+
+const Scheme* Sources::scheme_for(std::string_view url, const Options& options) {
+    return look_up(url, options);
 }
 
 void Sources::read_through(const ReadThrough& functions) {

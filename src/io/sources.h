@@ -13,6 +13,7 @@
 
 namespace shf {
 
+class Sink;
 class SourceFunctions;
 
 // What serves the URLs of a scheme. Both get an expanded URL, and throw Error without the name of
@@ -28,6 +29,8 @@ struct Scheme {
     // Of a store whose URLs are of a scheme that others have too, as "https": whether this one is
     // its own. NULL: all are.
     bool (*takes)(std::string_view url, const Options& options) = nullptr;
+    // Where a new shard of this name is written to. NULL: nothing can be written.
+    std::unique_ptr<Sink> (*write)(const std::string& url, const SourceContext& context) = nullptr;
 };
 
 // What stands between Sources and the schemes that were added, under the option `cache`.
@@ -59,6 +62,8 @@ class Sources {
     static void add(const Scheme& scheme);
     // The same of what stands before all added schemes.
     static void read_through(const ReadThrough& cache);
+    // Who of those serves this URL; NULL: nobody.
+    static const Scheme* scheme_for(std::string_view url, const Options& options);
 
   private:
     // What of the program serves this URL; NULL: nothing.

@@ -51,7 +51,8 @@ Values headers_of(const HttpRequest& request) {
         add(headers, "range",
             "bytes=" + std::to_string(request.first) + "-" +
                 (request.last ? std::to_string(*request.last) : ""));
-    if (!request.body.empty()) add(headers, "content-length", std::to_string(request.body.size()));
+    if (const size_t size = request.payload().size(); size > 0)
+        add(headers, "content-length", std::to_string(size));
     return headers;
 }
 

@@ -6,6 +6,7 @@
 #include "core/per_process.h"
 #include "http/http_fetch.h"
 #include "http/http_headers.h"
+#include "io/sink.h"
 #include "store/azure_credentials.h"
 #include "store/azure_shared_key.h"
 #include "store/azure_token.h"
@@ -101,6 +102,21 @@ constexpr Refusal refusals[] = {
     {"InternalError", SHF_E_NET_TRANSIENT, "try again later"},
 };
 
+constexpr const char* write_help =
+    "these credentials need the role Storage Blob Data Contributor, or the rights r, c and w of a "
+    "shared access signature";
+constexpr Refusal write_refusals[] = {
+    {"AuthorizationPermissionMismatch", SHF_E_AUTH, write_help},
+    {"AuthorizationFailure", SHF_E_AUTH, write_help},
+    {"InsufficientAccountPermissions", SHF_E_AUTH, write_help},
+    {"Md5Mismatch", SHF_E_NET_TRANSIENT, "look at what is between this machine and the server"},
+    {"InvalidBlobType", SHF_E_NET_PERMANENT, "remove the blob of another type that is there"},
+    {"LeaseIdMissing", SHF_E_NET_PERMANENT, "look at who has a lease of the blob"},
+    {"InvalidBlockList", SHF_E_NET_PERMANENT,
+     "let one writer at a time write a shard of this name"},
+    {"ServerBusy", SHF_E_THROTTLED, "write with fewer processes, or later"},
+};
+
 class AzureStore final : public HttpStore {
   public:
     AzureStore(const AzureUrl& url, const SourceContext& context)
@@ -137,6 +153,41 @@ class AzureStore final : public HttpStore {
 
     bool repair(const HttpRequest& sent, const HttpAnswer& answer, std::string_view body,
                 const SourceContext& context) override {
+        if (learn(sent, answer, body, context)) return true;
+        if (sent.method != "GET" && sent.method != "HEAD") throw write_error(answer, body);
+        return false;
+    }
+
+    [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override {
+        return error_of(answer, fault_of(answer, body), refusals);
+    }
+    [[nodiscard]] bool follows_redirects() const override { return false; }
+    [[nodiscard]] std::string server(const HttpRequest& /*request*/) const override {
+        return server_of(account_.endpoint);
+    }
+
+  private:
+    // Of a request that writes.
+    [[nodiscard]] Error write_error(const HttpAnswer& answer, std::string_view body) const {
+        const AzureFault fault = fault_of(answer, body);
+        if (fault.code == "BlobAlreadyExists" || answer.status == 412) return target_exists();
+        for (const Refusal& refusal : write_refusals)
+            if (fault.code == refusal.code) return error_of(answer, fault, write_refusals);
+        return error_of(answer, fault, refusals);
+    }
+    [[nodiscard]] Error error_of(const HttpAnswer& answer, const AzureFault& fault,
+                                 std::span<const Refusal> rows) const {
+        std::string said = fault.message;
+        if (!fault.detail.empty()) said += (said.empty() ? "" : ": ") + fault.detail;
+        return refusal_error(
+            answer, {.code = fault.code, .message = said}, rows,
+            anonymous_ ? "the container is not public: leave az_anonymous out, and give credentials"
+                       : nullptr,
+            "look at the credentials and their rights");
+    }
+
+    bool learn(const HttpRequest& sent, const HttpAnswer& answer, std::string_view body,
+               const SourceContext& context) {
         const std::string authorization = sent_header(sent, "authorization");
         if (authorization.starts_with("SharedKey "))
             return fault_of(answer, body).code == "AuthenticationFailed" &&
@@ -151,22 +202,6 @@ class AzureStore final : public HttpStore {
                learn_not_public(answer, context);
     }
 
-    [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override {
-        const AzureFault fault = fault_of(answer, body);
-        std::string said = fault.message;
-        if (!fault.detail.empty()) said += (said.empty() ? "" : ": ") + fault.detail;
-        return refusal_error(
-            answer, {.code = fault.code, .message = said}, refusals,
-            anonymous_ ? "the container is not public: leave az_anonymous out, and give credentials"
-                       : nullptr,
-            "look at the credentials and their rights");
-    }
-    [[nodiscard]] bool follows_redirects() const override { return false; }
-    [[nodiscard]] std::string server(const HttpRequest& /*request*/) const override {
-        return server_of(account_.endpoint);
-    }
-
-  private:
     [[nodiscard]] AzureKeys current_keys(const SourceContext& context) const {
         if (anonymous_) return {};
         if (!web_ || known_not_public()) return azure_keys(account_, context);

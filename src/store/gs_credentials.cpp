@@ -21,6 +21,7 @@ namespace shf {
 namespace {
 
 constexpr const char* read_scope = "https://www.googleapis.com/auth/devstorage.read_only";
+constexpr const char* write_scope = "https://www.googleapis.com/auth/devstorage.read_write";
 // Of who acts as another account: for the service that gives the tokens of others.
 constexpr const char* acting_scope = "https://www.googleapis.com/auth/cloud-platform";
 constexpr size_t most_bytes = size_t{1} << 20;
@@ -178,13 +179,14 @@ GsToken of_external(const GsAccount& account, const char* scope, const SourceCon
                          {subject}, context);
 }
 
-GsToken acting_as(const GsAccount& account, const std::string& by, const SourceContext& context) {
+GsToken acting_as(const GsAccount& account, const char* scope, const std::string& by,
+                  const SourceContext& context) {
     HttpRequest request;
     request.method = "POST";
     request.target = account.impersonation_url;
     request.headers = {"Content-Type: application/json", "Authorization: Bearer " + by};
     request.body = nlohmann::json({{"delegates", account.delegates},
-                                   {"scope", {read_scope}},
+                                   {"scope", {scope}},
                                    {"lifetime", std::to_string(lasts) + "s"}})
                        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     return ask("the account to act as", request, {by}, context);
@@ -198,17 +200,18 @@ GsToken of_account(const GsAccount& account, const char* scope, const std::strin
         case GsAccountKind::external: {
             GsToken token = of_external(account, scope, context);
             if (account.impersonation_url.empty()) return token;
-            return acting_as(account, token.value, context);
+            return acting_as(account, scope, token.value, context);
         }
         case GsAccountKind::impersonated:
-            return acting_as(
-                account, of_account(*account.source, acting_scope, file, context).value, context);
+            return acting_as(account, scope,
+                             of_account(*account.source, acting_scope, file, context).value,
+                             context);
     }
     return {};
 }
 
 // Nothing: this machine is none of Google's, or has no account.
-std::optional<GsToken> of_machine(const SourceContext& context) {
+std::optional<GsToken> of_machine(const char* scope, const SourceContext& context) {
     if (const std::string no = environment("NO_GCE_CHECK");
         no == "true" || no == "True" || no == "1")
         return std::nullopt;
@@ -231,7 +234,7 @@ std::optional<GsToken> of_machine(const SourceContext& context) {
     if (!there || !is_google(*there)) return std::nullopt;
     HttpRequest request =
         request_of("/computeMetadata/v1/instance/service-accounts/default/token?scopes=");
-    request.url += percent_encode(read_scope);
+    request.url += percent_encode(scope);
     request.limit = patience;
     const HttpReply reply = http_ask(request, context, most_bytes);
     if (reply.answer.status == 404) return std::nullopt;  // a machine without an account
@@ -256,7 +259,7 @@ std::string login_path() {
     return folder.empty() ? from_home(std::string(".config/gcloud/") + name) : folder + "/" + name;
 }
 
-GsToken look(const SourceContext& context) {
+GsToken look(const char* scope, const SourceContext& context) {
     std::string path = account_path(context.options), text;
     if (!path.empty()) {
         if (!read_small_file(path, text))
@@ -266,8 +269,8 @@ GsToken look(const SourceContext& context) {
         path = login_path();
         if (path.empty() || !read_small_file(path, text)) path.clear();
     }
-    if (!path.empty()) return of_account(parse_gs_account(text, path), read_scope, path, context);
-    if (auto token = of_machine(context)) return *token;
+    if (!path.empty()) return of_account(parse_gs_account(text, path), scope, path, context);
+    if (auto token = of_machine(scope, context)) return *token;
     throw Error(SHF_E_AUTH, "no credentials for Google Cloud Storage were found",
                 "run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS; "
                 "public buckets need gs_anonymous=true");
@@ -275,30 +278,37 @@ GsToken look(const SourceContext& context) {
 
 constinit Renewed<std::string> all_tokens;
 
-std::string settings_of(const Options& options) {
+const char* scope_of(GsRights rights) {
+    return rights == GsRights::write ? write_scope : read_scope;
+}
+
+std::string settings_of(const char* scope, const Options& options) {
     const std::string path = account_path(options);
-    return path + '\0' + version_of_file(path.empty() ? login_path() : path) + '\0' +
+    return std::string(scope) + '\0' + path + '\0' +
+           version_of_file(path.empty() ? login_path() : path) + '\0' +
            variables_with(
                {"GOOGLE_", "CLOUDSDK_CONFIG=", "GCE_METADATA_", "NO_GCE_CHECK=", "HOME="});
 }
 
 }  // namespace
 
-std::string gs_token(const SourceContext& context) {
+std::string gs_token(const SourceContext& context, GsRights rights) {
     if (const std::string& token = context.options.gs_token; !token.empty()) {
         if (token.find_first_of("\r\n") != token.npos)
             throw Error(SHF_E_USAGE, "option gs_token: an end of line in it",
                         "give the token without the end of its line");
         return token;
     }
-    return all_tokens.get(settings_of(context.options), context.cancel,
-                          [&] { return look(context); });
+    const char* const scope = scope_of(rights);
+    return all_tokens.get(settings_of(scope, context.options), context.cancel,
+                          [&] { return look(scope, context); });
 }
 
-bool renew_gs_token(const std::string& token, const SourceContext& context) {
+bool renew_gs_token(const std::string& token, const SourceContext& context, GsRights rights) {
     if (!context.options.gs_token.empty()) return false;
-    return all_tokens.renew(settings_of(context.options), token, context.cancel,
-                            [&] { return look(context); });
+    const char* const scope = scope_of(rights);
+    return all_tokens.renew(settings_of(scope, context.options), token, context.cancel,
+                            [&] { return look(scope, context); });
 }
 
 }  // namespace shf

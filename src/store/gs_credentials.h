@@ -5,13 +5,16 @@
 
 #include "io/source_context.h"
 
+#include <cstdint>
 #include <string>
 
 namespace shf {
 
+enum class GsRights : uint8_t { read, write };
+
 // Throws Error: AUTH when there is none.
-std::string gs_token(const SourceContext& context);
+std::string gs_token(const SourceContext& context, GsRights rights);
 // After a server has refused `token`: looks for another one. False: there is none.
-bool renew_gs_token(const std::string& token, const SourceContext& context);
+bool renew_gs_token(const std::string& token, const SourceContext& context, GsRights rights);
 
 }  // namespace shf

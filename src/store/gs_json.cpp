@@ -1,6 +1,7 @@
 #include "store/gs_json.h"
 
 #include "core/error.h"
+#include "store/libcrypto.h"
 #include "store/s3_xml.h"
 
 #include <nlohmann/json.hpp>
@@ -196,6 +197,20 @@ StorePage parse_gs_page(std::string_view body) {
         if (page.next.empty()) refuse_list("it does not say where the next page is");
     }
     return page;
+}
+
+std::string gs_object_json(const std::string& key, const std::string& id,
+                           const std::optional<std::string>& md5) {
+    Json object = {{"name", key},
+                   {"contentType", "application/octet-stream"},
+                   {"metadata", {{"shardfeed-upload", id}}}};
+    if (md5) object["md5Hash"] = base64_encode(*md5);
+    return object.dump();
+}
+
+GsObject parse_gs_object(std::string_view body) {
+    const Json object = parse(body);
+    return {.md5 = text_in(object, "md5Hash"), .generation = text_in(object, "generation")};
 }
 
 GsFault parse_gs_fault(std::string_view body) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,18 @@ namespace shf {
 
 // One page of objects.list of the JSON API. Throws Error(NET_PERMANENT) for what is no such page.
 StorePage parse_gs_page(std::string_view body);
+
+// What an object is made of: its key, the number of its upload, and where it is known its MD5, as
+// bytes.
+std::string gs_object_json(const std::string& key, const std::string& id,
+                           const std::optional<std::string>& md5);
+// What the server says of an object. Empty: not said.
+struct GsObject {
+    std::string md5{};  // base64
+    std::string generation{};
+};
+// Of any text; what is no such JSON says nothing.
+GsObject parse_gs_object(std::string_view body);
 
 // A refusal: the XML of the XML API, the JSON of the JSON API, or that of OAuth. Empty: not said.
 struct GsFault {

@@ -4,6 +4,7 @@
 #include "core/options.h"
 #include "http/http_fetch.h"
 #include "http/http_headers.h"
+#include "io/sink.h"
 #include "store/endpoint.h"
 #include "store/gs_credentials.h"
 #include "store/gs_json.h"
@@ -30,9 +31,18 @@ constexpr size_t most_page = size_t{64} << 20;
 constexpr std::string_view bearer = "Bearer ";
 constexpr std::string_view pinned = "?generation=";
 
+constexpr const char* read_help =
+    "the account needs storage.objects.get on the shards and storage.objects.list for lists, as "
+    "the role Storage Object Viewer has them; without the second a missing object looks like this "
+    "too";
+constexpr const char* write_help =
+    "the account needs storage.objects.create and storage.objects.get, and storage.objects.delete "
+    "to overwrite, as the role Storage Object User has them";
+
 class GsStore final : public HttpStore {
   public:
-    GsStore(const SourceContext& context, bool objects) : objects_(objects) {
+    GsStore(const SourceContext& context, bool objects, GsRights rights)
+        : objects_(objects), rights_(rights) {
         const Options& options = context.options;
         if (options.gs_access_key.empty() != options.gs_secret_key.empty())
             throw Error(SHF_E_USAGE,
@@ -64,36 +74,35 @@ class GsStore final : public HttpStore {
     void prepare(HttpRequest& request, const SourceContext& context) override {
         const Options& options = context.options;
         std::string target = request.target;
-        if (!options.gs_user_project.empty())
+        // The address of an upload has all that belongs to it.
+        if (!options.gs_user_project.empty() && target.find("upload_id=") == target.npos)
             target += (target.find('?') == target.npos ? "?userProject=" : "&userProject=") +
                       percent_encode(options.gs_user_project);
         request.url = endpoint_ + target;
         request.certificate = true;
         add_own_headers(request, options);
         // As it is stored: else it would be decompressed on the way, without length and ranges.
-        if (objects_) request.headers.emplace_back("Accept-Encoding: gzip");
+        if (objects_ && !writes(request)) request.headers.emplace_back("Accept-Encoding: gzip");
         if (anonymous_) return;
         if (has_keys_) {
             sign(request, options);
             return;
         }
-        const std::string token = gs_token(context);
+        const std::string token = gs_token(context, rights_);
         request.headers.push_back("Authorization: " + std::string(bearer) + token);
         request.secrets.push_back(token);
     }
 
-    bool repair(const HttpRequest& sent, const HttpAnswer& answer, std::string_view /*body*/,
+    bool repair(const HttpRequest& sent, const HttpAnswer& answer, std::string_view body,
                 const SourceContext& context) override {
-        // The version that was asked for is no more.
-        if (answer.status == 404 && sent.target.find(pinned) != sent.target.npos)
-            throw object_changed();
-        if (answer.status != 401 || anonymous_ || has_keys_) return false;
-        const std::string refused = sent_header(sent, "authorization").substr(bearer.size());
-        // Another reader may have renewed it.
-        return gs_token(context) != refused || renew_gs_token(refused, context);
+        if (learn(sent, answer, context)) return true;
+        if (writes(sent)) throw write_error(answer, body);
+        return false;
     }
 
-    [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override;
+    [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override {
+        return error_of(answer, body, read_help);
+    }
     [[nodiscard]] bool follows_redirects() const override { return false; }
     [[nodiscard]] std::string server(const HttpRequest& /*request*/) const override {
         return server_of(endpoint_);
@@ -116,6 +125,27 @@ class GsStore final : public HttpStore {
     }
 
   private:
+    static bool writes(const HttpRequest& request) {
+        return request.method != "GET" && request.method != "HEAD";
+    }
+    [[nodiscard]] Error write_error(const HttpAnswer& answer, std::string_view body) const {
+        if (answer.status == 412) return target_exists();
+        return error_of(answer, body, write_help);
+    }
+    // `rights_help`: for 403.
+    [[nodiscard]] Error error_of(const HttpAnswer& answer, std::string_view body,
+                                 const char* rights_help) const;
+
+    bool learn(const HttpRequest& sent, const HttpAnswer& answer, const SourceContext& context) {
+        // The version that was asked for is no more.
+        if (answer.status == 404 && sent.target.find(pinned) != sent.target.npos)
+            throw object_changed();
+        if (answer.status != 401 || anonymous_ || has_keys_) return false;
+        const std::string refused = sent_header(sent, "authorization").substr(bearer.size());
+        // Another reader may have renewed it.
+        return gs_token(context, rights_) != refused || renew_gs_token(refused, context, rights_);
+    }
+
     static std::string generation(const HttpAnswer& answer) {
         const std::string_view text = answer.header("x-goog-generation");
         const bool number =
@@ -146,6 +176,7 @@ class GsStore final : public HttpStore {
     }
 
     const bool objects_;  // not lists
+    const GsRights rights_;
     std::string endpoint_;
     bool has_keys_ = false;  // of HMAC
     bool anonymous_ = false;
@@ -170,7 +201,8 @@ constexpr Refusal refusals[] = {
     {"userRateLimitExceeded", SHF_E_THROTTLED, read_less},
 };
 
-Error GsStore::error(const HttpAnswer& answer, std::string_view body) const {
+Error GsStore::error_of(const HttpAnswer& answer, std::string_view body,
+                        const char* rights_help) const {
     const GsFault fault = parse_gs_fault(body);
     Refused refused = {.code = fault.code, .message = fault.message};
     if (refused.code.empty() && refused.message.empty() && answer.status == 404)
@@ -179,11 +211,8 @@ Error GsStore::error(const HttpAnswer& answer, std::string_view body) const {
         answer, refused, refusals,
         anonymous_ ? "the bucket is not public: leave gs_anonymous out, and give credentials"
                    : nullptr,
-        answer.status == 403
-            ? "the account needs storage.objects.get on the shards and storage.objects.list for "
-              "lists, as the role Storage Object Viewer has them; without the second a missing "
-              "object looks like this too"
-            : "look at the credentials: the server does not take them");
+        answer.status == 403 ? rights_help
+                             : "look at the credentials: the server does not take them");
 }
 
 }  // namespace
@@ -203,8 +232,8 @@ GsUrl parse_gs_url(std::string_view url) {
             .key = std::string(rest.substr(std::min(slash + 1, rest.size())))};
 }
 
-std::shared_ptr<HttpStore> gs_store(const SourceContext& context) {
-    return std::make_shared<GsStore>(context, true);
+std::shared_ptr<HttpStore> gs_store(const SourceContext& context, GsRights rights) {
+    return std::make_shared<GsStore>(context, true, rights);
 }
 
 std::string gs_target(const GsUrl& object) {
@@ -225,7 +254,7 @@ std::string gs_emulator(std::string_view host) {
 }
 
 std::vector<std::string> list_gs(const GsUrl& wanted, const SourceContext& context) {
-    GsStore store(context, false);
+    GsStore store(context, false, GsRights::read);
     const auto fetch = [&](std::string target) {
         HttpRequest request;
         request.target = std::move(target);

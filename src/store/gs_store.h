@@ -3,6 +3,7 @@
 #pragma once
 
 #include "http/http_store.h"
+#include "store/gs_credentials.h"
 
 #include <memory>
 #include <string>
@@ -19,7 +20,7 @@ struct GsUrl {
 GsUrl parse_gs_url(std::string_view url);
 
 // Its targets are gs_target(). Throws Error(USAGE) for options that do not fit.
-std::shared_ptr<HttpStore> gs_store(const SourceContext& context);
+std::shared_ptr<HttpStore> gs_store(const SourceContext& context, GsRights rights = GsRights::read);
 std::string gs_target(const GsUrl& object);
 // Of the JSON API. `token`: of the page before; empty: none.
 std::string gs_list_target(const GsUrl& wanted, std::string_view token);

@@ -25,13 +25,18 @@ struct Libcrypto {
     decltype(&::ERR_clear_error) ERR_clear_error;
     decltype(&::EVP_DecodeBlock) EVP_DecodeBlock;
     decltype(&::EVP_Digest) EVP_Digest;
+    decltype(&::EVP_DigestFinal_ex) EVP_DigestFinal_ex;
+    decltype(&::EVP_DigestInit_ex) EVP_DigestInit_ex;
     decltype(&::EVP_DigestSign) EVP_DigestSign;
     decltype(&::EVP_DigestSignInit) EVP_DigestSignInit;
+    decltype(&::EVP_DigestUpdate) EVP_DigestUpdate;
+    decltype(&::EVP_MD_CTX_copy_ex) EVP_MD_CTX_copy_ex;
     decltype(&::EVP_MD_CTX_free) EVP_MD_CTX_free;
     decltype(&::EVP_MD_CTX_new) EVP_MD_CTX_new;
     decltype(&::EVP_PKEY_free) EVP_PKEY_free;
     decltype(&::EVP_PKEY_get_base_id) EVP_PKEY_get_base_id;
     decltype(&::EVP_EncodeBlock) EVP_EncodeBlock;
+    decltype(&::EVP_md5) EVP_md5;
     decltype(&::EVP_sha1) EVP_sha1;
     decltype(&::EVP_sha256) EVP_sha256;
     decltype(&::HMAC) HMAC;
@@ -48,13 +53,18 @@ Libcrypto load() {
     library.find("ERR_clear_error", crypto.ERR_clear_error);
     library.find("EVP_DecodeBlock", crypto.EVP_DecodeBlock);
     library.find("EVP_Digest", crypto.EVP_Digest);
+    library.find("EVP_DigestFinal_ex", crypto.EVP_DigestFinal_ex);
+    library.find("EVP_DigestInit_ex", crypto.EVP_DigestInit_ex);
     library.find("EVP_DigestSign", crypto.EVP_DigestSign);
     library.find("EVP_DigestSignInit", crypto.EVP_DigestSignInit);
+    library.find("EVP_DigestUpdate", crypto.EVP_DigestUpdate);
+    library.find("EVP_MD_CTX_copy_ex", crypto.EVP_MD_CTX_copy_ex);
     library.find("EVP_MD_CTX_free", crypto.EVP_MD_CTX_free);
     library.find("EVP_MD_CTX_new", crypto.EVP_MD_CTX_new);
     library.find("EVP_PKEY_free", crypto.EVP_PKEY_free);
     library.find("EVP_PKEY_get_base_id", crypto.EVP_PKEY_get_base_id);
     library.find("EVP_EncodeBlock", crypto.EVP_EncodeBlock);
+    library.find("EVP_md5", crypto.EVP_md5);
     library.find("EVP_sha1", crypto.EVP_sha1);
     library.find("EVP_sha256", crypto.EVP_sha256);
     library.find("HMAC", crypto.HMAC);
@@ -105,6 +115,57 @@ Sha256 hmac_sha256(std::string_view key, std::string_view data) {
                      result.data(), &size) ||
         size != result.size())
         failed("HMAC");
+    return result;
+}
+
+std::optional<std::string> md5(std::span<const uint8_t> data) {
+    const ForkHold hold;
+    const Libcrypto& crypto = libcrypto();
+    std::string result(16, '\0');
+    if (crypto.EVP_Digest(data.data(), data.size(), reinterpret_cast<unsigned char*>(result.data()),
+                          nullptr, crypto.EVP_md5(), nullptr) == 1)
+        return result;
+    crypto.ERR_clear_error();
+    return std::nullopt;
+}
+
+struct Md5::State {
+    std::unique_ptr<EVP_MD_CTX, decltype(Libcrypto::EVP_MD_CTX_free)> context{
+        libcrypto().EVP_MD_CTX_new(), libcrypto().EVP_MD_CTX_free};
+};
+
+Md5::Md5() {
+    const ForkHold hold;
+    auto state = std::make_unique<State>();
+    if (!state->context) throw std::bad_alloc();
+    if (libcrypto().EVP_DigestInit_ex(state->context.get(), libcrypto().EVP_md5(), nullptr) == 1)
+        state_ = std::move(state);
+    else
+        libcrypto().ERR_clear_error();
+}
+
+Md5::~Md5() {
+    const ForkHold hold;
+    state_.reset();
+}
+
+void Md5::add(std::span<const uint8_t> data) {
+    const ForkHold hold;
+    if (state_ &&
+        libcrypto().EVP_DigestUpdate(state_->context.get(), data.data(), data.size()) != 1)
+        failed("MD5");
+}
+
+std::optional<std::string> Md5::result() const {
+    if (!state_) return std::nullopt;
+    const ForkHold hold;
+    const State copy;
+    std::string result(16, '\0');
+    if (!copy.context) throw std::bad_alloc();
+    if (libcrypto().EVP_MD_CTX_copy_ex(copy.context.get(), state_->context.get()) != 1 ||
+        libcrypto().EVP_DigestFinal_ex(
+            copy.context.get(), reinterpret_cast<unsigned char*>(result.data()), nullptr) != 1)
+        failed("MD5");
     return result;
 }
 

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,23 @@ Sha256 sha256(std::string_view data);
 Sha256 hmac_sha256(std::string_view key, std::string_view data);
 // For file names that others have chosen; not for security.
 std::string sha1_hex(std::string_view data);
+// For servers that verify bytes by it; not for security. Nothing where the system forbids it.
+std::optional<std::string> md5(std::span<const uint8_t> data);
+// The same of bytes that come one after another.
+class Md5 {
+  public:
+    Md5();
+    ~Md5();
+    Md5(const Md5&) = delete;
+    Md5& operator=(const Md5&) = delete;
+    void add(std::span<const uint8_t> data);
+    // Of all so far.
+    [[nodiscard]] std::optional<std::string> result() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;  // none where the system forbids it
+};
 // The RSASSA-PKCS1-v1_5 signature of `data` with SHA-256, by a private key in PEM. Throws
 // Error(AUTH) for a text that is no such key; the message shows nothing of it.
 std::string rsa_sha256(const std::string& private_key, std::string_view data);

@@ -6,9 +6,11 @@
 #include "http/http_fetch.h"
 #include "http/http_headers.h"
 #include "http/libcurl.h"
+#include "io/sink.h"
 #include "store/aws_config.h"
 #include "store/aws_credentials.h"
 #include "store/endpoint.h"
+#include "store/libcrypto.h"
 #include "store/refusal.h"
 #include "store/s3_xml.h"
 #include "store/server_clock.h"
@@ -107,8 +109,12 @@ class S3Store final : public HttpStore {
         if (anonymous_) return;
         const AwsKeys keys = aws_keys(context);
         const int64_t time = server_time(server);
+        const std::string_view payload = request.payload();
+        // By which the server verifies the bytes too.
+        const std::string hash =
+            payload.empty() ? std::string(empty_payload) : hex(text_of(sha256(payload)));
         request.headers.push_back("x-amz-date: " + amz_date(time));
-        request.headers.push_back("x-amz-content-sha256: " + std::string(empty_payload));
+        request.headers.push_back("x-amz-content-sha256: " + hash);
         if (!keys.session_token.empty()) {
             request.headers.push_back("x-amz-security-token: " + keys.session_token);
             request.secrets.push_back(keys.session_token);
@@ -118,7 +124,7 @@ class S3Store final : public HttpStore {
             .path = signed_path(path),
             .query = request.target.substr(std::min(query + 1, request.target.size())),
             .headers = {{"host", server.substr(server.find("://") + 3)}},
-            .payload_hash = std::string(empty_payload)};
+            .payload_hash = hash};
         for (const std::string& line : request.headers)
             if (std::string name = header_name(line); name.starts_with("x-amz-"))
                 wanted.headers.emplace_back(std::move(name), line.substr(line.find(':') + 1));
@@ -130,6 +136,26 @@ class S3Store final : public HttpStore {
     bool repair(const HttpRequest& sent, const HttpAnswer& answer, std::string_view body,
                 const SourceContext& context) override {
         const S3Fault fault = parse_s3_fault(body);
+        if (learn(sent, answer, fault, context)) return true;
+        if (sent.method != "GET" && sent.method != "HEAD") throw write_error(sent, answer, fault);
+        return false;
+    }
+
+    [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override;
+    [[nodiscard]] bool follows_redirects() const override { return false; }
+    [[nodiscard]] std::string server(const HttpRequest& /*request*/) const override {
+        return server_of(base_url(current_region()));
+    }
+
+  private:
+    // Of a request that writes.
+    [[nodiscard]] Error write_error(const HttpRequest& sent, const HttpAnswer& answer,
+                                    const S3Fault& fault) const;
+    [[nodiscard]] Error error_of(const HttpAnswer& answer, const S3Fault& fault,
+                                 std::span<const Refusal> rows) const;
+
+    bool learn(const HttpRequest& sent, const HttpAnswer& answer, const S3Fault& fault,
+               const SourceContext& context) {
         if (learn_region(sent, answer, fault)) return true;
         if (anonymous_) return false;
         if (fault.code == "RequestTimeTooSkewed") return learn_clock(sent, answer);
@@ -143,13 +169,6 @@ class S3Store final : public HttpStore {
         return false;
     }
 
-    [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override;
-    [[nodiscard]] bool follows_redirects() const override { return false; }
-    [[nodiscard]] std::string server(const HttpRequest& /*request*/) const override {
-        return server_of(base_url(current_region()));
-    }
-
-  private:
     [[nodiscard]] std::string current_region() const {
         Learned& all = learned.get();
         const std::lock_guard lock(all.mutex);
@@ -226,12 +245,41 @@ constexpr Refusal refusals[] = {
     {"RequestTimeout", SHF_E_NET_TRANSIENT, "try again later"},
 };
 
+constexpr const char* damaged_help = "look at what is between this machine and the server";
+constexpr Refusal write_refusals[] = {
+    {"AccessDenied", SHF_E_AUTH,
+     "these credentials need s3:PutObject on the shards, and s3:AbortMultipartUpload"},
+    {"NoSuchUpload", SHF_E_NET_PERMANENT,
+     "look at who aborts uploads: a rule of the bucket, or somebody"},
+    {"ConditionalRequestConflict", SHF_E_NET_PERMANENT,
+     "let one writer at a time write a shard of this name"},
+    {"BadDigest", SHF_E_NET_TRANSIENT, damaged_help},
+    {"XAmzContentSHA256Mismatch", SHF_E_NET_TRANSIENT, damaged_help},
+    {"XAmzContentChecksumMismatch", SHF_E_NET_TRANSIENT, damaged_help},
+    {"EntityTooLarge", SHF_E_LIMIT, "set max_bytes"},
+    {"QuotaExceeded", SHF_E_NOSPACE, "make room in the bucket, or raise its quota"},
+    {"SlowDown", SHF_E_THROTTLED, "write with fewer processes, or later"},
+    {"ServiceUnavailable", SHF_E_THROTTLED, "write with fewer processes, or later"},
+};
+
+Error S3Store::write_error(const HttpRequest& sent, const HttpAnswer& answer,
+                           const S3Fault& fault) const {
+    if (answer.status == 412 && !sent_header(sent, "if-none-match").empty()) return target_exists();
+    for (const Refusal& refusal : write_refusals)
+        if (fault.code == refusal.code) return error_of(answer, fault, write_refusals);
+    return error_of(answer, fault, refusals);
+}
+
 Error S3Store::error(const HttpAnswer& answer, std::string_view body) const {
-    const S3Fault fault = parse_s3_fault(body);
+    return error_of(answer, parse_s3_fault(body), refusals);
+}
+
+Error S3Store::error_of(const HttpAnswer& answer, const S3Fault& fault,
+                        std::span<const Refusal> rows) const {
     std::string host(answer.header("x-amz-id-2"));
     if (host.empty()) host = fault.host_id;
     return refusal_error(
-        answer, {fault.code, fault.message, fault.request_id, host}, refusals,
+        answer, {fault.code, fault.message, fault.request_id, host}, rows,
         anonymous_ ? "the bucket is not public: leave s3_anonymous out, and give credentials"
                    : nullptr,
         "look at the credentials and their rights");

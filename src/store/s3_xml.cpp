@@ -108,6 +108,28 @@ StorePage parse_s3_page(std::string_view body) {
     return page;
 }
 
+std::string parse_s3_upload_id(std::string_view body) {
+    pugi::xml_document document;
+    std::string id;
+    if (load_xml(document, body)) {
+        const pugi::xml_node root = root_of(document);
+        if (std::strcmp(root.name(), "InitiateMultipartUploadResult") == 0)
+            id = xml_text(root.child("UploadId"));
+    }
+    if (id.empty())
+        throw Error(SHF_E_NET_PERMANENT, "the server does not begin an upload in parts",
+                    "look at what serves this endpoint");
+    return id;
+}
+
+std::string s3_part_xml(const std::string& number, const std::string& tag, const std::string& crc) {
+    if (tag.empty() || tag.find_first_of("<>&") != tag.npos)
+        throw Error(SHF_E_NET_PERMANENT, "the server gives no tag for a part",
+                    "look at what serves this endpoint");
+    return "<Part><PartNumber>" + number + "</PartNumber><ETag>" + tag + "</ETag><ChecksumCRC32>" +
+           crc + "</ChecksumCRC32></Part>";
+}
+
 TemporaryKeys parse_sts_keys(std::string_view body) {
     pugi::xml_document document;
     TemporaryKeys result;

@@ -24,6 +24,12 @@ S3Fault parse_s3_fault(std::string_view body);
 // A page of ListObjectsV2. Throws Error(NET_PERMANENT) for what is not all of one.
 StorePage parse_s3_page(std::string_view body);
 
+// The answer to CreateMultipartUpload: how the upload is called. Throws Error(NET_PERMANENT).
+std::string parse_s3_upload_id(std::string_view body);
+// What CompleteMultipartUpload says of one part. Throws Error(NET_PERMANENT) for a tag that is
+// none.
+std::string s3_part_xml(const std::string& number, const std::string& tag, const std::string& crc);
+
 using TemporaryKeys = Expiring<AwsKeys>;
 // The answer to AssumeRole or AssumeRoleWithWebIdentity. Throws Error(AUTH).
 TemporaryKeys parse_sts_keys(std::string_view body);

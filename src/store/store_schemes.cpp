@@ -6,9 +6,12 @@
 #include "io/sources.h"
 #include "store/ais_store.h"
 #include "store/azure_store.h"
+#include "store/azure_upload.h"
 #include "store/gs_store.h"
+#include "store/gs_upload.h"
 #include "store/hf_store.h"
 #include "store/s3_store.h"
+#include "store/s3_upload.h"
 #include "url/azure_host.h"
 
 #include <array>
@@ -42,6 +45,13 @@ Opened open_s3(const std::string& url, const SourceContext& context) {
                     "write s3://BUCKET/KEY, or s3://BUCKET/ for all shards in it");
     return http_source(s3_store(object.bucket, context), s3_target(object.key), context);
 }
+std::unique_ptr<Sink> write_s3(const std::string& url, const SourceContext& context) {
+    const S3Url object = parse_s3_url(url);
+    if (object.key.empty())
+        throw Error(SHF_E_USAGE, "this URL names a bucket and no object", "write s3://BUCKET/KEY");
+    return upload_sink(s3_upload(s3_store(object.bucket, context), s3_target(object.key), context),
+                       context);
+}
 Urls list_s3_urls(const std::string& prefix, const SourceContext& context) {
     const S3Url wanted = parse_s3_url(prefix);
     return as_urls(prefix, wanted.key, list_s3(wanted.bucket, wanted.key, context));
@@ -54,6 +64,12 @@ Opened open_gs(const std::string& url, const SourceContext& context) {
                     "write gs://BUCKET/KEY, or gs://BUCKET/ for all shards in it");
     return http_source(gs_store(context), gs_target(object), context);
 }
+std::unique_ptr<Sink> write_gs(const std::string& url, const SourceContext& context) {
+    const GsUrl object = parse_gs_url(url);
+    if (object.key.empty())
+        throw Error(SHF_E_USAGE, "this URL names a bucket and no object", "write gs://BUCKET/KEY");
+    return upload_sink(gs_upload(object, context), context);
+}
 Urls list_gs_urls(const std::string& prefix, const SourceContext& context) {
     const GsUrl wanted = parse_gs_url(prefix);
     return as_urls(prefix, wanted.key, list_gs(wanted, context));
@@ -65,6 +81,13 @@ Opened open_azure(const std::string& url, const SourceContext& context) {
         throw Error(SHF_E_USAGE, "this URL names a container and no blob",
                     "put the name of a blob behind it, or a slash for all shards in the container");
     return http_source(azure_store(place, context), place.target, context);
+}
+std::unique_ptr<Sink> write_azure(const std::string& url, const SourceContext& context) {
+    const AzureUrl place = parse_azure_url(url);
+    if (place.blob.empty())
+        throw Error(SHF_E_USAGE, "this URL names a container and no blob",
+                    "put the name of a blob behind it");
+    return upload_sink(azure_upload(azure_store(place, context), place.target, context), context);
 }
 Urls list_azure_urls(const std::string& prefix, const SourceContext& context) {
     const AzureUrl wanted = parse_azure_url(prefix);
@@ -105,12 +128,12 @@ Urls list_ais_urls(const std::string& prefix, const SourceContext& context) {
 }
 
 constexpr std::array schemes = {
-    Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls},
-    Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls},
-    Scheme{"az", open_azure, identity_of<open_azure>, list_azure_urls},
-    Scheme{"abfs", open_azure, identity_of<open_azure>, list_azure_urls},
-    Scheme{"abfss", open_azure, identity_of<open_azure>, list_azure_urls},
-    Scheme{"https", open_azure, identity_of<open_azure>, list_azure_urls, is_azure},
+    Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls, nullptr, write_s3},
+    Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls, nullptr, write_gs},
+    Scheme{"az", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
+    Scheme{"abfs", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
+    Scheme{"abfss", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
+    Scheme{"https", open_azure, identity_of<open_azure>, list_azure_urls, is_azure, write_azure},
     Scheme{"hf", open_hf, identity_of<open_hf>, list_hf_urls},
     Scheme{"ais", open_ais, identity_of<open_ais>, list_ais_urls},
 };

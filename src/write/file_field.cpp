@@ -2,11 +2,14 @@
 
 #include "codec/checksum.h"
 #include "core/error.h"
+#include "core/opening.h"
+#include "core/options.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fcntl.h>
+#include <algorithm>
 #include <cerrno>
 #include <functional>
 
@@ -96,6 +99,26 @@ void read_field(const FieldFile& file, std::vector<uint8_t>& out) {
     for_bytes(file, [&](std::span<const uint8_t> bytes) {
         out.insert(out.end(), bytes.begin(), bytes.end());
     });
+}
+
+void read_source(Source& source, const Options& options, std::vector<uint8_t>& out) {
+    constexpr size_t most_at_once = size_t{1} << 20;
+    const auto limit = static_cast<uint64_t>(options.memory);
+    const std::unique_ptr<Sequential> reader = source.open_sequential(0);
+    const size_t start = out.size();
+    size_t end = start;
+    for (size_t chunk = 64 * 1024;; chunk = std::min(2 * chunk, most_at_once)) {
+        Opening::check();
+        out.resize(end + chunk);
+        const size_t count = reader->read(std::span(out).subspan(end));
+        if (count == 0) break;
+        end += count;
+        if (end - start > limit)
+            throw Error(SHF_E_LIMIT, "it has more bytes than memory=" + std::to_string(limit),
+                        "raise memory");
+    }
+    out.resize(end);
+    reader->finish();
 }
 
 uint32_t copy_file(const FieldFile& file, ShardOutput& output) {

@@ -6,6 +6,7 @@
 #include "index/index_store.h"
 #include "index/tar_indexer.h"
 #include "io/file.h"
+#include "io/sources.h"
 #include "url/redact.h"
 #include "url/scheme.h"
 
@@ -25,6 +26,7 @@ struct Publisher::State {
 
     const Options& options;
     const Cancel& cancel;
+    SourceUse use;  // nobody asks for it
     const pid_t owner = ::getpid();
 
     std::mutex mutex;
@@ -50,19 +52,36 @@ struct Publisher::State {
         }
     }
 
-    void publish(WholeShard& whole) const {
+    void publish(WholeShard& whole) {
         whole.sink->publish();
         // Behind the shard, whose name is ours from then on: an index that is there is of none.
         if (!whole.rows) return;
-        const auto source = file_source(whole.sink->path(), cancel);
+        const std::string path = whole.sink->path();
+        const auto source = path.empty() ? Sources(options, cancel, use).open(whole.target)
+                                         : file_source(path, cancel);
         const uint64_t leniency =
             options.duplicate_keys == DuplicateKeys::accept ? leniency_of(options) : uint64_t{0};
         const auto index = whole.rows->finish(identify(*source), whole.end, leniency);
+        if (path.empty() && options.index_dir.empty()) {
+            whole.shard.index = put_beside(whole.target, *index);
+            return;
+        }
         const std::string stored = store_index(whole.target, *index, options);
         // Beside a shard it is named as the shard is, which may be relative.
         const bool is_beside = is_local_path(whole.shard.url) && stored.starts_with(whole.target);
         whole.shard.index =
             is_beside ? whole.shard.url + stored.substr(whole.target.size()) : stored;
+    }
+
+    // In the store of the shard. Returns its URL.
+    std::string put_beside(const std::string& shard, const ShardIndex& index) {
+        Options overwriting = options;
+        overwriting.overwrite = true;
+        const std::string url = shard + ".sfidx";
+        const auto sink = open_sink(url, {overwriting, cancel, use});
+        sink->write(index.file());
+        sink->publish();
+        return url;
     }
 
     // Never throws.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codec/encoder.h"
+#include "core/cancel.h"
 #include "io/sink.h"
 
 #include <array>

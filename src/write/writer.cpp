@@ -2,9 +2,12 @@
 
 #include "core/opening.h"
 #include "io/sink.h"
+#include "io/sources.h"
 #include "sample/name.h"
 #include "url/redact.h"
 #include "url/scheme.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -26,6 +29,11 @@ constexpr size_t kept_memory = size_t{16} << 20;
 bool is_stream(std::string_view url) {
     const std::string scheme = scheme_of(url);
     return scheme == "-" || scheme == "pipe";
+}
+
+bool is_slow(std::string_view url) {
+    const std::string scheme = scheme_of(url);
+    return !scheme.empty() && scheme != "file";
 }
 
 // A writer has no time limit: what a timeout leaves half-written cannot be called again.
@@ -74,6 +82,8 @@ Writer::Writer(const std::string& pattern, const Options& options)
       names_(pattern),
       zip_(is_zip(names_, options.format)),
       compression_(compression_for(names_, options, zip_)),
+      slow_(is_slow(names_.at(0))),
+      owner_(::getpid()),
       member_names_(options_),
       number_(options.first_shard),
       publisher_(options_, cancel_) {
@@ -91,7 +101,11 @@ Writer::Writer(const std::string& pattern, const Options& options)
                     "write files, or none");
 }
 
-Writer::~Writer() = default;
+Writer::~Writer() {
+    // Who closes a writer does not wait for a command or a server. In a forked child the shards are
+    // the parent's.
+    if (slow_ && ::getpid() == owner_) cancel_.request();
+}
 
 // An error that is not one of the sample repeats.
 template <typename Work>
@@ -166,6 +180,32 @@ void Writer::field_file(std::string_view name, const std::string& path) {
                            .start = start,
                            .size = copied_.size() - start,
                            .file = std::move(file)});
+    } catch (...) {
+        drop();
+        throw;
+    }
+}
+
+void Writer::field_url(std::string_view name, const std::string& url) {
+    require_sample();
+    try {
+        std::string member = member_names_.name(name);
+        const size_t start = copied_.size();
+        try {
+            const Sources sources(options_, cancel_);
+            const std::unique_ptr<Source> source = sources.open(url);
+            read_source(*source, options_, copied_);
+        } catch (const Error& error) {
+            Fault fault = error.fault();
+            fault.cause = redact(url) + ": " + fault.cause;
+            throw Error(std::move(fault));
+        }
+        fields_.push_back({.name = std::move(member),
+                           .suffix = static_cast<uint32_t>(key_.size() + 1),
+                           .data = {},
+                           .start = start,
+                           .size = copied_.size() - start,
+                           .file = {}});
     } catch (...) {
         drop();
         throw;
@@ -268,7 +308,7 @@ void Writer::open_shard() {
     std::string url = names_.at(number_);
     try {
         const std::string target = absolute(url, folder_);
-        auto sink = open_sink(target, options_, cancel_);
+        auto sink = open_sink(target, {options_, cancel_, use_});
         shard_.reset(new Shard{
             .url = url,
             .target = target,

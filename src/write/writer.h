@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "index/shard_index.h"
+#include "io/source_context.h"
 #include "sample/block.h"
 #include "sample/key_set.h"
 #include "write/container.h"
@@ -42,6 +43,8 @@ class Writer {
     // The same with the bytes of a file. A large one is read at end(), and must not change until
     // then.
     void field_file(std::string_view name, const std::string& path);
+    // The same with all bytes of what a URL of a shard may name, up to the option "memory".
+    void field_url(std::string_view name, const std::string& url);
     // Forgets the sample under construction.
     void drop();
     // Writes the sample.
@@ -89,6 +92,9 @@ class Writer {
     const bool zip_;
     const Compression compression_;
     Cancel cancel_;
+    const bool slow_;  // commands and servers: publishing may take long
+    const pid_t owner_;
+    SourceUse use_;  // nobody asks for it
     MemberNames member_names_;
     std::optional<Fault> failure_;
     bool finished_ = false;

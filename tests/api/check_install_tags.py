@@ -9,7 +9,8 @@ import sys
 
 # Of the path below its folder: {libdir_shared}/libshardfeed.so.0.1.0
 TAGS = {
-    "runtime": r"\{libdir_\w+\}/libshardfeed\.so\..*",
+    "runtime": r"\{libdir_\w+\}/libshardfeed\.so\..*|\{bindir\}/shardfeed"
+    r"|\{datadir\}/(bash-completion|zsh|fish)/.*",
     "devel": r"\{libdir_static\}/.*\.a|\{includedir\}/.*|\{libdir\}/(pkgconfig|cmake)/.*"
     r"|\{datadir\}/doc/.*",
     "man": r"\{mandir\}/man[13]/.*",

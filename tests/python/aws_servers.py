@@ -5,18 +5,30 @@ Of any key id K the secret key is hush-K; every signature is verified by it.
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import hmac
 import json
+import os
 import re
+import shutil
+import subprocess
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
+import xml.etree.ElementTree as ET
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from http_servers import Answer, Decide, Request, StandIn, ranged
+import pytest
+from http_servers import Answer, Decide, Request, StandIn, free_port, ranged
 
+CACHED = Path.home() / ".cache/shardfeed/tests/versitygw"
 CREDENTIAL = (
     r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, "
     r"SignedHeaders=([^,]+), Signature=([0-9a-f]{64})"
@@ -62,6 +74,34 @@ def signed(request: Request) -> Signed | None:
         assert not name.startswith("x-amz-") or name in names.split(";"), name
     token = request.headers.get("x-amz-security-token", "")
     return Signed(key, token, region, service, names.split(";"))
+
+
+@contextlib.contextmanager
+def versitygw(folder: Path) -> Iterator[str]:
+    """A real server of S3 without buckets, of the key testkey; folder/root has its files."""
+    program = str(CACHED) if CACHED.exists() else shutil.which("versitygw")
+    if program is None:
+        pytest.skip("versitygw is not there: scripts/install_test_servers.sh builds it")
+    for name in ("root", "iam"):
+        (folder / name).mkdir()
+    url = f"http://127.0.0.1:{free_port()}"
+    environment = {**os.environ, "ROOT_ACCESS_KEY": "testkey", "ROOT_SECRET_KEY": "testsecret"}
+    words = [program, "--port", url[7:], "--region", "us-east-1", "--keep-alive", "--quiet"]
+    words += ["--health", "/healthz", "--iam-dir", str(folder / "iam")]
+    words += ["--virtual-domain", "s3.localhost", "posix", str(folder / "root")]
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
+    try:
+        for _ in range(200):
+            assert process.poll() is None, (folder / "log").read_text()
+            with contextlib.suppress(urllib.error.URLError, ConnectionError):
+                urllib.request.urlopen(url + "/healthz", timeout=1).close()
+                break
+            time.sleep(0.05)
+        yield url
+    finally:
+        process.kill()  # it takes its time when it is asked to end
+        process.wait()
 
 
 def put(url: str, body: bytes = b"", key: str = "testkey", secret: str = "testsecret") -> None:
@@ -203,3 +243,88 @@ class Aws:
 def endpoint(server: StandIn) -> str:
     """Its URL without the path."""
     return server.url("").rstrip("/")
+
+
+# ---- What takes objects -------------------------------------------------------------------------
+
+
+@dataclass
+class Bucket:
+    """S3 that stores what it is given, after it has verified all of it.
+
+    `before` may answer in its place, and `after` replace the answer to what was done.
+    """
+
+    objects: dict[str, bytes] = field(default_factory=dict)
+    headers: dict[str, dict[str, str]] = field(default_factory=dict)  # of objects
+    uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    of_upload: dict[str, dict[str, str]] = field(default_factory=dict)
+    before: Callable[[Request], Answer | None] = lambda _: None
+    after: Callable[[Request], Answer | None] = lambda _: None
+
+    def __call__(self, request: Request) -> Answer:
+        signed(request)
+        answer = self.before(request)
+        if answer is None:
+            done = self._done(request)
+            answer = self.after(request) or done
+        return answer
+
+    def _done(self, request: Request) -> Answer:
+        path, _, text = request.path.partition("?")
+        query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        if request.method == "PUT":
+            crc = base64.b64encode(zlib.crc32(request.body).to_bytes(4, "big")).decode()
+            if request.headers["x-amz-checksum-crc32"] != crc:
+                return fault(400, "BadDigest")
+        if request.method in ("GET", "HEAD"):
+            return self._read(request, path)
+        if request.method == "PUT" and not query:
+            return self._make(request, path, request.body, request.headers)
+        if request.method == "POST" and query == {"uploads": ""}:
+            number = f"up+{len(self.of_upload)}/="
+            self.uploads[number] = {}
+            self.of_upload[number] = request.headers
+            return Answer(
+                body=b"<InitiateMultipartUploadResult><UploadId>"
+                + number.encode()
+                + b"</UploadId></InitiateMultipartUploadResult>"
+            )
+        if query["uploadId"] not in self.uploads:
+            return fault(404, "NoSuchUpload")
+        if request.method == "DELETE":
+            del self.uploads[query["uploadId"]]
+            return Answer(204)
+        parts = self.uploads[query["uploadId"]]
+        if request.method == "PUT":
+            parts[int(query["partNumber"])] = request.body
+            return Answer(headers={"ETag": f'"tag{query["partNumber"]}"'})
+        said = [
+            (int(part.findtext("{*}PartNumber") or 0), part.findtext("{*}ETag"))
+            for part in ET.fromstring(request.body)
+        ]
+        assert said == [(number, f'"tag{number}"') for number in sorted(parts)]
+        body = b"".join(parts[number] for number in sorted(parts))
+        answer = self._make(request, path, body, self.of_upload[query["uploadId"]])
+        if answer.status == 200:
+            del self.uploads[query["uploadId"]]
+        return answer
+
+    def _read(self, request: Request, path: str) -> Answer:
+        if path not in self.objects:
+            return Answer(404) if request.method == "HEAD" else fault(404, "NoSuchKey")
+        data, headers = self.objects[path], self.headers[path]
+        if request.method == "HEAD":
+            return Answer(200, {**headers, "Content-Length": str(len(data))})
+        answer = ranged(data, f'"{len(data)}"')(request)
+        return Answer(answer.status, {**headers, **answer.headers}, answer.body)
+
+    def _make(self, request: Request, path: str, body: bytes, headers: dict[str, str]) -> Answer:
+        if path in self.objects and request.headers.get("if-none-match") == "*":
+            return fault(412, "PreconditionFailed")
+        self.objects[path] = body
+        self.headers[path] = {
+            name: value for name, value in headers.items() if name.startswith("x-amz-meta-")
+        }
+        self.headers[path]["Last-Modified"] = "Tue, 24 Nov 2026 08:00:00 GMT"
+        return Answer(headers={"ETag": '"e"'})

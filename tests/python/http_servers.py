@@ -339,6 +339,8 @@ class StandIn:
         lines = [f"HTTP/1.1 {answer.status} Whatever"]
         lines += [f"{name}: {value}" for name, value in sent.items()]
         connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        if method == "HEAD":
+            return True
         connection.sendall(answer.body if answer.cut is None else answer.body[: answer.cut])
         if answer.cut is None:
             return answer.length

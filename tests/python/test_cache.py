@@ -263,6 +263,7 @@ def test_wrong_commands(tmp_path: Path) -> None:
     done = run("ls", "--dir", tmp_path)
     assert done.returncode == 1
     assert "there is no cache in" in done.stderr
-    for age in ("", "5", "d", "-1d", "1y", "1" * 20 + "d"):
+    assert run("ls", "--dir", tmp_path, "--older-than=").returncode == 2
+    for age in ("5", "d", "-1d", "1y", "1" * 20 + "d"):
         assert "is no age" in run("ls", "--dir", tmp_path, f"--older-than={age}").stderr
     assert run("shrink").returncode == 2

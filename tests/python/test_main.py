@@ -1,18 +1,19 @@
-"""The commands of python -m shardfeed, as a shell runs them."""
+"""The command in the Python package, as a shell runs it; tests/cli has more of its verbs."""
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import shardfeed
-from shardfeed import _command_line as command_line
+from shardfeed.__main__ import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,25 +47,10 @@ def test_plan() -> None:
     assert "\nwarning: " in done.stdout
 
 
-def test_plan_of_a_file_with_an_equals_sign() -> None:
-    assert "1 shard," in run("plan", "./shuffle=3").stdout
-
-
-def test_wrong_command_lines() -> None:
-    assert fails(2, "plan", "a.tar", "shufle=3") == (
-        'shardfeed: unknown option "shufle"; help: did you mean "shuffle"?\n'
-    )
-    assert "shardfeed: option shuffle: bad value" in fails(2, "plan", "a.tar", "shuffle=many")
-    assert "shardfeed: limit=1 for 2 " in fails(2, "plan", "a.tar", "limit=1", "num_workers=2")
-    assert "at least one URL" in fails(2, "plan", "shuffle=3")
-    assert "usage: " in fails(2, "plan")
-    assert "usage: " in fails(2)
-    assert "usage: " in fails(2, "walk", "a.tar")
-    assert "usage: " in fails(2, "merge-states", "out.json")
-
-
-def test_failures() -> None:
-    assert "/nonexistent/list" in fails(1, "plan", "@/nonexistent/list")
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    name = os.fsdecode(b"shard-\xff")
+    message = fails(1, "cat", tmp_path / name)
+    assert f"{tmp_path}/shard-\\xff" in message
 
 
 def test_help() -> None:
@@ -72,30 +58,32 @@ def test_help() -> None:
     assert done.returncode == 0
     assert "merge-states" in done.stdout
     assert "world_size=8" in run("plan", "--help").stdout
+    assert run("--version").stdout == f"shardfeed {shardfeed.__version__}\n"
 
 
-def test_the_manual_page_says_what_the_help_says(tmp_path: Path) -> None:
-    def words(text: str) -> set[str]:
-        return set(re.findall("[A-Za-z_]{4,}", text))
+def test_a_call_leaves_signals_as_they_were(capfd: pytest.CaptureFixture[str]) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert main(["--version"]) == 0
+    assert capfd.readouterr().out.startswith("shardfeed ")
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN
 
-    source, page = Path(command_line.__file__), tmp_path / "shardfeed.1"
-    script = Path(__file__).parents[2] / "scripts" / "command_page.py"
-    subprocess.run([sys.executable, script, source, "0.1.0", page], check=True)
-    text = page.read_text()
-    # What argparse itself says.
-    own = words("usage: python shardfeed positional arguments optional options show message exit")
-    own |= words("this")
-    for command in ("plan", "merge-states", "cache"):
-        said = run(command, "--help").stdout
-        assert command.replace("-", "\\-") in text
-        assert words(said) - own <= words(text)
-    for number in command_line.EXIT_STATUS:
-        assert f"\\fB{number}\\fR" in text
-    # The examples can be said.
-    for example, _ in command_line.EXAMPLES:
-        program, *rest = shlex.split(example)
-        assert command_line.parser(program).parse_args(rest).command in example
-    assert "warning: " in run(*shlex.split(command_line.EXAMPLES[0][0])[1:]).stdout
+
+def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:
+    fifo, output = tmp_path / "fifo", tmp_path / "out.tar"
+    os.mkfifo(fifo)
+    command = [sys.executable, "-m", "shardfeed", "cat", fifo, "-o", output]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        with fifo.open("wb") as file:  # opens when the command has begun to read
+            file.write(b"\0" * 512)
+            file.flush()
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=20) == -signal.SIGINT
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert not output.exists()
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def test_the_examples_of_the_python_page(
 
 
 def test_the_example_of_the_page_about_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (example,) = blocks("docs/cache.md", "python")
@@ -66,10 +66,10 @@ def test_the_example_of_the_page_about_the_cache(
     with stand_in(lambda request: shards[request.path](request)) as server:
         example = example.replace("https://host/", server.url(""))
         exec(compile(example, "docs/cache.md", "exec"), {})
-    assert capsys.readouterr().out == "30\n30\n"
+    assert capfd.readouterr().out == "30\n30\n"
     for line in blocks("docs/cache.md", "sh")[0].splitlines():
         assert main(shlex.split(line)[1:]) == 0
-        assert "versions of shards" in capsys.readouterr().out
+        assert "versions of shards" in capfd.readouterr().out
 
 
 @pytest.mark.slow

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import shutil
-import subprocess
-import time
-import urllib.error
 import urllib.parse
-import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +11,9 @@ from typing import Any
 
 import pytest
 import shardfeed
-from aws_servers import put
+from aws_servers import put, versitygw
 from conftest import numbered, write_tar
-from http_servers import free_port
 
-CACHED = Path.home() / ".cache/shardfeed/tests/versitygw"
 # Keys of shards of two samples each.
 SPECIAL = [
     "k=1+ b%&?#:~'()!*.tar",
@@ -69,31 +60,10 @@ def fill(folder: Path, url: str) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    program = str(CACHED) if CACHED.exists() else shutil.which("versitygw")
-    if program is None:
-        pytest.skip("versitygw is not there: scripts/install_test_servers.sh builds it")
     folder = tmp_path_factory.mktemp("s3")
-    for name in ("root", "iam"):
-        (folder / name).mkdir()
-    url = f"http://127.0.0.1:{free_port()}"
-    environment = {**os.environ, "ROOT_ACCESS_KEY": "testkey", "ROOT_SECRET_KEY": "testsecret"}
-    words = [program, "--port", url[7:], "--region", "us-east-1", "--keep-alive", "--quiet"]
-    words += ["--health", "/healthz", "--iam-dir", str(folder / "iam")]
-    words += ["--virtual-domain", "s3.localhost", "posix", str(folder / "root")]
-    with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
-    try:
-        for _ in range(200):
-            assert process.poll() is None, (folder / "log").read_text()
-            with contextlib.suppress(urllib.error.URLError, ConnectionError):
-                urllib.request.urlopen(url + "/healthz", timeout=1).close()
-                break
-            time.sleep(0.05)
+    with versitygw(folder) as url:
         fill(folder, url)
         yield url
-    finally:
-        process.kill()  # it takes its time when it is asked to end
-        process.wait()
 
 
 def options(server: str, **more: Any) -> dict[str, Any]:

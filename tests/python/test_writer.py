@@ -157,7 +157,13 @@ def test_files_become_samples(tmp_path):
         writer.write_files("a", {"jpg": tmp_path / "image", "cls": tmp_path / "label"})
         with pytest.raises(FileNotFoundError):
             writer.write_files("b", {"jpg": tmp_path / "none"})
-    assert samples_of(str(tmp_path / "a.zip")) == [("a", {"jpg": b"jpeg" * 1_000_000, "cls": b"7"})]
+        writer.write_files("b", {"cls": f"file://{tmp_path}/label"})
+        with pytest.raises(FileNotFoundError, match="file:///none"):
+            writer.write_files("c", {"cls": "file:///none"})
+    assert samples_of(str(tmp_path / "a.zip")) == [
+        ("a", {"jpg": b"jpeg" * 1_000_000, "cls": b"7"}),
+        ("b", {"cls": b"7"}),
+    ]
 
 
 def odd_samples():

@@ -238,7 +238,7 @@ TEST_F(Writer, patterns_and_options_are_checked_when_it_is_opened) {
 
     WriterClient lzip("a.tar.lz");
     EXPECT_EQ(lzip.code, SHF_E_UNSUPPORTED);
-    WriterClient remote("s3://bucket/a.tar");
+    WriterClient remote("hf://datasets/o/n/a.tar");
     EXPECT_EQ(remote.write("a", {{"txt", "1"}}), SHF_E_USAGE);
 }
 
@@ -260,6 +260,33 @@ TEST_F(Writer, files_become_fields) {
         EXPECT_EQ(samples_of({folder / name}),
                   (std::vector<std::string>{"a jpg=small", "b jpg=" + large, "c jpg=small"}));
     }
+}
+
+TEST_F(Writer, what_a_url_names_becomes_a_field) {
+    WriterClient client(folder / "u.tar", {{"memory", "1MiB"}});
+    folder.write("small", "bytes of a file");
+    folder.write("large", std::string((1 << 20) + 1, 'L'));
+    const auto add = [&](std::string_view key, const std::string& url) {
+        int32_t code = shf_writer_begin(client.writer, key.data(), key.size(), &client.error);
+        if (code == SHF_OK)
+            code = shf_writer_field_url(client.writer, "x", 1, url.c_str(), &client.error);
+        return code == SHF_OK ? shf_writer_end(client.writer, &client.error) : code;
+    };
+    EXPECT_EQ(add("a", "file://" + std::string(folder / "small")), SHF_OK) << client.message();
+    EXPECT_EQ(add("b", folder / "large"), SHF_E_LIMIT);
+    EXPECT_NE(client.message().find("raise memory"), std::string::npos) << client.message();
+    EXPECT_EQ(add("b", "pipe:printf part; exit 3"), SHF_E_CHILD);
+    EXPECT_NE(client.message().find("pipe:printf part; exit 3: "), std::string::npos)
+        << client.message();
+    EXPECT_EQ(add("b", folder / "none"), SHF_E_IO);
+    EXPECT_EQ(add("b", "nosuch://x"), SHF_E_UNSUPPORTED);
+    EXPECT_EQ(shf_writer_field_url(client.writer, "x", 1, nullptr, &client.error), SHF_E_USAGE);
+    EXPECT_EQ(add("b", "pipe:head -c 1000000 /dev/zero"), SHF_OK) << client.message();
+    ASSERT_EQ(client.finish(), SHF_OK) << client.message();
+    const auto samples = samples_of({folder / "u.tar"});
+    ASSERT_EQ(samples.size(), 2U);
+    EXPECT_EQ(samples[0], "a x=bytes of a file");
+    EXPECT_EQ(samples[1].size(), std::string("b x=").size() + 1'000'000);
 }
 
 TEST_F(Writer, a_file_that_changes_costs_its_sample_alone) {

@@ -157,6 +157,7 @@ class _Lib:
     def python_inside_openers(self) -> int: ...
     def python_close_stream(self, holder: _CData) -> None: ...
     def python_unref_block(self, holder: _CData) -> None: ...
+    def python_command(self, count: int, words: _CData) -> int: ...
     def python_close_archive(self, holder: _CData) -> None: ...
     def python_close_members(self, holder: _CData) -> None: ...
     def python_next_member(self, holder: _CData, member: _CData, error: _CData) -> int: ...
@@ -340,6 +341,9 @@ class _Lib:
     ) -> int: ...
     def shf_writer_field_file(
         self, writer: _CData, name: bytes, name_size: int, path: bytes, error: _CData
+    ) -> int: ...
+    def shf_writer_field_url(
+        self, writer: _CData, name: bytes, name_size: int, url: bytes, error: _CData
     ) -> int: ...
     def shf_writer_end(self, writer: _CData, error: _CData) -> int: ...
     def shf_writer_write(self, writer: _CData, sample: _CData, error: _CData) -> int: ...
@@ -585,7 +589,40 @@ class ArchiveOptions(StorageOptions, total=False):
 
 @type_check_only
 class WriterOptions(TypedDict, total=False):
+    memory: int | str
     duplicate_keys: Literal["error", "accept"]
+    pipe_timeout: float | str
+    retries: int | str
+    connections: int | str
+    http2: bool | str
+    headers: str | Mapping[str, str]
+    ca_file: str | PathLike[str]
+    client_cert: str | PathLike[str]
+    client_key: str | PathLike[str]
+    proxy: str
+    allow_private: bool | str
+    s3_endpoint: str
+    s3_region: str
+    s3_profile: str
+    s3_access_key: str
+    s3_secret_key: str
+    s3_session_token: str
+    s3_anonymous: bool | str
+    s3_requester_pays: bool | str
+    s3_addressing: Literal["auto", "path", "virtual"]
+    gs_endpoint: str
+    gs_credentials: str | PathLike[str]
+    gs_token: str
+    gs_access_key: str
+    gs_secret_key: str
+    gs_anonymous: bool | str
+    gs_user_project: str
+    az_account: str
+    az_endpoint: str
+    az_account_key: str
+    az_sas: str
+    az_connection_string: str
+    az_anonymous: bool | str
     secure: bool | str
     write_index: bool | str
     index_dir: str

@@ -54,8 +54,9 @@ class Writer(Closable):
                 writer.write({"__key__": f"{i:06d}", "jpg": image, "cls": label})
         print(writer.shards)
 
-    pattern: a path, a file:// URL or "-", with at most one number of the shard, %d or %06d. The
-    end of the name says the format: .tar, .tar.gz, .tar.zst, .tar.xz, .tar.lz4, .tar.bz2, .zip.
+    pattern: a path, a file://, s3://, gs:// or az:// URL, pipe:COMMAND or "-", with at most one
+    number of the shard, %d or %06d. The end of the name says the format: .tar, .tar.gz, .tar.zst,
+    .tar.xz, .tar.lz4, .tar.bz2, .zip.
 
     A shard appears when it is whole, and nothing is overwritten. The end of the with block
     publishes the last one; an exception in the block, and close() without finish(), discard what is
@@ -125,17 +126,16 @@ class Writer(Closable):
         self._report()
 
     def write_files(self, key: str, files: Mapping[str, str | os.PathLike[str]]) -> None:
-        """Writes a sample whose fields are the bytes of files: field name -> path."""
+        """Writes a sample whose fields are the bytes of files: field name -> path, or URL."""
         with self._alone():
             self._write_pending(0)
             holder, error = self._opened(), self._error
             self._begin_sample(holder, key)
             for name, path in files.items():
-                field = _bytes_of(name)
-                code = lib.shf_writer_field_file(
-                    holder[0], field, len(field), os.fsencode(path), error
-                )
-                self._check(code)
+                field, source = _bytes_of(name), os.fsencode(path)
+                is_url = isinstance(path, str) and "://" in path
+                add = lib.shf_writer_field_url if is_url else lib.shf_writer_field_file
+                self._check(add(holder[0], field, len(field), source, error))
             self._check(lib.shf_writer_end(holder[0], error))
         self._report()
 

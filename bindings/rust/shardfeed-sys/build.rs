@@ -159,6 +159,7 @@ fn build_vendored() {
         "-Dtests=disabled",
         "-Dpython=disabled",
         "-Dman=disabled",
+        "-Dcommand=disabled",
         "--libdir=lib",
     ]);
     setup.arg("--prefix").arg(&installed);

@@ -25,8 +25,8 @@ Makes tar or ZIP shards of samples. With a function, as in a do-block, the end o
 the last shard, and the shards are returned; an exception discards what is not published. Otherwise
 call [`ShardFeed.finish`](@ref): what `close`, or the garbage collector, ends is discarded.
 
-`pattern` is a path, a `file://` URL or `-` for standard output, with at most one number of the shard,
-`%d` or `%06d`. The end of the name says the format: `.tar`, `.tar.gz`, `.tar.zst`, `.tar.xz`,
+`pattern` is a path, a `file://`, `s3://`, `gs://` or `az://` URL, `pipe:COMMAND`, or `-` for standard
+output, with at most one number of the shard, `%d` or `%06d`. The end of the name says the format: `.tar`, `.tar.gz`, `.tar.zst`, `.tar.xz`,
 `.tar.lz4`, `.tar.bz2`, `.zip`. Keywords are options of the library, see
 [`ShardFeed.options`](@ref): `max_samples=1000`, `max_bytes="1GB"`, `overwrite=true`, ...;
 `index=true` is the same as `write_index=true`.
@@ -234,7 +234,7 @@ end
     ShardFeed.write_files(writer, key, files::Pair...)
     ShardFeed.write_files(writer, key, files)
 
-Writes a sample whose fields are the bytes of files: names and paths.
+Writes a sample whose fields are the bytes of files: names and paths, or URLs, which have "://".
 
 ```jldoctest
 julia> write("cat.jpg", "an image"); write("cat.txt", "a cat");
@@ -259,9 +259,8 @@ function _write_files(writer::Writer, given_key, files)
             code = shf_writer_begin(handle, pointer(key), sizeof(key), writer.error)
             for (name, path) in named
                 code == OK || return code
-                code = shf_writer_field_file(
-                    handle, pointer(name), sizeof(name), pointer(path), writer.error,
-                )
+                add = occursin("://", path) ? shf_writer_field_url : shf_writer_field_file
+                code = add(handle, pointer(name), sizeof(name), pointer(path), writer.error)
             end
             code == OK ? shf_writer_end(handle, writer.error) : code
         end

@@ -127,8 +127,10 @@ end
             @test (error.class, error.os_error) == (:IO, 2)
             @test shf_error(() -> ShardFeed.write_files(writer, "b", "jpg" => "no\0")).class === :USAGE
             ShardFeed.write_files(writer, "b", (jpg="images.zip",))
+            ShardFeed.write_files(writer, "c", "jpg" => "file://$(pwd())/images.zip")
         end
-        @test shards[1].samples == 2
+        @test shards[1].samples == 3
+        @test everything_of("e.tar")[3] == ("c", ["jpg" => read("images.zip")])
         @test everything_of("e.tar")[2] == ("b", ["jpg" => read("images.zip")])
         @test occursin("no number of a shard", refusal(() -> ShardFeed.Writer("a-%s.tar")))
         @test occursin("has no number", refusal(() -> ShardFeed.Writer("a.tar"; max_samples=1)))

@@ -1380,9 +1380,10 @@ pub struct shf_writer {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens a writer. `pattern` is a path, a file:// URL, or "-" for standard output, with at most one
-    /// number of the shard, %d or %0Nd, and %% for a percent sign; it is needed where "max_samples" or
-    /// "max_bytes" is set. It never reaches printf. Creates no file.
+    /// Opens a writer. `pattern` is a path, a file:// URL, "-" for standard output, pipe:COMMAND, or the
+    /// URL of an object in a store, with at most one number of the shard, %d or %0Nd, and %% for a
+    /// percent sign; it is needed where "max_samples" or "max_bytes" is set. It never reaches printf.
+    /// Creates nothing.
     /// Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1
     pub fn shf_writer_open(
         out: *mut *mut shf_writer,
@@ -1421,9 +1422,20 @@ extern "C" {
         path: *const core::ffi::c_char,
         error: *mut shf_error,
     ) -> i32;
+    /// Adds all bytes of what is at `url` as a field, at most as many as the option "memory" says. A URL
+    /// is what a shard may be at (see "URLs"), not expanded: http:, s3:, pipe:, "-", or what the program
+    /// serves. Errors: USAGE, LIMIT, IO, CHILD, CHANGED, NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH,
+    /// TLS, NOMEM, CANCELLED. Since: 0.1
+    pub fn shf_writer_field_url(
+        writer: *mut shf_writer,
+        name: *const core::ffi::c_char,
+        name_size: usize,
+        url: *const core::ffi::c_char,
+        error: *mut shf_error,
+    ) -> i32;
     /// Writes the sample that was begun. Ends the shard before it, when the sample does not fit into it.
-    /// Errors: USAGE (no field, a key that the shard has), CHANGED, IO, NOSPACE, NOMEM, CANCELLED.
-    /// Since: 0.1
+    /// Errors: USAGE (no field, a key that the shard has), CHANGED, IO, NOSPACE, NOMEM, CANCELLED; CHILD
+    /// of a command; of a store AUTH, TLS, NET_TRANSIENT, NET_PERMANENT, THROTTLED, LIMIT. Since: 0.1
     pub fn shf_writer_end(writer: *mut shf_writer, error: *mut shf_error) -> i32;
     /// Writes a sample of a stream, block or data set, with all of its fields, as it is.
     /// Errors: as shf_writer_begin, shf_writer_field and shf_writer_end. Since: 0.1
@@ -1434,17 +1446,19 @@ extern "C" {
     ) -> i32;
     /// Ends the shard that is being written, if there is one, so that the next sample begins another.
     /// It is published by a thread of the writer: shf_writer_shards says when.
-    /// Errors: IO, NOSPACE, NOMEM, CANCELLED. Since: 0.1
+    /// Errors: as shf_writer_finish, of a shard before it. Since: 0.1
     pub fn shf_writer_next_shard(writer: *mut shf_writer, error: *mut shf_error) -> i32;
     /// Hands what was written so far to the system, and with `durable` 1 to the disk: after a crash the
     /// samples are in the ".partial" file, whole, and all shards that were ended are published. A
-    /// compressed shard gets a piece that ends here.
-    /// Errors: IO, NOSPACE, NOMEM, CANCELLED. Since: 0.1
+    /// compressed shard gets a piece that ends here. Stores and commands keep nothing of a shard that is
+    /// not ended: there it holds for those that were ended alone (shf_writer_next_shard before it).
+    /// Errors: as shf_writer_finish. Since: 0.1
     pub fn shf_writer_flush(writer: *mut shf_writer, durable: i32, error: *mut shf_error) -> i32;
     /// Ends the last shard, and returns when all shards are published. A sample that was not ended is
     /// dropped. The writer can then only be asked for its shards, and closed.
-    /// Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED.
-    /// Since: 0.1
+    /// Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED;
+    /// CHILD of a command; of a store AUTH, TLS, NET_TRANSIENT, NET_PERMANENT, THROTTLED, INTEGRITY (it
+    /// has another object than was written). Since: 0.1
     pub fn shf_writer_finish(writer: *mut shf_writer, error: *mut shf_error) -> i32;
     /// The shards that are published so far. Since: 0.1
     pub fn shf_writer_shards(writer: *mut shf_writer) -> u64;
@@ -1459,7 +1473,7 @@ pub const SHF_SHARD_PAYLOAD: i32 = 2;
 pub const SHF_SHARD_URL: i32 = 0;
 /// XXH3-128 of its file, in 32 hexadecimal digits, as xxh128sum
 pub const SHF_SHARD_DIGEST: i32 = 1;
-/// path of its index
+/// path, or URL, of its index
 pub const SHF_SHARD_INDEX: i32 = 2;
 extern "C" {
     /// Number `what` (SHF_SHARD_SAMPLES, _BYTES, _PAYLOAD) of published shard `index`, which counts from

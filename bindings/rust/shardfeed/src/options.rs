@@ -412,7 +412,8 @@ impl ArchiveBuilder {
         self.with("threads", value)
     }
 
-    /// Payload memory held ahead of the consumer, and the size of the largest member.
+    /// Payload memory held ahead of the consumer, and the size of the largest member; of a writer:
+    /// parts on their way to an object store.
     ///
     /// Range: `1MiB..16TiB`. Default: `256MiB`.
     pub fn memory(self, value: impl Into<Size>) -> Self {
@@ -511,7 +512,8 @@ impl ArchiveBuilder {
         self.with("retries", value)
     }
 
-    /// Ranges of a shard that are fetched at once, each over a connection.
+    /// Ranges of a shard that are fetched at once, or parts that are uploaded, each over a
+    /// connection.
     ///
     /// Range: `1..256`. Default: `8`.
     pub fn connections(self, value: u64) -> Self {
@@ -821,7 +823,8 @@ impl DatasetBuilder {
         self.with("threads", value)
     }
 
-    /// Payload memory held ahead of the consumer, and the size of the largest member.
+    /// Payload memory held ahead of the consumer, and the size of the largest member; of a writer:
+    /// parts on their way to an object store.
     ///
     /// Range: `1MiB..16TiB`. Default: `256MiB`.
     pub fn memory(self, value: impl Into<Size>) -> Self {
@@ -970,7 +973,8 @@ impl DatasetBuilder {
         self.with("retries", value)
     }
 
-    /// Ranges of a shard that are fetched at once, each over a connection.
+    /// Ranges of a shard that are fetched at once, or parts that are uploaded, each over a
+    /// connection.
     ///
     /// Range: `1..256`. Default: `8`.
     pub fn connections(self, value: u64) -> Self {
@@ -1330,7 +1334,8 @@ impl DatasetBuilder {
 }
 
 impl MixBuilder {
-    /// Payload memory held ahead of the consumer, and the size of the largest member.
+    /// Payload memory held ahead of the consumer, and the size of the largest member; of a writer:
+    /// parts on their way to an object store.
     ///
     /// Range: `1MiB..16TiB`. Default: `256MiB`.
     pub fn memory(self, value: impl Into<Size>) -> Self {
@@ -1448,7 +1453,8 @@ impl StreamBuilder {
         self.with("threads", value)
     }
 
-    /// Payload memory held ahead of the consumer, and the size of the largest member.
+    /// Payload memory held ahead of the consumer, and the size of the largest member; of a writer:
+    /// parts on their way to an object store.
     ///
     /// Range: `1MiB..16TiB`. Default: `256MiB`.
     pub fn memory(self, value: impl Into<Size>) -> Self {
@@ -1714,7 +1720,8 @@ impl StreamBuilder {
         self.with("retries", value)
     }
 
-    /// Ranges of a shard that are fetched at once, each over a connection.
+    /// Ranges of a shard that are fetched at once, or parts that are uploaded, each over a
+    /// connection.
     ///
     /// Range: `1..256`. Default: `8`.
     pub fn connections(self, value: u64) -> Self {
@@ -2089,11 +2096,247 @@ impl StreamBuilder {
 }
 
 impl WriterBuilder {
+    /// Payload memory held ahead of the consumer, and the size of the largest member; of a writer:
+    /// parts on their way to an object store.
+    ///
+    /// Range: `1MiB..16TiB`. Default: `256MiB`.
+    pub fn memory(self, value: impl Into<Size>) -> Self {
+        self.with("memory", value.into())
+    }
+
     /// A key that comes again later in its shard; looked for in the first 1048576 samples.
     ///
     /// Range: `error|accept`. Default: `error`.
     pub fn duplicate_keys(self, value: DuplicateKeys) -> Self {
         self.with("duplicate_keys", value)
+    }
+
+    /// Longest silence of a child process or a FIFO; 0: no limit.
+    ///
+    /// Range: `0..1000000s`. Default: `600s`.
+    pub fn pipe_timeout(self, value: Duration) -> Self {
+        self.with("pipe_timeout", value)
+    }
+
+    /// Requests that are made again after a fault that may pass, one after another.
+    ///
+    /// Range: `0..1000`. Default: `7`.
+    pub fn retries(self, value: u64) -> Self {
+        self.with("retries", value)
+    }
+
+    /// Ranges of a shard that are fetched at once, or parts that are uploaded, each over a
+    /// connection.
+    ///
+    /// Range: `1..256`. Default: `8`.
+    pub fn connections(self, value: u64) -> Self {
+        self.with("connections", value)
+    }
+
+    /// HTTP/2 over TLS where the server has it, with all ranges on one connection.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn http2(self, value: bool) -> Self {
+        self.with("http2", value)
+    }
+
+    /// Sent with every request to the host of the URL, and to no other.
+    ///
+    /// Range: `Name: value, one on each line`. Default: empty.
+    pub fn headers(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("headers", value.as_ref())
+    }
+
+    /// Certificates, in PEM, that HTTPS servers are verified with; empty: those of the system.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn ca_file(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("ca_file", value.as_ref())
+    }
+
+    /// PEM file with the certificate that proves to a server who you are.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn client_cert(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("client_cert", value.as_ref())
+    }
+
+    /// PEM file with its private key; empty: in client_cert.
+    ///
+    /// Range: `PATH`. Default: empty.
+    pub fn client_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("client_key", value.as_ref())
+    }
+
+    /// Empty: that of http_proxy, https_proxy and no_proxy in the environment.
+    ///
+    /// Range: `URL|none`. Default: empty.
+    pub fn proxy(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("proxy", value.as_ref())
+    }
+
+    /// Follow redirects from public addresses to those of this machine and of private networks.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn allow_private(self, value: bool) -> Self {
+        self.with("allow_private", value)
+    }
+
+    /// Empty: that of AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or the profile; else AWS.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn s3_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_endpoint", value.as_ref())
+    }
+
+    /// Empty: that of AWS_REGION, AWS_DEFAULT_REGION or the profile; a wrong one is corrected.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_region(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_region", value.as_ref())
+    }
+
+    /// Of the config and credentials files of aws; empty: AWS_PROFILE, else default.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_profile(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_profile", value.as_ref())
+    }
+
+    /// With s3_secret_key, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_access_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_access_key", value.as_ref())
+    }
+
+    /// Belongs to s3_access_key.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_secret_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_secret_key", value.as_ref())
+    }
+
+    /// Belongs to s3_access_key, where the keys are temporary.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn s3_session_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("s3_session_token", value.as_ref())
+    }
+
+    /// Read public buckets without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn s3_anonymous(self, value: bool) -> Self {
+        self.with("s3_anonymous", value)
+    }
+
+    /// Agree to pay for requests to buckets whose owners do not.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn s3_requester_pays(self, value: bool) -> Self {
+        self.with("s3_requester_pays", value)
+    }
+
+    /// Where the bucket stands: in the path, or in front of the host; auto: in front of the host at
+    /// AWS, else in the path.
+    ///
+    /// Range: `auto|path|virtual`. Default: `auto`.
+    pub fn s3_addressing(self, value: S3Addressing) -> Self {
+        self.with("s3_addressing", value)
+    }
+
+    /// Empty: that of STORAGE_EMULATOR_HOST, else that of Google.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn gs_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_endpoint", value.as_ref())
+    }
+
+    /// JSON of a service account, a user, or an external account; empty:
+    /// GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, the machine.
+    ///
+    /// Range: `file`. Default: empty.
+    pub fn gs_credentials(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_credentials", value.as_ref())
+    }
+
+    /// An access token, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_token", value.as_ref())
+    }
+
+    /// Of an HMAC key: with gs_secret_key, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_access_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_access_key", value.as_ref())
+    }
+
+    /// Belongs to gs_access_key.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_secret_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_secret_key", value.as_ref())
+    }
+
+    /// Read public buckets without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn gs_anonymous(self, value: bool) -> Self {
+        self.with("gs_anonymous", value)
+    }
+
+    /// The project that pays for requests to buckets whose owners do not.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn gs_user_project(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("gs_user_project", value.as_ref())
+    }
+
+    /// The storage account; empty: that of the URL, of az_connection_string, of
+    /// AZURE_STORAGE_ACCOUNT or of AZURE_STORAGE_CONNECTION_STRING.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_account(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_account", value.as_ref())
+    }
+
+    /// Where the blobs of the account are; empty: as a connection string says, else Azure.
+    ///
+    /// Range: `URL`. Default: empty.
+    pub fn az_endpoint(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_endpoint", value.as_ref())
+    }
+
+    /// A key of the account, in place of the credentials that are looked for.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_account_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_account_key", value.as_ref())
+    }
+
+    /// A shared access signature, likewise: sv=...&sig=....
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_sas(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_sas", value.as_ref())
+    }
+
+    /// With a key or a signature, likewise.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn az_connection_string(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("az_connection_string", value.as_ref())
+    }
+
+    /// Read public containers without credentials.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn az_anonymous(self, value: bool) -> Self {
+        self.with("az_anonymous", value)
     }
 
     /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.

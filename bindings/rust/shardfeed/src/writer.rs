@@ -1,6 +1,6 @@
 //! Writing shards: samples in, whole shards out.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -64,8 +64,9 @@ impl WriterBuilder {
 impl Writer {
     /// Options, for a writer of these shards to be opened with them.
     ///
-    /// `pattern` is a path, a `file://` URL, or `-` for standard output, with at most one number of
-    /// the shard, `%d` or `%06d`, and `%%` for a percent sign. The number is needed where
+    /// `pattern` is a path, a `file://`, `s3://`, `gs://` or `az://` URL, `pipe:COMMAND`, or `-` for
+    /// standard output, with at most one number of the shard, `%d` or `%06d`, and `%%` for a percent
+    /// sign. The number is needed where
     /// `max_samples` or `max_bytes` is set. The end of the name says the format: `.tar`,
     /// `.tar.gz`, `.tar.zst`, `.tar.xz`, `.tar.lz4`, `.tar.bz2`, `.zip`.
     pub fn builder(pattern: impl Into<OsString>) -> WriterBuilder {
@@ -264,6 +265,16 @@ impl NewSample<'_> {
     /// was written to meanwhile).
     pub fn file(&mut self, name: impl AsRef<[u8]>, path: impl AsRef<Path>) -> Result<()> {
         self.0.field_file(name.as_ref(), path.as_ref().as_os_str())
+    }
+
+    /// Adds the bytes of what is at a URL as a field: of HTTP, of a store, or `pipe:COMMAND`.
+    ///
+    /// # Errors
+    ///
+    /// As [`field`](Self::field), `Limit` for more bytes than the option `memory` allows, and what
+    /// reading a shard at that URL gives.
+    pub fn url(&mut self, name: impl AsRef<[u8]>, url: impl AsRef<OsStr>) -> Result<()> {
+        self.0.field_url(name.as_ref(), url.as_ref())
     }
 
     /// Writes the sample.

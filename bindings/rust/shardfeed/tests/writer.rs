@@ -149,11 +149,12 @@ fn an_error_costs_its_sample() {
     let mut sample = writer.begin("c").unwrap();
     sample.file("jpg", folder.join("image")).unwrap();
     sample.field("cls", b"7").unwrap();
+    sample.url("txt", "pipe:printf words").unwrap();
     assert!(!format!("{sample:?}").is_empty());
     sample.end().unwrap();
     assert_eq!(writer.finish().unwrap()[0].samples, 3);
     let read: Vec<_> = read([&path]).into_iter().map(|(key, fields)| (key, fields.len())).collect();
-    assert_eq!(read, [("a".to_owned(), 1), ("b".to_owned(), 1), ("c".to_owned(), 2)]);
+    assert_eq!(read, [("a".to_owned(), 1), ("b".to_owned(), 1), ("c".to_owned(), 3)]);
 }
 
 #[test]

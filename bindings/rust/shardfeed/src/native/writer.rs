@@ -102,6 +102,16 @@ impl Writer {
         })
     }
 
+    pub(crate) fn field_url(&mut self, name: &[u8], url: &OsStr) -> Result<()> {
+        let url = c_string(url, "the URL")?;
+        // SAFETY: an open writer, used by this thread alone; the name has its length, the URL is
+        // NUL-terminated.
+        self.call(|writer, error| unsafe {
+            let (name, size) = (name.as_ptr().cast(), name.len());
+            sys::shf_writer_field_url(writer, name, size, url.as_ptr(), error)
+        })
+    }
+
     pub(crate) fn end(&mut self) -> Result<()> {
         // SAFETY: an open writer, used by this thread alone.
         self.call(|writer, error| unsafe { sys::shf_writer_end(writer, error) })

@@ -1,0 +1,53 @@
+// The options of the library as words of the command line: --NAME VALUE for every option that
+// shf_option_describe lists. So a verb takes new options by itself.
+#pragma once
+
+#include "cli/library.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace cli {
+
+class LibraryOptions {
+  public:
+    LibraryOptions();
+    LibraryOptions(const LibraryOptions&) = delete;
+    LibraryOptions& operator=(const LibraryOptions&) = delete;
+
+    // Adds the options that one of `openers` takes ("stream writer"), but for names that `app` has
+    // already. "_" may be written "-". An option of type bool needs no value, and has a
+    // --no-NAME beside it.
+    void declare(CLI::App& app, std::string_view openers);
+    // Sets what the command line has, and who receives messages: those of `level` and more serious
+    // ones go to standard error. Throws Failure.
+    void apply(int32_t level);
+
+    // Whether warnings and progress are unwanted.
+    [[nodiscard]] bool is_quiet() const { return level_ == SHF_LOG_ERROR; }
+
+    // For a verb: another value of an option. Throws Failure.
+    void set(const char* name, const std::string& value) const;
+    // Whether the command line has the option.
+    [[nodiscard]] bool given(const std::string& name) const;
+    [[nodiscard]] std::string get(const char* name) const;
+    [[nodiscard]] const shf_options* handle() const { return options_.get(); }
+    // A copy of what is set, which gives its messages to the same.
+    [[nodiscard]] Options copy() const;
+
+  private:
+    Options options_;
+    std::map<std::string, std::string> values_;  // what the parser stores
+    int32_t level_ = SHF_LOG_WARNING;
+};
+
+// All options of `openers` for people to read.
+std::string option_table(std::string_view openers);
+
+}  // namespace cli

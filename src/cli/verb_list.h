@@ -1,0 +1,30 @@
+// The verbs, each in a file of its own.
+#pragma once
+
+#include "cli/verb.h"
+
+#include <memory>
+
+namespace cli {
+
+std::unique_ptr<Verb> make_bench();
+std::unique_ptr<Verb> make_cache();
+std::unique_ptr<Verb> make_cat();
+std::unique_ptr<Verb> make_create();
+std::unique_ptr<Verb> make_doctor();
+std::unique_ptr<Verb> make_first();
+std::unique_ptr<Verb> make_get();
+std::unique_ptr<Verb> make_index();
+std::unique_ptr<Verb> make_info();
+std::unique_ptr<Verb> make_json();
+std::unique_ptr<Verb> make_ls();
+std::unique_ptr<Verb> make_map();
+std::unique_ptr<Verb> make_merge_states();
+std::unique_ptr<Verb> make_plan();
+std::unique_ptr<Verb> make_show();
+std::unique_ptr<Verb> make_sort();
+std::unique_ptr<Verb> make_split();
+std::unique_ptr<Verb> make_tsv();
+std::unique_ptr<Verb> make_verify();
+
+}  // namespace cli

@@ -1,0 +1,76 @@
+"""What the pages show of the command runs, and says what they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import COMMAND, keys_of, output
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+
+
+def test_the_page_of_the_command(tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        (tmp_path / "images" / name).mkdir(parents=True)
+        for number in range(30):
+            (tmp_path / "images" / name / f"{number}.jpg").write_bytes(
+                b"%d of %s" % (number, name.encode())
+            )
+    folder = Path(COMMAND).resolve().parent
+    path = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    for block in blocks("docs/command.md"):
+        done = subprocess.run(
+            ["bash", "-euc", block], cwd=tmp_path, env=path, capture_output=True, check=False
+        )
+        assert done.returncode == 0, (block, done.stderr)
+    assert (tmp_path / "classes.txt").read_text() == "cat\ndog\n"
+    train, val = (keys_of(tmp_path / f"{name}-000000.tar") for name in ("train", "val"))
+    assert sorted(train + val) == sorted(keys_of(tmp_path / "all.tar"))
+    assert keys_of(tmp_path / "picked.tar") == [f"x/{i:06d}" for i in range(30)]
+    assert keys_of(tmp_path / "table.tar") == ["b/1"]
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "create",
+        "cat",
+        "split",
+        "sort",
+        "map",
+        "tsv",
+        "json",
+        "index",
+        "plan",
+        "merge-states",
+        "cache",
+        "bench",
+        "doctor",
+    ],
+)
+def test_help_has_every_flag_and_examples_that_parse(verb: str) -> None:
+    text = output("help", verb).decode()
+    assert text == output(verb, "--help").decode()
+    assert "examples:" in text
+    described, _, _ = text.partition("\nexamples:")
+    assert all(len(line) <= 80 for line in described.splitlines()[1:])
+    assert verb in output("help").decode()
+
+
+def test_flags_of_tarp_are_there() -> None:
+    page = (ROOT / "docs/from-tarp.md").read_text()
+    for row in re.findall(
+        r"^\| `(cat|create|sort|split|proc)\b[^`]*` \| the same", page, re.MULTILINE
+    ):
+        line = next(line for line in page.splitlines() if line.startswith(f"| `{row}"))
+        text = output("help", row).decode()
+        for flag in re.findall(r"(?<= )--?[a-zA-Z]+", line.split("|")[1]):
+            assert re.search(rf"{flag}\b", text), (row, flag)

@@ -1,0 +1,5 @@
+# shellcheck shell=bash
+
+command_checks() {
+    SHARDFEED_COMMAND=$plain/src/cli/shardfeed pytests "tests of the command" "$python" tests/cli
+}
