@@ -1,5 +1,6 @@
 #include "index/index_store.h"
 
+#include "cache/cache_bytes.h"
 #include "cache/cache_folder.h"
 #include "cache/cache_url.h"
 #include "core/error.h"
@@ -7,7 +8,7 @@
 #include "core/opening.h"
 #include "core/options.h"
 #include "index/tar_indexer.h"
-#include "io/file.h"
+#include "io/descriptor.h"
 #include "io/sources.h"
 #include "zip/zip_directory.h"
 
@@ -93,44 +94,29 @@ mode_t mode_for(const std::string& url, const Options& options) {
     return in_cache(url, options) ? 0600 : 0666;
 }
 
-// An index file; nothing when there is no such file. Throws Error.
-std::unique_ptr<Source> open_file(const fs::path& path, const Cancel& never) {
-    std::unique_ptr<Source> source;
-    try {
-        source = file_source(path.string(), never);
-    } catch (const Error& error) {
-        const int number = error.fault().os_error;
-        if (number == ENOENT || number == ENOTDIR || number == ENAMETOOLONG) return nullptr;
-        throw;
+// The index in a file; nothing when there is no such file. Throws Error when it is damaged. The file
+// has no version to look at: index files are replaced whole, their checksums prove them, and in a
+// cache other processes that use one set its time.
+std::shared_ptr<const ShardIndex> load(const fs::path& path) {
+    // A FIFO of that name must not be waited for.
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return nullptr;
+        throw system_error("open", errno);
     }
-    if (!source->seekable() || source->size().value_or(0) > largest_file)
+    const Descriptor file(fd);
+    struct stat state = {};
+    if (::fstat(file.get(), &state) != 0) throw system_error("fstat", errno);
+    const auto size = static_cast<uint64_t>(state.st_size);
+    if (!S_ISREG(state.st_mode) || size > largest_file)
         throw Error(SHF_E_FORMAT, "this is no index file", "delete it; it is made again");
-    return source;
-}
-
-std::shared_ptr<const ShardIndex> load_now(const fs::path& path) {
-    const Cancel never;
-    const auto source = open_file(path, never);
-    if (!source) return nullptr;
-    const auto size = static_cast<size_t>(source->size().value_or(0));
-    const StorageRef storage = unpooled(size);
-    if (source->read(0, {storage->data, size}) < size)
+    const StorageRef storage = unpooled(static_cast<size_t>(size));
+    const int64_t got = read_all(file.get(), {storage->data, static_cast<size_t>(size)}, 0);
+    if (got < 0) throw system_error("read", errno);
+    if (static_cast<uint64_t>(got) < size)
         throw Error(SHF_E_TRUNCATED, "the index file became shorter while it was read",
                     shrunk_help);
-    return std::make_shared<const ShardIndex>(storage, size);
-}
-
-// The index in a file; nothing when there is no such file. Throws Error when it is damaged.
-std::shared_ptr<const ShardIndex> load(const fs::path& path) {
-    // Index files are replaced whole. In a cache, other processes that use one set its time.
-    constexpr int attempts = 10;
-    for (int i = 1;; ++i) {
-        try {
-            return load_now(path);
-        } catch (const Error& error) {
-            if (error.code() != SHF_E_CHANGED || i == attempts) throw;
-        }
-    }
+    return std::make_shared<const ShardIndex>(storage, static_cast<size_t>(size));
 }
 
 // The index that a writer has put beside its shard in an object store; nothing when there is none
