@@ -94,29 +94,52 @@ mode_t mode_for(const std::string& url, const Options& options) {
     return in_cache(url, options) ? 0600 : 0666;
 }
 
-// The index in a file; nothing when there is no such file. Throws Error when it is damaged. The file
-// has no version to look at: index files are replaced whole, their checksums prove them, and in a
-// cache other processes that use one set its time.
-std::shared_ptr<const ShardIndex> load(const fs::path& path) {
-    // A FIFO of that name must not be waited for.
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) {
-        if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return nullptr;
-        throw system_error("open", errno);
+// A file that may be an index. It has no version to look at: index files are replaced whole, their
+// checksums prove them, and in a cache other processes that use one set its time.
+class IndexFile {
+  public:
+    // Nothing when there is no such file. Throws Error.
+    static std::optional<IndexFile> open(const fs::path& path) {
+        // A FIFO of that name must not be waited for.
+        const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0) {
+            if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
+            throw system_error("open", errno);
+        }
+        IndexFile file{Descriptor(fd)};
+        struct stat state = {};
+        if (::fstat(file.descriptor_.get(), &state) != 0) throw system_error("fstat", errno);
+        file.size_ = static_cast<uint64_t>(state.st_size);
+        if (!S_ISREG(state.st_mode) || file.size_ > largest_file)
+            throw Error(SHF_E_FORMAT, "this is no index file", "delete it; it is made again");
+        return file;
     }
-    const Descriptor file(fd);
-    struct stat state = {};
-    if (::fstat(file.get(), &state) != 0) throw system_error("fstat", errno);
-    const auto size = static_cast<uint64_t>(state.st_size);
-    if (!S_ISREG(state.st_mode) || size > largest_file)
-        throw Error(SHF_E_FORMAT, "this is no index file", "delete it; it is made again");
-    const StorageRef storage = unpooled(static_cast<size_t>(size));
-    const int64_t got = read_all(file.get(), {storage->data, static_cast<size_t>(size)}, 0);
-    if (got < 0) throw system_error("read", errno);
-    if (static_cast<uint64_t>(got) < size)
+
+    [[nodiscard]] uint64_t size() const { return size_; }
+    // Fewer bytes than asked for only at the end. Throws Error.
+    [[nodiscard]] size_t read(uint64_t offset, std::span<uint8_t> out) const {
+        const int64_t got = read_all(descriptor_.get(), out, offset);
+        if (got < 0) throw system_error("read", errno);
+        return static_cast<size_t>(got);
+    }
+
+  private:
+    explicit IndexFile(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+    Descriptor descriptor_;
+    uint64_t size_ = 0;
+};
+
+// The index in a file; nothing when there is no such file. Throws Error when it is damaged.
+std::shared_ptr<const ShardIndex> load(const fs::path& path) {
+    const auto file = IndexFile::open(path);
+    if (!file) return nullptr;
+    const auto size = static_cast<size_t>(file->size());
+    const StorageRef storage = unpooled(size);
+    if (file->read(0, {storage->data, size}) < size)
         throw Error(SHF_E_TRUNCATED, "the index file became shorter while it was read",
                     shrunk_help);
-    return std::make_shared<const ShardIndex>(storage, static_cast<size_t>(size));
+    return std::make_shared<const ShardIndex>(storage, size);
 }
 
 // The index that a writer has put beside its shard in an object store; nothing when there is none
@@ -285,9 +308,11 @@ std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options
         throw Error(SHF_E_NOT_FOUND, "the shard has no index");
     const Identity shard = Sources(options, never).stat(url);
     for (const fs::path& place : places) {
-        const auto file = open_file(place, never);
+        const auto file = IndexFile::open(place);
         if (!file) continue;
-        const IndexSummary summary = summary_of(*file);
+        const IndexSummary summary = summary_of(
+            file->size(),
+            [&](uint64_t offset, std::span<uint8_t> out) { return file->read(offset, out); });
         if (summary.size != shard.size || summary.modified != shard.modified)
             throw Error(SHF_E_CHANGED, "its index is of another version of the shard");
         if ((summary.leniency & ~leniency_of(options)) != 0)

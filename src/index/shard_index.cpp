@@ -74,11 +74,8 @@ ShardIdentity identify(Source& source) {
     return identity;
 }
 
-IndexSummary summary_of(Source& index_file) {
-    const SealedOutline outline(
-        index_file.size().value_or(0),
-        [&](uint64_t offset, std::span<uint8_t> out) { return index_file.read(offset, out); },
-        kind);
+IndexSummary summary_of(uint64_t file_size, const SealedOutline::Read& read) {
+    const SealedOutline outline(file_size, read, kind);
     const uint64_t ends = outline.length("key_ends"), samples = ends / sizeof(uint32_t);
     if (ends % sizeof(uint32_t) != 0 || outline.length("headers") != samples * sizeof(uint64_t))
         damaged("has columns of different lengths");

@@ -4,6 +4,7 @@
 
 #include "core/little_endian.h"
 #include "core/memory.h"
+#include "core/sealed_map.h"
 #include "sample/grouper.h"
 #include "sample/schema_set.h"
 
@@ -59,7 +60,7 @@ struct IndexSummary {
 
 // Reads a few hundred bytes of an index file, so that whether it is damaged is not seen. Throws
 // Error.
-IndexSummary summary_of(Source& index_file);
+IndexSummary summary_of(uint64_t file_size, const SealedOutline::Read& read);
 
 // The index of one shard: a few flat columns. Does not change once it is made.
 class ShardIndex {
