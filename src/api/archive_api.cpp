@@ -82,7 +82,7 @@ int32_t shf_archive_name(const shf_archive* archive, uint64_t position, shf_byte
     if (!archive || !out) return SHF_E_USAGE;
     const shf::Members& members = archive->archive.members();
     if (position >= members.count()) return SHF_E_NOT_FOUND;
-    *out = shf::bytes_of(members.name(static_cast<size_t>(position)));
+    *out = shf::borrowed(members.name(static_cast<size_t>(position)));
     return SHF_OK;
 }
 

@@ -98,7 +98,7 @@ int32_t shf_batch_column(const shf_batch* batch, size_t index, shf_bytes* name, 
     if (array) *array = {};
     if (!batch || index >= batch_of(batch)->columns.size()) return SHF_E_NOT_FOUND;
     const BatchColumn& column = batch_of(batch)->columns[index];
-    if (name) *name = shf::bytes_of(column.name);
+    if (name) *name = shf::borrowed(column.name);
     if (array) *array = array_of(column, batch_of(batch)->rows);
     return SHF_OK;
 }
@@ -119,7 +119,7 @@ int32_t shf_batch_find(const shf_batch* batch, const char* name, size_t name_siz
 int32_t shf_batch_key(const shf_batch* batch, size_t row, shf_bytes* out) {
     if (out) *out = {};
     if (!batch || !out || row >= batch_of(batch)->rows) return SHF_E_NOT_FOUND;
-    *out = shf::bytes_of(batch_of(batch)->text_of(batch_of(batch)->keys(), row));
+    *out = shf::borrowed(batch_of(batch)->text_of(batch_of(batch)->keys(), row));
     return SHF_OK;
 }
 

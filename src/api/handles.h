@@ -134,7 +134,7 @@ inline shf_batch* handle_of(Batch* batch) {
     return reinterpret_cast<shf_batch*>(batch);
 }
 
-inline shf_bytes bytes_of(std::string_view text) {
+inline shf_bytes borrowed(std::string_view text) {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 

@@ -40,7 +40,7 @@ int32_t shf_members_next(shf_members* members, shf_bytes* name, shf_error* error
     return guard(error, [&] {
         const shf::ExclusiveCall call(members, noun);
         if (!members->sequence->next()) return SHF_END;
-        if (name) *name = shf::bytes_of(members->sequence->name());
+        if (name) *name = shf::borrowed(members->sequence->name());
         return SHF_OK;
     });
 }
@@ -55,7 +55,7 @@ int32_t shf_members_text(const shf_members* members, int32_t what, shf_bytes* ou
     if (!members || !out) return SHF_E_USAGE;
     const std::string_view text = members->sequence->text(what);
     if (text.empty()) return SHF_E_NOT_FOUND;
-    *out = shf::bytes_of(text);
+    *out = shf::borrowed(text);
     return SHF_OK;
 }
 

@@ -46,7 +46,7 @@ int32_t shf_options_get(const shf_options* options, const char* name, shf_bytes*
     return guard(error, [&] {
         if (!options || !name || !out) throw Error(SHF_E_USAGE, "shf_options_get: a NULL argument");
         options->shown = options->values.get(name);
-        *out = shf::bytes_of(options->shown);
+        *out = shf::borrowed(options->shown);
         return SHF_OK;
     });
 }

@@ -49,7 +49,7 @@ int32_t shf_plan_make(shf_plan** out, const char* const* urls, size_t url_count,
 }
 
 void shf_plan_text(const shf_plan* plan, shf_bytes* out) {
-    if (out) *out = plan ? shf::bytes_of(plan->report.text()) : shf_bytes{nullptr, 0};
+    if (out) *out = plan ? shf::borrowed(plan->report.text()) : shf_bytes{nullptr, 0};
 }
 
 int32_t shf_plan_warning(const shf_plan* plan, size_t index, shf_bytes* out) {
@@ -57,7 +57,7 @@ int32_t shf_plan_warning(const shf_plan* plan, size_t index, shf_bytes* out) {
     if (!plan || !out) return SHF_E_USAGE;
     const auto warnings = plan->report.warnings();
     if (index >= warnings.size()) return SHF_E_NOT_FOUND;
-    *out = shf::bytes_of(warnings[index]);
+    *out = shf::borrowed(warnings[index]);
     return SHF_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 using shf::block_of;
-using shf::bytes_of;
+using shf::borrowed;
 using shf::sample_of;
 
 extern "C" {
@@ -21,7 +21,7 @@ void shf_sample_unref(shf_sample* sample) {
 void shf_sample_key(const shf_sample* sample, shf_bytes* out) {
     if (!out) return;
     *out = {};
-    if (sample) *out = bytes_of(sample_of(sample)->block->key_of(sample_of(sample)->index));
+    if (sample) *out = borrowed(sample_of(sample)->block->key_of(sample_of(sample)->index));
 }
 
 void shf_sample_url(const shf_sample* sample, shf_bytes* out) {
@@ -29,7 +29,7 @@ void shf_sample_url(const shf_sample* sample, shf_bytes* out) {
     *out = {};
     if (!sample) return;
     const auto& [block, i] = *sample_of(sample);
-    *out = bytes_of(block->origins[block->origin[i]]->url);
+    *out = borrowed(block->origins[block->origin[i]]->url);
 }
 
 size_t shf_sample_field_count(const shf_sample* sample) {
@@ -44,7 +44,7 @@ int32_t shf_sample_field(const shf_sample* sample, size_t index, shf_bytes* name
     if (index >= shf_sample_field_count(sample)) return SHF_E_NOT_FOUND;
     const auto& [block, i] = *sample_of(sample);
     const shf::FieldView field = block->field_of(i, index);
-    if (name) *name = bytes_of(field.name);
+    if (name) *name = borrowed(field.name);
     if (data) *data = {field.data, field.size};
     return SHF_OK;
 }
@@ -119,7 +119,7 @@ void shf_block_columns(const shf_block* block, size_t column_count, const uint64
 }
 
 void shf_block_keys(const shf_block* block, shf_bytes* out) {
-    if (out) *out = block ? bytes_of(block_of(block)->keys) : shf_bytes{};
+    if (out) *out = block ? borrowed(block_of(block)->keys) : shf_bytes{};
 }
 
 int32_t shf_block_buffer(const shf_block* block, size_t index, shf_bytes* out) {
@@ -133,14 +133,14 @@ int32_t shf_block_buffer(const shf_block* block, size_t index, shf_bytes* out) {
 int32_t shf_block_schema(const shf_block* block, size_t index, shf_bytes* out) {
     if (out) *out = {};
     if (!block || index >= block_of(block)->schemas.size()) return SHF_E_NOT_FOUND;
-    if (out) *out = bytes_of(block_of(block)->schemas[index]->names);
+    if (out) *out = borrowed(block_of(block)->schemas[index]->names);
     return SHF_OK;
 }
 
 int32_t shf_block_url(const shf_block* block, size_t index, shf_bytes* out) {
     if (out) *out = {};
     if (!block || index >= block_of(block)->origins.size()) return SHF_E_NOT_FOUND;
-    if (out) *out = bytes_of(block_of(block)->origins[index]->url);
+    if (out) *out = borrowed(block_of(block)->origins[index]->url);
     return SHF_OK;
 }
 }

@@ -162,7 +162,7 @@ int32_t shf_writer_shard_text(shf_writer* writer, uint64_t index, int32_t what, 
     const auto* shard = shard_of(writer, index);
     const std::string_view text = shard ? text_of(*shard, what) : std::string_view();
     if (text.empty()) return SHF_E_NOT_FOUND;
-    *out = shf::bytes_of(text);
+    *out = shf::borrowed(text);
     return SHF_OK;
 }
 

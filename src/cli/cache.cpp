@@ -15,7 +15,9 @@ namespace cli {
 
 namespace {
 
-constexpr double second_ns = 1e9;
+double in_seconds(uint64_t nanoseconds) {
+    return static_cast<double>(nanoseconds) / 1e9;
+}
 
 struct TimeUnit {
     char letter;
@@ -47,7 +49,7 @@ std::string age_text(double seconds) {
 }
 
 // One version of one shard.
-struct Row {
+struct CacheRow {
     std::string_view url;
     std::string_view version;
     uint64_t size;  // of the shard
@@ -57,7 +59,7 @@ struct Row {
     uint64_t faults;  // damaged blocks, which were removed
 };
 
-Row row_of(const shf_cache_report* report, size_t number) {
+CacheRow row_of(const shf_cache_report* report, size_t number) {
     const auto text_at = [&](int32_t what) {
         shf_bytes found;
         shf_cache_text(report, number, what, &found);
@@ -73,9 +75,9 @@ Row row_of(const shf_cache_report* report, size_t number) {
             .faults = number_at(SHF_CACHE_FAULTS)};
 }
 
-std::string row_line(const Row& row) {
+std::string row_line(const CacheRow& row) {
     const std::string size = size_text(row.data);
-    const double age = static_cast<double>(row.age_ns) / second_ns;
+    const double age = in_seconds(row.age_ns);
     const unsigned percent = row.size == 0
                                  ? 0
                                  : static_cast<unsigned>(100.0 * static_cast<double>(row.data) /
@@ -89,14 +91,14 @@ std::string row_line(const Row& row) {
     return line + "\n";
 }
 
-Json row_json(const Row& row) {
+Json row_json(const CacheRow& row) {
     Json made;
     made["url"] = json_of(row.url);
     made["version"] = json_of(row.version);
     made["size"] = row.size;
     made["data"] = row.data;
     made["disk"] = row.disk;
-    made["age"] = static_cast<double>(row.age_ns) / second_ns;
+    made["age"] = in_seconds(row.age_ns);
     made["faults"] = row.faults;
     return made;
 }
@@ -157,7 +159,7 @@ class CacheVerb final : public Verb {
         uint64_t disk = 0;
         uint64_t faults = 0;
         for (size_t i = 0; i < count; ++i) {
-            const Row row = row_of(report, i);
+            const CacheRow row = row_of(report, i);
             disk += row.disk;
             faults += row.faults;
             out.write(json_ ? line_of(row_json(row)) : row_line(row));

@@ -1,5 +1,7 @@
 #include "cli/credentials.h"
 
+#include "cli/environment.h"
+
 #include <unistd.h>
 
 #include <cstdlib>
@@ -9,11 +11,6 @@
 namespace cli {
 
 namespace {
-
-std::string variable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value ? value : "";
-}
 
 class Search {
   public:

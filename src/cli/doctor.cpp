@@ -1,5 +1,6 @@
 // doctor: what this build and this machine can do.
 #include "cli/credentials.h"
+#include "cli/environment.h"
 #include "cli/json_report.h"
 #include "cli/library.h"
 #include "cli/machine.h"
@@ -51,11 +52,6 @@ constexpr std::array<Variable, 17> variables = {{
     {"no_proxy", true},
 }};
 constexpr uint64_t few_files = 1024;
-
-std::string variable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value ? value : "";
-}
 
 Json or_null(const char* text) {
     return text ? json_of(text) : Json(nullptr);

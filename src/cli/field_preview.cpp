@@ -41,7 +41,7 @@ std::string text_of(std::string_view bytes, size_t size) {
     return made + (first.size() < bytes.size() ? "..." : "");
 }
 
-std::string hex_of(std::string_view bytes) {
+std::string hex_start(std::string_view bytes) {
     constexpr size_t shown = 20;
     std::string hex;
     for (const char c : bytes.substr(0, shown)) {
@@ -153,7 +153,7 @@ FieldPreview preview_of(const shf_sample* sample, std::string_view name, shf_byt
     if (!found && is_json(name)) found = document_preview(bytes, Encoding::json, size);
     if (!found && is_msgpack(name)) found = document_preview(bytes, Encoding::msgpack, size);
     if (!found && is_text(first_of(bytes, size))) found = made("text", text_of(bytes, size));
-    return found ? std::move(*found) : made("bytes", hex_of(bytes));
+    return found ? std::move(*found) : made("bytes", hex_start(bytes));
 }
 
 }  // namespace cli

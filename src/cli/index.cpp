@@ -26,7 +26,7 @@ constexpr std::array<Format, 6> formats = {{
     {"wids", SHF_INDEX_WIDS},
 }};
 
-int32_t format_of(const std::string& name) {
+int32_t index_format_of(const std::string& name) {
     for (const Format& format : formats)
         if (name == format.name) return format.number;
     throw Failure(wrong_command_line, printable(name) +
@@ -99,7 +99,7 @@ class IndexVerb final : public Verb {
     }
 
     void write_out(const LibraryOptions& options) {
-        const int32_t format = format_of(exported_[0]);
+        const int32_t format = index_format_of(exported_[0]);
         const std::vector<std::string> all = shards(options);
         const Options exact = options.copy();
         call(shf_options_set, exact.get(), "expand", "false");
@@ -121,7 +121,7 @@ class IndexVerb final : public Verb {
     }
 
     void take_over(const LibraryOptions& options) {
-        const int32_t format = format_of(imported_[0]);
+        const int32_t format = index_format_of(imported_[0]);
         if (format == SHF_INDEX_WIDS) {
             if (!urls_.empty())
                 throw Failure(wrong_command_line,

@@ -1,5 +1,6 @@
 #include "cli/terminal_image.h"
 
+#include "cli/base64.h"
 #include "cli/field_preview.h"
 #include "cli/image_header.h"
 
@@ -14,22 +15,6 @@ namespace cli {
 namespace {
 
 constexpr uint64_t shorter_side = 256;  // pixels of a picture that is sent uncompressed
-
-std::string base64(std::string_view bytes) {
-    constexpr std::string_view letters =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string made;
-    made.reserve((bytes.size() + 2) / 3 * 4);
-    for (size_t at = 0; at < bytes.size(); at += 3) {
-        const size_t count = std::min<size_t>(3, bytes.size() - at);
-        uint32_t bits = 0;
-        for (size_t i = 0; i < 3; ++i)
-            bits = bits << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-        for (size_t i = 0; i < 4; ++i)
-            made += i <= count ? letters[bits >> (18 - 6 * i) & 63U] : '=';
-    }
-    return made;
-}
 
 // https://sw.kovidgoyal.net/kitty/graphics-protocol: pieces of at most 4096 letters.
 std::string kitty(const std::string& format, std::string_view bytes) {

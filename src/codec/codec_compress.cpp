@@ -8,7 +8,7 @@ namespace shf {
 
 namespace {
 
-constexpr const char* damaged = "damaged data";
+constexpr const char* damaged_compress = "damaged data";
 
 // What compress(1) writes: LZW with codes of 9 to 16 bits, after "compress.c" 4.0. The format has
 // no check and no end mark: data ends where the file does, and every cut behind a code looks like
@@ -46,7 +46,7 @@ class Compress final : public Codec {
         while (give(step, out)) {
             // In a call of its own, so that what came before it is counted.
             if (broken_ && step.produced > 0) return step;
-            if (broken_) return fail(step, SHF_E_FORMAT, damaged);
+            if (broken_) return fail(step, SHF_E_FORMAT, damaged_compress);
             while (padding_ > 0 && step.consumed < in.size()) {
                 ++step.consumed;
                 --padding_;

@@ -15,7 +15,7 @@ constexpr unsigned has_block_check = 0x10, has_content_size = 0x08, has_content_
                    has_dictionary = 0x01;
 
 // "Data Blocks": the highest bit marks bytes as they are; 0 is the end mark.
-FrameWalk::Block read_block(uint32_t header, const FrameWalk::Layout& layout) {
+FrameWalk::Block read_lz4_block(uint32_t header, const FrameWalk::Layout& layout) {
     if (header == 0) return {0, 0, true};
     return {header & 0x7fffffff, layout.block_check, false};
 }
@@ -47,7 +47,7 @@ class Lz4 final : public Codec {
         walk_.start(
             {(flags & has_content_size) != 0 ? 15U : 7U, 4,
              (flags & has_block_check) != 0 ? 4U : 0U, (flags & has_content_check) != 0 ? 4U : 0U},
-            read_block);
+            read_lz4_block);
         LZ4F_resetDecompressionContext(context_.get());
         return {};
     }

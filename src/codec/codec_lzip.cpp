@@ -11,7 +11,7 @@ namespace shf {
 
 namespace {
 
-constexpr const char* damaged = "damaged data or wrong CRC";
+constexpr const char* damaged_lzip = "damaged data or wrong CRC";
 
 // One member of lzip (its manual, "File format"): a header, an LZMA stream with its end mark, and a
 // trailer with CRC, size of the data and size of the member. liblzma decodes the stream; it knows
@@ -103,7 +103,7 @@ class Lzip final : public Codec {
                 return step;  // a call that had nothing to do is seen by the caller
             case LZMA_STREAM_END: enter(Part::trailer); return step;
             case LZMA_MEM_ERROR: return fail(step, SHF_E_NOMEM, "no memory for the dictionary");
-            case LZMA_DATA_ERROR: return fail(step, SHF_E_INTEGRITY, damaged);
+            case LZMA_DATA_ERROR: return fail(step, SHF_E_INTEGRITY, damaged_lzip);
             default: return fail(step, SHF_E_INTERNAL, "liblzma refused the call");
         }
     }
@@ -111,7 +111,7 @@ class Lzip final : public Codec {
     Step compare_trailer(Step step) {
         if (le32(part_bytes_.data()) != crc_ || le64(&part_bytes_[4]) != data_size_ ||
             le64(&part_bytes_[12]) != member_size_)
-            return fail(step, SHF_E_INTEGRITY, damaged);
+            return fail(step, SHF_E_INTEGRITY, damaged_lzip);
         step.state = Step::end;
         return step;
     }

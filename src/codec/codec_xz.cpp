@@ -11,7 +11,7 @@ namespace shf {
 
 namespace {
 
-constexpr const char* damaged = "damaged data or wrong integrity check";
+constexpr const char* damaged_xz = "damaged data or wrong integrity check";
 
 // One stream: header, blocks, index, footer (.xz file format, 2.1). liblzma decodes each of them;
 // lzma_stream_decoder() would do so in one, but does not tell where a block is over and its check
@@ -154,7 +154,7 @@ class Xz final : public Codec {
         enter(Part::block_header);
         if (lzma_index_hash_append(index_, lzma_block_unpadded_size(&block_),
                                    block_.uncompressed_size) != LZMA_OK)
-            return fail(step, SHF_E_INTEGRITY, damaged);
+            return fail(step, SHF_E_INTEGRITY, damaged_xz);
         return step;
     }
 
@@ -175,7 +175,7 @@ class Xz final : public Codec {
         if (lzma_stream_footer_decode(&footer, part_bytes_.data()) != LZMA_OK ||
             footer.backward_size != lzma_index_hash_size(index_) ||
             lzma_stream_flags_compare(&flags_, &footer) != LZMA_OK)
-            return fail(step, SHF_E_INTEGRITY, damaged);
+            return fail(step, SHF_E_INTEGRITY, damaged_xz);
         step.state = Step::end;
         return step;
     }
@@ -190,7 +190,7 @@ class Xz final : public Codec {
             case LZMA_MEM_ERROR: return fail(step, SHF_E_NOMEM, "no memory for the dictionary");
             case LZMA_OPTIONS_ERROR: return unsupported(step);
             // liblzma has one code for a wrong check and for damage that makes decoding impossible.
-            case LZMA_DATA_ERROR: return fail(step, SHF_E_INTEGRITY, damaged);
+            case LZMA_DATA_ERROR: return fail(step, SHF_E_INTEGRITY, damaged_xz);
             default: return fail(step, SHF_E_INTERNAL, "liblzma refused the call");
         }
     }

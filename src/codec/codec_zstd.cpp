@@ -55,7 +55,7 @@ struct FrameHeader {
 };
 
 // RFC 8878, 3.1.1.2
-FrameWalk::Block read_block(uint32_t header, const FrameWalk::Layout& /*layout*/) {
+FrameWalk::Block read_zstd_block(uint32_t header, const FrameWalk::Layout& /*layout*/) {
     const bool run = ((header >> 1) & 3) == 1;
     return {run ? 1 : header >> 3, 0, (header & 1) != 0};
 }
@@ -87,7 +87,7 @@ class Zstd final : public Codec {
         full_ = false;
         checked_ = header.trailer > 0;
         claimed_ = header.content;
-        walk_.start({header.size, 3, 0, header.trailer}, read_block);
+        walk_.start({header.size, 3, 0, header.trailer}, read_zstd_block);
         ZSTD_DCtx_reset(context_.get(), ZSTD_reset_session_only);
         return {};
     }

@@ -1,6 +1,7 @@
 // Many options in one text.
 #include "core/error.h"
 #include "core/options.h"
+#include "core/trimmed.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -29,7 +30,7 @@ class OptionList {
     std::pair<std::string_view, std::string> next() {
         skip_blanks();
         const size_t end = std::min(text_.find_first_of("=,", at_), text_.size());
-        const std::string_view name = trimmed(text_.substr(at_, end - at_));
+        const std::string_view name = trimmed(text_.substr(at_, end - at_), blanks);
         if (name.empty()) refuse(at_, "the name of an option is missing");
         if (end == text_.size() || text_[end] == ',')
             refuse(end, "no \"=\" after \"" + escape(name) + "\"");
@@ -43,18 +44,13 @@ class OptionList {
     }
 
   private:
-    static std::string_view trimmed(std::string_view text) {
-        const size_t last = text.find_last_not_of(blanks);
-        return text.substr(0, last == npos ? 0 : last + 1);
-    }
-
     void skip_blanks() { at_ = std::min(text_.find_first_not_of(blanks, at_), text_.size()); }
 
     // Up to the next comma, or the end.
     std::string plain_value() {
         const size_t end = std::min(text_.find(',', at_), text_.size());
         const size_t start = std::exchange(at_, end);
-        return std::string(trimmed(text_.substr(start, end - start)));
+        return std::string(trimmed(text_.substr(start, end - start), blanks));
     }
 
     // Up to the closing quote; two quotes are one that belongs to the value.

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* counter = "counter";
 constexpr const char* gauge = "gauge";
 
-struct Row {
+struct Counter {
     const char* name;
     const char* kind;
     const char* unit;
@@ -21,7 +21,7 @@ struct Row {
 };
 
 // In the order of the enumerators SHF_STAT_*.
-constexpr Row rows[] = {
+constexpr Counter counters[] = {
     {"samples", counter, "samples", "samples delivered, in batches too"},
     {"bytes", counter, "bytes", "payload bytes delivered"},
     {"shards", counter, "shards", "shards read to their proven end"},
@@ -71,16 +71,16 @@ constexpr const char* skips[] = {
     "skips_cancelled", "skips_timeout",       "skips_child",
 };
 
-static_assert(std::size(rows) == SHF_STAT_STALE_SHARDS + 1);
+static_assert(std::size(counters) == SHF_STAT_STALE_SHARDS + 1);
 static_assert(std::size(skips) == -SHF_E_CHILD);
 
 }  // namespace
 
 const char* describe_stat(int32_t stat, int32_t what) noexcept {
-    Row row{};
+    Counter row{};
     const int64_t code = int64_t{stat} - SHF_STAT_SKIPS_BY_CLASS;  // without its sign
-    if (stat >= 0 && stat < static_cast<int32_t>(std::size(rows)))
-        row = rows[stat];
+    if (stat >= 0 && stat < static_cast<int32_t>(std::size(counters)))
+        row = counters[stat];
     else if (code >= 1 && code <= static_cast<int64_t>(std::size(skips)))
         row = {skips[code - 1], counter, "skips", text_of_code(static_cast<int32_t>(-code))};
     switch (what) {

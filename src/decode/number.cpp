@@ -13,7 +13,7 @@ namespace shf {
 
 namespace {
 
-constexpr const char* other_kind = "correct the field, or give it another kind in decode";
+constexpr const char* other_kind_help = "correct the field, or give it another kind in decode";
 
 bool is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -69,9 +69,10 @@ class NumberDecoder final : public Decoder {
         if (std::is_floating_point_v<Number> && too_far)
             number = rounded(digits);
         else if (too_far)
-            throw Error(SHF_E_FORMAT, "\"" + escape(text) + "\" does not fit " + what_, other_kind);
+            throw Error(SHF_E_FORMAT, "\"" + escape(text) + "\" does not fit " + what_,
+                        other_kind_help);
         else if (error != std::errc() || end != stop)
-            throw Error(SHF_E_FORMAT, "\"" + escape(text) + "\" is not " + what_, other_kind);
+            throw Error(SHF_E_FORMAT, "\"" + escape(text) + "\" is not " + what_, other_kind_help);
         std::memcpy(out.data(), &number, sizeof number);
     }
 

@@ -1,6 +1,8 @@
 #include "http/http_answer.h"
 
 #include "core/lowered.h"
+#include "core/times.h"
+#include "core/trimmed.h"
 #include "http/libcurl.h"
 
 #include <algorithm>
@@ -14,11 +16,7 @@ namespace shf {
 
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-    const size_t first = text.find_first_not_of(" \t");
-    if (first == text.npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
+constexpr std::string_view blanks = " \t\r\n";
 
 // Digits alone, at most INT64_MAX.
 std::optional<uint64_t> number(std::string_view text) {
@@ -30,7 +28,11 @@ std::optional<uint64_t> number(std::string_view text) {
     return value;
 }
 
-constexpr uint64_t second = 1'000'000'000;
+// The most that a number can be where seconds are more than that.
+uint64_t in_nanoseconds(uint64_t seconds) {
+    constexpr auto factor = static_cast<uint64_t>(second);
+    return std::min(seconds, std::numeric_limits<uint64_t>::max() / factor) * factor;
+}
 
 // Of a header like `"resolvers";r=0;t=55`: no request is left (r) for so many seconds (t)
 // (draft-ietf-httpapi-ratelimit-headers-10, 3). Hugging Face sends it in place of Retry-After.
@@ -38,13 +40,13 @@ std::optional<uint64_t> pause_of_limit(std::string_view text) {
     std::optional<uint64_t> left, seconds;
     while (!text.empty()) {
         const size_t end = std::min(text.find_first_of(";,"), text.size());
-        const std::string_view part = trimmed(text.substr(0, end));
+        const std::string_view part = trimmed(text.substr(0, end), blanks);
         text.remove_prefix(std::min(end + 1, text.size()));
         if (part.starts_with("r=")) left = number(part.substr(2));
         if (part.starts_with("t=")) seconds = number(part.substr(2));
     }
     if (left != 0U || !seconds) return std::nullopt;
-    return std::min(*seconds, std::numeric_limits<uint64_t>::max() / second) * second;
+    return in_nanoseconds(*seconds);
 }
 
 // Of which any is kept: a server may send them without end.
@@ -53,9 +55,9 @@ constexpr size_t most_headers = 256;
 }  // namespace
 
 std::optional<ContentRange> parse_content_range(std::string_view text) {
-    text = trimmed(text);
+    text = trimmed(text, blanks);
     if (lowered(text.substr(0, 5)) != "bytes") return std::nullopt;
-    text = trimmed(text.substr(5));
+    text = trimmed(text.substr(5), blanks);
     const size_t slash = text.find('/');
     if (slash == text.npos) return std::nullopt;
     const std::string_view range = text.substr(0, slash), total = text.substr(slash + 1);
@@ -82,7 +84,7 @@ void HttpAnswer::add_header(std::string_view line) {
     const size_t colon = line.find(':');
     if (colon == line.npos) return;
     const std::string name = lowered(line.substr(0, colon));
-    const std::string_view value = trimmed(line.substr(colon + 1));
+    const std::string_view value = trimmed(line.substr(colon + 1), blanks);
     if (headers.size() < most_headers)
         headers.emplace_back(name, value);
     else
@@ -96,8 +98,8 @@ void HttpAnswer::add_header(std::string_view line) {
         if (value != "\"\"" && value != "W/\"\"" && value != "\"") etag = value;
     } else if (name == "last-modified") {
         const time_t when = libcurl().getdate(std::string(value).c_str(), nullptr);
-        if (when > 0 && when < std::numeric_limits<int64_t>::max() / static_cast<int64_t>(second))
-            modified = static_cast<int64_t>(when) * static_cast<int64_t>(second);
+        if (when > 0 && when < std::numeric_limits<int64_t>::max() / second)
+            modified = static_cast<int64_t>(when) * second;
     } else if (name == "content-type") {
         content_type = lowered(value);
     } else if (name == "retry-after") {
@@ -129,12 +131,11 @@ std::optional<uint64_t> HttpAnswer::total() const {
 
 std::optional<uint64_t> HttpAnswer::pause() const {
     if (retry_after.empty()) return pause_of_limit(header("ratelimit"));
-    if (const auto seconds = number(retry_after))
-        return std::min(*seconds, std::numeric_limits<uint64_t>::max() / second) * second;
+    if (const auto seconds = number(retry_after)) return in_nanoseconds(*seconds);
     const time_t when = libcurl().getdate(retry_after.c_str(), nullptr);
     if (when < 0) return std::nullopt;
-    const time_t now = std::time(nullptr);
-    return when <= now ? 0 : static_cast<uint64_t>(when - now) * second;
+    const int64_t now = seconds_now();
+    return when <= now ? 0 : in_nanoseconds(static_cast<uint64_t>(when - now));
 }
 
 Error object_changed() {

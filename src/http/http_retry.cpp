@@ -19,7 +19,6 @@ namespace shf {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::nanoseconds;
 
 constexpr milliseconds first_wait{100}, longest_wait{60'000};
 constexpr std::chrono::minutes longest_time{10};
@@ -84,7 +83,7 @@ void HttpRetry::after(const Error& error, std::optional<uint64_t> pause) {
                   "; the request is retried; later retries are only counted (counter retries)",
               context_);
     if (pause) {
-        if (nanoseconds(static_cast<int64_t>(std::min<uint64_t>(*pause, INT64_MAX))) >
+        if (std::chrono::nanoseconds(static_cast<int64_t>(std::min<uint64_t>(*pause, INT64_MAX))) >
             longest_wait) {
             Fault fault = error.fault();
             fault.code = SHF_E_THROTTLED;
@@ -92,7 +91,7 @@ void HttpRetry::after(const Error& error, std::optional<uint64_t> pause) {
                 ", and asks for a pause of " + std::to_string(*pause / 1'000'000'000) + " s";
             throw Error(std::move(fault));
         }
-        const auto until = now + nanoseconds(static_cast<int64_t>(*pause));
+        const auto until = now + std::chrono::nanoseconds(static_cast<int64_t>(*pause));
         Pauses& pauses = all_pauses.get();
         const std::lock_guard lock(pauses.mutex);
         auto& known = pauses.until[server_];

@@ -10,7 +10,7 @@ namespace shf {
 
 namespace {
 
-Libcurl load() {
+Libcurl load_libcurl() {
     // Its soname since version 7.16 of 2006.
     const DynamicLibrary library(
         "libcurl", "libcurl.so.4",
@@ -59,7 +59,7 @@ const Libcurl& libcurl() {
     if (const Libcurl* const curl = loaded.load(std::memory_order_acquire)) return *curl;
     // A child that is forked meanwhile would wait endlessly: it lacks the thread that loads it.
     const ForkHold hold;
-    static const Libcurl curl = load();
+    static const Libcurl curl = load_libcurl();
     loaded.store(&curl, std::memory_order_release);
     return curl;
 }

@@ -13,7 +13,8 @@ namespace shf {
 
 namespace {
 
-constexpr const char* other_kind = "convert to JPEG, PNG or WebP, or take the field as bytes";
+constexpr const char* other_format_help =
+    "convert to JPEG, PNG or WebP, or take the field as bytes";
 
 using namespace std::string_view_literals;
 
@@ -68,10 +69,11 @@ ImageHeader read_image_header(std::span<const uint8_t> file, bool orient) {
     for (const Signature& other : others)
         if (has(other.at, other.bytes))
             throw Error(SHF_E_UNSUPPORTED,
-                        "images in " + std::string(other.format) + " are not decoded", other_kind);
+                        "images in " + std::string(other.format) + " are not decoded",
+                        other_format_help);
     throw Error(SHF_E_FORMAT,
                 file.empty() ? "an image of 0 bytes" : "this is neither JPEG nor PNG nor WebP",
-                other_kind);
+                other_format_help);
 }
 
 void bad_image(const char* format, const std::string& cause) {

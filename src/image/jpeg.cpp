@@ -23,14 +23,14 @@ bool is_frame(uint8_t marker) {
     return marker >= sof0 && marker <= sof15 && marker != dht && marker != jpg && marker != dac;
 }
 
-[[noreturn]] void bad(const std::string& cause) {
+[[noreturn]] void bad_jpeg(const std::string& cause) {
     bad_image("JPEG", cause);
 }
 
 // The frame header, T.81 section B.2.2.
 void read_frame(uint8_t marker, std::span<const uint8_t> segment, ImageHeader& header) {
-    if (header.channels != 0) bad("there are two frames");
-    if (segment.size() < 6) bad("the frame header is too short");
+    if (header.channels != 0) bad_jpeg("there are two frames");
+    if (segment.size() < 6) bad_jpeg("the frame header is too short");
     // Sequential and progressive, with Huffman or arithmetic codes; neither lossless nor
     // hierarchical.
     const bool known =
@@ -42,7 +42,7 @@ void read_frame(uint8_t marker, std::span<const uint8_t> segment, ImageHeader& h
                     "re-encode as baseline or progressive JPEG with 8 bits, or as PNG");
     header.height = static_cast<uint32_t>(segment[1] << 8 | segment[2]);
     header.width = static_cast<uint32_t>(segment[3] << 8 | segment[4]);
-    if (header.width == 0 || header.height == 0) bad("an image of 0 pixels");
+    if (header.width == 0 || header.height == 0) bad_jpeg("an image of 0 pixels");
     header.channels = segment[5];
     if (header.channels == 4)
         throw Error(SHF_E_UNSUPPORTED, "JPEG in CMYK, whose colours depend on the printer's inks",
@@ -57,7 +57,7 @@ void read_frame(uint8_t marker, std::span<const uint8_t> segment, ImageHeader& h
 // whole image: 64 of 2 bytes for each block of each component, in blocks up to whole MCUs (T.81
 // section A.2.4).
 uint64_t coefficient_bytes(std::span<const uint8_t> frame, const ImageHeader& header) {
-    if (frame.size() < 6 + 3 * size_t{header.channels}) bad("the frame header is too short");
+    if (frame.size() < 6 + 3 * size_t{header.channels}) bad_jpeg("the frame header is too short");
     struct Sampling {
         uint32_t h, v;
     };
@@ -68,7 +68,7 @@ uint64_t coefficient_bytes(std::span<const uint8_t> frame, const ImageHeader& he
     Sampling most{1, 1};
     for (size_t i = 0; i < header.channels; ++i) {
         const Sampling s = sampling(i);
-        if (s.h < 1 || s.h > 4 || s.v < 1 || s.v > 4) bad("bad sampling factors");
+        if (s.h < 1 || s.h > 4 || s.v < 1 || s.v > 4) bad_jpeg("bad sampling factors");
         most = {std::max(most.h, s.h), std::max(most.v, s.v)};
     }
     const auto blocks = [](uint64_t side, uint64_t factor, uint64_t largest) {
@@ -97,7 +97,7 @@ bool has_exif(std::span<const uint8_t> segment) {
     if (words.starts_with("Insufficient memory") ||
         words.find("Memory allocation failure") != words.npos)
         throw std::bad_alloc();
-    bad(words);
+    bad_jpeg(words);
 }
 
 }  // namespace
@@ -112,19 +112,19 @@ ImageHeader read_jpeg_header(std::span<const uint8_t> file, bool orient) {
     std::span<const uint8_t> frame;
     size_t at = 2;  // after SOI
     for (;;) {
-        if (at >= file.size()) bad("the file ends inside its header");
+        if (at >= file.size()) bad_jpeg("the file ends inside its header");
         // libjpeg skips what is no marker, with a warning, and warnings are errors here.
-        if (file[at] != 0xff) bad("no marker where one must be");
+        if (file[at] != 0xff) bad_jpeg("no marker where one must be");
         while (at < file.size() && file[at] == 0xff) ++at;  // any number of fill bytes
-        if (at >= file.size()) bad("the file ends inside its header");
+        if (at >= file.size()) bad_jpeg("the file ends inside its header");
         const uint8_t marker = file[at++];
         if (marker == tem || (marker >= rst0 && marker <= rst7)) continue;
         if (marker == 0 || marker == soi || marker == eoi)
-            bad("marker " + std::to_string(marker) + " before the image");
-        if (file.size() - at < 2) bad("the file ends inside its header");
+            bad_jpeg("marker " + std::to_string(marker) + " before the image");
+        if (file.size() - at < 2) bad_jpeg("the file ends inside its header");
         const size_t length = static_cast<size_t>(file[at] << 8 | file[at + 1]);
-        if (length < 2) bad("a segment of " + plural(length, "byte"));
-        if (file.size() - at < length) bad("the file ends inside its header");
+        if (length < 2) bad_jpeg("a segment of " + plural(length, "byte"));
+        if (file.size() - at < length) bad_jpeg("the file ends inside its header");
         const auto segment = file.subspan(at + 2, length - 2);
         at += length;
         if (is_frame(marker)) {
@@ -137,7 +137,7 @@ ImageHeader read_jpeg_header(std::span<const uint8_t> file, bool orient) {
             oriented = true;
         }
         if (marker != sos) continue;
-        if (header.channels == 0) bad("a scan before the frame header");
+        if (header.channels == 0) bad_jpeg("a scan before the frame header");
         const uint32_t components = segment.empty() ? 0 : segment[0];
         if (progressive || components < header.channels)
             header.kept = coefficient_bytes(frame, header);
@@ -166,7 +166,7 @@ void decode_jpeg(std::span<const uint8_t> file, const ImageHeader& header, uint3
     if (width < 1 || static_cast<uint32_t>(width) != header.width || height < 1 ||
         static_cast<uint32_t>(height) != header.height) {
         if (found != 0) fail(handle);
-        bad("the header is ambiguous");
+        bad_jpeg("the header is ambiguous");
     }
     const int format = to.channels == 1 ? TJPF_GRAY : to.channels == 3 ? TJPF_RGB : TJPF_RGBA;
     // Without a limit of scans, a small progressive file can take minutes.

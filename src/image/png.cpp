@@ -26,12 +26,12 @@ uint32_t be32(std::span<const uint8_t> bytes, size_t at) {
            static_cast<uint32_t>(bytes[at + 2]) << 8 | bytes[at + 3];
 }
 
-[[noreturn]] void bad(const std::string& cause) {
+[[noreturn]] void bad_png(const std::string& cause) {
     bad_image("PNG", cause);
 }
 
 // The chunk eXIf, which may stand before or after the pixels (PNG third edition, 11.3.4.5).
-uint32_t find_orientation(std::span<const uint8_t> file) {
+uint32_t png_orientation(std::span<const uint8_t> file) {
     size_t at = signature_size;
     while (file.size() - at >= chunk_overhead) {
         const size_t length = be32(file, at);
@@ -135,17 +135,17 @@ void PngReader::read_rows() noexcept {
 ImageHeader read_png_header(std::span<const uint8_t> file, bool orient) {
     // IHDR comes first and has 13 bytes (PNG third edition, 5.6 and 11.2.1).
     constexpr size_t type = signature_size + 4, data = type + 4, crc = data + 13;
-    if (file.size() < crc + 4) bad("the file ends inside its header");
+    if (file.size() < crc + 4) bad_png("the file ends inside its header");
     if (be32(file, signature_size) != 13 || std::memcmp(&file[type], "IHDR", 4) != 0)
-        bad("the first chunk is not IHDR");
+        bad_png("the first chunk is not IHDR");
     if (crc32(file.subspan(type, crc - type)) != be32(file, crc))
-        bad("the checksum of IHDR is wrong");
+        bad_png("the checksum of IHDR is wrong");
     ImageHeader header{.format = ImageFormat::png};
     header.width = be32(file, data);
     header.height = be32(file, data + 4);
-    if (header.width == 0 || header.height == 0) bad("an image of 0 pixels");
+    if (header.width == 0 || header.height == 0) bad_png("an image of 0 pixels");
     if (header.width > PNG_UINT_31_MAX || header.height > PNG_UINT_31_MAX)
-        bad("a side of more than 2^31 - 1 pixels");
+        bad_png("a side of more than 2^31 - 1 pixels");
     header.depth = file[data + 8] == 16 ? 16 : 8;
     switch (file[data + 9]) {
         case PNG_COLOR_TYPE_GRAY: header.channels = 1; break;
@@ -153,9 +153,9 @@ ImageHeader read_png_header(std::span<const uint8_t> file, bool orient) {
         case PNG_COLOR_TYPE_RGB:
         case PNG_COLOR_TYPE_PALETTE: header.channels = 3; break;
         case PNG_COLOR_TYPE_RGB_ALPHA: header.channels = 4; break;
-        default: bad("colour type " + std::to_string(file[data + 9]));
+        default: bad_png("colour type " + std::to_string(file[data + 9]));
     }
-    if (orient) header.orientation = find_orientation(file);
+    if (orient) header.orientation = png_orientation(file);
     return header;
 }
 
@@ -165,7 +165,7 @@ void decode_png(std::span<const uint8_t> file, const ImageHeader& header, const 
     const std::string_view words = reader.words();
     if (words.starts_with("Out of memory") || words.find("nsufficient memory") != words.npos)
         throw std::bad_alloc();
-    bad(std::string(words));
+    bad_png(std::string(words));
 }
 
 }  // namespace shf

@@ -30,7 +30,7 @@ namespace {
 }
 
 // The chunk EXIF, which follows the pixels (RFC 9649 section 2.7.1.5).
-uint32_t find_orientation(std::span<const uint8_t> file) {
+uint32_t webp_orientation(std::span<const uint8_t> file) {
     constexpr size_t riff_header = 12, chunk_header = 8;
     size_t at = riff_header;
     while (file.size() - at >= chunk_header) {
@@ -62,7 +62,7 @@ ImageHeader read_webp_header(std::span<const uint8_t> file, bool orient) {
             .height = static_cast<uint32_t>(features.height),
             .channels = features.has_alpha != 0 ? 4U : 3U,
             .depth = 8,
-            .orientation = orient ? find_orientation(file) : 1};
+            .orientation = orient ? webp_orientation(file) : 1};
 }
 
 void decode_webp(std::span<const uint8_t> file, const Pixels& to) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view blanks = " \t\n\v\f\r";  // what DALI separates at: isspace(), C locale
 constexpr std::string_view names[] = {"v1.0", "v1.1", "v1.2"};
-constexpr const char* make_it_again = "make the index again from this shard";
+constexpr const char* dali_help = "make the index again from this shard";
 
 std::string_view next_word(std::string_view& line) {
     line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
@@ -32,7 +32,7 @@ std::optional<uint64_t> number(std::string_view word) {
 }
 
 Error malformed(const std::string& what) {
-    return Error(SHF_E_FORMAT, what, make_it_again);
+    return Error(SHF_E_FORMAT, what, dali_help);
 }
 
 // The lines of a file.
@@ -82,7 +82,7 @@ enum class Columns : uint8_t {
 };
 
 // How far a file agrees with the shard, and what is wrong then.
-struct Difference {
+struct DaliDifference {
     size_t sample, component;
     Error error;
 };
@@ -120,8 +120,8 @@ std::optional<Error> compare(std::string_view& line, const View& view, uint32_t 
         return differs("offset", offset, truth.data,
                        offset == truth.header + 512
                            ? "wds2idx is wrong about GNU long names: let shardfeed make the index"
-                           : make_it_again);
-    if (size != truth.size) return differs("size", size, truth.size, make_it_again);
+                           : dali_help);
+    if (size != truth.size) return differs("size", size, truth.size, dali_help);
     if (columns == Columns::extension_offset_size_name)
         if (const std::string_view claimed = next_word(line); claimed != name)
             return malformed("has the name \"" + escape(claimed) + "\" where the shard has \"" +
@@ -129,7 +129,7 @@ std::optional<Error> compare(std::string_view& line, const View& view, uint32_t 
     return std::nullopt;
 }
 
-std::optional<Difference> compare(const Text& text, const View& view, Columns columns) {
+std::optional<DaliDifference> compare(const Text& text, const View& view, Columns columns) {
     const size_t both = std::min(text.samples.size(), view.groups.size());
     for (size_t i = 0; i < both; ++i) {
         std::string_view line = text.samples[i];
@@ -147,14 +147,14 @@ std::optional<Difference> compare(const Text& text, const View& view, Columns co
         Fault fault = error->fault();
         fault.cause =
             "line " + std::to_string(i + 2) + ", sample " + std::to_string(i) + " " + fault.cause;
-        return Difference{i, component, Error(std::move(fault))};
+        return DaliDifference{i, component, Error(std::move(fault))};
     }
     if (text.samples.size() == view.groups.size()) return std::nullopt;
-    return Difference{both, 0,
-                      Error(SHF_E_CHANGED,
-                            "the index has " + plural(text.samples.size(), "sample") +
-                                ", the shard " + std::to_string(view.groups.size()),
-                            make_it_again)};
+    return DaliDifference{both, 0,
+                          Error(SHF_E_CHANGED,
+                                "the index has " + plural(text.samples.size(), "sample") +
+                                    ", the shard " + std::to_string(view.groups.size()),
+                                dali_help)};
 }
 
 std::vector<Columns> columns_of(DaliVersion version) {
@@ -211,7 +211,7 @@ std::string dali_index(const TarFiles& files, DaliVersion version) {
 void check_dali_index(std::string_view bytes, const TarFiles& files) {
     const Text text(bytes);
     const View views[] = {{files, split_dali_name, false}, {files, split_name, true}};
-    std::optional<Difference> closest;
+    std::optional<DaliDifference> closest;
     for (const Columns columns : columns_of(text.version)) {
         for (const View& view : views) {
             auto difference = compare(text, view, columns);

@@ -12,42 +12,43 @@ namespace shf {
 namespace {
 
 constexpr size_t width = sizeof(uint64_t);
-constexpr const char* make_it_again = "make the index again from this shard";
+constexpr const char* energon_help = "make the index again from this shard";
 
 uint64_t number_at(std::string_view bytes, size_t i) {
     return little_endian<uint64_t>(reinterpret_cast<const uint8_t*>(bytes.data()) + i * width);
 }
 
 // The first number that differs, and what is wrong with it.
-struct Difference {
+struct EnergonDifference {
     size_t number;
     Error error;
 };
 
-std::optional<Difference> compare(std::string_view bytes, const TarFiles& files,
-                                  const FileGroups& groups) {
+std::optional<EnergonDifference> compare(std::string_view bytes, const TarFiles& files,
+                                         const FileGroups& groups) {
     const size_t samples = bytes.size() / width - 1;
     for (size_t i = 0; i < std::min(samples, groups.size()); ++i) {
         const uint64_t claimed = number_at(bytes, i), starts = files[groups[i][0]].header;
         if (claimed != starts)
-            return Difference{i, Error(SHF_E_FORMAT,
-                                       "sample " + std::to_string(i) + " starts at byte " +
-                                           std::to_string(claimed) + " in the index, and at byte " +
-                                           std::to_string(starts) + " in the shard",
-                                       make_it_again)};
+            return EnergonDifference{
+                i,
+                Error(SHF_E_FORMAT,
+                      "sample " + std::to_string(i) + " starts at byte " + std::to_string(claimed) +
+                          " in the index, and at byte " + std::to_string(starts) + " in the shard",
+                      energon_help)};
     }
     if (samples != groups.size())
-        return Difference{std::min(samples, groups.size()),
-                          Error(SHF_E_CHANGED,
-                                "the index has " + plural(samples, "sample") + ", the shard " +
-                                    std::to_string(groups.size()),
-                                make_it_again)};
+        return EnergonDifference{std::min(samples, groups.size()),
+                                 Error(SHF_E_CHANGED,
+                                       "the index has " + plural(samples, "sample") +
+                                           ", the shard " + std::to_string(groups.size()),
+                                       energon_help)};
     if (const uint64_t end = number_at(bytes, samples); end != files.end())
-        return Difference{samples, Error(SHF_E_CHANGED,
-                                         "the shard ends at byte " + std::to_string(end) +
-                                             " in the index, and at byte " +
-                                             std::to_string(files.end()) + " in truth",
-                                         make_it_again)};
+        return EnergonDifference{samples, Error(SHF_E_CHANGED,
+                                                "the shard ends at byte " + std::to_string(end) +
+                                                    " in the index, and at byte " +
+                                                    std::to_string(files.end()) + " in truth",
+                                                energon_help)};
     return std::nullopt;
 }
 
@@ -73,7 +74,7 @@ void check_energon_index(std::string_view bytes, const TarFiles& files) {
         throw Error(SHF_E_FORMAT,
                     "an index of " + plural(bytes.size(), "byte") +
                         ", which is not a number of 8 bytes for each sample and the end",
-                    make_it_again);
+                    energon_help);
     const auto theirs = compare(bytes, files, FileGroups(files, split_energon_name));
     if (!theirs) return;
     const auto ours = compare(bytes, files, FileGroups(files, split_name));

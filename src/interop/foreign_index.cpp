@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t largest_file = uint64_t{1} << 30;
+constexpr uint64_t largest_foreign = uint64_t{1} << 30;
 
 // Runs `action`; its errors say which index file.
 template <typename Do>
@@ -192,7 +192,7 @@ void import_index(std::span<const char* const> urls, IndexFormat format, const s
     std::string url;
     if (format != IndexFormat::wids) url = one_url(urls, options, never);
     const std::string text = with_file(
-        path, [&] { return read_whole_file(path, largest_file, never, options.pipe_timeout); });
+        path, [&] { return read_whole_file(path, largest_foreign, never, options.pipe_timeout); });
     if (format == IndexFormat::wids) return import_wids(text, path, options, never);
     in_shard(url, [&] {
         const Shard shard = walk_tar(url, options, never);

@@ -1,6 +1,7 @@
 #include "io/file.h"
 
 #include "core/error.h"
+#include "core/times.h"
 #include "io/descriptor.h"
 #include "io/seen_bytes.h"
 
@@ -20,10 +21,6 @@
 namespace shf {
 
 namespace {
-
-int64_t nanoseconds(const timespec& time) {
-    return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
-}
 
 Identity identity_of(const struct stat& file) {
     return {.size = static_cast<uint64_t>(file.st_size),

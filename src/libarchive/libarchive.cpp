@@ -8,7 +8,7 @@ namespace shf {
 
 namespace {
 
-Libarchive load() {
+Libarchive load_libarchive() {
     // Its soname since version 3.1 of 2013.
     const DynamicLibrary library(
         "libarchive", "libarchive.so.13",
@@ -60,7 +60,7 @@ Libarchive load() {
 }  // namespace
 
 const Libarchive& libarchive() {
-    static const Libarchive functions = load();
+    static const Libarchive functions = load_libarchive();
     return functions;
 }
 

@@ -3,6 +3,7 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "core/times.h"
 #include "http/http_fetch.h"
 #include "io/descriptor.h"
 #include "io/pipe.h"
@@ -28,12 +29,8 @@ namespace shf {
 namespace {
 
 constexpr const char* profile_help = "look at the profile in ~/.aws/config";
-constexpr size_t most_bytes = size_t{1} << 20;
+constexpr size_t most_aws_answer = size_t{1} << 20;
 constexpr int64_t process_limit = 60;  // seconds
-
-int64_t now() {
-    return static_cast<int64_t>(std::time(nullptr));
-}
 
 Error bad_profile(const std::string& name, const std::string& cause) {
     return Error(SHF_E_AUTH, "profile \"" + escape(name) + "\": " + cause, profile_help);
@@ -52,7 +49,7 @@ class KeyService final : public HttpStore {
         request.headers = request_.headers;
         if (!keys_) return;
         const std::string server = server_of(request.url);
-        const int64_t time = now();
+        const int64_t time = seconds_now();
         Fields fields = {{"host", server.substr(server.find("://") + 3)},
                          {"content-type", "application/x-www-form-urlencoded"},
                          {"x-amz-date", amz_date(time)}};
@@ -207,7 +204,7 @@ class Chain {
     }
 
     static std::string session_name(const std::string& name) {
-        return name.empty() ? "shardfeed-" + std::to_string(now()) : name;
+        return name.empty() ? "shardfeed-" + std::to_string(seconds_now()) : name;
     }
 
     std::optional<TemporaryKeys> web_identity(const std::string& file, const std::string& role,
@@ -246,7 +243,7 @@ class Chain {
             if (field == "WebIdentityToken") request.secrets.emplace_back(text);
         if (keys) request.secrets.push_back(keys->session_token);
         KeyService service("STS", request, keys, region);
-        return parse_sts_keys(http_fetch(request, service, context_, most_bytes).body);
+        return parse_sts_keys(http_fetch(request, service, context_, most_aws_answer).body);
     }
 
     TemporaryKeys of_sign_on(const std::string& name, const AwsSection& profile) {
@@ -277,7 +274,8 @@ class Chain {
             throw login;
         const auto expires = parse_time(json["expiresAt"].get<std::string>());
         const auto token = json["accessToken"].get<std::string>();
-        if (!expires || *expires <= now() || token.find_first_of("\r\n") != token.npos) throw login;
+        if (!expires || *expires <= seconds_now() || token.find_first_of("\r\n") != token.npos)
+            throw login;
         std::string server = config_.endpoint("sso");
         while (server.ends_with('/')) server.pop_back();
         if (server.empty()) server = "https://portal.sso." + region + ".amazonaws.com";
@@ -289,7 +287,7 @@ class Chain {
         request.secrets = {token};
         KeyService service("single sign-on", request, nullptr, region);
         const auto answer = nlohmann::json::parse(
-            http_fetch(request, service, context_, most_bytes).body, nullptr, false);
+            http_fetch(request, service, context_, most_aws_answer).body, nullptr, false);
         const bool whole = answer.is_object() && answer.contains("roleCredentials") &&
                            answer["roleCredentials"].is_object();
         const auto keys = whole ? answer["roleCredentials"] : nlohmann::json();
@@ -340,7 +338,7 @@ class Chain {
         }
         std::string text;
         try {
-            const int64_t end = now() + process_limit;
+            const int64_t end = seconds_now() + process_limit;
             read_output(name, out.get(), end, text);
             if (wait_for(name, child, end) != 0)
                 throw bad_profile(name, "credential_process fails");
@@ -355,7 +353,7 @@ class Chain {
 
     void check_time(const std::string& name, int64_t end) const {
         context_.cancel.check();
-        if (now() > end) throw bad_profile(name, "credential_process takes more than 60 s");
+        if (seconds_now() > end) throw bad_profile(name, "credential_process takes more than 60 s");
     }
 
     void read_output(const std::string& name, int fd, int64_t end, std::string& text) const {
@@ -369,7 +367,7 @@ class Chain {
             if (count < 0) throw Error::system("read the output of credential_process", errno);
             if (count == 0) return;
             text.append(piece.data(), static_cast<size_t>(count));
-            if (text.size() > most_bytes)
+            if (text.size() > most_aws_answer)
                 throw bad_profile(name, "credential_process writes more than 1 MiB");
         }
     }

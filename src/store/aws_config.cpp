@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/lowered.h"
 #include "core/options.h"
+#include "core/trimmed.h"
 
 #include <algorithm>
 #include <cctype>
@@ -11,24 +12,18 @@ namespace shf {
 
 namespace {
 
-constexpr std::string_view blanks = " \t\r\f\v";
-
-std::string_view trimmed(std::string_view text) {
-    const size_t first = text.find_first_not_of(blanks);
-    if (first == text.npos) return {};
-    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
+constexpr std::string_view ini_blanks = " \t\r\f\v";
 
 // The words of a section's name, which may be quoted, with single spaces.
 std::string section_name(std::string_view text) {
     std::string result;
     char quote = 0;
-    for (const char c : trimmed(text)) {
+    for (const char c : trimmed(text, ini_blanks)) {
         if (c == quote) {
             quote = 0;
         } else if (quote == 0 && (c == '"' || c == '\'')) {
             quote = c;
-        } else if (quote == 0 && blanks.find(c) != blanks.npos) {
+        } else if (quote == 0 && ini_blanks.find(c) != ini_blanks.npos) {
             if (!result.ends_with(' ')) result += ' ';
         } else {
             result += c;
@@ -43,9 +38,9 @@ class Parser {
 
     void line(std::string_view text) {
         ++number_;
-        const std::string_view content = trimmed(text);
+        const std::string_view content = trimmed(text, ini_blanks);
         if (content.empty() || content[0] == '#' || content[0] == ';') return;
-        const bool indented = blanks.find(text[0]) != blanks.npos;
+        const bool indented = ini_blanks.find(text[0]) != ini_blanks.npos;
         if (!indented && content[0] == '[') return section(content);
         if (!section_) refuse("a setting before the first section");
         if (indented && !parent_.empty()) return nested(content);
@@ -74,9 +69,9 @@ class Parser {
     std::pair<std::string, std::string> setting(std::string_view content) const {
         const size_t equals = content.find('=');
         if (equals == content.npos) refuse("this is no setting");
-        const std::string key = lowered(trimmed(content.substr(0, equals)));
+        const std::string key = lowered(trimmed(content.substr(0, equals), ini_blanks));
         if (key.empty()) refuse("a setting without a name");
-        return {key, std::string(trimmed(content.substr(equals + 1)))};
+        return {key, std::string(trimmed(content.substr(equals + 1), ini_blanks))};
     }
 
     void nested(std::string_view content) {

@@ -12,7 +12,7 @@ namespace shf {
 
 namespace {
 
-constexpr size_t most_bytes = size_t{1} << 20;
+constexpr size_t most_metadata = size_t{1} << 20;
 constexpr const char* token_help = "look at AWS_CONTAINER_AUTHORIZATION_TOKEN";
 
 // Nobody else may be asked over plain HTTP, so that no variable sends the token abroad.
@@ -84,7 +84,7 @@ std::optional<TemporaryKeys> container_keys(const SourceContext& context) {
         while (token.ends_with('\n') || token.ends_with('\r')) token.pop_back();
     }
     if (!token.empty()) request.headers.push_back(near_header("Authorization", token, token_help));
-    const HttpReply reply = http_ask(request, context, most_bytes);
+    const HttpReply reply = http_ask(request, context, most_metadata);
     if (passes(reply.answer)) throw reply.answer.error();
     if (reply.answer.status != 200)
         throw Error(SHF_E_AUTH,
@@ -112,7 +112,7 @@ std::optional<TemporaryKeys> machine_keys(const SourceContext& context) {
         HttpRequest request = near_request(server + path);
         request.headers.push_back(near_header("X-aws-ec2-metadata-token", token->body,
                                               "look at what answers for the metadata service"));
-        HttpReply reply = http_ask(request, context, most_bytes);
+        HttpReply reply = http_ask(request, context, most_metadata);
         if (passes(reply.answer)) throw reply.answer.error();
         return reply;
     };

@@ -1,6 +1,7 @@
 #include "store/azure_shared_key.h"
 
 #include "core/lowered.h"
+#include "core/trimmed.h"
 #include "store/libcrypto.h"
 #include "url/percent.h"
 
@@ -14,12 +15,6 @@
 namespace shf {
 
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-    const size_t first = text.find_first_not_of(" \t");
-    if (first == text.npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 // Several of one name or parameter are one, with commas between their values.
 using Values = std::map<std::string, std::string>;
@@ -43,7 +38,7 @@ Values headers_of(const HttpRequest& request) {
     for (const std::string& line : request.headers) {
         const size_t colon = std::min(line.find(':'), line.size());
         add(headers, header_name(line),
-            trimmed(std::string_view(line).substr(std::min(colon + 1, line.size()))));
+            trimmed(std::string_view(line).substr(std::min(colon + 1, line.size())), " \t"));
     }
     // These are added when the request is sent.
     if (!request.if_match.empty()) add(headers, "if-match", request.if_match);

@@ -33,7 +33,7 @@ namespace {
 constexpr const char* service_version = "x-ms-version: 2021-12-02";
 // A clock that is off by less is not why a signature is refused.
 constexpr int64_t clock_slack = 14 * 60;  // seconds
-constexpr size_t most_page = size_t{64} << 20;
+constexpr size_t most_azure_page = size_t{64} << 20;
 
 // What servers taught this process.
 struct Learned {
@@ -66,7 +66,7 @@ constexpr const char* rights_help =
     "these credentials need the role Storage Blob Data Reader, or the rights r and l of a shared "
     "access signature, and a network that the account lets in";
 constexpr const char* busy_help = "read with fewer processes, or later";
-constexpr Refusal refusals[] = {
+constexpr Refusal azure_refusals[] = {
     {"AuthenticationFailed", SHF_E_AUTH,
      "look at the key or the shared access signature, when it ends, and at the clock of this "
      "machine"},
@@ -102,13 +102,13 @@ constexpr Refusal refusals[] = {
     {"InternalError", SHF_E_NET_TRANSIENT, "try again later"},
 };
 
-constexpr const char* write_help =
+constexpr const char* azure_write_help =
     "these credentials need the role Storage Blob Data Contributor, or the rights r, c and w of a "
     "shared access signature";
-constexpr Refusal write_refusals[] = {
-    {"AuthorizationPermissionMismatch", SHF_E_AUTH, write_help},
-    {"AuthorizationFailure", SHF_E_AUTH, write_help},
-    {"InsufficientAccountPermissions", SHF_E_AUTH, write_help},
+constexpr Refusal azure_write_refusals[] = {
+    {"AuthorizationPermissionMismatch", SHF_E_AUTH, azure_write_help},
+    {"AuthorizationFailure", SHF_E_AUTH, azure_write_help},
+    {"InsufficientAccountPermissions", SHF_E_AUTH, azure_write_help},
     {"Md5Mismatch", SHF_E_NET_TRANSIENT, "look at what is between this machine and the server"},
     {"InvalidBlobType", SHF_E_NET_PERMANENT, "remove the blob of another type that is there"},
     {"LeaseIdMissing", SHF_E_NET_PERMANENT, "look at who has a lease of the blob"},
@@ -159,7 +159,7 @@ class AzureStore final : public HttpStore {
     }
 
     [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override {
-        return error_of(answer, fault_of(answer, body), refusals);
+        return error_of(answer, fault_of(answer, body), azure_refusals);
     }
     [[nodiscard]] bool follows_redirects() const override { return false; }
     [[nodiscard]] std::string server(const HttpRequest& /*request*/) const override {
@@ -171,9 +171,9 @@ class AzureStore final : public HttpStore {
     [[nodiscard]] Error write_error(const HttpAnswer& answer, std::string_view body) const {
         const AzureFault fault = fault_of(answer, body);
         if (fault.code == "BlobAlreadyExists" || answer.status == 412) return target_exists();
-        for (const Refusal& refusal : write_refusals)
-            if (fault.code == refusal.code) return error_of(answer, fault, write_refusals);
-        return error_of(answer, fault, refusals);
+        for (const Refusal& refusal : azure_write_refusals)
+            if (fault.code == refusal.code) return error_of(answer, fault, azure_write_refusals);
+        return error_of(answer, fault, azure_refusals);
     }
     [[nodiscard]] Error error_of(const HttpAnswer& answer, const AzureFault& fault,
                                  std::span<const Refusal> rows) const {
@@ -314,7 +314,7 @@ std::vector<std::string> list_azure(const AzureUrl& url, const SourceContext& co
     return list_pages(url.blob, "container", context.options, [&](const std::string& marker) {
         HttpRequest request;
         request.target = azure_list_target(url.container, url.blob, marker);
-        return parse_azure_page(http_fetch(request, *store, context, most_page).body);
+        return parse_azure_page(http_fetch(request, *store, context, most_azure_page).body);
     });
 }
 

@@ -1,6 +1,7 @@
 #include "store/azure_token.h"
 
 #include "core/error.h"
+#include "core/times.h"
 #include "http/http_address.h"
 #include "http/http_fetch.h"
 #include "store/near_service.h"
@@ -18,16 +19,12 @@ namespace shf {
 namespace {
 
 constexpr const char* storage = "https://storage.azure.com/";
-constexpr size_t most_bytes = size_t{1} << 20;
+constexpr size_t most_azure_token = size_t{1} << 20;
 // Of the metadata service, which makes a token when it has none.
-constexpr std::chrono::milliseconds patience{10'000};
+constexpr std::chrono::milliseconds azure_patience{10'000};
 constexpr const char* identity_help =
     "give the machine, app or pod an identity with the role Storage Blob Data Reader, and set "
     "AZURE_CLIENT_ID when it has several";
-
-int64_t now() {
-    return static_cast<int64_t>(std::time(nullptr));
-}
 
 // What a service says of a refusal: "invalid_client: AADSTS700016: Application ...".
 std::string reason_of(std::string_view body) {
@@ -44,11 +41,11 @@ std::string reason_of(std::string_view body) {
 }
 
 // One request of services that give tokens.
-class TokenService final : public HttpStore {
+class AzureTokenService final : public HttpStore {
   public:
     // `secret` must not be shown, wherever it comes back.
-    TokenService(const char* name, const char* help, std::vector<std::string> headers,
-                 std::string secret)
+    AzureTokenService(const char* name, const char* help, std::vector<std::string> headers,
+                      std::string secret)
         : name_(name), help_(help), headers_(std::move(headers)), secret_(std::move(secret)) {}
 
     void prepare(HttpRequest& request, const SourceContext& /*context*/) override {
@@ -118,11 +115,11 @@ AzureToken of_client(const char* name, Fields proof, const std::string& secret,
     request.method = "POST";
     request.target = authority + "/" + tenant + "/oauth2/v2.0/token";
     request.body = canonical_query(proof);
-    TokenService service(name,
-                         "look at AZURE_CLIENT_ID, AZURE_TENANT_ID and what proves the client",
-                         {"Content-Type: application/x-www-form-urlencoded"}, secret);
-    return parse_azure_token(http_fetch(request, service, context, most_bytes).body,
-                             "the answer of Entra ID", now());
+    AzureTokenService service(name,
+                              "look at AZURE_CLIENT_ID, AZURE_TENANT_ID and what proves the client",
+                              {"Content-Type: application/x-www-form-urlencoded"}, secret);
+    return parse_azure_token(http_fetch(request, service, context, most_azure_token).body,
+                             "the answer of Entra ID", seconds_now());
 }
 
 std::string with_client(std::string url) {
@@ -138,12 +135,12 @@ AzureToken of_app_service(const std::string& endpoint, const SourceContext& cont
     const std::string secret = environment("IDENTITY_HEADER");
     HttpRequest request = near_request(
         with_client(endpoint + "?api-version=2019-08-01&resource=" + percent_encode(storage)));
-    request.limit = patience;
-    TokenService service("the identity of the app", identity_help,
-                         {near_header("X-IDENTITY-HEADER", secret, "look at IDENTITY_HEADER")},
-                         secret);
-    return parse_azure_token(http_fetch(request, service, context, most_bytes).body,
-                             "the answer of the app's server", now());
+    request.limit = azure_patience;
+    AzureTokenService service("the identity of the app", identity_help,
+                              {near_header("X-IDENTITY-HEADER", secret, "look at IDENTITY_HEADER")},
+                              secret);
+    return parse_azure_token(http_fetch(request, service, context, most_azure_token).body,
+                             "the answer of the app's server", seconds_now());
 }
 
 std::optional<AzureToken> of_machine(const SourceContext& context) {
@@ -153,15 +150,17 @@ std::optional<AzureToken> of_machine(const SourceContext& context) {
     HttpRequest request = near_request(
         with_client(server + "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=" +
                     percent_encode(storage)));
-    request.limit = patience;
+    request.limit = azure_patience;
     request.headers.emplace_back("Metadata: true");
     auto reply = ask_near(request, context);
     if (!reply) return std::nullopt;
     if (reply->answer.status != 200) {
-        TokenService service("the identity of the machine", identity_help, request.headers, {});
-        reply = http_fetch(request, service, context, most_bytes);
+        AzureTokenService service("the identity of the machine", identity_help, request.headers,
+                                  {});
+        reply = http_fetch(request, service, context, most_azure_token);
     }
-    return parse_azure_token(reply->body, "the answer of the machine's metadata service", now());
+    return parse_azure_token(reply->body, "the answer of the machine's metadata service",
+                             seconds_now());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/options.h"
+#include "core/times.h"
 #include "http/http_fetch.h"
 #include "store/gs_json.h"
 #include "store/libcrypto.h"
@@ -24,14 +25,10 @@ constexpr const char* read_scope = "https://www.googleapis.com/auth/devstorage.r
 constexpr const char* write_scope = "https://www.googleapis.com/auth/devstorage.read_write";
 // Of who acts as another account: for the service that gives the tokens of others.
 constexpr const char* acting_scope = "https://www.googleapis.com/auth/cloud-platform";
-constexpr size_t most_bytes = size_t{1} << 20;
+constexpr size_t most_gs_token = size_t{1} << 20;
 constexpr int64_t lasts = 3600;  // seconds, the most that is given
 // What answers for a machine may first have to ask for the token itself.
-constexpr std::chrono::milliseconds patience{10'000};
-
-int64_t now() {
-    return static_cast<int64_t>(std::time(nullptr));
-}
+constexpr std::chrono::milliseconds gs_patience{10'000};
 
 // RFC 4648, 5, without padding, as JSON Web Tokens have it (RFC 7515, 2).
 std::string base64_of_url(std::string_view data) {
@@ -49,10 +46,10 @@ std::string base64_of_url(std::string_view data) {
 }
 
 // A server that gives tokens.
-class TokenService final : public HttpStore {
+class GsTokenService final : public HttpStore {
   public:
     // The references must outlive it.
-    TokenService(const char* name, const HttpRequest& request) : name_(name), request_(request) {}
+    GsTokenService(const char* name, const HttpRequest& request) : name_(name), request_(request) {}
 
     void prepare(HttpRequest& request, const SourceContext& /*context*/) override {
         request.url = request_.target;
@@ -87,10 +84,10 @@ class TokenService final : public HttpStore {
 GsToken ask(const char* name, HttpRequest request, std::vector<std::string> secrets,
             const SourceContext& context) {
     request.secrets = std::move(secrets);
-    TokenService service(name, request);
-    const HttpReply reply = http_fetch(request, service, context, most_bytes);
+    GsTokenService service(name, request);
+    const HttpReply reply = http_fetch(request, service, context, most_gs_token);
     try {
-        return parse_gs_token(reply.body, now());
+        return parse_gs_token(reply.body, seconds_now());
     } catch (const Error& error) {
         throw Error(error.code(), std::string(name) + ": " + error.fault().cause,
                     error.fault().help);
@@ -115,8 +112,8 @@ GsToken of_service(const GsAccount& account, const char* scope, const std::strin
     const nlohmann::json claims = {{"iss", account.email},
                                    {"scope", scope},
                                    {"aud", account.token_url},
-                                   {"iat", now()},
-                                   {"exp", now() + lasts}};
+                                   {"iat", seconds_now()},
+                                   {"exp", seconds_now() + lasts}};
     constexpr auto replace = nlohmann::json::error_handler_t::replace;
     std::string token = base64_of_url(header.dump(-1, ' ', false, replace)) + "." +
                         base64_of_url(claims.dump(-1, ' ', false, replace));
@@ -154,8 +151,8 @@ std::string subject_of(const GsAccount& account, const SourceContext& context) {
         HttpRequest request;
         request.target = request.url = account.subject_url;
         request.headers = account.subject_headers;
-        request.limit = patience;
-        HttpReply reply = http_ask(request, context, most_bytes);
+        request.limit = gs_patience;
+        HttpReply reply = http_ask(request, context, most_gs_token);
         if (reply.answer.status != 200)
             throw Error(
                 SHF_E_AUTH,
@@ -235,8 +232,8 @@ std::optional<GsToken> of_machine(const char* scope, const SourceContext& contex
     HttpRequest request =
         request_of("/computeMetadata/v1/instance/service-accounts/default/token?scopes=");
     request.url += percent_encode(scope);
-    request.limit = patience;
-    const HttpReply reply = http_ask(request, context, most_bytes);
+    request.limit = gs_patience;
+    const HttpReply reply = http_ask(request, context, most_gs_token);
     if (reply.answer.status == 404) return std::nullopt;  // a machine without an account
     if (passes(reply.answer)) throw reply.answer.error();
     if (reply.answer.status != 200 || !is_google(reply))
@@ -244,7 +241,7 @@ std::optional<GsToken> of_machine(const char* scope, const SourceContext& contex
                     "the metadata server of this machine gives no token: it answers " +
                         std::to_string(reply.answer.status),
                     "look at the service account of the machine or pod, and its scopes");
-    return parse_gs_token(reply.body, now());
+    return parse_gs_token(reply.body, seconds_now());
 }
 
 // Empty: there is none.

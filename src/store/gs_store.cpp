@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/options.h"
+#include "core/times.h"
 #include "http/http_fetch.h"
 #include "http/http_headers.h"
 #include "io/sink.h"
@@ -27,7 +28,7 @@ namespace shf {
 namespace {
 
 constexpr const char* google = "https://storage.googleapis.com";
-constexpr size_t most_page = size_t{64} << 20;
+constexpr size_t most_gs_page = size_t{64} << 20;
 constexpr std::string_view bearer = "Bearer ";
 constexpr std::string_view pinned = "?generation=";
 
@@ -35,7 +36,7 @@ constexpr const char* read_help =
     "the account needs storage.objects.get on the shards and storage.objects.list for lists, as "
     "the role Storage Object Viewer has them; without the second a missing object looks like this "
     "too";
-constexpr const char* write_help =
+constexpr const char* gs_write_help =
     "the account needs storage.objects.create and storage.objects.get, and storage.objects.delete "
     "to overwrite, as the role Storage Object User has them";
 
@@ -130,7 +131,7 @@ class GsStore final : public HttpStore {
     }
     [[nodiscard]] Error write_error(const HttpAnswer& answer, std::string_view body) const {
         if (answer.status == 412) return target_exists();
-        return error_of(answer, body, write_help);
+        return error_of(answer, body, gs_write_help);
     }
     // `rights_help`: for 403.
     [[nodiscard]] Error error_of(const HttpAnswer& answer, std::string_view body,
@@ -157,7 +158,7 @@ class GsStore final : public HttpStore {
     static void sign(HttpRequest& request, const Options& options) {
         const std::string server = server_of(request.url);
         const size_t query = std::min(request.url.find('?'), request.url.size());
-        const auto time = static_cast<int64_t>(std::time(nullptr));
+        const int64_t time = seconds_now();
         SigV4Request wanted = {
             .method = request.method,
             .path = signed_path(request.url.substr(server.size(), query - server.size())),
@@ -186,7 +187,7 @@ constexpr const char* read_less = "read with fewer processes, or later";
 constexpr const char* pay_help =
     "name a project that pays with gs_user_project; the account needs serviceusage.services.use "
     "in it";
-constexpr Refusal refusals[] = {
+constexpr Refusal gs_refusals[] = {
     {"SignatureDoesNotMatch", SHF_E_AUTH, "look at gs_secret_key: it is not that of gs_access_key"},
     {"InvalidSecurity", SHF_E_AUTH, "look at gs_access_key"},
     {"InvalidAccessKeyId", SHF_E_AUTH, "look at gs_access_key"},
@@ -208,7 +209,7 @@ Error GsStore::error_of(const HttpAnswer& answer, std::string_view body,
     if (refused.code.empty() && refused.message.empty() && answer.status == 404)
         refused.message = "there is no such object or bucket";
     return refusal_error(
-        answer, refused, refusals,
+        answer, refused, gs_refusals,
         anonymous_ ? "the bucket is not public: leave gs_anonymous out, and give credentials"
                    : nullptr,
         answer.status == 403 ? rights_help
@@ -258,7 +259,7 @@ std::vector<std::string> list_gs(const GsUrl& wanted, const SourceContext& conte
     const auto fetch = [&](std::string target) {
         HttpRequest request;
         request.target = std::move(target);
-        return http_fetch(request, store, context, most_page).body;
+        return http_fetch(request, store, context, most_gs_page).body;
     };
     return list_pages(
         wanted.key, "bucket", context.options, [&](const std::string& token) -> StorePage {

@@ -12,9 +12,9 @@ namespace shf {
 
 namespace {
 
-constexpr std::chrono::milliseconds patience{1000};
+constexpr std::chrono::milliseconds near_patience{1000};
 constexpr std::chrono::minutes remembered{1};
-constexpr size_t most_bytes = size_t{1} << 20;
+constexpr size_t most_near_answer = size_t{1} << 20;
 
 struct Absent {
     std::mutex mutex;
@@ -42,8 +42,8 @@ HttpRequest near_request(std::string url) {
     request.target = url;
     request.url = std::move(url);
     request.near = true;
-    request.connect_limit = patience;
-    request.limit = patience;
+    request.connect_limit = near_patience;
+    request.limit = near_patience;
     return request;
 }
 
@@ -57,7 +57,7 @@ std::optional<HttpReply> ask_near(const HttpRequest& request, const SourceContex
     const std::string server = server_of(request.url);
     if (known_as_absent(server)) return std::nullopt;
     try {
-        return http_ask(request, context, most_bytes);
+        return http_ask(request, context, most_near_answer);
     } catch (const Error& error) {
         // The time of an opening says nothing of the service.
         if (error.code() != SHF_E_NET_TRANSIENT && error.code() != SHF_E_NET_PERMANENT) throw;

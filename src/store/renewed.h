@@ -5,6 +5,7 @@
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/per_process.h"
+#include "core/times.h"
 
 #include <chrono>
 #include <cstdint>
@@ -38,7 +39,7 @@ class Renewed {
     Value get(const std::string& settings, const Cancel& cancel, const Find& find) {
         const auto found = found_for(settings);
         const auto locked = lock(*found, cancel);
-        const auto now = static_cast<int64_t>(std::time(nullptr));
+        const int64_t now = seconds_now();
         std::optional<Expiring<Value>>& known = found->known;
         const bool old = known && known->expires && now > *known->expires - renewed_before &&
                          now >= found->attempt;

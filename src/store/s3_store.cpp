@@ -32,7 +32,7 @@ namespace {
 constexpr const char* first_region = "us-east-1";
 // A clock that is off by less is not worth another attempt.
 constexpr int64_t clock_slack = 60;  // seconds
-constexpr size_t most_page = size_t{64} << 20;
+constexpr size_t most_s3_page = size_t{64} << 20;
 
 // What servers taught this process.
 struct Learned {
@@ -221,7 +221,7 @@ class S3Store final : public HttpStore {
     bool in_path_ = false;  // where the bucket stands
 };
 
-constexpr Refusal refusals[] = {
+constexpr Refusal s3_refusals[] = {
     {"AccessDenied", SHF_E_AUTH,
      "these credentials need s3:GetObject on the shards and s3:ListBucket on the bucket; without "
      "the second a missing object looks like this too"},
@@ -246,7 +246,7 @@ constexpr Refusal refusals[] = {
 };
 
 constexpr const char* damaged_help = "look at what is between this machine and the server";
-constexpr Refusal write_refusals[] = {
+constexpr Refusal s3_write_refusals[] = {
     {"AccessDenied", SHF_E_AUTH,
      "these credentials need s3:PutObject on the shards, and s3:AbortMultipartUpload"},
     {"NoSuchUpload", SHF_E_NET_PERMANENT,
@@ -265,13 +265,13 @@ constexpr Refusal write_refusals[] = {
 Error S3Store::write_error(const HttpRequest& sent, const HttpAnswer& answer,
                            const S3Fault& fault) const {
     if (answer.status == 412 && !sent_header(sent, "if-none-match").empty()) return target_exists();
-    for (const Refusal& refusal : write_refusals)
-        if (fault.code == refusal.code) return error_of(answer, fault, write_refusals);
-    return error_of(answer, fault, refusals);
+    for (const Refusal& refusal : s3_write_refusals)
+        if (fault.code == refusal.code) return error_of(answer, fault, s3_write_refusals);
+    return error_of(answer, fault, s3_refusals);
 }
 
 Error S3Store::error(const HttpAnswer& answer, std::string_view body) const {
-    return error_of(answer, parse_s3_fault(body), refusals);
+    return error_of(answer, parse_s3_fault(body), s3_refusals);
 }
 
 Error S3Store::error_of(const HttpAnswer& answer, const S3Fault& fault,
@@ -320,7 +320,7 @@ std::vector<std::string> list_s3(const std::string& bucket, const std::string& p
     return list_pages(prefix, "bucket", context.options, [&](const std::string& next) {
         HttpRequest request;
         request.target = s3_list_target(prefix, next);
-        return parse_s3_page(http_fetch(request, *store, context, most_page).body);
+        return parse_s3_page(http_fetch(request, *store, context, most_s3_page).body);
     });
 }
 

@@ -1,6 +1,7 @@
 #include "store/server_clock.h"
 
 #include "core/per_process.h"
+#include "core/times.h"
 #include "http/http_answer.h"
 #include "http/libcurl.h"
 
@@ -25,7 +26,7 @@ int64_t server_time(const std::string& server) {
     Clocks& all = clocks.get();
     const std::lock_guard lock(all.mutex);
     const auto at = all.ahead.find(server);
-    return static_cast<int64_t>(std::time(nullptr)) + (at == all.ahead.end() ? 0 : at->second);
+    return seconds_now() + (at == all.ahead.end() ? 0 : at->second);
 }
 
 bool learn_server_time(const std::string& server, const std::string& sent, const HttpAnswer& answer,
@@ -37,7 +38,7 @@ bool learn_server_time(const std::string& server, const std::string& sent, const
     if (there < 0 || signed_for < 0 || std::abs(there - signed_for) < slack) return false;
     Clocks& all = clocks.get();
     const std::lock_guard lock(all.mutex);
-    all.ahead[server] = static_cast<int64_t>(there) - std::time(nullptr);
+    all.ahead[server] = static_cast<int64_t>(there) - seconds_now();
     return true;
 }
 

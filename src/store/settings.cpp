@@ -23,7 +23,7 @@ namespace shf {
 
 namespace {
 
-constexpr size_t most_bytes = size_t{1} << 20;
+constexpr size_t most_settings = size_t{1} << 20;
 
 using Variables = std::set<std::string>;  // "NAME=value"
 
@@ -108,7 +108,7 @@ bool read_small_file(const std::string& path, std::string& text) {
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) throw Error::system("read \"" + escape(path) + "\"", errno);
         if (count == 0) return true;
-        if (text.size() > most_bytes)
+        if (text.size() > most_settings)
             throw Error(SHF_E_USAGE, "\"" + escape(path) + "\" has more than 1 MiB",
                         "look at what this file is");
         text.append(piece.data(), static_cast<size_t>(count));

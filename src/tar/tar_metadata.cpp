@@ -1,5 +1,6 @@
 #include "tar/tar_metadata.h"
 
+#include "core/times.h"
 #include "tar/header_block.h"
 
 #include <algorithm>
@@ -16,7 +17,6 @@ struct Field {
 constexpr Field mode_field{100, 8}, uid_field{108, 8}, gid_field{116, 8}, mtime_field{136, 12},
     link_field{157, 100}, magic_field{257, 5}, user_field{265, 32}, group_field{297, 32};
 constexpr uint64_t permission_bits = 07777;
-constexpr int64_t second = 1'000'000'000;
 
 template <typename Number>
 std::optional<Number> decimal(std::string_view text) {
@@ -26,7 +26,7 @@ std::optional<Number> decimal(std::string_view text) {
     return number;
 }
 
-std::optional<int64_t> in_nanoseconds(int64_t seconds, int64_t nanoseconds = 0) {
+std::optional<int64_t> checked_nanoseconds(int64_t seconds, int64_t nanoseconds = 0) {
     int64_t time = 0;
     if (__builtin_mul_overflow(seconds, second, &time) ||
         __builtin_add_overflow(time, nanoseconds, &time))
@@ -43,7 +43,7 @@ std::optional<int64_t> parse_time(std::string_view text) {
     digits.resize(9, '0');
     const auto fraction = decimal<uint32_t>(digits);
     if (!fraction) return std::nullopt;
-    return in_nanoseconds(*seconds, text.starts_with('-') ? -int64_t{*fraction} : *fraction);
+    return checked_nanoseconds(*seconds, text.starts_with('-') ? -int64_t{*fraction} : *fraction);
 }
 
 // A time field may also be a negative number in base-256.
@@ -54,11 +54,11 @@ std::optional<int64_t> header_time(std::string_view text) {
             if (seconds < INT64_MIN / 256) return std::nullopt;
             seconds = seconds * 256 + static_cast<unsigned char>(c);
         }
-        return in_nanoseconds(seconds);
+        return checked_nanoseconds(seconds);
     }
     const auto seconds = parse_number(text);
     if (!seconds || *seconds > INT64_MAX) return std::nullopt;
-    return in_nanoseconds(static_cast<int64_t>(*seconds));
+    return checked_nanoseconds(static_cast<int64_t>(*seconds));
 }
 
 std::string_view raw(const TarMetadata& metadata, Field field) {

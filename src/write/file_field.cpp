@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/opening.h"
 #include "core/options.h"
+#include "core/times.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,10 +17,6 @@
 namespace shf {
 
 namespace {
-
-int64_t modified_of(const struct stat& info) {
-    return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
-}
 
 [[noreturn]] void rethrow_of(const Error& error, const std::string& path) {
     Fault fault = error.fault();
@@ -57,7 +54,7 @@ void for_bytes(const FieldFile& file, const std::function<void(std::span<const u
 void FieldFile::check() const {
     struct stat info = {};
     if (::fstat(file.get(), &info) != 0) rethrow_of(Error::system("stat", errno), path);
-    if (static_cast<uint64_t>(info.st_size) != size || modified_of(info) != modified)
+    if (static_cast<uint64_t>(info.st_size) != size || nanoseconds(info.st_mtim) != modified)
         throw FieldFileError(SHF_E_CHANGED, "file " + escape(path) + " changed while it was added",
                              "add files that nobody writes to");
 }
@@ -88,7 +85,7 @@ FieldFile open_field(const std::string& path) {
         if (!S_ISREG(info.st_mode))
             throw Error(SHF_E_USAGE, "this is no regular file", "give its bytes instead");
         field.size = static_cast<uint64_t>(info.st_size);
-        field.modified = modified_of(info);
+        field.modified = nanoseconds(info.st_mtim);
     } catch (const Error& error) {
         rethrow_of(error, path);
     }

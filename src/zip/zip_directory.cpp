@@ -14,12 +14,11 @@ namespace shf {
 
 namespace {
 
-constexpr uint32_t central_magic = 0x02014b50;
-constexpr size_t central_size = 46, local_size = 30;
+constexpr size_t central_size = 46;
 // The directory is read in pieces that stay in the cache while they are parsed. A whole entry, with
 // the longest name, extra fields and comment, fits in one.
-constexpr size_t piece_size = 256 * 1024;
-static_assert(piece_size > central_size + 3 * 65535);
+constexpr size_t directory_piece = 256 * 1024;
+static_assert(directory_piece > central_size + 3 * 65535);
 
 constexpr uint64_t largest = std::numeric_limits<int64_t>::max();
 constexpr uint8_t newest_version = 63;
@@ -28,11 +27,10 @@ constexpr uint8_t newest_version = 63;
 constexpr uint64_t deflate_ratio = 1032;
 constexpr uint64_t ratio_free = uint64_t{64} << 20;  // as for the streams of filters
 
-enum Method : uint16_t { stored = 0, deflated = 8 };
-
 bool is_known(uint16_t method) {
-    return method == stored || method == deflated || method == 12 || method == 14 || method == 93 ||
-           method == 95;
+    using namespace zip_method;
+    return method == stored || method == deflated || method == bzip2 || method == lzma ||
+           method == zstd || method == xz;
 }
 
 // APPNOTE 4.4.2: 3 is Unix.
@@ -73,10 +71,12 @@ ZipFault fault_in(const ZipEntry& entry, std::string_view name, const Options& o
     if (entry.version > newest_version) return ZipFault::version;
     if (!is_known(entry.method)) return ZipFault::method;
     if (entry.kind == MemberKind::directory && entry.size != 0) return ZipFault::directory_data;
-    if (entry.method == stored && entry.size != entry.stored_size) return ZipFault::sizes_differ;
-    const uint64_t ratio = entry.method == deflated ? deflate_ratio : options.max_ratio;
-    const uint64_t free = entry.method == deflated ? 0 : ratio_free;
-    if (entry.method != stored && entry.size > free && entry.size / ratio > entry.stored_size)
+    if (entry.method == zip_method::stored && entry.size != entry.stored_size)
+        return ZipFault::sizes_differ;
+    const uint64_t ratio = entry.method == zip_method::deflated ? deflate_ratio : options.max_ratio;
+    const uint64_t free = entry.method == zip_method::deflated ? 0 : ratio_free;
+    if (entry.method != zip_method::stored && entry.size > free &&
+        entry.size / ratio > entry.stored_size)
         return ZipFault::ratio;
     return ZipFault::none;
 }
@@ -104,12 +104,12 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
     names_.reserve(static_cast<size_t>(end.directory_size - end.entries * central_size));
 
     std::vector<uint8_t> piece(
-        static_cast<size_t>(std::min<uint64_t>(piece_size, end.directory_size)));
+        static_cast<size_t>(std::min<uint64_t>(directory_piece, end.directory_size)));
     // The first bytes were read with the end record. From where that stopped the source reads on
     // without another request.
     size_t have = 0;
-    for (; end.entries > 0 && have < sizeof central_magic; ++have)
-        piece[have] = static_cast<uint8_t>(central_magic >> 8 * have);
+    for (; end.entries > 0 && have < sizeof zip_central_magic; ++have)
+        piece[have] = static_cast<uint8_t>(zip_central_magic >> 8 * have);
     uint64_t left = end.directory_size - have;  // not in memory yet
     const uint64_t directory_end = end.directory + end.directory_size;
     while (have > 0 || left > 0) {
@@ -145,7 +145,7 @@ ZipDirectory::ZipDirectory(Source& source, const Options& options) {
 size_t ZipDirectory::parse_entry(std::span<const uint8_t> bytes, uint64_t at, uint64_t base,
                                  const Options& options) {
     const uint8_t* head = bytes.data();
-    if (bytes.size() >= 4 && le32(head) != central_magic)
+    if (bytes.size() >= 4 && le32(head) != zip_central_magic)
         throw Error(SHF_E_FORMAT, "no entry of the directory where one should start",
                     "copy the file again", at);
     if (bytes.size() < central_size) return 0;
@@ -193,7 +193,7 @@ size_t ZipDirectory::parse_entry(std::span<const uint8_t> bytes, uint64_t at, ui
 void ZipDirectory::find_limits(uint64_t directory, uint64_t file_size, const Options& options) {
     const auto least_end = [](const ZipEntry& entry) {
         uint64_t end = 0;
-        const uint64_t header = local_size + entry.name_size;
+        const uint64_t header = zip_local_size + entry.name_size;
         if (__builtin_add_overflow(entry.offset, entry.stored_size, &end) ||
             __builtin_add_overflow(end, header, &end))
             return UINT64_MAX;
@@ -287,7 +287,7 @@ Error ZipDirectory::fault_of(size_t index) const {
             return error(SHF_E_AMBIGUOUS, "the extra field 0x7075 gives the entry another name",
                          again);
         case ZipFault::ratio:
-            if (entry.method != deflated)
+            if (entry.method != zip_method::deflated)
                 return error(SHF_E_LIMIT,
                              plural(entry.stored_size, "byte") + " that would become " +
                                  std::to_string(entry.size),

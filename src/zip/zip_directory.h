@@ -16,6 +16,16 @@
 
 namespace shf {
 
+// Bytes of a local header (APPNOTE 4.3.7) before its name.
+inline constexpr size_t zip_local_size = 30;
+// What an entry of the central directory starts with (APPNOTE 4.3.12).
+inline constexpr uint32_t zip_central_magic = 0x02014b50;
+
+// APPNOTE 4.4.5: the methods that are read.
+namespace zip_method {
+inline constexpr uint16_t stored = 0, deflated = 8, bzip2 = 12, lzma = 14, zstd = 93, xz = 95;
+}
+
 struct Options;
 
 // Why an entry cannot be read although the directory as a whole can be trusted.

@@ -14,7 +14,6 @@ namespace shf {
 namespace {
 
 constexpr uint32_t end64_magic = 0x06064b50, locator_magic = 0x07064b50;
-constexpr uint32_t central_magic = 0x02014b50;
 constexpr size_t end_size = 22, locator_size = 20, end64_size = 56;
 constexpr size_t longest_comment = 65535;
 
@@ -111,10 +110,10 @@ class Candidate {
     }
 
     [[nodiscard]] bool is_central(uint64_t offset) const {
-        if (size_ - offset < sizeof central_magic) return false;
-        std::array<uint8_t, sizeof central_magic> magic;
+        if (size_ - offset < sizeof zip_central_magic) return false;
+        std::array<uint8_t, sizeof zip_central_magic> magic;
         fetch(offset, magic);
-        return le32(magic.data()) == central_magic;
+        return le32(magic.data()) == zip_central_magic;
     }
 
     // Requests the whole directory at once: ZipDirectory reads the rest of it later.

@@ -15,7 +15,6 @@ namespace shf {
 namespace {
 
 constexpr uint32_t local_magic = 0x04034b50, descriptor_magic = 0x08074b50;
-constexpr size_t local_size = 30;
 constexpr uint16_t has_descriptor = 1 << 3;
 constexpr uint16_t aes = 99;  // in the place of the method
 constexpr size_t longest_descriptor = 24;
@@ -47,7 +46,7 @@ size_t header_length(std::span<const uint8_t> head) {
     if (le32(head.data()) != local_magic)
         throw Error(SHF_E_FORMAT, "no local header where the directory says",
                     "copy the file again");
-    return local_size + le16(&head[26]) + le16(&head[28]);
+    return zip_local_size + le16(&head[26]) + le16(&head[28]);
 }
 
 void check_crc(const ZipEntry& entry, std::span<const uint8_t> bytes) {
@@ -65,11 +64,11 @@ void check_local(const ZipEntry& entry, std::string_view name, std::span<const u
     if (flags != entry.flags) throw ambiguous(versus("flags", flags, entry.flags));
     if (le16(head + 8) != entry.method)
         throw ambiguous(versus("method", le16(head + 8), entry.method));
-    const std::string_view local_name(reinterpret_cast<const char*>(head) + local_size,
+    const std::string_view local_name(reinterpret_cast<const char*>(head) + zip_local_size,
                                       le16(head + 26));
     if (local_name != name) throw ambiguous("the local header has the name " + escape(local_name));
     ZipSizes sizes{le32(head + 22), le32(head + 18), 0, 0};
-    const auto extra = header.subspan(local_size + local_name.size());
+    const auto extra = header.subspan(zip_local_size + local_name.size());
     const bool plain = extra.empty() && !sizes.has_sentinel();
     switch (plain ? ZipFault::none : read_zip_extra(extra, {}, sizes, ZipHeader::local)) {
         case ZipFault::none: break;
@@ -129,12 +128,12 @@ void ZipReader::fetch(const ZipEntry& entry, std::string_view name, std::span<ui
     if (compared > 0) return fetch_data(entry, stored, compared);
     __builtin_prefetch(name.data());  // it is compared after the read
     const bool descriptor = (entry.flags & has_descriptor) != 0;
-    const uint64_t least = local_size + name.size() + stored.size();
+    const uint64_t least = zip_local_size + name.size() + stored.size();
     const uint64_t room = entry.limit > entry.offset ? entry.limit - entry.offset : 0;
     if (room < least) throw outside();
     const uint64_t usual_descriptor = std::min<uint64_t>(room - least, descriptor ? 16 : 0);
     const uint64_t gap = room - least - usual_descriptor;
-    size_t header_size = local_size + name.size() + (gap <= usual_header / 2 ? gap : 0);
+    size_t header_size = zip_local_size + name.size() + (gap <= usual_header / 2 ? gap : 0);
 
     std::array<uint8_t, usual_header> usual;
     std::vector<uint8_t> long_header;
@@ -219,7 +218,7 @@ void ZipReader::check(size_t index) const {
         check_readable(index);
         const ZipEntry& entry = directory_.entry(index);
         const uint64_t room = entry.limit > entry.offset ? entry.limit - entry.offset : 0;
-        const uint64_t header = local_size + directory_.name(index).size();
+        const uint64_t header = zip_local_size + directory_.name(index).size();
         if (room < header || room - header < entry.stored_size) throw outside();
     });
 }
@@ -249,7 +248,7 @@ size_t ZipReader::check_header(size_t index, ZipMetadata* metadata) const {
         std::span<uint8_t> header =
             std::span(usual).first(static_cast<size_t>(std::min<uint64_t>(room, usual_header)));
         for (;;) {
-            if (header.size() < local_size) throw outside();
+            if (header.size() < zip_local_size) throw outside();
             if (source_.read_scattered(entry.offset, {&header, 1}) < header.size())
                 throw Error(SHF_E_TRUNCATED, "the file ends inside the entry", "copy it again");
             const size_t real_size = header_length(header);
@@ -308,7 +307,7 @@ std::span<const uint8_t> ZipReader::stored_bytes(size_t index,
     if (entry.offset > entry.limit) throw outside();
     const auto rest = file.subspan(static_cast<size_t>(entry.offset),
                                    static_cast<size_t>(entry.limit - entry.offset));
-    if (rest.size() < local_size) throw outside();
+    if (rest.size() < zip_local_size) throw outside();
     const size_t header_size = header_length(rest);
     if (rest.size() < header_size || rest.size() - header_size < entry.stored_size) throw outside();
     const auto bytes = rest.subspan(header_size, static_cast<size_t>(entry.stored_size));

@@ -2,6 +2,7 @@
 
 #include "codec/checksum.h"
 #include "core/little_endian.h"
+#include "core/times.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,8 +14,6 @@ namespace {
 constexpr uint16_t zip64_extra = 0x0001, unicode_name_extra = 0x7075;
 // Of Info-ZIP: extended timestamp, and owner with numbers of any width.
 constexpr uint16_t time_extra = 0x5455, owner_extra = 0x7875;
-constexpr size_t local_size = 30;
-constexpr int64_t second = 1'000'000'000;
 
 // Takes the 64-bit values of the ZIP64 extra field (APPNOTE 4.5.3): those whose 32-bit field is
 // all ones, in this order. Writers also give values that are not asked for; they must be the same.
@@ -91,7 +90,7 @@ std::optional<uint64_t> sized_number(std::span<const uint8_t>& bytes) {
 ZipMetadata read_zip_metadata(std::span<const uint8_t> header) {
     ZipMetadata metadata;
     metadata.mtime = dos_time(le16(&header[12]), le16(&header[10]));
-    auto extra = header.subspan(local_size + le16(&header[26]));
+    auto extra = header.subspan(zip_local_size + le16(&header[26]));
     while (extra.size() >= 4 && extra.size() - 4 >= le16(&extra[2])) {
         auto body = extra.subspan(4, le16(&extra[2]));
         const uint16_t id = le16(extra.data());

@@ -17,8 +17,6 @@ namespace shf {
 
 namespace {
 
-enum Method : uint16_t { stored = 0, deflated = 8, bzip2 = 12, lzma = 14, zstd = 93, xz = 95 };
-
 constexpr const char* damage_help = "copy the file again";
 
 [[nodiscard]] Error damaged(std::string cause) {
@@ -144,11 +142,11 @@ class Lzma final : public Codec {
 
 std::unique_ptr<Codec> make_codec(const ZipEntry& entry, const Options& options) {
     switch (entry.method) {
-        case deflated: return std::make_unique<Deflated>();
-        case bzip2: return make_bzip2();
-        case lzma: return std::make_unique<Lzma>(entry, options);
-        case zstd: return make_zstd(options.max_window);
-        case xz: return make_xz(options.max_window);
+        case zip_method::deflated: return std::make_unique<Deflated>();
+        case zip_method::bzip2: return make_bzip2();
+        case zip_method::lzma: return std::make_unique<Lzma>(entry, options);
+        case zip_method::zstd: return make_zstd(options.max_window);
+        case zip_method::xz: return make_xz(options.max_window);
         default:
             throw Error(SHF_E_UNSUPPORTED, "compression method " + std::to_string(entry.method),
                         "write the file again");
@@ -159,7 +157,7 @@ std::unique_ptr<Codec> make_codec(const ZipEntry& entry, const Options& options)
 
 void decode_zip_method(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
                        const Options& options, ZipScratch& scratch) {
-    if (entry.method == deflated) return inflate(in, out, scratch);
+    if (entry.method == zip_method::deflated) return inflate(in, out, scratch);
     ZipDecoder decoder(entry, options);
     for (ZipDecoder::Progress done{}; !done.ended;) {
         done = decoder.decode(in, 0, out);
@@ -171,7 +169,8 @@ void decode_zip_method(const ZipEntry& entry, std::span<const uint8_t> in, std::
 void decode_zip_start(const ZipEntry& entry, std::span<const uint8_t> in, std::span<uint8_t> out,
                       const Options& options) {
     if (out.empty()) return;
-    if (entry.method == stored) return void(std::copy_n(in.begin(), out.size(), out.begin()));
+    if (entry.method == zip_method::stored)
+        return void(std::copy_n(in.begin(), out.size(), out.begin()));
     ZipDecoder decoder(entry, options);
     while (!out.empty()) {
         const auto done = decoder.decode(in, 0, out);
@@ -215,7 +214,7 @@ ZipDecoder::Progress ZipDecoder::decode(std::span<const uint8_t> in, uint64_t af
 }
 
 bool is_slow_zip_method(uint16_t method) {
-    return method != stored && method != zstd;
+    return method != zip_method::stored && method != zip_method::zstd;
 }
 
 // ---- ZipScratch ---------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ build_wheel() {
     rm -rf "$build/wheel" "$build/wheel-build"
     "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps \
         --config-settings "build-dir=$build/wheel-build" \
-        --config-settings "setup-args=-Db_pch=true" --config-settings "setup-args=-Dwerror=true" \
+        --config-settings "setup-args=-Dwerror=true" \
         --wheel-dir "$build/wheel" .
 }
 wheel_checks() {
