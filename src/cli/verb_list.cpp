@@ -15,6 +15,7 @@ constexpr std::array table = {
     VerbEntry{"get", "", "writes one sample, or one field of it", make_get},
     VerbEntry{"info", "", "says what shards consist of, and what is suspicious", make_info},
     VerbEntry{"verify", "", "checks every byte of shards and their indexes", make_verify},
+    VerbEntry{"repair", "", "writes a new shard of what is whole in a damaged one", make_repair},
     VerbEntry{"create", "tarcreate", "makes shards of files", make_create},
     VerbEntry{"cat", "tarcats tarpcat", "joins shards, picks samples and fields, shuffles",
               make_cat},
