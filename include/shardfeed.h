@@ -1085,7 +1085,8 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * SHF_MEMBER_OFFSET of the next member are lost; without a next member, those up to the end. The
  * name of the first member behind them may be a shortened one, whose long name was lost. A ZIP file
  * without a sound directory is read by its local headers from its start on, as far as each one
- * follows the data of the one before it. Damaged compressed data ends the members.
+ * follows the data of the one before it. Damaged compressed data ends the members, and no bytes wait
+ * for their checksum: SHF_MEMBER_VERIFIED says which ones are covered by those that have held.
  * Threads: one at a time, except for shf_members_cancel; a second concurrent call gets USAGE.
  * Fork: a sequence belongs to the process that opened it; in a forked child its calls return
  * FORKED, and shf_members_close leaves the parent's sequence as it is. */
@@ -1110,8 +1111,8 @@ int32_t shf_members_next(shf_members *members, shf_bytes *name, shf_error *error
 /* Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
  * archive does not say, for any other value, and when there is no current member.
  * SHF_MEMBER_VERIFIED needs none: of a compressed tar, how many bytes from the start of the
- * decompressed one are covered by checks that have held so far; UINT64_MAX for what is not
- * compressed as a whole. Since: 0.1 */
+ * decompressed one are covered by checks that have held so far, or have none; UINT64_MAX for what is
+ * not compressed as a whole. Since: 0.1 */
 uint64_t shf_members_info(const shf_members *members, int32_t what);
 
 /* A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as

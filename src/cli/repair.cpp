@@ -31,8 +31,9 @@ class Repair final : public Verb, SalvageClient {
         app.add_option("-o,--output", output_, "the new shard")->type_name("OUT")->required();
         app.add_flag("--keep-fields", keep_fields_,
                      "of samples that are not whole, write the fields that are");
-        app.add_flag("--unverified", unverified_,
-                     "of a compressed tar, also take what lies behind the last checksum that holds");
+        app.add_flag(
+            "--unverified", unverified_,
+            "of a compressed tar, also take what lies behind the last checksum that holds");
         app.add_flag("--json", json_, "print a line of JSON for each loss, and one for the whole");
     }
     const char* openers() const override { return "archive writer"; }

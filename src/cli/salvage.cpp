@@ -142,8 +142,9 @@ void Salvage::take_member(std::string_view name) {
     last_error_ = {};
     close_gap(offset);
     if (*verified_ != nothing && (*verified_ < header_size || offset > *verified_ - header_size))
-        spoil("it lies behind the last checksum of the compressed shard that holds; --unverified "
-              "takes it");
+        spoil(
+            "it lies behind the last checksum of the compressed shard that holds; --unverified "
+            "takes it");
     const bool is_uncertain = std::exchange(name_uncertain_, false);
     switch (info(members_, SHF_MEMBER_KIND)) {
         case SHF_KIND_DIRECTORY:

@@ -41,8 +41,9 @@ class SalvageClient {
 class Salvage {
   public:
     struct Wanted {
-        bool fields = false;      // whole fields of samples that are not
-        bool unverified = false;  // what lies behind the last checksum of a compressed tar that held
+        bool fields = false;  // whole fields of samples that are not
+        bool unverified =
+            false;  // what lies behind the last checksum of a compressed tar that held
     };
     Salvage(const std::string& url, const LibraryOptions& options, Wanted wanted,
             SalvageClient& client);

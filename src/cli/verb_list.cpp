@@ -24,6 +24,7 @@ constexpr std::array table = {
     VerbEntry{"sort", "tarsort", "orders samples by key, by a field, or at random", make_sort},
     VerbEntry{"map", "proc tarproc", "changes samples by a command or a function of Python",
               make_map},
+    VerbEntry{"convert", "", "writes shards as other formats, and these as shards", make_convert},
     VerbEntry{"tsv", "tar2tsv", "prints a table of chosen fields", make_tsv},
     VerbEntry{"json", "tar2json", "prints samples as lines of JSON", make_json},
     VerbEntry{"index", "", "makes indexes of shards, also for other tools", make_index},

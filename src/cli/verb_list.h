@@ -10,6 +10,7 @@ namespace cli {
 std::unique_ptr<Verb> make_bench();
 std::unique_ptr<Verb> make_cache();
 std::unique_ptr<Verb> make_cat();
+std::unique_ptr<Verb> make_convert();
 std::unique_ptr<Verb> make_create();
 std::unique_ptr<Verb> make_doctor();
 std::unique_ptr<Verb> make_first();

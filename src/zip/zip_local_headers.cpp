@@ -60,8 +60,7 @@ ZipDirectory ZipDirectory::of_local_headers(Source& source, const Options& optio
     ZipDirectory made;
     std::vector<uint8_t> bytes(local_header_most);
     const auto read = [&](uint64_t at, size_t size) {
-        return std::span(std::as_const(bytes))
-            .first(source.read(at, std::span(bytes).first(size)));
+        return std::span(std::as_const(bytes)).first(source.read(at, std::span(bytes).first(size)));
     };
     for (uint64_t at = 0;;) {
         Opening::check();

@@ -42,9 +42,7 @@ def headers_of(data: bytes) -> list[tuple[str, int, int]]:
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         members = tar.getmembers()
     starts = [member.offset for member in members]
-    ends = [
-        member.offset_data + (member.size + BLOCK - 1) // BLOCK * BLOCK for member in members
-    ]
+    ends = [member.offset_data + (member.size + BLOCK - 1) // BLOCK * BLOCK for member in members]
     return [(member.name, a, b) for member, a, b in zip(members, starts, ends)]
 
 
@@ -335,7 +333,9 @@ def test_random_damage(tmp_path: Path, seed: int) -> None:
             block
             for member in tar
             for block in [
-                *range(member.offset_data // BLOCK, (member.offset_data + member.size) // BLOCK + 1),
+                *range(
+                    member.offset_data // BLOCK, (member.offset_data + member.size) // BLOCK + 1
+                ),
                 *range(member.offset // BLOCK + 1, member.offset_data // BLOCK - 1),
             ]
         }
