@@ -99,10 +99,13 @@ def write(path: Path, samples: Samples) -> None:
                 if name == KEY:
                     column[at:] = [key for key, _ in held]
                     continue
-                values = numpy.empty(len(held), dtype=object)
+                values = numpy.empty(len(held), dtype=h5py.vlen_dtype(numpy.uint8))
                 for i, (_, fields) in enumerate(held):
                     values[i] = numpy.frombuffer(fields[name], numpy.uint8)
-                column[at:] = values
+                # column[at:] = values would take fields of one length for a table.
+                place = column.id.get_space()
+                place.select_hyperslab((at,), (len(held),))
+                column.id.write(h5py.h5s.create_simple((len(held),)), place, values)
             held.clear()
 
         for key, fields in same_fields(samples.read(), "HDF5"):
