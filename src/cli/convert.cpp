@@ -17,7 +17,7 @@ namespace cli {
 
 namespace {
 
-constexpr const char* program = R"PY(
+constexpr const char* convert_program = R"PY(
 import sys
 try:
     from shardfeed.convert.__main__ import main
@@ -81,14 +81,14 @@ class Convert final : public Verb {
             if (!columns_.empty()) words.insert(words.end(), {"-f", columns_, "--missing", "keep"});
             words.push_back("--");
             words.insert(words.end(), inputs_.begin(), inputs_.end());
-            return as(make_cat(), std::move(words), options);
+            return run_as(make_cat(), std::move(words), options);
         }
         if (from_ == "folder" && to_shards) {
             if (inputs_.size() > 1)
                 throw Failure(wrong_command_line,
                               "one folder at a time is converted; help: cat joins shards");
-            return as(make_create(), {"--from", "folder", "-o", output_, "--", inputs_.front()},
-                      options);
+            return run_as(make_create(), {"--from", "folder", "-o", output_, "--", inputs_.front()},
+                          options);
         }
         if (from_ == "shards" && to_ == "folder") return to_folder(options);
         if (from_ == "folder" || to_ == "folder")
@@ -99,16 +99,6 @@ class Convert final : public Verb {
     }
 
   private:
-    // As another verb does it.
-    static int as(const std::unique_ptr<Verb>& verb, std::vector<std::string> words,
-                  const LibraryOptions& options) {
-        CLI::App app;
-        verb->declare(app);
-        std::reverse(words.begin(), words.end());
-        app.parse(words);
-        return verb->run(options);
-    }
-
     int to_folder(const LibraryOptions& options) const {
         std::error_code ignored;
         if (std::filesystem::exists(output_, ignored))
@@ -139,7 +129,7 @@ class Convert final : public Verb {
 
     [[nodiscard]] int by_python(const LibraryOptions& options) const {
         const char* python = std::getenv("SHARDFEED_PYTHON");
-        Command command{.words = {python && *python ? python : "python3", "-c", program,
+        Command command{.words = {python && *python ? python : "python3", "-c", convert_program,
                                   "--output=" + output_, "--from=" + from_, "--to=" + to_},
                         .environment = {}};
         const auto add = [&](const char* name, const std::string& value) {
@@ -165,7 +155,13 @@ class Convert final : public Verb {
         if (std::find(inputs_.begin(), inputs_.end(), "-") != inputs_.end())
             command.input = STDIN_FILENO;
         if (output_ == "-") command.output = STDOUT_FILENO;
-        const std::string fault = Process(command).wait();
+        std::string fault;
+        try {
+            fault = Process(command).wait();
+        } catch (const Failure& failure) {
+            throw Failure(
+                failed, std::string(failure.what()) + "; help: name a Python in SHARDFEED_PYTHON");
+        }
         if (fault.empty()) return done;
         if (fault == "its status is 1") return failed;  // it has said why
         throw Failure(failed, "the process of Python has ended: " + fault +

@@ -13,9 +13,9 @@ namespace cli {
 
 namespace {
 
-constexpr uint64_t nothing = std::numeric_limits<uint64_t>::max();
-constexpr uint64_t header_size = 512;
-constexpr size_t piece = size_t{256} * 1024;
+constexpr uint64_t not_said = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t tar_block = 512;
+constexpr size_t read_size = size_t{256} * 1024;
 
 bool is_damage(int32_t code) {
     switch (code) {
@@ -41,13 +41,13 @@ bool may_be_long(std::string_view name) {
            std::any_of(name.begin(), name.end(), [](char c) { return (c & 0x80) != 0; });
 }
 
-std::string lowered(std::string text) {
+std::string in_lower_case(std::string text) {
     for (char& c : text)
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     return text;
 }
 
-uint64_t info(const Members& members, int32_t what) {
+uint64_t member_info(const Members& members, int32_t what) {
     return shf_members_info(members.get(), what);
 }
 
@@ -86,7 +86,7 @@ uint64_t Salvage::verified_bytes() const {
     shf_error last = {};
     for (;;) {
         const int32_t code = shf_members_next(members.get(), nullptr, &error);
-        if (code == SHF_END) return info(members, SHF_MEMBER_VERIFIED);
+        if (code == SHF_END) return member_info(members, SHF_MEMBER_VERIFIED);
         if (code == SHF_OK) {
             last = {};
             continue;
@@ -134,19 +134,19 @@ void Salvage::close_gap(std::optional<uint64_t> next_member) {
 }
 
 void Salvage::take_member(std::string_view name) {
-    const uint64_t offset = info(members_, SHF_MEMBER_OFFSET);
+    const uint64_t offset = member_info(members_, SHF_MEMBER_OFFSET);
     if (!verified_) {
-        const bool is_compressed = info(members_, SHF_MEMBER_VERIFIED) != nothing;
-        verified_ = is_compressed && !wanted_.unverified ? verified_bytes() : nothing;
+        const bool is_compressed = member_info(members_, SHF_MEMBER_VERIFIED) != not_said;
+        verified_ = is_compressed && !wanted_.unverified ? verified_bytes() : not_said;
     }
     last_error_ = {};
     close_gap(offset);
-    if (*verified_ != nothing && (*verified_ < header_size || offset > *verified_ - header_size))
+    if (*verified_ != not_said && (*verified_ < tar_block || offset > *verified_ - tar_block))
         spoil(
             "it lies behind the last checksum of the compressed shard that holds; --unverified "
             "takes it");
     const bool is_uncertain = std::exchange(name_uncertain_, false);
-    switch (info(members_, SHF_MEMBER_KIND)) {
+    switch (member_info(members_, SHF_MEMBER_KIND)) {
         case SHF_KIND_DIRECTORY:
         case SHF_KIND_HARD_LINK:
         case SHF_KIND_SYMBOLIC_LINK:
@@ -174,13 +174,13 @@ void Salvage::take_field(const std::string& name, const std::string& field, uint
     std::string why;
     if (is_uncertain)
         why = "it is the first one behind lost bytes: a longer name of it may be among them";
-    else if (std::find(lowered_.begin(), lowered_.end(), lowered(field)) != lowered_.end())
+    else if (std::find(lowered_.begin(), lowered_.end(), in_lower_case(field)) != lowered_.end())
         why = "its sample has a field of that name already";
     if (!why.empty()) {
         client_.lost_member(name, offset, why);
         return spoil("its member " + printable(name) + " is not taken");
     }
-    lowered_.push_back(lowered(field));
+    lowered_.push_back(in_lower_case(field));
     sample_.fields.emplace_back(field, std::move(data));
 }
 
@@ -195,12 +195,14 @@ void Salvage::begin_sample(const std::string& key, std::string_view name) {
 // False when the data is not whole, which the client was told.
 bool Salvage::read_data(std::string_view name, uint64_t offset, std::string& data) {
     shf_error error = {};
-    for (size_t size = piece; size > 0;) {
-        // Memory is taken as bytes arrive: the size in a header is a claim.
+    // Memory is taken as bytes arrive: the size in a header is a claim.
+    const uint64_t claimed = std::max<uint64_t>(member_info(members_, SHF_MEMBER_SIZE), 1);
+    const auto step = static_cast<size_t>(std::min<uint64_t>(claimed, read_size));
+    for (size_t size = step; size > 0;) {
         const size_t have = data.size();
-        data.resize(have + piece);
+        data.resize(have + step);
         const int32_t code =
-            shf_members_read(members_.get(), data.data() + have, piece, &size, &error);
+            shf_members_read(members_.get(), data.data() + have, step, &size, &error);
         if (is_damage(code)) {
             client_.lost_member(name, offset, error.message);
             return false;

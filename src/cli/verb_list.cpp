@@ -1,5 +1,7 @@
 #include "cli/verb_list.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -40,6 +42,15 @@ constexpr std::array table = {
 
 std::span<const VerbEntry> verbs() {
     return table;
+}
+
+int run_as(const std::unique_ptr<Verb>& verb, std::vector<std::string> words,
+           const LibraryOptions& options) {
+    CLI::App app;
+    verb->declare(app);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(words);
+    return verb->run(options);
 }
 
 const VerbEntry* find_verb(std::string_view name) {

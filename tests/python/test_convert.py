@@ -320,9 +320,9 @@ def test_the_command(tmp_path: Path) -> None:
     samples: Samples = [(f"{i}", {"txt": b"%d" % i, "_x": b"kept"}) for i in range(5)]
     shard(tmp_path / "in.tar", samples)
 
-    def run(*words: str) -> subprocess.CompletedProcess[bytes]:
+    def run(*words: str, verb: str = "convert") -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
-            [sys.executable, "-m", "shardfeed", "convert", *words],
+            [sys.executable, "-m", "shardfeed", verb, *words],
             cwd=tmp_path,
             capture_output=True,
             timeout=60,
@@ -337,5 +337,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert done.stderr.startswith(b"shardfeed: ")
     assert b"help: " in done.stderr
     assert not (tmp_path / "b.tar").exists()
+    assert run("a.parquet", "-o", "d.tar", verb="create").returncode == 0
+    assert samples_of(tmp_path / "d.tar") == samples
     assert b"must be known before" in run("pipe:cat in.tar", "-o", "c.parquet").stderr
     assert run("pipe:cat in.tar", "-o", "c.parquet", "--columns", "txt _x").returncode == 0
