@@ -263,8 +263,8 @@ typedef int32_t (*shf_interrupt_fn)(void *ctx);
 void shf_options_set_interrupt(shf_options *options, shf_interrupt_fn interrupt, void *ctx);
 
 /* Gives the name of a shard, what a pattern would make of `number`: *out is borrowed until the
- * function is called again, or the writer is closed. Returns 0, or any other value to end the writer
- * with CANCELLED. */
+ * function is called again, or the writer is closed. Returns 0, or any other value to end the call
+ * with CANCELLED: its sample is not written, and the next one asks again. */
 typedef int32_t (*shf_name_fn)(void *ctx, uint64_t number, shf_bytes *out);
 
 /* Sets a function that names the shards of a writer, whose pattern is then NULL. It is called once

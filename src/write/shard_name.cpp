@@ -74,7 +74,7 @@ std::string ShardNames::ask() const {
     if (pattern_) return pattern_->at(number_);
     shf_bytes out = {nullptr, 0};
     if (options_.name_shard(options_.name_shard_ctx, number_, &out) != 0)
-        throw Error(SHF_E_CANCELLED, "the function that names the shards ended the writer");
+        throw Error(SHF_E_CANCELLED, "the function that names the shards ended the call");
     std::string name;
     if (out.data) name.assign(reinterpret_cast<const char*>(out.data), out.size);
     const std::string of_shard = " of shard " + std::to_string(number_);
@@ -85,6 +85,10 @@ std::string ShardNames::ask() const {
         throw Error(SHF_E_USAGE, "the name" + of_shard + " has a NUL: " + escape(name),
                     "give a path, or a URL");
     return name;
+}
+
+void ShardNames::prepare() {
+    if (next_.empty() && !pattern_) next_ = ask();
 }
 
 std::string ShardNames::take(const std::string& folder) {

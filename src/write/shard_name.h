@@ -37,6 +37,9 @@ class ShardNames {
     [[nodiscard]] bool many() const { return !pattern_ || pattern_->numbered(); }
     // Before the first take().
     [[nodiscard]] const std::string& first() const { return next_; }
+    // Asks the function for the next name, unless it has given it. Throws Error; nothing is changed
+    // then.
+    void prepare();
     // The next name, as it was given. The writer works in `folder`. Throws Error(USAGE) for the
     // name of an earlier shard.
     std::string take(const std::string& folder);

@@ -272,7 +272,10 @@ void Writer::write_sample() {
                     "add a field, if only an empty one");
     for (const Field& field : fields_) foreign_.check_member(field.name);
     if (shard_ && is_full()) next_shard();
-    if (!shard_) work([&] { open_shard(); });
+    if (!shard_) {
+        if (!failure_) names_.prepare();
+        work([&] { open_shard(); });
+    }
     Shard& shard = *shard_;
     const uint64_t hash = new_key();
     try {

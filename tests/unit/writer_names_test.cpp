@@ -138,7 +138,24 @@ TEST_F(WriterNames, that_are_no_names_are_refused) {
     };
     said("", "gave no name of shard", SHF_E_USAGE);
     said(std::string("a\0b.tar", 7), "has a NUL", SHF_E_USAGE);
-    said("stop", "ended the writer", SHF_E_CANCELLED);
+    said("stop", "ended the call", SHF_E_CANCELLED);
+}
+
+TEST_F(WriterNames, are_asked_for_again_after_a_refusal) {
+    bool refused = true;
+    ASSERT_EQ(open(
+                  [&](uint64_t n) {
+                      return n == 1 && refused ? "stop" : folder / (std::to_string(n) + ".tar");
+                  },
+                  {{"max_samples", "1"}}),
+              SHF_OK);
+    ASSERT_EQ(write("a"), SHF_OK);
+    EXPECT_EQ(write("b"), SHF_E_CANCELLED);
+    refused = false;
+    ASSERT_EQ(write("b"), SHF_OK) << message();
+    ASSERT_EQ(finish(), SHF_OK) << message();
+    EXPECT_EQ(asked, (std::vector<uint64_t>{0, 1, 1}));
+    EXPECT_EQ(samples_of({folder / "0.tar", folder / "1.tar"}).size(), 2U);
 }
 
 TEST_F(WriterNames, say_one_format) {
