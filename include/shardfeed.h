@@ -262,6 +262,19 @@ typedef int32_t (*shf_interrupt_fn)(void *ctx);
  * Threads: called on the thread that is inside the call. It may call this library. Since: 0.1 */
 void shf_options_set_interrupt(shf_options *options, shf_interrupt_fn interrupt, void *ctx);
 
+/* Gives the name of a shard, what a pattern would make of `number`: *out is borrowed until the
+ * function is called again, or the writer is closed. Returns 0, or any other value to end the call
+ * with CANCELLED: its sample is not written, and the next one asks again. */
+typedef int32_t (*shf_name_fn)(void *ctx, uint64_t number, shf_bytes *out);
+
+/* Sets a function that names the shards of a writer, whose pattern is then NULL. It is called once
+ * for each shard, with numbers that count from the option "first_shard": for the first one by
+ * shf_writer_open, for later ones when their first sample is written. All names say the same format
+ * and kind of target; a name that comes again is USAGE, regardless of "overwrite". NULL: none.
+ * `ctx` must live until the writers that were opened with these options are closed.
+ * Threads: called on the thread that is inside the call. It must not use the writer. Since: 0.1 */
+void shf_options_set_shard_name(shf_options *options, shf_name_fn name, void *ctx);
+
 /* Allocates `size` bytes aligned to `alignment` (a power of two, at most 4096), or returns NULL. */
 typedef void *(*shf_alloc_fn)(void *ctx, size_t size, size_t alignment);
 
@@ -1258,7 +1271,7 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
 /* ---- Writing shards -------------------------------------------------------------------------- */
 
 /* Samples in, shards out. A writer makes tar or ZIP files whose names come from a pattern, and
- * begins the next one where the options "max_samples" and "max_bytes" say:
+ * or from a function, and begins the next one where the options "max_samples" and "max_bytes" say:
  *
  *     shf_options_set_all(options, "max_samples=10000,write_index=true", &error);
  *     shf_writer_open(&writer, "train-%06d.tar", options, &error);
@@ -1300,7 +1313,7 @@ typedef struct shf_writer shf_writer;
 /* Opens a writer. `pattern` is a path, a file:// URL, "-" for standard output, pipe:COMMAND, or the
  * URL of an object in a store, with at most one number of the shard, %d or %0Nd, and %% for a
  * percent sign; it is needed where "max_samples" or "max_bytes" is set. It never reaches printf.
- * Creates nothing.
+ * NULL: shf_options_set_shard_name has set what names the shards. Creates nothing.
  * Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1 */
 int32_t shf_writer_open(shf_writer **out, const char *pattern, const shf_options *options,
                         shf_error *error);
@@ -1352,13 +1365,15 @@ int32_t shf_writer_next_shard(shf_writer *writer, shf_error *error);
 int32_t shf_writer_flush(shf_writer *writer, int32_t durable, shf_error *error);
 
 /* Ends the last shard, and returns when all shards are published. A sample that was not ended is
- * dropped. The writer can then only be asked for its shards, and closed.
+ * dropped. The writer can then only be asked for its shards, and closed. After an error of the
+ * writer it publishes the shards that were ended before, and returns that error.
  * Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED;
  * CHILD of a command; of a store AUTH, TLS, NET_TRANSIENT, NET_PERMANENT, THROTTLED, INTEGRITY (it
  * has another object than was written). Since: 0.1 */
 int32_t shf_writer_finish(shf_writer *writer, shf_error *error);
 
-/* The shards that are published so far. Since: 0.1 */
+/* The shards that are published so far. A program that does something with each of them asks after
+ * its calls on the writer; those of shf_writer_finish are the last ones. Since: 0.1 */
 uint64_t shf_writer_shards(shf_writer *writer);
 
 enum {

@@ -2435,6 +2435,21 @@ impl WriterBuilder {
         self.with("unsafe_names", value)
     }
 
+    /// Tools whose index of each plain tar is made too, beside it: SHARD.idx for SHARD.tar of DALI,
+    /// SHARD.tar.idx of Megatron-Energon.
+    ///
+    /// Range: `dali,energon`. Default: empty.
+    pub fn index_for(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("index_for", value.as_ref())
+    }
+
+    /// The index of wids over all shards, on a local disk, made when the last one is published.
+    ///
+    /// Range: `file`. Default: empty.
+    pub fn wids_index(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("wids_index", value.as_ref())
+    }
+
     /// Replace shards that are there.
     ///
     /// Range: `true|false`. Default: `false`.
