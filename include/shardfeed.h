@@ -1017,6 +1017,7 @@ enum {
     SHF_MEMBER_UID = 7,    /* number of the owner                                                */
     SHF_MEMBER_GID = 8,    /* number of the group                                                */
     SHF_MEMBER_MTIME = 9,  /* nanoseconds since 1970 (an int64_t); a DOS time is taken for UTC   */
+    SHF_MEMBER_VERIFIED = 10, /* of members in sequence, see there                               */
     SHF_MEMBER_LINK = 32,  /* text: what a link in a tar points at; in a ZIP that is its data    */
     SHF_MEMBER_USER = 33,  /* text: name of the owner                                            */
     SHF_MEMBER_GROUP = 34  /* text: name of the group                                            */
@@ -1091,6 +1092,14 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * TIMEOUT or CANCELLED, and when they are called again they continue; no byte is lost. Every other
  * error repeats. What is wrong with the data of one member of what is no tar (FORMAT, INTEGRITY,
  * AMBIGUOUS, UNSUPPORTED, LIMIT) repeats until shf_members_next moves to the next one.
+ * With the option "resync" damage (FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT) is
+ * said once by shf_members_next, whose next call continues: in a tar at the next block of 512 bytes
+ * that is a header, in a ZIP file with the next entry. The bytes from the offset of the error to
+ * SHF_MEMBER_OFFSET of the next member are lost; without a next member, those up to the end. The
+ * name of the first member behind them may be a shortened one, whose long name was lost. A ZIP file
+ * without a sound directory is read by its local headers from its start on, as far as each one
+ * follows the data of the one before it. Damaged compressed data ends the members, and no bytes wait
+ * for their checksum: SHF_MEMBER_VERIFIED says which ones are covered by those that have held.
  * Threads: one at a time, except for shf_members_cancel; a second concurrent call gets USAGE.
  * Fork: a sequence belongs to the process that opened it; in a forked child its calls return
  * FORKED, and shf_members_close leaves the parent's sequence as it is. */
@@ -1113,7 +1122,10 @@ int32_t shf_members_open(shf_members **out, const char *url, const shf_options *
 int32_t shf_members_next(shf_members *members, shf_bytes *name, shf_error *error);
 
 /* Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
- * archive does not say, for any other value, and when there is no current member. Since: 0.1 */
+ * archive does not say, for any other value, and when there is no current member.
+ * SHF_MEMBER_VERIFIED needs none: of a compressed tar, how many bytes from the start of the
+ * decompressed one are covered by checks that have held so far, or have none; UINT64_MAX for what is
+ * not compressed as a whole. Since: 0.1 */
 uint64_t shf_members_info(const shf_members *members, int32_t what);
 
 /* A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as

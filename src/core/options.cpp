@@ -118,6 +118,8 @@ constexpr Row rows[] = {
     {"duplicate_keys", "leniency", Type::choice, "error", "error|accept", "stream dataset writer",
      &O::duplicate_keys,
      "a key that comes again later in its shard; looked for in the first 1048576 samples", true},
+    {"resync", "leniency", Type::boolean, "false", "true|false", "archive", &O::resync,
+     "members in sequence: continue behind damage with the next member that can be found"},
     {"max_member", "limits", Type::bytes, "16GiB", "0..1EiB", "stream archive dataset",
      &O::max_member, "size of the largest member"},
     {"max_sample", "limits", Type::bytes, "16GiB", "0..1EiB", "stream dataset", &O::max_sample,

@@ -60,6 +60,7 @@ struct Options {
     Leniency zip_prefix;
     Leniency zip_overlap;
     bool allow_empty;
+    bool resync;
     DuplicateKeys duplicate_keys;
     uint64_t max_member;    // bytes
     uint64_t max_sample;    // bytes

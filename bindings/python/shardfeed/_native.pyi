@@ -104,6 +104,7 @@ class _Lib:
     SHF_MEMBER_UID: int
     SHF_MEMBER_GID: int
     SHF_MEMBER_MTIME: int
+    SHF_MEMBER_VERIFIED: int
     SHF_MEMBER_LINK: int
     SHF_MEMBER_USER: int
     SHF_MEMBER_GROUP: int
@@ -538,6 +539,7 @@ class ArchiveOptions(StorageOptions, total=False):
     trailing: Literal["refuse", "ignore"]
     zip_prefix: Literal["refuse", "allow"]
     zip_overlap: Literal["refuse", "allow"]
+    resync: bool | str
     max_member: int | str
     max_name: int | str
     max_meta: int | str

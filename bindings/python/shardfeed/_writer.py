@@ -134,6 +134,13 @@ class Writer(Closable):
                 self._write_pending(self._most_encoding)
         self._report()
 
+    def write_bytes(self, key: str, fields: Mapping[str, bytes]) -> None:
+        """Writes a sample whose fields are bytes already: all of them, with names as they are."""
+        with self._alone():
+            self._write_pending(0)
+            self._write_fields(key, list(fields.items()))
+        self._report()
+
     def write_files(self, key: str, files: Mapping[str, str | os.PathLike[str]]) -> None:
         """Writes a sample whose fields are the bytes of files: field name -> path, or URL."""
         with self._alone():

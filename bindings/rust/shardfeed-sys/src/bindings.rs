@@ -1133,6 +1133,8 @@ pub const SHF_MEMBER_UID: i32 = 7;
 pub const SHF_MEMBER_GID: i32 = 8;
 /// nanoseconds since 1970 (an int64_t); a DOS time is taken for UTC
 pub const SHF_MEMBER_MTIME: i32 = 9;
+/// of members in sequence, see there
+pub const SHF_MEMBER_VERIFIED: i32 = 10;
 /// text: what a link in a tar points at; in a ZIP that is its data
 pub const SHF_MEMBER_LINK: i32 = 32;
 /// text: name of the owner
@@ -1222,7 +1224,10 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
     /// Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
-    /// archive does not say, for any other value, and when there is no current member. Since: 0.1
+    /// archive does not say, for any other value, and when there is no current member.
+    /// SHF_MEMBER_VERIFIED needs none: of a compressed tar, how many bytes from the start of the
+    /// decompressed one are covered by checks that have held so far, or have none; UINT64_MAX for what is
+    /// not compressed as a whole. Since: 0.1
     pub fn shf_members_info(members: *const shf_members, what: i32) -> u64;
     /// A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as
     /// the archive has them.

@@ -455,6 +455,13 @@ impl ArchiveBuilder {
         self.with("zip_overlap", value)
     }
 
+    /// Members in sequence: continue behind damage with the next member that can be found.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn resync(self, value: bool) -> Self {
+        self.with("resync", value)
+    }
+
     /// Size of the largest member.
     ///
     /// Range: `0..1EiB`. Default: `16GiB`.
