@@ -246,7 +246,9 @@ TEST(Options, no_two_rows_share_a_value) {
                             &Options::az_endpoint,
                             &Options::az_account_key,
                             &Options::az_sas,
-                            &Options::az_connection_string})
+                            &Options::az_connection_string,
+                            &Options::index_for,
+                            &Options::wids_index})
             compare(member);
         compare(&Options::on_error);
         compare(&Options::last);

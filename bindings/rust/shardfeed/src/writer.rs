@@ -387,7 +387,9 @@ impl fmt::Debug for ShardNames {
 
 /// Who receives shards that were published.
 #[derive(Clone)]
-pub(crate) struct OnShard(Arc<Mutex<dyn FnMut(&Shard) + Send>>);
+pub(crate) struct OnShard(Arc<Mutex<ShardReceiver>>);
+
+type ShardReceiver = dyn FnMut(&Shard) + Send;
 
 impl OnShard {
     pub(crate) fn new(receive: impl FnMut(&Shard) + Send + 'static) -> OnShard {
