@@ -12,6 +12,7 @@ import time
 import urllib.parse
 from typing import TYPE_CHECKING, Any, Callable
 from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 from . import _cache_files
 from ._sample_cache import DBCache, LMDBCached
@@ -30,6 +31,14 @@ verbose_cache: int = int(os.environ.get("WDS_VERBOSE_CACHE", "0"))
 def islocal(url: str) -> bool:
     """Whether a URL is that of a local file."""
     return urlparse(url).scheme in ("", "file")
+
+
+def _local_path(url: str) -> str:
+    """The path of a local URL: a plain one as it is, of `file:` with or without quoted characters."""
+    if not url.startswith("file:"):
+        return url
+    path = urlparse(url).path
+    return path if os.path.exists(path) else url2pathname(path)
 
 
 def get_filetype(fname: str) -> str:
@@ -176,8 +185,8 @@ class StreamingOpen:
     def __call__(self, urls: Iterable[Any]) -> Iterator[dict[str, Any]]:
         for url in map(_url_of, urls):
             try:
-                if islocal(url):
-                    path = urlparse(url).path
+                if islocal(url) and url != "-":
+                    path = _local_path(url)
                     opened = {"url": url, "stream": open(path, "rb"), "local_path": path}  # noqa: SIM115
                 else:
                     opened = {"url": url, "stream": gopen(url)}
@@ -224,7 +233,7 @@ class FileCache:
         """The path of the file of a URL, which is downloaded unless it is there."""
         assert isinstance(url, str), f"{type(url)}: a URL is a str"
         if islocal(url):
-            return urlparse(url).path
+            return _local_path(url)
         name = self.url_to_name(url)
         assert name and "/" not in name, (
             f"bad cache name {name!r} for {url}; help: url_to_name gives the name of a file"
