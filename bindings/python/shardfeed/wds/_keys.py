@@ -40,6 +40,8 @@ def _rename(
     **kw: str,
 ) -> Iterator[dict[str, Any]]:
     """Fields under new names: rename(image="jpg;png"). keep: all others stay."""
+    for old in kw.values():
+        assert " " not in old, f"{old!r}: a blank in a field name"
     specs = {new: old.split(";") for new, old in kw.items()}
     gone = {name for old in specs.values() for name in old} if keep else None
     for sample in data:
@@ -105,21 +107,21 @@ def _to_tuple(
     names = [field[0] for field in fields] if all(len(field) == 1 for field in fields) else []
     for sample in data:
         try:
-            result = tuple([sample[name] for name in names]) if names else ()
-            if not names or (none_is_error and _has_none(result)):
+            result = _values(sample, names)
+            if result is None or (none_is_error and _has_none(result)):
                 result = _tuple_of(sample, fields, args, missing_is_error, none_is_error)
-        except KeyError:
-            try:
-                result = _tuple_of(sample, fields, args, missing_is_error, none_is_error)
-            except Exception as exn:
-                if handler(exn):
-                    continue
-                break
         except Exception as exn:
             if handler(exn):
                 continue
             break
         yield result
+
+
+def _values(sample: Any, names: list[str]) -> tuple[Any, ...] | None:
+    try:
+        return tuple([sample[name] for name in names]) if names else None
+    except Exception:  # _tuple_of() says what it is
+        return None
 
 
 def _tuple_of(
@@ -136,7 +138,11 @@ def _tuple_of(
 
 
 def _has_none(values: Iterable[Any]) -> bool:
-    return any(value is None for value in values)
+    # Without a comparison, which arrays do element by element.
+    for value in values:
+        if value is None:
+            return True
+    return False
 
 
 def transform_with(sample: Any, transformers: Any) -> Any:
@@ -159,7 +165,6 @@ def _map_tuple(
     handler: Callable[[Exception], bool] = reraise_exception,
 ) -> Iterator[tuple[Any, ...]]:
     """Functions of the positions of tuples: map_tuple(augment, None)."""
-    assert args, "map_tuple needs a function; help: map_tuple(function, None)"
     functions = [(i, f) for i, f in enumerate(args) if f is not None]
     for sample in data:
         assert isinstance(sample, (list, tuple)), (

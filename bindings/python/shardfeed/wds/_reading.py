@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlparse
+from urllib.parse import quote, urlparse
 from urllib.request import url2pathname
 
 from .._errors import AmbiguousError, Error
@@ -126,15 +126,14 @@ class _End(Exception):
 
 
 def _members(
-    shard: Shard, choose: Callable[[str], str | None]
+    shard: Shard, choose: Callable[[str], str | None], options: dict[str, Any]
 ) -> Iterator[tuple[str, bytes]]:
-    options = _engine.settings().members()
     if shard.target is not None:
-        yield from members_of(shard.target, None, choose, {**options, "expand": False})
+        yield from members_of(shard.target, None, choose, options)
         return
     stream = shard.stream
     try:
-        yield from members_of("stream.tar", lambda _: stream, choose, options)
+        yield from members_of(f"opened://{quote(shard.url)}", lambda _: stream, choose, options)
     finally:
         close = getattr(stream, "close", None)
         if close is not None:
@@ -151,7 +150,8 @@ def members_of_stream(
     """Name and bytes of the members of an open stream that are wanted."""
     shard = of_stream({"url": url, "stream": stream})
     try:
-        yield from _members(shard, _chooser(handler, select_files, rename_files))
+        choose = _chooser(handler, select_files, rename_files)
+        yield from _members(shard, choose, _engine.settings().members())
     except _End:
         pass
     except Error as error:
@@ -258,7 +258,7 @@ class _Reader:
             "expand": False,
             "duplicate_keys": "accept",
             "allow_empty": True,
-            "threads": 1 if _in_worker() else 0,
+            "threads": 1 if in_worker() else 0,
             **self.settings.stream(),
         }
         texts = option_texts(options)
@@ -343,7 +343,7 @@ class _Reader:
     def members(self, shard: Shard) -> Iterator[dict[str, Any]]:
         url, local_path = shard.url, shard.local_path
         try:
-            for name, data in _members(shard, self.choose):
+            for name, data in _members(shard, self.choose, self.settings.members()):
                 member = {"fname": name, "data": data, "__url__": url}
                 if local_path is not None:
                     member["__local_path__"] = local_path
@@ -352,7 +352,7 @@ class _Reader:
             return
 
 
-def _in_worker() -> bool:
+def in_worker() -> bool:
     """Whether this is a worker of a DataLoader, or says it is one of several."""
     return "NUM_WORKERS" in os.environ or (
         _torch.loaded() is not None and utils.pytorch_worker_info()[3] > 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import ModuleType
 
+_own_class: Any = object.__dict__["__class__"]
 _registered: set[int] = set()  # the ids of the classes of PyTorch that know of ours
 
 
@@ -46,7 +47,7 @@ class IterableDataset(Iterable[Any]):
 
     @__class__.setter
     def __class__(self, cls: type) -> None:
-        object.__setattr__(self, "__class__", cls)
+        _own_class.__set__(self, cls)
 
     def __add__(self, other: Any) -> Any:
         from torch.utils.data import ChainDataset

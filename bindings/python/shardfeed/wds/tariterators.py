@@ -12,7 +12,6 @@ from .gopen import gopen
 from .handlers import reraise_exception
 
 if TYPE_CHECKING:
-    import tarfile
     from collections.abc import Callable, Iterable, Iterator
 
     Handler = Callable[[Exception], bool]
@@ -75,13 +74,19 @@ def url_opener(
 
 
 def tar_file_iterator(
-    fileobj: tarfile.TarFile,
+    fileobj: Any,
     skip_meta: str | None = r"__[^/]*__($|/)",
     handler: Handler = reraise_exception,
     select_files: Callable[[str], bool] | None = None,
     rename_files: Callable[[str], str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Name and bytes of each regular file of an open tarfile.TarFile that is wanted."""
+    """Name and bytes of each regular file that is wanted, of a stream or a tarfile.TarFile."""
+    if not hasattr(fileobj, "extractfile"):
+        url = getattr(fileobj, "name", None) or type(fileobj).__name__
+        members = _reading.members_of_stream(fileobj, str(url), handler, select_files, rename_files)
+        for name, content in members:
+            yield {"fname": name, "data": content}
+        return
     for tarinfo in fileobj:
         name = tarinfo.name
         try:
