@@ -134,5 +134,3 @@ def fast(function: Any) -> Any:
     if any(name in vars(function) for name in own):
         return function
     return FastDecoder(function)
-
-

@@ -80,8 +80,6 @@ def arranged(pixels: Any, container: str, dtype: str | None) -> Any:
     return torch.tensor(numpy.ascontiguousarray(pixels)).float() / 255.0
 
 
-def imagehandler(
-    imagespec: str, extensions: Iterable[str] = IMAGE_EXTENSIONS
-) -> ImageHandler:
+def imagehandler(imagespec: str, extensions: Iterable[str] = IMAGE_EXTENSIONS) -> ImageHandler:
     """A handler for decode() that makes images what the spec says."""
     return ImageHandler(imagespec, extensions)

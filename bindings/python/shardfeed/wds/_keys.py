@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-def getfirst(a: dict[str, Any], keys: Any, default: Any = None, missing_is_error: bool = True) -> Any:
+def getfirst(
+    a: dict[str, Any], keys: Any, default: Any = None, missing_is_error: bool = True
+) -> Any:
     """The value of the first of these keys that is there; keys: a list, or "a;b"."""
     if isinstance(keys, str):
         keys = keys.split(";")

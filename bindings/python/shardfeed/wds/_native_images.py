@@ -162,7 +162,9 @@ def decoded(
         cores = len(os.sched_getaffinity(0))
         threads = 1 if in_worker() else min(cores, _MOST_THREADS)
     made = _ImageDecoder(decoder)
-    jobs = _in_line(source, made) if threads == 1 or not ahead else _by_threads(source, made, threads)
+    jobs = (
+        _in_line(source, made) if threads == 1 or not ahead else _by_threads(source, made, threads)
+    )
     for item, job in jobs:
         try:
             result = made.finished(item, job()) if job else made.fast(item)

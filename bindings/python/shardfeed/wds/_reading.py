@@ -357,5 +357,3 @@ def in_worker() -> bool:
     return "NUM_WORKERS" in os.environ or (
         _torch.loaded() is not None and utils.pytorch_worker_info()[3] > 1
     )
-
-

@@ -67,7 +67,9 @@ class Row:
 class Table:
     """The flat tables of a block."""
 
-    def __init__(self, owner: _CData, pointer: _CData, schemas: dict[bytes, tuple[str, ...]]) -> None:
+    def __init__(
+        self, owner: _CData, pointer: _CData, schemas: dict[bytes, tuple[str, ...]]
+    ) -> None:
         self.owner = owner  # keeps what `pointer` leads to
         self.pointer = pointer
         counts = ffi.new("size_t[]", lib.SHF_BLOCK_COLUMNS)

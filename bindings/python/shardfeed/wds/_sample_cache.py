@@ -167,7 +167,9 @@ class DBCache(PipelineStage):
         fields = list(sample.items()) if isinstance(sample, dict) else [(None, sample)]
         key = sample.get("__key__") if isinstance(sample, dict) else None
         db.execute("INSERT INTO samples VALUES (?, ?)", (number, None if key is None else str(key)))
-        rows = [(number, place, name, *_packed(value)) for place, (name, value) in enumerate(fields)]
+        rows = [
+            (number, place, name, *_packed(value)) for place, (name, value) in enumerate(fields)
+        ]
         db.executemany("INSERT INTO fields VALUES (?, ?, ?, ?, ?)", rows)
 
     def _say(self, text: str) -> None:
@@ -200,8 +202,9 @@ class LMDBCached(PipelineStage):
                 import lmdb
             except ImportError as error:
                 raise ImportError(f"{error}; help: pip install lmdb") from error
-            self._opened = os.getpid(), lmdb.open(
-                self.fname, readonly=False, map_size=self.map_size
+            self._opened = (
+                os.getpid(),
+                lmdb.open(self.fname, readonly=False, map_size=self.map_size),
             )
         return self._opened[1]
 

@@ -142,7 +142,11 @@ class DecodingError(Exception):
     """
 
     def __init__(
-        self, url: str | None = None, key: str | None = None, k: str | None = None, sample: Any = None
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        k: str | None = None,
+        sample: Any = None,
     ) -> None:
         super().__init__(url, key, k, sample)
         self.url = url

@@ -253,5 +253,3 @@ class WebLoader(DataPipeline, FluidInterface):
 
     def __init__(self, *args: Any, **kw: Any) -> None:
         super().__init__(_pytorch.DataLoader(*args, **kw))
-
-

@@ -90,5 +90,3 @@ class with_length(IterableDataset, PipelineStage):  # noqa: N801
 
     def __len__(self) -> int:
         return self.length
-
-

@@ -166,9 +166,7 @@ def non_empty(src: Iterable[Any]) -> Iterator[Any]:
         yield item
         count += 1
     if count == 0:
-        raise ValueError(
-            "pipeline stage received no data at all and this was declared as an error"
-        )
+        raise ValueError("pipeline stage received no data at all and this was declared as an error")
 
 
 @dataclass

@@ -21,7 +21,6 @@ meta_prefix = "__"
 meta_suffix = "__"
 
 
-
 def base_plus_ext(path: str) -> tuple[str | None, str | None]:
     """Key and suffix of a name: before and after the first dot of its last part."""
     slash = path.rfind("/") + 1
@@ -204,4 +203,3 @@ def tarfile_samples(
 
 
 tarfile_to_samples = filters.pipelinefilter(tarfile_samples)
-

@@ -227,8 +227,10 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes:
     while len(data) < size:  # a stream without a buffer gives what it has
         more = stream.read(size - len(data))
         if not more:
-            raise ValueError(f"premature EOF: {size} bytes expected, got {len(data)}; help: the "
-                             "file was cut off; make it again")
+            raise ValueError(
+                f"premature EOF: {size} bytes expected, got {len(data)}; help: the "
+                "file was cut off; make it again"
+            )
         data += more
     return data
 
@@ -273,9 +275,7 @@ def _check_name(fname: str, nocheck: bool) -> None:
         raise ValueError(f"file name should end in .ten: {fname}; help: rename it, or nocheck=True")
 
 
-def save(
-    fname: str, *args: Any, infos: Sequence[str] | None = None, nocheck: bool = False
-) -> None:
+def save(fname: str, *args: Any, infos: Sequence[str] | None = None, nocheck: bool = False) -> None:
     """Writes arrays to a file."""
     _check_name(fname, nocheck)
     with open(fname, "wb") as stream:
