@@ -304,7 +304,7 @@ def _xdecode(
             if decoder is False:
                 result[path] = data
             elif decoder is not None:
-                result[path] = decoder(BytesIO(data))
+                result[path] = decoder(BytesIO(data) if isinstance(data, bytes) else data)
             elif must_decode:
                 raise ValueError(f"No decoder found for {path}.")
             else:

@@ -283,7 +283,8 @@ class _Reader:
                     for sample in block.samples(first, last, shard, self.rows):
                         delivered += 1
                         yield sample
-            return
+            if not stream.ignored:
+                return
         except (Error, UnlikeNames):
             pass  # which shard it is will be seen
         finally:
@@ -310,7 +311,9 @@ class _Reader:
                         number += 1
                         if number > skip:
                             yield sample
-            return
+            if not stream.ignored:
+                return
+            skip = max(skip, number)
         except (UnlikeNames, AmbiguousError):
             skip = max(skip, number)
         except Error as error:
