@@ -7,7 +7,7 @@ import io
 import json
 import pickle
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, Union
+from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
 Handlers: TypeAlias = "dict[str, Callable[[Any], Any]]"
-EncoderSpec: TypeAlias = "Union[None, bool, Handlers, Callable[[Any], Any]]"
+EncoderSpec: TypeAlias = "bool | Handlers | Callable[[Any], Any] | None"
 
 
 def imageencoder(image: Any, format: str = "PNG") -> bytes:
@@ -203,7 +203,8 @@ def _unchanged(sample: Any) -> Any:
 
 def make_encoder(spec: EncoderSpec) -> Callable[[Any], Any]:
     """What encodes a sample: by the default functions (True), by a table of functions for suffixes,
-    by a function of the whole sample, or not at all (False or None)."""
+    by a function of the whole sample, or not at all (False or None).
+    """
     if spec is False or spec is None:
         return _unchanged
     if callable(spec):

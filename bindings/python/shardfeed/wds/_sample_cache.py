@@ -8,6 +8,7 @@ import os
 import pickle
 import sqlite3
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import utils
@@ -167,7 +168,9 @@ class DBCache(PipelineStage):
         fields = list(sample.items()) if isinstance(sample, dict) else [(None, sample)]
         key = sample.get("__key__") if isinstance(sample, dict) else None
         db.execute("INSERT INTO samples VALUES (?, ?)", (number, None if key is None else str(key)))
-        rows = [(number, place, name, *_packed(value)) for place, (name, value) in enumerate(fields)]
+        rows = [
+            (number, place, name, *_packed(value)) for place, (name, value) in enumerate(fields)
+        ]
         db.executemany("INSERT INTO fields VALUES (?, ?, ?, ?, ?)", rows)
 
     def _say(self, text: str) -> None:
@@ -197,11 +200,12 @@ class LMDBCached(PipelineStage):
         """The database. Each process opens it for itself, as LMDB asks for."""
         if self._opened is None or self._opened[0] != os.getpid():
             try:
-                import lmdb
+                lmdb = import_module("lmdb")
             except ImportError as error:
                 raise ImportError(f"{error}; help: pip install lmdb") from error
-            self._opened = os.getpid(), lmdb.open(
-                self.fname, readonly=False, map_size=self.map_size
+            self._opened = (
+                os.getpid(),
+                lmdb.open(self.fname, readonly=False, map_size=self.map_size),
             )
         return self._opened[1]
 
