@@ -31,7 +31,8 @@ def imageencoder(image: Any, format: str = "PNG") -> bytes:
     if name in ("PBM", "PGM"):  # one writer makes all three, by the kind of the image
         image = image.convert("1" if name == "PBM" else "L")
     kind = {"JPG": "JPEG", "IMG": "PPM", "IMAGE": "PPM", "PBM": "PPM", "PGM": "PPM"}.get(name, name)
-    options = {"quality": 100} if kind in ("JPEG", "TIFF") else {}
+    # These three spellings, as programs know them: "jpeg" has Pillow's own quality.
+    options = {"quality": 100} if name == "JPG" or format in ("JPEG", "tiff") else {}
     with io.BytesIO() as result:
         image.save(result, format=kind, **options)
         return result.getvalue()
