@@ -184,7 +184,9 @@ def test_damaged_downloads_leave_nothing(tmp_path, monkeypatch):
     with stand_in(lambda _: Answer(404)) as server:
         urls = [server.url("x.tar"), server.url("y.tar")]
         errors = []
-        assert list(cache.FileCache(str(folder), handler=lambda e: not errors.append(e))(urls)) == []
+        assert (
+            list(cache.FileCache(str(folder), handler=lambda e: not errors.append(e))(urls)) == []
+        )
         assert (len(errors), len(server.requests)) == (20, 20)
         # Beside those of waiting for the end of a process.
         assert [pause for pause in pauses if pause >= 1][:3] == [1.0, 1.5, 2.25]
@@ -216,9 +218,7 @@ def test_a_cache_stays_below_its_size(tmp_path):
     data = tar_bytes(tmp_path)
     with stand_in(whole(data)) as server:
         folder = tmp_path / "cache"
-        stage = cache.FileCache(
-            str(folder), cache_size=3 * len(data), cache_cleanup_interval=0
-        )
+        stage = cache.FileCache(str(folder), cache_size=3 * len(data), cache_cleanup_interval=0)
         for number in range(8):
             stage.get_file(server.url(f"{number}.tar"))
             time.sleep(0.01)  # of which the times of the files tell

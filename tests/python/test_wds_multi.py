@@ -24,10 +24,10 @@ class Part:
                 raise KeyError("eleven")
             if number == 11 and self.fail == "local":
 
-                class Odd(Exception):
+                class OddError(Exception):
                     pass
 
-                raise Odd("cannot be pickled")
+                raise OddError("cannot be pickled")
             if number == 11 and self.fail == "die":
                 os.kill(os.getpid(), signal.SIGKILL)
             yield {"n": number, "data": bytes(1000)}
@@ -46,7 +46,7 @@ def test_all_samples_come(workers):
     ("fail", "kind", "message"),
     [
         ("raise", KeyError, "eleven"),
-        ("local", RuntimeError, "Odd: cannot be pickled"),
+        ("local", RuntimeError, "OddError: cannot be pickled"),
         ("die", RuntimeError, "worker 2 has died with exit code -9.*help:"),
     ],
 )

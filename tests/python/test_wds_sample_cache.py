@@ -92,7 +92,7 @@ def test_pickles_are_not_loaded_when_secure(tmp_path, monkeypatch):
     assert list(DBCache(other, 9, samples(2), verbose=False)) == samples(2)
     monkeypatch.setattr(utils, "enforce_security", True)
     assert list(DBCache(path, 9, [], verbose=False)) == plain
-    with pytest.raises(ValueError, match="Unpickling is not allowed.*help:"):
+    with pytest.raises(ValueError, match=r"Unpickling is not allowed.*help:"):
         list(DBCache(other, 9, [], verbose=False))
 
 

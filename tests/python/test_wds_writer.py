@@ -84,8 +84,9 @@ def test_random_samples_make_the_same_tar(seed):
 @pytest.mark.parametrize("mtime", [None, 1.5, 3.0])
 def test_times_are_those_of_webdataset(mtime):
     samples = [{"__key__": "a", "txt": "hi", "cls": 3}, {"__key__": "b", "txt": "ho"}]
-    mine, its = headers(written(ours, samples, mtime=mtime)), headers(
-        written(theirs, samples, mtime=mtime)
+    mine, its = (
+        headers(written(ours, samples, mtime=mtime)),
+        headers(written(theirs, samples, mtime=mtime)),
     )
     assert [entry[:-1] for entry in mine] == [entry[:-1] for entry in its]
     for a, b in zip(mine, its):
@@ -192,7 +193,7 @@ def test_samples_that_would_not_come_back_are_errors(samples, message):
         back = read_back(its)
     except ValueError:
         back = None
-    wanted = [{k: v for k, v in s.items()} for s in samples]
+    wanted = [dict(s) for s in samples]
     assert back != wanted
     with pytest.raises(ValueError, match=message):
         written(ours, samples)
@@ -216,8 +217,8 @@ def test_a_bad_sample_leaves_the_tar_as_it_was():
         writer.write(good[0])
         with pytest.raises(ValueError, match="no handler"):
             writer.write({"__key__": "c", "a": b"", "x": 5})
+        ustar = ours.TarWriter(io.BytesIO(), format="USTAR_FORMAT")
         with pytest.raises(ValueError, match="name is too long"):
-            ustar = ours.TarWriter(io.BytesIO(), format="USTAR_FORMAT")
             ustar.write({"__key__": "k" * 300, "x": b""})
         writer.write(good[1])
     assert stream.getvalue() == written(theirs, good, mtime=0)
@@ -298,7 +299,11 @@ def test_opener_and_closing(tmp_path):
             seen[name] = tar.getnames()
 
     writer = ours.ShardWriter(
-        "%d.tar", maxcount=1, post=check, verbose=0, opener=lambda name: open(tmp_path / name, "wb")
+        "%d.tar",
+        maxcount=1,
+        post=check,
+        verbose=0,
+        opener=lambda name: open(tmp_path / name, "wb"),  # noqa: SIM115
     )
     for number in range(3):
         writer.write({"__key__": f"k{number}", "x": b""})

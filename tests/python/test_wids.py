@@ -201,7 +201,7 @@ def test_servers(theirs, tmp_path):
         del made["/d/1.tar"]
         shutil.rmtree(folder)
         data = ours.ShardListDataset(url, transformations=[], cache_dir=folder)
-        with pytest.raises(AssertionError, match="Command failed: curl .*exit 22"):
+        with pytest.raises(AssertionError, match=r"Command failed: curl .*exit 22"):
             data[6]
         assert os.listdir(folder) == []  # wids keeps the page that says 404 as the shard
         with pytest.raises(AssertionError, match="Command failed"):
@@ -239,7 +239,7 @@ def test_two_urls_with_one_local_name_are_an_error(tmp_path):
     shards = [(tmp_path / name / "x.tar", 1) for name in "ab"]
     data = ours.ShardListDataset(shards, transformations=[], cache_dir=str(tmp_path / "c"))
     assert data[0]["__key__"] == "000097"
-    with pytest.raises(ValueError, match="have the same local file .*help:"):
+    with pytest.raises(ValueError, match=r"have the same local file .*help:"):
         data[1]
     named = our_wids.hash_localname(str(tmp_path / "h"))
     data = ours.ShardListDataset(shards, transformations=[], localname=named)
@@ -272,7 +272,7 @@ def test_indexed_tar_samples(theirs, tmp_path, capsys):
     its = theirs.IndexedTarSamples(path=path)
     for keywords in (
         {"path": path},
-        {"stream": open(path, "rb")},
+        {"stream": open(path, "rb")},  # noqa: SIM115
         {"path": path, "use_mmap": False},
         {"path": path, "md5sum": md5, "expected_size": len(its)},
         {"path": path, "stream": io.BytesIO(Path(path).read_bytes())},
@@ -289,9 +289,9 @@ def test_indexed_tar_samples(theirs, tmp_path, capsys):
         assert list(mine.reader.names()) == list(its.reader.names())
         mine.close()
     assert "Ignoring file README" in capsys.readouterr().out
-    with pytest.raises(AssertionError, match="MD5 sum mismatch.*help:"):
+    with pytest.raises(AssertionError, match=r"MD5 sum mismatch.*help:"):
         our_wids.IndexedTarSamples(path=path, md5sum="0")
-    with pytest.raises(AssertionError, match="Expected 1 samples.*help:"):
+    with pytest.raises(AssertionError, match=r"Expected 1 samples.*help:"):
         our_wids.IndexedTarSamples(path=path, expected_size=1)
     Path(path).write_bytes(Path(path).read_bytes()[:1500])
     with pytest.raises(Exception, match="help:"):
@@ -406,10 +406,10 @@ def test_ranges(theirs):
 
 def encoded() -> dict:
     torch = pytest.importorskip("torch")
-    Image = pytest.importorskip("PIL.Image")
+    pil = pytest.importorskip("PIL.Image")
     msgpack = pytest.importorskip("msgpack")
     png, npy, pt = io.BytesIO(), io.BytesIO(), io.BytesIO()
-    Image.fromarray(np.arange(12, dtype="u1").reshape(2, 2, 3)).save(png, "PNG")
+    pil.fromarray(np.arange(12, dtype="u1").reshape(2, 2, 3)).save(png, "PNG")
     np.save(npy, np.arange(3))
     torch.save(torch.ones(2), pt)
     return {
@@ -463,7 +463,7 @@ def test_what_cannot_be_decoded(monkeypatch, tmp_path):
         data[0]
     for name in (".pkl", ".pth"):
         monkeypatch.setattr(utils, "enforce_security", True)
-        with pytest.raises(ValueError, match="not allowed for security reasons.*help:"):
+        with pytest.raises(ValueError, match=r"not allowed for security reasons.*help:"):
             wids_decode.decode_basic({name: encoded()[name]})
     with pytest.raises(ValueError, match="Unknown format"):
         wids_decode.default_decoder({})
@@ -532,7 +532,7 @@ def test_bad_indexes_are_the_same_errors(theirs, text, message):
         wids_specs.resolve_dsdesc(text)
     with pytest.raises(AssertionError):
         specs.resolve_dsdesc(text)
-    with pytest.raises(ValueError, match="is no index: .*help:"):
+    with pytest.raises(ValueError, match=r"is no index: .*help:"):
         wids_specs.load_remote_dsdesc_raw(io.StringIO("{"))
 
 
@@ -560,12 +560,24 @@ def test_downloading_with_commands(tmp_path, monkeypatch):
 # ---- The command --------------------------------------------------------------------------------
 
 
-def run(module: str, *arguments: str, **keywords) -> str:
-    made = subprocess.run(
-        [sys.executable, "-m", module, *arguments], capture_output=True, text=True, **keywords
-    )
-    assert made.returncode == 0, made.stderr
-    return made.stdout
+class Output(io.StringIO):
+    """Standard output, with the binary one below it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = io.BytesIO()
+
+
+def run(module: str, *arguments: str, cwd: Path | None = None, given: str = "") -> str:
+    """What a command prints. In this process, since PyTorch takes seconds to import."""
+    program = importlib.import_module(module)
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(Output()) as output:
+        patch.setattr(sys, "argv", [module, *arguments])
+        patch.setattr(sys, "stdin", io.StringIO(given))
+        if cwd is not None:
+            patch.chdir(cwd)
+        program.main()
+    return output.getvalue() + output.buffer.getvalue().decode()
 
 
 @pytest.fixture
@@ -576,14 +588,16 @@ def tars(tmp_path):
 
 
 def test_create_makes_the_same_index(theirs, tars):
-    for module in ("shardfeed.wids", "wids.wids_index"):
+    for module in ("shardfeed.wids.wids_index", "wids.wids_index"):
         said = run(module, "create", "{2..0}.tar", "-o", f"{module}.json", "-n", "some", "-b", "B")
         assert said == "2.tar\n1.tar\n0.tar\n"
-        names = run(module, "create", "-", "-o", f"{module}.2.json", input="1.tar\n0.tar\n")
+        names = run(module, "create", "-", "-o", f"{module}.2.json", given="1.tar\n0.tar\n")
         assert names == "setting name to \n1.tar\n0.tar\n"
         run(module, "create", "dir-a_1.tar", "-o", "x", cwd=copied(tars))
     for end in (".json", ".2.json"):
-        left, right = (Path(f"{m}{end}").read_text() for m in ("shardfeed.wids", "wids.wids_index"))
+        left, right = (
+            Path(f"{m}{end}").read_text() for m in ("shardfeed.wids.wids_index", "wids.wids_index")
+        )
         assert left == right
 
 
@@ -603,34 +617,43 @@ def copied(folder: Path) -> Path:
     ],
 )
 def test_update_and_info(theirs, tars, options):
-    run("shardfeed.wids", "create", str(tars / "0.tar"), str(tars / "1.tar"), "-o", "i.json")
+    run(
+        "shardfeed.wids.wids_index",
+        "create",
+        str(tars / "0.tar"),
+        str(tars / "1.tar"),
+        "-o",
+        "i.json",
+    )
     made = []
-    for module in ("shardfeed.wids", "wids.wids_index"):
+    for module in ("shardfeed.wids.wids_index", "wids.wids_index"):
         (tars / module).mkdir()
         shutil.copy("i.json", tars / module / "i.json")
         run(module, "update", "i.json", *options, cwd=tars / module)
         changed = json.loads((tars / module / "i.json").read_text())
         assert (tars / module / "i.json.bak").read_text() == Path("i.json").read_text()
         # wids sets "keep" to false whenever it changes anything.
-        assert changed.pop("keep", None) == (None if module == "shardfeed.wids" else False)
+        assert changed.pop("keep", None) == (
+            None if module == "shardfeed.wids.wids_index" else False
+        )
         said = [run(module, "info", "i.json", *flag, cwd=tars / module) for flag in ([], ["-t"])]
         made.append((changed, said))
     assert made[0] == made[1]
 
 
 def test_keep(tars):
-    run("shardfeed.wids", "create", "0.tar", "-o", "i.json")
+    run("shardfeed.wids.wids_index", "create", "0.tar", "-o", "i.json")
     for flag, value in (("-k", True), ("-K", False)):
-        run("shardfeed.wids", "update", "i.json", flag)
+        run("shardfeed.wids.wids_index", "update", "i.json", flag)
         assert json.loads(Path("i.json").read_text())["keep"] is value
 
 
 def test_sample(theirs, tars):
-    run("shardfeed.wids", "create", "{0..2}.tar", "-o", str(tars / "i.json"))
+    run("shardfeed.wids.wids_index", "create", "{0..2}.tar", "-o", str(tars / "i.json"))
     for options in (["-r"], ["-c", ".txt"], ["-w", "40"], ["-r", "-w", "30"]):
         said = [
             run(module, "sample", str(tars / "i.json"), "7", *options)
-            for module in ("shardfeed.wids", "wids.wids_index")
+            for module in ("shardfeed.wids.wids_index", "wids.wids_index")
         ]
         # NumPy prints the numbers of wids with their type.
         assert said[0] == said[1].replace("np.int64(2)", "2")
@@ -642,7 +665,7 @@ def test_sample(theirs, tars):
 
 
 def test_the_benchmark_program(tars):
-    run("shardfeed.wids", "create", "{0..2}.tar", "-o", str(tars / "i.json"))
+    run("shardfeed.wids.wids_index", "create", "{0..2}.tar", "-o", str(tars / "i.json"))
     said = run("shardfeed.wids.wids_bench", "wids", str(tars / "i.json")).splitlines()
     assert said[0] == "12"
     assert said[1:] == [f"{n} {n:06d}" for n in range(12)]
@@ -700,7 +723,11 @@ def test_every_name_and_signature(theirs):
             has = list(inspect.signature(getattr(mine, name)).parameters.values())
             for p, q in zip(had, has):
                 assert (p.name, p.kind) == (q.name, q.kind), (part, name)
-                if name not in DIRECTORIES and p.name not in ("handlers", "localname", "index_file"):
+                if name not in DIRECTORIES and p.name not in (
+                    "handlers",
+                    "localname",
+                    "index_file",
+                ):
                     assert p.default == q.default, (part, name, p.name)
             assert len(has) - len(had) == (name == "LRUShards"), (part, name)
             checked += 1

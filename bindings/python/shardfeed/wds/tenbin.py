@@ -74,7 +74,7 @@ def unstr64(i: int) -> str:
 
 
 def check_infos(data: Any, infos: Any, required_infos: Any = None) -> Any:
-    """`data`; with `required_infos` True `(data, infos)`; with a list `data`, when it is `infos`."""
+    """`data`; with `required_infos` True `(data, infos)`; a list must be what infos is."""
     if required_infos is False or required_infos is None:
         return data
     if required_infos is True:
