@@ -35,7 +35,8 @@ def alone(path: str) -> Iterator[None]:
 
 def check_url(path: str, url: str) -> None:
     """Raises ValueError when the file was made from another URL. A file of which nothing is known,
-    since another program has made it, is taken for that of the first URL that asks."""
+    since another program has made it, is taken for that of the first URL that asks.
+    """
     note = note_of(path)
     try:
         with open(note, encoding="utf-8", errors="surrogateescape") as stream:

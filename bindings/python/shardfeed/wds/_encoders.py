@@ -7,7 +7,7 @@ import io
 import json
 import pickle
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, Union
+from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
 Handlers: TypeAlias = "dict[str, Callable[[Any], Any]]"
-EncoderSpec: TypeAlias = "Union[None, bool, Handlers, Callable[[Any], Any]]"
+EncoderSpec: TypeAlias = "bool | Handlers | Callable[[Any], Any] | None"
 
 
 def imageencoder(image: Any, format: str = "PNG") -> bytes:
@@ -31,7 +31,8 @@ def imageencoder(image: Any, format: str = "PNG") -> bytes:
     if name in ("PBM", "PGM"):  # one writer makes all three, by the kind of the image
         image = image.convert("1" if name == "PBM" else "L")
     kind = {"JPG": "JPEG", "IMG": "PPM", "IMAGE": "PPM", "PBM": "PPM", "PGM": "PPM"}.get(name, name)
-    options = {"quality": 100} if kind in ("JPEG", "TIFF") else {}
+    # These three spellings, as programs know them: "jpeg" has Pillow's own quality.
+    options = {"quality": 100} if name == "JPG" or format in ("JPEG", "tiff") else {}
     with io.BytesIO() as result:
         image.save(result, format=kind, **options)
         return result.getvalue()
@@ -203,7 +204,8 @@ def _unchanged(sample: Any) -> Any:
 
 def make_encoder(spec: EncoderSpec) -> Callable[[Any], Any]:
     """What encodes a sample: by the default functions (True), by a table of functions for suffixes,
-    by a function of the whole sample, or not at all (False or None)."""
+    by a function of the whole sample, or not at all (False or None).
+    """
     if spec is False or spec is None:
         return _unchanged
     if callable(spec):

@@ -54,7 +54,8 @@ class Pipe:
         if not reading and (mode or "")[:1] != "w":
             raise ValueError(f'{mode}: unknown mode; help: mode="rb" reads and mode="wb" writes')
         self._reading = reading
-        self.proc: Popen[bytes] = Popen(*args, **{"stdout" if reading else "stdin": PIPE}, **kw)
+        start: Any = Popen
+        self.proc: Popen[bytes] = start(*args, **{"stdout" if reading else "stdin": PIPE}, **kw)
         stream = self.proc.stdout if reading else self.proc.stdin
         if stream is None:
             raise ValueError(f"{args}: couldn't open")

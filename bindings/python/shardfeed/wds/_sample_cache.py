@@ -8,6 +8,8 @@ import os
 import pickle
 import sqlite3
 import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from . import utils
@@ -199,7 +201,7 @@ class LMDBCached(PipelineStage):
         """The database. Each process opens it for itself, as LMDB asks for."""
         if self._opened is None or self._opened[0] != os.getpid():
             try:
-                import lmdb
+                lmdb = import_module("lmdb")
             except ImportError as error:
                 raise ImportError(f"{error}; help: pip install lmdb") from error
             self._opened = (
@@ -209,7 +211,13 @@ class LMDBCached(PipelineStage):
         return self._opened[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_opened": None}
+        pickler = self.pickler.__name__ if isinstance(self.pickler, ModuleType) else self.pickler
+        return {**self.__dict__, "_opened": None, "pickler": pickler}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if isinstance(self.pickler, str):  # a module, which cannot be pickled
+            self.pickler = import_module(self.pickler)
 
     def is_complete(self) -> bool:
         """Whether all samples are in the database."""

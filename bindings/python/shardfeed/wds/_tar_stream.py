@@ -26,12 +26,12 @@ _DIGITS = b"00000000000"
 
 @dataclass(frozen=True)
 class Owner:
-    """What the headers of all members of a tar say."""
+    """What the headers of all members of a tar say. format: a constant of tarfile."""
 
     user: str
     group: str
     mode: int
-    format: int
+    format: Any
 
     def header(self, name: str, size: int, mtime: float) -> bytes:
         """The header of a member, with what comes before it when the name is long."""
@@ -46,7 +46,8 @@ class Owner:
 
 class _Headers:
     """Headers in ustar of members whose names fit; made of pieces, since only three fields and
-    their sum differ from one member to the next."""
+    their sum differ from one member to the next.
+    """
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -145,8 +146,8 @@ class TarStream:
         data = fileobj.read(tarinfo.size) if fileobj is not None else b""
         if fileobj is not None and len(data) != tarinfo.size:
             raise ValueError(
-                f"{tarinfo.name}: {tarinfo.size} bytes expected, got {len(data)}; help: tarinfo.size "
-                "is what the file has"
+                f"{tarinfo.name}: {tarinfo.size} bytes expected, got {len(data)}; help: "
+                "tarinfo.size is what the file has"
             )
         self._extend([header, data, _ZEROS[: -len(data) % _BLOCK]])
 

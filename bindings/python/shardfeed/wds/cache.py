@@ -34,7 +34,7 @@ def islocal(url: str) -> bool:
 
 
 def _local_path(url: str) -> str:
-    """The path of a local URL: a plain one as it is, of `file:` with or without quoted characters."""
+    """The path of a local URL: a plain one as it is, quoted or not with `file:`."""
     if not url.startswith("file:"):
         return url
     path = urlparse(url).path
@@ -90,7 +90,8 @@ def pipe_cleaner(spec: str) -> str:
 
 def url_to_cache_name(url: str, ndir: int = 0) -> str:
     """The name in the cache: the last part of the path, after `ndir` folders; or all of the URL,
-    quoted, where a path says nothing."""
+    quoted, where a path says nothing.
+    """
     assert isinstance(url, str), f"{type(url)}: a URL is a str"
     parsed = urlparse(url)
     if parsed.scheme in ("", "file", "http", "https", "ftp", "ftps", "gs", "s3", "ais"):
@@ -168,13 +169,14 @@ def download(url: str, dest: str, chunk_size: int = 1024**2, verbose: bool = Fal
         raise
 
 
-def _url_of(item: Any) -> str:
-    return item["url"] if isinstance(item, dict) else item
+def _url_of(item: dict[str, Any] | str) -> str:
+    return str(item["url"]) if isinstance(item, dict) else item
 
 
 class StreamingOpen:
     """A stage: URLs, or dicts with one, to dicts with `url`, `stream`, and, of local files,
-    `local_path`."""
+    `local_path`.
+    """
 
     def __init__(
         self, verbose: bool = False, handler: Callable[[Exception], Any] = reraise_exception
@@ -213,7 +215,7 @@ class FileCache:
         *,
         url_to_name: Callable[[str], str] = url_to_cache_name,
         verbose: bool = False,
-        validator: Callable[[str], bool] = check_tar_format,
+        validator: Callable[[str], bool] | None = check_tar_format,
         handler: Callable[[Exception], bool] = reraise_exception,
         cache_size: int = -1,
         cache_cleanup_interval: int = 30,
@@ -235,9 +237,10 @@ class FileCache:
         if islocal(url):
             return _local_path(url)
         name = self.url_to_name(url)
-        assert name and "/" not in name, (
-            f"bad cache name {name!r} for {url}; help: url_to_name gives the name of a file"
-        )
+        if not name or "/" in name:
+            raise AssertionError(
+                f"bad cache name {name!r} for {url}; help: url_to_name gives the name of a file"
+            )
         os.makedirs(self.cache_dir, exist_ok=True)
         dest = os.path.join(self.cache_dir, name)
         with _cache_files.alone(dest):
@@ -254,7 +257,7 @@ class FileCache:
         return dest
 
     def _validate(self, url: str, dest: str) -> None:
-        if not self.validator or self.validator(dest):
+        if self.validator is None or self.validator(dest):
             return
         try:
             kind = get_filetype(dest)

@@ -91,7 +91,7 @@ class MultiLoader:
     def __iter__(self) -> Iterator[Any]:
         if not self.nokill:
             self.kill()
-        receivers: dict[Any, int] = {}
+        receivers: dict[Connection, int] = {}
         self.pids = [None] * self.workers
         for index in range(self.workers):
             receiver, sender = mp.Pipe(duplex=False)
@@ -101,12 +101,13 @@ class MultiLoader:
             self.pids[index] = process
             all_pids.add(process)
             receivers[receiver] = index
-        self._connections = list(receivers)
+        self._connections = [*receivers]
         while receivers:
-            for receiver in wait(list(receivers)):
+            ready: Any = wait(list(receivers))
+            for receiver in ready:
                 index = receivers[receiver]
                 try:
-                    sample = pickle.loads(receiver.recv_bytes())  # type: ignore[union-attr]
+                    sample = pickle.loads(receiver.recv_bytes())
                 except EOFError:
                     self._dead(index)
                 if not isinstance(sample, EOF):

@@ -47,15 +47,16 @@ def bytedata(a: Any) -> Any:
 
 def check_acceptable_input_type(data: Iterable[Any], allow64: bool) -> None:
     """Raises ValueError when an array has a dtype without a name here, or one of 64 bits that
-    `allow64` does not allow."""
+    `allow64` does not allow.
+    """
     for array in data:
         name = array.dtype.name
         if name not in long_to_short:
             raise ValueError(f"unsupported datatype {name}; help: one of {' '.join(long_to_short)}")
         if not allow64 and name in ("float64", "int64", "uint64"):
             raise ValueError(
-                f"64 bit datatypes not allowed unless explicitly enabled: {name}; help: convert the "
-                "array, or allow64=True"
+                f"64 bit datatypes not allowed unless explicitly enabled: {name}; help: convert "
+                "the array, or allow64=True"
             )
 
 
@@ -73,7 +74,7 @@ def unstr64(i: int) -> str:
 
 
 def check_infos(data: Any, infos: Any, required_infos: Any = None) -> Any:
-    """`data`; with `required_infos` True `(data, infos)`; with a list, `data` when they are equal."""
+    """`data`; with `required_infos` True `(data, infos)`; a list must be what infos is."""
     if required_infos is False or required_infos is None:
         return data
     if required_infos is True:

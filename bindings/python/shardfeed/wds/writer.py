@@ -43,9 +43,9 @@ class TarWriter:
     fileobj: a path or URL, as gopen takes them, or a binary stream, which stays open. encoder: True
     encodes values by the suffix of their field, False takes bytes alone; or a dict from suffix to
     function, or a function of the sample. compress: "gz" (True), "bz2", "xz", or False; without it
-    the end of the name says it. keep_meta also writes fields that begin with "_". mtime: the time of
-    all members; without it that of writing, in whole seconds. format: of tarfile, by name or number,
-    for members that a plain header does not describe; tarfile.PAX_FORMAT without it.
+    the end of the name says it. keep_meta also writes fields that begin with "_". mtime: the time
+    of all members; without it that of writing, in whole seconds. format: of tarfile, by name or
+    number, for members that a plain header does not describe; tarfile.PAX_FORMAT without it.
 
         with TarWriter("a.tar") as writer:
             writer.write({"__key__": "0001", "png": image, "cls": 3})
@@ -78,14 +78,15 @@ class TarWriter:
         self.compress = compress
         self._names = SampleNames()
         self.tarstream: TarStream | StoreTar
+        self.stream: Any = None
         if isinstance(fileobj, str) and is_store(fileobj):
-            self.stream: Any = None
             self.tarstream = StoreTar(fileobj, tarmode)
             return
         if isinstance(fileobj, (str, os.PathLike)):
-            fileobj = self.own_fileobj = gopen(os.fspath(fileobj), "wb")
-        self.stream = fileobj
-        self.tarstream = TarStream(fileobj, tarmode, owner)
+            self.stream = self.own_fileobj = gopen(os.fspath(fileobj), "wb")
+        else:
+            self.stream = fileobj
+        self.tarstream = TarStream(self.stream, tarmode, owner)
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +109,7 @@ class TarWriter:
                 stream.close()
 
     def write(self, obj: dict[str, Any]) -> int:
-        """Writes a sample, its fields in the order of their names, and returns its size in bytes."""
+        """Writes a sample, its fields in the order of their names; returns its size in bytes."""
         obj = self.encoder(obj)
         if "__key__" not in obj:
             raise ValueError(
