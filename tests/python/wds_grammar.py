@@ -128,7 +128,10 @@ def corpora(folder: Path) -> dict[str, list[str]]:
         "bad",
         3,
         lambda n: [
-            (f"b{n}{i}", [("cls", b"abc" if (n + i) % 4 == 1 else b"5"), ("txt", b"\xff" * (i % 2))])
+            (
+                f"b{n}{i}",
+                [("cls", b"abc" if (n + i) % 4 == 1 else b"5"), ("txt", b"\xff" * (i % 2))],
+            )
             for i in range(6)
         ],
     )
@@ -367,7 +370,10 @@ class Spec:
         return rng.choice([(stage, "other") for stage in common])
 
     def __repr__(self) -> str:
-        parts = [f"corpus={self.corpus} handler={self.handler} {self.environment}", str(self.source)]
+        parts = [
+            f"corpus={self.corpus} handler={self.handler} {self.environment}",
+            str(self.source),
+        ]
         return "\n  ".join([f"Spec({self.seed})", *parts, *map(str, self.stages), str(self.end)])
 
 
@@ -408,12 +414,12 @@ def built(wds: Any, spec: Spec, handler: Any) -> Any:
     return pipeline
 
 
-class Ended(Exception):
+class EndedError(Exception):
     """What a handler of a program raises."""
 
 
 def end(exn: BaseException) -> bool:
-    raise Ended(names_of(exn)[0]) from exn
+    raise EndedError(names_of(exn)[0]) from exn
 
 
 def run(wds: Any, spec: Spec, passes: int = 2) -> list[Any]:
@@ -466,20 +472,24 @@ def canonical(value: Any) -> Any:
     return kind, value
 
 
-def difference(expected: list[Any], found: list[Any], batches_of_dicts: bool) -> str | None:
+def difference(
+    expected: list[Any], found: list[Any], batches_of_dicts: bool, decodes_images: bool = False
+) -> str | None:
     """What differs; None where nothing does that is promised."""
     if len(expected) != len(found):
-        return f"{len(expected)} outcomes, not {len(found)}:\n{short_list(expected)}\n{short_list(found)}"
+        shown = short_list(expected), short_list(found)
+        return f"{len(expected)} outcomes, not {len(found)}:\n" + "\n".join(shown)
     for number, (a, b) in enumerate(zip(expected, found)):
         if a == b:
             continue
         if batches_of_dicts and a[0] == "dict" and b[0] == "dict" and sorted(a[1]) == sorted(b[1]):
             continue  # the original has the order of a set
-        if a[0] in ("raised", "not built") and b[0] == a[0]:
-            if a[1][0] in b[1]:
-                continue
+        if a[0] in ("raised", "not built") and b[0] == a[0] and a[1][0] in b[1]:
+            continue  # the class of the original is a base of ours
         if a[0] == "handler" and len(a[1]) == len(b[1]):
-            if all(x[0] in y for x, y in zip(a[1], b[1])):
+            # Threads that decode are ahead: a fault of a shard may be seen before those of samples.
+            mine = sorted(b[1]) if decodes_images else b[1]
+            if all(x[0] in y for x, y in zip(sorted(a[1]) if decodes_images else a[1], mine)):
                 continue
         return f"outcome {number}:\n{str(a)[:600]}\n{str(b)[:600]}"
     return None

@@ -17,6 +17,7 @@ says what of a pipeline the engine does. install() makes `import webdataset` mea
 
 from . import tenbin, utils
 from ._install import install, uninstall
+from ._threads import progress, threads
 from .autodecode import (
     Continue,
     Decoder,
@@ -129,6 +130,7 @@ __all__ = [
     "numpy_dumps",
     "pipe_cleaner",
     "pipelinefilter",
+    "progress",
     "pytorch_weights_only",
     "rename",
     "rename_keys",
@@ -146,6 +148,7 @@ __all__ = [
     "tarfile_samples",
     "tarfile_to_samples",
     "tenbin",
+    "threads",
     "to_tuple",
     "torch_audio",
     "torch_dumps",

@@ -6,11 +6,13 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _collation, _engine, _fast, _keys, _reading, _shuffling
+from ._native_batches import _native_batched
 from ._stage import FilterFunction
+from ._threads import in_threads, threads
 from .utils import PipelineStage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ._reading import Shard
     from .pipeline import DataPipeline
@@ -23,7 +25,7 @@ class Step(NamedTuple):
     where: str  # "engine", "Python", ...
     why: str
     make: Callable[[Any], Any]  # the iterator, of that before it
-    count: int = 1  # stages
+    stages: int = 1
 
 
 class _Reading(NamedTuple):
@@ -34,7 +36,7 @@ class _Reading(NamedTuple):
     select_files: Any
     rename_files: Any
     opener: Any  # a stage before, which opens in Python; None: there is none
-    count: int
+    stages: int
 
 
 def iterated(pipeline: DataPipeline) -> Any:
@@ -80,16 +82,18 @@ def _steps(pipeline: DataPipeline) -> list[Step]:
     stages = pipeline.pipeline
     steps = [Step(_name(stages[0]), "Python", "the list of shards, or the source", lambda _: None)]
     is_pure = _is_pure_source(stages[0])
-    at = 1
+    at, count = 1, 1
     while at < len(stages):
         reading = _reading_at(stages, at)
         if reading is not None:
             step = _reading_step(stages, at, reading, is_pure)
         else:
-            step = _native_images_step(stages, at, steps) or _python_step(pipeline, stages[at])
+            step = _native_images_step(stages, at) or _python_step(pipeline, stages[at], count)
+            if type(stages[at]) is threads:
+                count = stages[at].n
             is_pure = is_pure and _is_pure(stages[at])
         steps.append(step)
-        at += step.count
+        at += step.stages
     return steps
 
 
@@ -133,8 +137,7 @@ def _reading_at(stages: list[Any], at: int) -> _Reading | None:
     whole = {"handler": reraise} if stage is tariterators.tarfile_samples else None
     whole = whole or _arguments(stage, tariterators.tarfile_samples, names)
     if whole is not None:
-        given = (whole.get(name) for name in names[1:])
-        return _Reading(_reading.by_gopen, whole.get("handler", reraise), *given, None, 1)
+        return _Reading(_reading.by_gopen, *_chosen(whole), None, 1)
     if type(stage) not in (cache.StreamingOpen, cache.FileCache) or len(stages) < at + 3:
         return None
     expander = _arguments(stages[at + 1], tariterators.tar_file_expander, names)
@@ -146,10 +149,17 @@ def _reading_at(stages: list[Any], at: int) -> _Reading | None:
     handler = expander.get("handler", reraise)
     if grouper.get("handler", reraise) is not handler or stage.handler is not handler:
         return None
-    given = (expander.get(name) for name in names[1:])
     if type(stage) is cache.FileCache:
-        return _Reading(_reading.of_stream, handler, *given, stage, 3)
-    return _Reading(_reading.by_path, handler, *given, None, 3)
+        return _Reading(_reading.of_stream, *_chosen(expander), stage, 3)
+    return _Reading(_reading.by_path, *_chosen(expander), None, 3)
+
+
+def _chosen(given: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Handler, select_files and rename_files of a stage with these arguments."""
+    from .handlers import reraise_exception
+
+    handler = given.get("handler", reraise_exception)
+    return handler, given.get("select_files"), given.get("rename_files")
 
 
 def _handler_alone(stage: Any, function: Any) -> dict[str, Any] | None:
@@ -159,7 +169,7 @@ def _handler_alone(stage: Any, function: Any) -> dict[str, Any] | None:
 
 
 def _reading_step(stages: list[Any], at: int, reading: _Reading, is_pure: bool) -> Step:
-    following = stages[at + reading.count :]
+    following = stages[at + reading.stages :]
     rows = _wants_rows(following)
     ahead = is_pure and reading.opener is None
     name = "read, group"
@@ -183,7 +193,7 @@ def _reading_step(stages: list[Any], at: int, reading: _Reading, is_pure: bool) 
             rows=rows,
         )
 
-    return Step(name, where, why, make, reading.count)
+    return Step(name, where, why, make, reading.stages)
 
 
 # ---- Stages after reading ----
@@ -196,6 +206,8 @@ def _wants_rows(following: list[Any]) -> bool:
     for stage in following:
         if _passes_rows(stage):
             continue
+        if isinstance(stage, FilterFunction) and stage.f is _native_batched:
+            return True
         return _native_images.spec_of(_decoder(stage)) is not None
     return False
 
@@ -224,7 +236,7 @@ def _decoder(stage: Any) -> Any:
     return None
 
 
-def _native_images_step(stages: list[Any], at: int, steps: list[Step]) -> Step | None:
+def _native_images_step(stages: list[Any], at: int) -> Step | None:
     """The step of a decoder of images, where its samples are still in the engine."""
     from . import _native_images
     from .handlers import reraise_exception
@@ -233,9 +245,9 @@ def _native_images_step(stages: list[Any], at: int, steps: list[Step]) -> Step |
     first = next((i for i in range(1, at) if _reading_at(stages, i) is not None), None)
     if first is None:
         return None
-    count = _reading_at(stages, first)
-    assert count is not None
-    if not all(map(_passes_rows, before[first + count.count :])):
+    reading = _reading_at(stages, first)
+    assert reading is not None
+    if not all(map(_passes_rows, before[first + reading.stages :])):
         return None
     decoder = _decoder(stages[at])
     spec = _native_images.spec_of(decoder)
@@ -259,10 +271,16 @@ def _draws_globally(stage: Any) -> bool:
     )
 
 
-def _python_step(pipeline: DataPipeline, stage: Any) -> Step:
+def _python_step(pipeline: DataPipeline, stage: Any, count: int) -> Step:
     from .filters import _decode, _map
 
     name = _name(stage)
+    if count > 1 and isinstance(stage, FilterFunction):
+        made = in_threads(stage, _fast.fast(_decoder(stage)), count)
+        if made is not None:
+            return Step(name, "Python", f"{count} threads, in order", made)
+    if isinstance(stage, FilterFunction) and stage.f is _native_batched:
+        return Step(name, "engine", "batches of the engine", stage)
     if isinstance(stage, FilterFunction) and stage.f in (_map, _decode):
         decoder = _fast.fast(_decoder(stage))
         handler = {k: v for k, v in stage.kw.items() if k == "handler"}
@@ -278,7 +296,7 @@ def _python_step(pipeline: DataPipeline, stage: Any) -> Step:
         why = "draws of random.Random, as the original"
     elif isinstance(stage, FilterFunction) and stage.f in (_keys._to_tuple, _collation._batched):
         why = "no more than tuples and arrays are made"
-    elif isinstance(stage, PipelineStage) or isinstance(stage, FilterFunction):
+    elif isinstance(stage, (PipelineStage, FilterFunction)):
         why = ""
     else:
         why = "a function of the program" if callable(stage) else ""

@@ -29,7 +29,8 @@ class Settings:
         return {name: value for name, value in self.options.items() if name in _OF_BOTH}
 
 
-_settings: ContextVar[Settings] = ContextVar("shardfeed.wds", default=Settings())
+_PLAIN = Settings()
+_settings: ContextVar[Settings] = ContextVar("shardfeed.wds", default=_PLAIN)
 
 
 def settings() -> Settings:

@@ -17,7 +17,7 @@ _TOTAL = {id(f) for name, f in _own_decoders.items() if name in ("cls", "txt", "
 _MOST_NAMES = 4096
 
 
-class _Other(Exception):
+class _OtherError(Exception):
     """Not the usual case."""
 
 
@@ -53,7 +53,7 @@ class FastDecoder:
                     self._add_passing(k)
                     result[k] = v
                 else:
-                    raise _Other
+                    raise _OtherError
         except Exception:
             return self.decoder.decode(sample)  # says what is wrong
         return result

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _errors
 from .._errors import Error
-
-if TYPE_CHECKING:
-    from .._errors import UsageError
 
 # What is wrong with the bytes of an archive, and not with their way here.
 _OF_ARCHIVES = (
@@ -22,13 +18,19 @@ _OF_ARCHIVES = (
 )
 
 
-@functools.lru_cache(maxsize=None)
+_made: dict[type[Error], type[Error]] = {}
+
+
 def _also_tarfile(kind: type[Error]) -> type[Error]:
     """The class of the error that is also a tarfile.ReadError."""
+    made = _made.get(kind)
+    if made is not None:
+        return made
     import tarfile
 
     body = {"__module__": __name__, "__doc__": kind.__doc__, "__reduce__": _reduce}
-    return type(kind.__name__, (kind, tarfile.ReadError), body)
+    made = _made[kind] = type(kind.__name__, (kind, tarfile.ReadError), body)
+    return made
 
 
 def _reduce(error: Error) -> tuple[Any, ...]:
@@ -48,9 +50,3 @@ def for_handler(error: Exception, url: str) -> Exception:
     if isinstance(error, Error):
         error.args = (*error.args, url)
     return error
-
-
-def is_usage(error: Error) -> bool:
-    """Whether the program is at fault, and no shard."""
-    kinds: tuple[type[UsageError], ...] = (_errors.UsageError,)
-    return isinstance(error, kinds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from fnmatch import fnmatch
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -140,11 +139,7 @@ def _tuple_of(
 
 
 def _has_none(values: Iterable[Any]) -> bool:
-    # Without a comparison, which arrays do element by element.
-    for value in values:
-        if value is None:
-            return True
-    return False
+    return any(value is None for value in values)
 
 
 def transform_with(sample: Any, transformers: Any) -> Any:

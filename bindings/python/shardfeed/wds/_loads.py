@@ -6,15 +6,16 @@ import ast
 import io
 import json
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import utils
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_Order = Literal["C", "F"]
 _MOST_HEADERS = 256
-_headers: dict[bytes, tuple[Any, str, tuple[int, ...], int]] = {}
+_headers: dict[bytes, tuple[Any, _Order, tuple[int, ...], int]] = {}
 
 
 def npy_loads(data: bytes) -> Any:
@@ -31,20 +32,21 @@ def npy_loads(data: bytes) -> Any:
                 import numpy
 
                 memory = bytearray(memoryview(data)[end : end + size])
-                return numpy.ndarray(shape, dtype, memory, order=order)  # type: ignore[call-overload]
+                return numpy.ndarray(shape, dtype, memory, order=order)
     import numpy
 
     return numpy.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
 
 
-def _read_header(text: bytes) -> tuple[Any, str, tuple[int, ...], int] | None:
+def _read_header(text: bytes) -> tuple[Any, _Order, tuple[int, ...], int] | None:
     """What a header says, if it is as NumPy writes it."""
     import numpy
 
     try:
         found = ast.literal_eval(text.decode("latin1"))
         dtype = numpy.dtype(found["descr"])
-        shape, order = found["shape"], "F" if found["fortran_order"] is True else "C"
+        shape = found["shape"]
+        order: _Order = "F" if found["fortran_order"] is True else "C"
         plain = (
             set(found) == {"descr", "shape", "fortran_order"}
             and isinstance(found["descr"], str)
@@ -120,7 +122,7 @@ def msgpack_loads(data: bytes) -> Any:
 
 def cbor_loads(data: bytes) -> Any:
     """The object of a CBOR file."""
-    import cbor
+    import cbor  # type: ignore[import-not-found]
 
     return cbor.loads(data)
 

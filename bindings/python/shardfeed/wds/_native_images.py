@@ -56,16 +56,15 @@ def is_plain_jpeg(data: Any) -> bool:
     at = 2
     while at + 10 < size and data[at] == 0xFF:
         marker = data[at + 1]
-        if marker == 0xFF:
-            at += 1
-        elif marker in _FRAMES:
+        if marker in _FRAMES:
             return data[at + 4] == 8 and data[at + 9] in (1, 3)
-        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+        if (
+            (0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC))
+            or marker == 0xDA
+            or 0xD0 <= marker <= 0xD9
+        ):
             return False
-        elif marker == 0xDA or 0xD0 <= marker <= 0xD9:
-            return False
-        else:
-            at += 2 + (data[at + 2] << 8 | data[at + 3])
+        at += 2 + (data[at + 2] << 8 | data[at + 3])
     return False
 
 
@@ -84,7 +83,7 @@ class _Images:
             "decode": ", ".join(f"{name}:image/rgb8" for name in self.names),
             "decode_threads": "1",
         }
-        self.options: _CData = native_options(self.texts) if self.names else None
+        self.options: _CData | None = native_options(self.texts) if self.names else None
 
 
 def _handler_of(decoder: _fast.FastDecoder, name: str) -> Any:
@@ -118,7 +117,7 @@ class _ImageDecoder:
         samples = ffi.new("shf_sample *[]", [row.native])
         holder = new_holder()
         error = ffi.new("shf_error *")
-        if lib.shf_batch_make(holder, samples, 1, images.options, error):
+        if lib.shf_batch_make(holder, samples, 1, images.options or ffi.NULL, error):
             return None
         batch = Batch.received(holder, images.texts)
         return {

@@ -20,7 +20,7 @@ from .._receivers import Receivers, log_to_logging
 from .._urls import redacted
 from . import _engine, _faults, _torch, utils
 from ._members_of import members_of
-from ._rows import SampleBlocks, UnlikeNames
+from ._rows import SampleBlocks, UnlikeNamesError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -44,13 +44,12 @@ class Shard(NamedTuple):
     stream: Any = None
     once: bool = False  # it cannot be read twice
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether it is read as members from the start."""
+    def is_exact(self, small: int) -> bool:
+        """Whether it is read as members, as it is smaller, or nothing else is possible."""
         if self.target is None or self.once:
             return True
         try:
-            return self.target[:1] == "/" and os.path.getsize(self.target) < small_shard
+            return self.target[:1] == "/" and os.path.getsize(self.target) < small
         except OSError:
             return False
 
@@ -104,7 +103,7 @@ def _path_of(stream: Any) -> str | None:
 def _chooser(
     handler: Handler, select_files: Selecting | None, rename_files: Renaming | None
 ) -> Callable[[str], str | None]:
-    """The name of a member, or None for what is not wanted. _End ends the shard."""
+    """The name of a member, or None for what is not wanted. _EndOfShardError ends the shard."""
     if select_files is None and not rename_files:
         return utils.identity
 
@@ -116,12 +115,12 @@ def _chooser(
         except Exception as exn:
             if handler(exn):
                 return None
-            raise _End from None
+            raise _EndOfShardError from None
 
     return choose
 
 
-class _End(Exception):
+class _EndOfShardError(Exception):
     """A handler has ended a shard."""
 
 
@@ -152,7 +151,7 @@ def members_of_stream(
     try:
         choose = _chooser(handler, select_files, rename_files)
         yield from _members(shard, choose, _engine.settings().members())
-    except _End:
+    except _EndOfShardError:
         pass
     except Error as error:
         fault = _faults.for_handler(error, url)
@@ -192,7 +191,7 @@ def _groups(
                 break
             continue
         name = redacted(shard.target) if shard.target else ""
-        alone = shard.is_exact or not look_ahead or reader.is_exact
+        alone = reader.reads_members(shard) or not look_ahead
         if group and (alone or name in group):
             yield list(group.values())
             group = {}
@@ -227,6 +226,10 @@ class _Reader:
         self.stopped = False
         self.settings = _engine.settings()
 
+    def reads_members(self, shard: Shard) -> bool:
+        """Whether a shard is read as members from its start."""
+        return self.is_exact or shard.is_exact(0 if self.rows else small_shard)
+
     def opened(self, source: dict[str, Any]) -> Shard | None:
         """The shard; None where it cannot be opened, or is not to be read."""
         try:
@@ -246,7 +249,7 @@ class _Reader:
         for group in groups:
             if len(group) > 1:
                 yield from self.together(group)
-            elif group[0].is_exact or self.is_exact:
+            elif self.reads_members(group[0]):
                 yield from self.exact(group[0], 0)
             else:
                 yield from self.alone(group[0], 0)
@@ -273,9 +276,9 @@ class _Reader:
         try:
             stream = self.stream(group)
             while stream.fetch():
-                block, stream.fetched = stream.fetched, None
+                block = stream.taken()
                 if stream.ignored:
-                    raise UnlikeNames
+                    raise UnlikeNamesError
                 for first, last, name in block.shards():
                     if names[position] != name:
                         position, delivered = names.index(name, position), 0
@@ -285,7 +288,7 @@ class _Reader:
                         yield sample
             if not stream.ignored:
                 return
-        except (Error, UnlikeNames):
+        except (Error, UnlikeNamesError):
             pass  # which shard it is will be seen
         finally:
             if stream is not None:
@@ -303,9 +306,9 @@ class _Reader:
         try:
             stream = self.stream([shard])
             while stream.fetch():
-                block, stream.fetched = stream.fetched, None
+                block = stream.taken()
                 if stream.ignored:
-                    raise UnlikeNames
+                    raise UnlikeNamesError
                 for first, last, _ in block.shards():
                     for sample in block.samples(first, last, shard, self.rows):
                         number += 1
@@ -314,7 +317,7 @@ class _Reader:
             if not stream.ignored:
                 return
             skip = max(skip, number)
-        except (UnlikeNames, AmbiguousError):
+        except (UnlikeNamesError, AmbiguousError):
             skip = max(skip, number)
         except Error as error:
             self.fault(_faults.for_handler(error, shard.url))
@@ -351,7 +354,7 @@ class _Reader:
                 if local_path is not None:
                     member["__local_path__"] = local_path
                 yield member
-        except _End:
+        except _EndOfShardError:
             return
 
 

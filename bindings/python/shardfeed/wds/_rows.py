@@ -23,7 +23,7 @@ _SMALL = 4096
 _MANY = 256
 
 
-class UnlikeNames(Exception):
+class UnlikeNamesError(Exception):
     """The shard has members that WebDataset groups in another way."""
 
 
@@ -40,7 +40,7 @@ class Row:
     def sample(self, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """As a dict of bytes; `values` are in the place of the bytes of some fields."""
         table, shard = self.table, self.shard
-        sample = {"__key__": table.keys[self.index], "__url__": shard.url}
+        sample: dict[str, Any] = {"__key__": table.keys[self.index], "__url__": shard.url}
         for name in self.names:
             if values is None or name not in values:
                 sample[name] = bytes(table.field(self.index, name))
@@ -198,12 +198,12 @@ class Table:
 
 
 def _names(data: bytes, known: dict[bytes, tuple[str, ...]]) -> tuple[str, ...]:
-    """The fields of a schema. UnlikeNames where the engine makes others of them."""
+    """The fields of a schema. UnlikeNamesError where the engine makes others of them."""
     names = known.get(data)
     if names is None:
         names = tuple(data.decode("utf-8", "surrogateescape").split("/")[:-1])
         if not data.isascii() or not _RESERVED.isdisjoint(names) or not names:
-            raise UnlikeNames
+            raise UnlikeNamesError
         known[data] = names
     return names
 
@@ -219,6 +219,13 @@ class SampleBlocks(BlockStream):
 
     def _fetched_count(self) -> int:
         return 0 if self.fetched is None else self.fetched.rows  # type: ignore[attr-defined]
+
+    def taken(self) -> Table:
+        """The block that fetch() has fetched."""
+        table: Any = self.fetched
+        self.fetched = None
+        taken: Table = table
+        return taken
 
     @property
     def ignored(self) -> int:

@@ -40,7 +40,7 @@ class IterableDataset(Iterable[Any]):
     for __class__ first: a data set that is older than the import of PyTorch is registered then.
     """
 
-    @property  # type: ignore[misc]
+    @property
     def __class__(self) -> Any:
         register()
         return type(self)
@@ -52,7 +52,7 @@ class IterableDataset(Iterable[Any]):
     def __add__(self, other: Any) -> Any:
         from torch.utils.data import ChainDataset
 
-        return ChainDataset([self, other])  # type: ignore[list-item]
+        return ChainDataset([self, other])
 
 
 def real(name: str) -> Any:

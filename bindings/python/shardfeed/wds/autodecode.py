@@ -66,7 +66,7 @@ def basichandlers(key: str, data: bytes) -> Any:
 def call_extension_handler(
     key: str, data: bytes, f: Callable[[bytes], Any], extensions: Iterable[str]
 ) -> Any:
-    """f(data), if the last parts of the name are one of these extensions."""
+    """What f makes of the data, if the last parts of the name are one of these extensions."""
     return f(data) if _has_extension(key, extensions) else None
 
 

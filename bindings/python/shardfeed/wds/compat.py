@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import random
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlparse
 
 from . import cache, filters, shardlists
 from . import pytorch as _pytorch
+from ._native_batches import _native_batched
+from ._threads import progress
 from .handlers import reraise_exception
 from .pipeline import DataPipeline
 from .tariterators import group_by_keys, tar_file_expander
@@ -32,9 +34,21 @@ class FluidInterface:
         batchsize: int,
         collation_fn: Callable[[list[Any]], Any] | None = filters.default_collation_fn,
         partial: bool = True,
+        *,
+        native: bool | str = False,
     ) -> Self:
-        """Batches of so many samples."""
+        """Batches of so many samples.
+
+        native: True, or a text for the option decode: shardfeed.Batch, decoded by the engine.
+        """
+        if native:
+            decode = native if isinstance(native, str) else "auto"
+            return self.compose(filters.FilterFunction(_native_batched, batchsize, decode, partial))
         return self.compose(filters.batched(batchsize, collation_fn=collation_fn, partial=partial))
+
+    def progress(self, total: int | None = None, name: str = "samples") -> Self:
+        """Shows how many items have passed, by tqdm or rich where one is installed."""
+        return self.compose(progress(total, name))
 
     def unbatched(self) -> Self:
         """The rows of batches."""
@@ -181,7 +195,9 @@ class WebDataset(DataPipeline, FluidInterface):
                 stacklevel=2,
             )
             shardshuffle = 100
-        self.seed = os.environ.get("WDS_SEED", random.randint(0, 1000000)) if seed is None else seed
+        self.seed: Any = (
+            os.environ.get("WDS_SEED", random.randint(0, 1000000)) if seed is None else seed
+        )
         cache_dir, cache_size = self._cache(cache_dir, cache_size)
 
         self.append(self._shards(urls, mode))
@@ -190,8 +206,10 @@ class WebDataset(DataPipeline, FluidInterface):
         if workersplitter:
             self.append(workersplitter)
         if shardshuffle is not None:
-            stage = filters.detshuffle if detshuffle else filters.shuffle
-            self.append(stage(shardshuffle, seed=self.seed))
+            if detshuffle:
+                self.append(filters.detshuffle(shardshuffle, seed=cast("int", self.seed)))
+            else:
+                self.append(filters.shuffle(shardshuffle, seed=self.seed))
         if cache_dir is None or cache_size == 0:
             self.append(cache.StreamingOpen(handler=handler))
         else:

@@ -95,7 +95,7 @@ __all__ = [
 
 
 def compose2(f: Callable[[Any], Any], g: Callable[..., Any]) -> Callable[..., Any]:
-    """g of f."""
+    """One function after another."""
     return lambda x: g(f(x))
 
 

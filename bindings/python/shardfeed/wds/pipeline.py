@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _torch
 from ._compile import explained, iterated
 from ._engine import Settings
+from ._position import counters, length, restored, saved
 from ._torch import IterableDataset
 from .utils import PipelineStage
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def add_length_method(obj: Any) -> Any:
     """Makes len(obj) its attribute `size`: an object of another class, which pickles like it."""
     cls = type(obj)
-    if not hasattr(cls, "__len__") or cls.__len__ is not _length:
+    if getattr(cls, "__len__", None) is not _length:
         obj.__class__ = _with_length(cls)
     return obj
 
@@ -35,7 +36,9 @@ def _length(self: Any) -> int:
 
 def _with_length(cls: type) -> type:
     body = {"__len__": _length, "__reduce__": _reduce_with_length, "__module__": cls.__module__}
-    return type(cls)(cls.__name__ + "_Length", (cls,), body)
+    meta: Any = type(cls)
+    made: type = meta(cls.__name__ + "_Length", (cls,), body)
+    return made
 
 
 def _reduce_with_length(self: Any) -> tuple[Any, ...]:
@@ -44,7 +47,7 @@ def _reduce_with_length(self: Any) -> tuple[Any, ...]:
 
 def _again_with_length(cls: type) -> Any:
     made = _with_length(cls)
-    return made.__new__(made)
+    return object.__new__(made)
 
 
 class DataPipeline(IterableDataset, PipelineStage):
@@ -55,6 +58,9 @@ class DataPipeline(IterableDataset, PipelineStage):
     """
 
     _settings: Settings | None = None  # of the engine, if they were given
+    # Of the running iteration: the epochs that its stages began with, and the items given out.
+    _begun: tuple[dict[str, int], int] | None = None
+    _skip = 0  # items of the next iteration that were given out before
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _torch.register()
@@ -106,6 +112,11 @@ class DataPipeline(IterableDataset, PipelineStage):
                 break
 
     def __iter__(self) -> Iterator[Any]:
+        if not self._is_saved:
+            return self._items()
+        return self._counted()
+
+    def _items(self) -> Iterator[Any]:
         if self.repetitions != 1:
             if self.nsamples > 0:
                 return islice(self.iterator(), self.nsamples)
@@ -155,6 +166,40 @@ class DataPipeline(IterableDataset, PipelineStage):
         return self
 
     # ---- What is not in the original ----
+
+    _is_saved = False  # whether positions are counted
+
+    def _counted(self) -> Iterator[Any]:
+        skip, self._skip = self._skip, 0
+        epochs = counters(self)
+        self._begun = epochs, skip
+        for count, item in enumerate(self._items(), 1):
+            if count > skip:
+                self._begun = epochs, count
+                yield item
+        self._begun = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iteration stands, as a dict that JSON can hold; TypeError where no state is.
+
+        The first call makes later iterations count. So call it, or load_state_dict(), before the
+        iteration that is to be saved. Shuffles need a seed.
+        """
+        state = saved(self)
+        self._is_saved = True
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Makes the next iteration resume there: what came before is run again, and not given."""
+        self._skip = restored(self, state)
+        self._begun = dict(state["epochs"]), self._skip
+        self._is_saved = True
+
+    def __len__(self) -> int:
+        return length(self)
+
+    def __bool__(self) -> bool:
+        return True
 
     def explain(self) -> str:
         """Which stages run in the engine and which in Python, and why: a line for each."""

@@ -82,7 +82,7 @@ def expand_source(source: str | Iterable[str], max_urls: int = int(1e9)) -> list
     if isinstance(source, str):
         return expand_urls(source)
     if is_iterable(source):
-        listed = []
+        listed: list[str] = []
         for url in source:
             if len(listed) >= max_urls:
                 break
@@ -239,7 +239,7 @@ _PART = {"buckets", "name", "shards", "resample", "choose"}
 class MultiShardSample(IterableDataset):
     """Shards of several data sets, as a YAML file or a dict says; needs ALLOW_OBSOLETE=1."""
 
-    @obsolete(reason="this is going to be replaced with the WIDS JSON format")
+    @obsolete(reason="this is going to be replaced with the WIDS JSON format")  # type: ignore[untyped-decorator]
     def __init__(self, fname: str | dict[str, Any]) -> None:
         self.epoch = -1
         self.rng = default_rng
@@ -266,7 +266,7 @@ class MultiShardSample(IterableDataset):
         assert len(own) <= 1, f"{own}: only a single bucket is supported"
         bucket = expand(own[0]) if own else ""
         shards = part["shards"]
-        urls = []
+        urls: list[str] = []
         for name in [shards] if isinstance(shards, str) else shards:
             urls.extend(braceexpand(expand(prefix + os.path.join(bucket, name))))
         perepoch = part.get("choose", -1)

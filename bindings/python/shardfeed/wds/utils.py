@@ -30,6 +30,9 @@ enforce_security: bool = os.environ.get("WDS_SECURE") == "1"
 class PipelineStage:
     """A stage with a method run(source), which gives an iterator."""
 
+    if TYPE_CHECKING:
+        run: Callable[..., Any]
+
     def invoke(self, *args: Any, **kw: Any) -> Any:
         raise NotImplementedError
 
@@ -166,7 +169,7 @@ def _warning(func: Callable[..., Any], reason: str) -> Callable[..., Any]:
     return call
 
 
-class ObsoleteException(Exception):
+class ObsoleteException(Exception):  # noqa: N818  the name of the original
     """What is obsolete was called without ALLOW_OBSOLETE=1."""
 
 
