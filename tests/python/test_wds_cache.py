@@ -114,6 +114,19 @@ def test_a_shard_is_downloaded_once(tmp_path, capsys):
     assert item["local_path"] == local
 
 
+def test_a_cache_for_reading_alone(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    (folder / "a.tar").write_bytes(tar_bytes(tmp_path))
+
+    def refused(*_args, **_keywords):
+        raise PermissionError(13, "for reading alone")
+
+    monkeypatch.setattr(os, "makedirs", refused)  # the tests may run as root, who writes anywhere
+    assert cache.FileCache(str(folder)).get_file("http://h/a.tar") == str(folder / "a.tar")
+    assert files(folder) == ["a.tar"]
+
+
 def fetch(arguments: tuple[str, str]) -> int:
     folder, url = arguments
     return os.path.getsize(cache.FileCache(folder).get_file(url))

@@ -305,6 +305,17 @@ def test_being_verbose(monkeypatch, capfd):
     assert "pipe exit [0 " in said.err
 
 
+def test_without_commands(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with stand_in(whole(b"data" * 1000)) as server:
+        with gopen(server.url("a.tar")) as stream:
+            assert stream.read() == b"data" * 1000
+        with pytest.raises(FileNotFoundError, match="help: install the command"):
+            gopen(server.url("a.tar"), "wb")
+    with pytest.raises(FileNotFoundError, match="help: install the command"):
+        gopen("ais://b/x", "wb")
+
+
 def test_objects_of_stores(monkeypatch):
     """There is no command for s3: the library reads and writes it."""
     with stand_in(Bucket()) as server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import hashlib
 import inspect
@@ -10,6 +11,8 @@ import io
 import json
 import lzma
 import random
+import subprocess
+import sys
 import tarfile
 
 import numpy as np
@@ -220,6 +223,7 @@ def test_a_bad_sample_leaves_the_tar_as_it_was():
         ustar = ours.TarWriter(io.BytesIO(), format="USTAR_FORMAT")
         with pytest.raises(ValueError, match="name is too long"):
             ustar.write({"__key__": "k" * 300, "x": b""})
+        ustar.close()
         writer.write(good[1])
     assert stream.getvalue() == written(theirs, good, mtime=0)
 
@@ -316,6 +320,27 @@ def test_opener_and_closing(tmp_path):
         ours.ShardWriter("plain.tar", verbose=0)
     with pytest.raises(ValueError, match=r"compress='zst'.*help:"):
         ours.TarWriter(str(tmp_path / "z.tar"), compress="zst")
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
+def test_a_writer_that_nobody_closes_ends_its_tar(tmp_path, name):
+    path = tmp_path / name
+    writer = ours.ShardWriter(str(path).replace("a.", "a%d."), verbose=0, mtime=0)
+    for number in range(5):
+        writer.write({"__key__": str(number), "x": bytes(1000)})
+    with pytest.warns(RuntimeWarning, match=r"was not closed.*help: close\(\)"):
+        del writer
+    gc.collect()
+    with tarfile.open(str(path).replace("a.", "a0.")) as tar:
+        assert len(tar.getnames()) == 5
+    script = "from shardfeed.wds.writer import TarWriter as W; w = W('b.tar');"
+    script += "w.write({'__key__': 'a', 'x': b'1'})"
+    made = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "was not closed" in made.stderr
+    with tarfile.open(tmp_path / "b.tar") as tar:
+        assert tar.getnames() == ["a.x"]
 
 
 class OneByOne(io.RawIOBase):

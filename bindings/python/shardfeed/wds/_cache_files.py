@@ -42,7 +42,8 @@ def check_url(path: str, url: str) -> None:
         with open(note, encoding="utf-8", errors="surrogateescape") as stream:
             known = stream.read()
     except FileNotFoundError:
-        note_url(path, url)
+        with contextlib.suppress(OSError):  # of a folder for reading alone
+            note_url(path, url)
         return
     if known != _kept(url):
         raise ValueError(

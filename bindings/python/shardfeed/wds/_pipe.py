@@ -55,7 +55,13 @@ class Pipe:
             raise ValueError(f'{mode}: unknown mode; help: mode="rb" reads and mode="wb" writes')
         self._reading = reading
         start: Any = Popen
-        self.proc: Popen[bytes] = start(*args, **{"stdout" if reading else "stdin": PIPE}, **kw)
+        try:
+            self.proc: Popen[bytes] = start(*args, **{"stdout" if reading else "stdin": PIPE}, **kw)
+        except FileNotFoundError as error:
+            error.strerror = (
+                f"{error.strerror}; help: install the command, or use pipe: with another one"
+            )
+            raise
         stream = self.proc.stdout if reading else self.proc.stdin
         if stream is None:
             raise ValueError(f"{args}: couldn't open")

@@ -212,6 +212,7 @@ class StoreTar:
         allowed: dict[str, Any] = {"unsafe_names": "allow", "duplicate_keys": "accept"}
         pattern = url.replace("%", "%%")
         self._writer = Writer(pattern, encoder=False, **options, **allowed)
+        self.closed = False
 
     def add(self, key: str, members: Members, mtime: float | None) -> int:
         """Writes the fields of a sample, and returns how many bytes they have."""
@@ -223,7 +224,8 @@ class StoreTar:
 
     def close(self) -> None:
         """Publishes the object."""
-        if not self._writer._closed:
+        if not self.closed:
+            self.closed = True
             self._writer.finish()
 
 

@@ -241,19 +241,22 @@ class FileCache:
             raise AssertionError(
                 f"bad cache name {name!r} for {url}; help: url_to_name gives the name of a file"
             )
-        os.makedirs(self.cache_dir, exist_ok=True)
         dest = os.path.join(self.cache_dir, name)
+        if os.path.exists(dest):  # whole, and in a folder that may be for reading alone
+            _cache_files.check_url(dest, url)
+            return dest
+        os.makedirs(self.cache_dir, exist_ok=True)
         with _cache_files.alone(dest):
             if os.path.exists(dest):
                 _cache_files.check_url(dest, url)
                 return dest
+            _cache_files.note_url(dest, url)  # before there is a file that others look at
             if self.verbose:
                 print(f"# downloading {url} to {dest}", file=sys.stderr)
             if self.cleaner is not None:
                 self.cleaner.cleanup()
             download(url, dest, verbose=self.verbose)
             self._validate(url, dest)
-            _cache_files.note_url(dest, url)
         return dest
 
     def _validate(self, url: str, dest: str) -> None:

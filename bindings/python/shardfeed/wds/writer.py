@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import tarfile
+import warnings
 from typing import TYPE_CHECKING, Any, Callable
 
 from ._encoders import (
@@ -107,6 +108,20 @@ class TarWriter:
             if self.own_fileobj is not None:
                 stream, self.own_fileobj = self.own_fileobj, None
                 stream.close()
+
+    def __del__(self) -> None:
+        tarstream: TarStream | StoreTar | None = getattr(self, "tarstream", None)
+        if tarstream is None or tarstream.closed:
+            return
+        with contextlib.suppress(Exception):  # at the end of the interpreter
+            warnings.warn(
+                "a TarWriter was not closed: its tar is ended now, if it still can be; help: "
+                "close(), or a with statement",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            if isinstance(tarstream, TarStream):  # a store has nothing of what was not finished
+                self.close()
 
     def write(self, obj: dict[str, Any]) -> int:
         """Writes a sample, its fields in the order of their names; returns its size in bytes."""
