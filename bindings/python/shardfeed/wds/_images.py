@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-IMAGE_EXTENSIONS = (
+IMAGE_EXTENSIONS = (  # noqa: SIM905
     "blp bmp dib bufr cur pcx dcx dds ps eps fit fits fli flc ftc ftu gbr gif grib h5 hdf png "
     "apng jp2 j2k jpc jpf jpx j2c icns ico im iim tif tiff jfif jpe jpg jpeg mpg mpeg msp pcd "
     "pxr pbm pgm ppm pnm psd bw rgb rgba sgi ras tga icb vda vst webp wmf emf xbm xpm "
-).split()  # fmt: skip # noqa: SIM905
+).split()
 
 # The container, the type of its numbers, and the colours.
 imagespecs: dict[str, tuple[str, str | None, str]] = {

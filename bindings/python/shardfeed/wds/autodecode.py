@@ -80,7 +80,7 @@ def _has_extension(key: str, extensions: Iterable[str]) -> bool:
 
 
 def handle_extension(extensions: str, f: Callable[[bytes], Any]) -> Handler:
-    """A handler for decode(): handle_extension("jpg seg.png", f) calls f with such fields."""
+    """A handler for decode() that calls f with the fields of these extensions: "jpg seg.png"."""
     return functools.partial(call_extension_handler, f=f, extensions=extensions.lower().split())
 
 
