@@ -141,6 +141,9 @@ def test_options_of_pipes():
     assert ours.set_options(stream, ignore_status=[3], timeout=5, handler=print)
     assert stream.read() == b""
     assert (stream.timeout, stream.handler) == (5, print)
+    stream = gopen("pipe:true")
+    assert ours.set_options(stream, ignore_status=[3])  # webdataset takes 0 for a failure then
+    assert stream.read() == b""
     assert not ours.set_options(io.BytesIO(), timeout=1)
     slow = Pipe("sleep 60", shell=True, mode="rb", timeout=0.1)
     start = time.monotonic()

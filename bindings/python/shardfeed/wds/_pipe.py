@@ -237,7 +237,7 @@ def set_options(
     if ignore_errors is not None:
         obj.ignore_errors = ignore_errors
     if ignore_status is not None:
-        obj.ignore_status = ignore_status
+        obj.ignore_status = [0, *ignore_status]
     if handler is not None:
         obj.handler = handler
     return True
