@@ -58,7 +58,7 @@ def default_collation_fn(
     if isinstance(first, dict):
         keys = set(first)
         for sample in samples:
-            assert set(sample) == keys, "keys don't match in different samples"
+            assert sample.keys() == keys, "keys don't match in different samples"
         return {key: combine_values([s[key] for s in samples], *options) for key in keys}
     if not isinstance(first, (tuple, list)):
         raise TypeError(f"{type(first).__name__!r} object is not iterable")
@@ -105,6 +105,11 @@ def _unbatched(data: Iterable[Any]) -> Iterator[Any]:
         elif isinstance(batch, dict):
             lengths = {len(column) for column in batch.values()}
             assert len(lengths) == 1, lengths
+            if all(type(column) is list for column in batch.values()):
+                names = tuple(batch)
+                for values in zip(*batch.values()):
+                    yield dict(zip(names, values))
+                continue
             for row in range(lengths.pop()):
                 yield {name: column[row] for name, column in batch.items()}
         else:

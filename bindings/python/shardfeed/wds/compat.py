@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import warnings
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlparse
 
@@ -198,9 +199,9 @@ class WebDataset(DataPipeline, FluidInterface):
         self.seed: Any = (
             os.environ.get("WDS_SEED", random.randint(0, 1000000)) if seed is None else seed
         )
-        cache_dir, cache_size = self._cache(cache_dir, cache_size)
-
-        self.append(self._shards(urls, mode))
+        args = SimpleNamespace(urls=urls, mode=mode, cache_dir=cache_dir, cache_size=cache_size)
+        self.update_cache_info(args)
+        self.create_url_iterator(args)
         if nodesplitter is not None:
             self.append(nodesplitter)
         if workersplitter:
@@ -220,17 +221,16 @@ class WebDataset(DataPipeline, FluidInterface):
         if empty_check:
             self.append(check_empty)
 
-    @staticmethod
-    def _cache(cache_dir: str | None, cache_size: int) -> tuple[str | None, int]:
-        """The folder and its size; those of the environment are only looked at."""
-        size = int(os.environ.get("WDS_CACHE_SIZE", cache_size))
-        folder = os.environ.get("WDS_CACHE", cache_dir)
+    def update_cache_info(self, args: Any) -> None:
+        """Looks at the folder and the size of the environment. They do not make a cache."""
+        int(os.environ.get("WDS_CACHE_SIZE", args.cache_size))
+        folder = os.environ.get("WDS_CACHE", args.cache_dir)
         if folder is not None and not os.path.exists(os.path.expanduser(folder)):
             raise ValueError(f"cache directory {folder} does not exist; help: make it before")
-        return cache_dir, cache_size if cache_size != -1 else min(size, cache_size)
 
-    @staticmethod
-    def _shards(urls: Any, mode: str | None) -> Any:
+    def create_url_iterator(self, args: Any) -> None:
+        """Appends the list of shards."""
+        urls, mode = args.urls, args.mode
         if isinstance(urls, str) and urls.endswith((".yaml", ".yml")):
             import yaml
 
@@ -238,16 +238,18 @@ class WebDataset(DataPipeline, FluidInterface):
                 urls = yaml.safe_load(stream)
         if isinstance(urls, dict):
             assert "datasets" in urls, "a list of data sets has the key datasets"
-            return shardlists.MultiShardSample(urls)
-        if isinstance(urls, str) and urls.endswith(".json"):
-            raise ValueError("unimplemented")
-        if isinstance(urls, str) and urlparse(urls).path.endswith("/"):
-            return shardlists.DirectoryShardList(urls, mode=mode)
-        if isinstance(urls, str) or is_iterable(urls):
-            if mode == "resampled":
-                return shardlists.ResampledShards(urls)
-            return shardlists.SimpleShardList(urls)
-        raise ValueError(f"cannot handle urls of type {type(urls)}; help: a text or a list of them")
+            self.append(shardlists.MultiShardSample(urls))
+        elif isinstance(urls, str) and urls.endswith(".json"):
+            raise ValueError("unimplemented; help: shardfeed.wids reads such an index")
+        elif isinstance(urls, str) and urlparse(urls).path.endswith("/"):
+            self.append(shardlists.DirectoryShardList(urls, mode=mode))
+        elif isinstance(urls, str) or is_iterable(urls):
+            is_drawn = mode == "resampled"
+            self.append((shardlists.ResampledShards if is_drawn else shardlists.SimpleShardList)(urls))
+        else:
+            raise ValueError(
+                f"cannot handle urls of type {type(urls)}; help: a text or a list of them"
+            )
 
     def __enter__(self) -> Self:
         return self
