@@ -131,7 +131,9 @@ def main() -> None:
     packages = [importlib.import_module(name) for name in ("webdataset", "shardfeed.wds")]
     with tempfile.TemporaryDirectory() as folder:
         shards = corpora(Path(folder))
-        print(f"{'case':18} {'webdataset':>20} {'shardfeed.wds':>20} {'times':>7} {'CPU':>7}  wanted")
+        print(
+            f"{'case':18} {'webdataset':>20} {'shardfeed.wds':>20} {'times':>7} {'CPU':>7}  wanted"
+        )
         for theirs, ours in zip(*(cases(package, shards) for package in packages)):
             if theirs[0] not in wanted:
                 continue

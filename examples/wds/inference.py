@@ -1,6 +1,6 @@
 """Runs a model over all samples of shards once, in workers, and writes what it says of each.
 
-    python examples/wds/inference.py 'test-{0..3}.tar' result.tsv --workers 2
+python examples/wds/inference.py 'test-{0..3}.tar' result.tsv --workers 2
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Mixes several data sets at random, by weight, and counts what came of each.
 
-    python examples/wds/mixture.py 'photos-{0..3}.tar=3' 'drawings-{0..1}.tar=1' --samples 500
+python examples/wds/mixture.py 'photos-{0..3}.tar=3' 'drawings-{0..1}.tar=1' --samples 500
 """
 
 from __future__ import annotations

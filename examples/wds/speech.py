@@ -1,6 +1,6 @@
 """Reads texts and sounds with handlers of the program's own, and pads them to batches.
 
-    python examples/wds/speech.py 'speech-{0..3}.tar' --rate 8000
+python examples/wds/speech.py 'speech-{0..3}.tar' --rate 8000
 """
 
 from __future__ import annotations

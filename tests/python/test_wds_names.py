@@ -13,7 +13,18 @@ import pytest
 
 original = pytest.importorskip("webdataset")
 
-MODULES = ["tariterators", "filters", "autodecode", "shardlists", "utils", "handlers", "compat", "pipeline", "mix", "extradatasets"]
+MODULES = [
+    "tariterators",
+    "filters",
+    "autodecode",
+    "shardlists",
+    "utils",
+    "handlers",
+    "compat",
+    "pipeline",
+    "mix",
+    "extradatasets",
+]
 
 
 def public(module: Any) -> dict[str, Any]:

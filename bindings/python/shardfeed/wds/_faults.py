@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _errors
 from .._errors import Error
+from .._urls import redacted
 
 # What is wrong with the bytes of an archive, and not with their way here.
 _OF_ARCHIVES = (
@@ -44,7 +45,8 @@ def _again(kind: type[Error], message: str, offset: int | None, more: tuple[Any,
 
 
 def for_handler(error: Exception, url: str) -> Exception:
-    """What a handler is given: the error, with the URL of the shard among its arguments."""
+    """What a handler is given: the error, with the URL of the shard, without secrets, beside it."""
+    url = redacted(url)
     if isinstance(error, _OF_ARCHIVES):
         return _again(type(error), error.message, error.offset, (url,))
     if isinstance(error, Error):

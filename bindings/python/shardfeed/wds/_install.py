@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.abc
-import importlib.util
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,7 @@ _NAME = "webdataset"
 _replaced: dict[str, ModuleType] = {}
 
 
-class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Alias:
     """Finds webdataset.x where shardfeed.wds.x is: the same module under two names."""
 
     def find_spec(
@@ -25,10 +23,13 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> ModuleSpec | None:
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
+        import importlib.util
+
         own = _own(fullname)
         if fullname != _NAME and importlib.util.find_spec(own) is None:
             return None
-        return importlib.util.spec_from_loader(fullname, self, is_package=fullname == _NAME)
+        loader: Any = self
+        return importlib.util.spec_from_loader(fullname, loader, is_package=fullname == _NAME)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return importlib.import_module(_own(spec.name))
@@ -42,7 +43,7 @@ def _own(fullname: str) -> str:
     return package + fullname[len(_NAME) :]
 
 
-_alias = _Alias()
+_alias: Any = _Alias()  # both a finder and a loader
 
 
 def install() -> None:

@@ -245,7 +245,9 @@ class WebDataset(DataPipeline, FluidInterface):
             self.append(shardlists.DirectoryShardList(urls, mode=mode))
         elif isinstance(urls, str) or is_iterable(urls):
             is_drawn = mode == "resampled"
-            self.append((shardlists.ResampledShards if is_drawn else shardlists.SimpleShardList)(urls))
+            self.append(
+                (shardlists.ResampledShards if is_drawn else shardlists.SimpleShardList)(urls)
+            )
         else:
             raise ValueError(
                 f"cannot handle urls of type {type(urls)}; help: a text or a list of them"
