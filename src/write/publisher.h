@@ -3,6 +3,7 @@
 
 #include "index/shard_index.h"
 #include "io/sink.h"
+#include "write/other_indexes.h"
 
 #include <cstdint>
 #include <memory>
@@ -27,6 +28,8 @@ struct WholeShard {
     std::unique_ptr<Sink> sink;
     std::optional<IndexRows> rows;  // nothing: no index is wanted
     uint64_t end = 0;               // where the end marker of the tar starts
+    ForeignIndexes indexes = {};    // of other tools
+    bool published = false;
     PublishedShard shard;
 };
 
