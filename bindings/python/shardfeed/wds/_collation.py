@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ._torch import is_tensor
@@ -59,7 +60,10 @@ def default_collation_fn(
         keys = set(first)
         for sample in samples:
             assert sample.keys() == keys, "keys don't match in different samples"
-        return {key: combine_values([s[key] for s in samples], *options) for key in keys}
+        if len(keys) < 2:
+            return {key: combine_values([s[key] for s in samples], *options) for key in keys}
+        columns = zip(*map(itemgetter(*keys), samples))
+        return {key: combine_values(list(column), *options) for key, column in zip(keys, columns)}
     if not isinstance(first, (tuple, list)):
         raise TypeError(f"{type(first).__name__!r} object is not iterable")
     width = len(first)
