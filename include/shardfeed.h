@@ -1093,7 +1093,7 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * error repeats. What is wrong with the data of one member of what is no tar (FORMAT, INTEGRITY,
  * AMBIGUOUS, UNSUPPORTED, LIMIT) repeats until shf_members_next moves to the next one.
  * With the option "resync" damage (FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT) is
- * said once by shf_members_next, whose next call continues: in a tar at the next block of 512 bytes
+ * reported once by shf_members_next, whose next call continues: in a tar at the next block of 512 bytes
  * that is a header, in a ZIP file with the next entry. The bytes from the offset of the error to
  * SHF_MEMBER_OFFSET of the next member are lost; without a next member, those up to the end. The
  * name of the first member behind them may be a shortened one, whose long name was lost. A ZIP file

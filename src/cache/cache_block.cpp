@@ -1,10 +1,8 @@
 #include "cache/cache_block.h"
 
 #include "cache/cache_bytes.h"
+#include "cache/piece_sum.h"
 #include "core/fork.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,9 +28,6 @@ uint64_t sums_at(const CacheLabel& label) {
 }
 uint64_t header_size(const CacheLabel& label, uint64_t data_size) {
     return (sums_at(label) + 8 * pieces_of(data_size) + page - 1) / page * page;
-}
-uint64_t sum_of(std::span<const uint8_t> bytes) {
-    return XXH3_64bits(bytes.data(), bytes.size());
 }
 
 // What the header says from its length on to its checksums: the same for all who know the shard.
@@ -86,12 +81,12 @@ std::unique_ptr<OpenBlock> OpenBlock::open(int root, const std::string& path,
         // Whole, and of another shard with a longer or shorter name; or damaged.
         bytes.resize(static_cast<size_t>(said));
         if (read_all(file.get(), bytes, 0) == static_cast<int64_t>(said) &&
-            le64(bytes.data() + 8) == sum_of(std::span(bytes).subspan(16)))
+            le64(bytes.data() + 8) == piece_sum(std::span(bytes).subspan(16)))
             state = BlockState::absent;
         return nullptr;
     }
     if (got != static_cast<int64_t>(header) ||
-        le64(bytes.data() + 8) != sum_of(std::span(bytes).subspan(16)))
+        le64(bytes.data() + 8) != piece_sum(std::span(bytes).subspan(16)))
         return nullptr;
     const std::string wanted = description(label, number, size);
     if (std::memcmp(bytes.data() + 16, wanted.data(), wanted.size()) != 0) {
@@ -108,7 +103,7 @@ std::unique_ptr<OpenBlock> OpenBlock::open(int root, const std::string& path,
 }
 
 bool OpenBlock::is_right(uint64_t piece, std::span<const uint8_t> bytes) const {
-    return sum_of(bytes) == sums_[static_cast<size_t>(piece)];
+    return piece_sum(bytes) == sums_[static_cast<size_t>(piece)];
 }
 
 size_t OpenBlock::read(uint64_t offset, std::span<uint8_t> out, HeldPiece& held) const {
@@ -178,6 +173,7 @@ BlockWriter::BlockWriter(CacheFolder& folder, const std::string& version, const 
         if (error_ == 0) error_ = errno;
         return;
     }
+    part_made_ = true;
     file_ = Descriptor(fd);
     // Who looks for leftovers of crashed processes tries this lock.
     struct flock whole {};
@@ -189,7 +185,7 @@ BlockWriter::BlockWriter(CacheFolder& folder, const std::string& version, const 
 BlockWriter::~BlockWriter() {
     // In a forked child the file is the parent's.
     if (generation_ != fork_generation()) return;
-    if (file_.get() >= 0) ::unlinkat(folder_.fd(), part_.c_str(), 0);
+    if (part_made_) ::unlinkat(folder_.fd(), part_.c_str(), 0);
     if (reserved_) folder_.release(file_size_);
 }
 
@@ -205,11 +201,11 @@ void BlockWriter::add(std::span<const uint8_t> bytes) {
         const uint64_t piece = std::min(cache_piece_size, data_size_ - (done_ - before));
         const auto count = static_cast<size_t>(std::min<uint64_t>(bytes.size(), piece - before));
         if (before == 0 && count == piece) {
-            sums_.push_back(sum_of(bytes.first(count)));
+            sums_.push_back(piece_sum(bytes.first(count)));
         } else {
             std::memcpy(piece_.get() + before, bytes.data(), count);
             if (before + count == piece)
-                sums_.push_back(sum_of({piece_.get(), static_cast<size_t>(piece)}));
+                sums_.push_back(piece_sum({piece_.get(), static_cast<size_t>(piece)}));
         }
         done_ += count;
         bytes = bytes.subspan(count);
@@ -224,16 +220,20 @@ int BlockWriter::seal() {
     for (const uint64_t sum : sums_) put_number(rest, sum);
     rest.resize(static_cast<size_t>(header_ - 16));
     std::string header(magic);
-    put_number(header, sum_of(bytes_of(rest)));
+    put_number(header, piece_sum(bytes_of(rest)));
     header += rest;
     error_ = write_all(file_.get(), bytes_of(header), 0);
-    // The name is not on the disk before the data is. The folder itself is not synchronised: after
-    // a loss of power the block is whole, or it is not there, or its checksums say what it is.
-    if (error_ == 0 && ::fdatasync(file_.get()) != 0) error_ = errno;
+    // The disk begins to write, and nobody waits for it: a reader in sequence would get no more
+    // than the disk takes. After a loss of power the block is whole, or it is not there, or its
+    // checksums say what it is. On file systems of the network close() waits, and tells what went
+    // wrong.
+    if (error_ == 0) (void)::sync_file_range(file_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+    if (const int fd = file_.release(); ::close(fd) != 0 && errno != EINTR && error_ == 0)
+        error_ = errno;
     if (error_ == 0 && ::renameat(folder_.fd(), part_.c_str(), folder_.fd(), path_.c_str()) != 0)
         error_ = errno;
     if (error_ != 0) return error_;
-    file_.reset();
+    part_made_ = false;
     reserved_ = false;  // it is what the file takes now
     // The version may have been evicted in this moment, but for the file that was in the making.
     if (::faccessat(folder_.fd(), (version_ + "/version").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0)

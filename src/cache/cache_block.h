@@ -109,7 +109,7 @@ class BlockWriter {
     const uint64_t data_size_, file_size_;
     const std::string version_, path_, part_;
     Descriptor file_;
-    bool full_ = false, reserved_ = false;
+    bool full_ = false, reserved_ = false, part_made_ = false;
     int error_ = 0;
     uint64_t done_ = 0, header_ = 0;
     std::unique_ptr<uint8_t[]> piece_;  // as far as it is not summed up

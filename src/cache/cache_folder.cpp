@@ -247,6 +247,18 @@ int CacheFolder::make_version(const std::string& path) const {
     return ::mkdirat(fd(), path.c_str(), 0700) != 0 && errno != EEXIST ? errno : 0;
 }
 
+int CacheFolder::make_url(const std::string& url_folder) const {
+    const std::string path = "shards/" + url_folder;
+    if (::mkdirat(fd(), path.c_str(), 0700) == 0) return 0;
+    if (errno != ENOENT) return errno;
+    (void)::mkdirat(fd(), "shards", 0700);
+    return ::mkdirat(fd(), path.c_str(), 0700) == 0 ? 0 : errno;
+}
+
+void CacheFolder::remove_empty(const std::string& url_folder) const {
+    ::unlinkat(fd(), ("shards/" + url_folder).c_str(), AT_REMOVEDIR);
+}
+
 // ---- What the version is ------------------------------------------------------------------------
 
 bool CacheFolder::read_label(const std::string& path, CacheLabel& label) const {

@@ -74,6 +74,10 @@ class CacheFolder {
     [[nodiscard]] bool read_label(const std::string& path, CacheLabel& label) const;
     // Writes it, or notes that the version is used now.
     int write_label(const std::string& path, const CacheLabel& label) const;
+    // Makes the folder of all versions of a URL. Returns an error number: EEXIST, it was there.
+    [[nodiscard]] int make_url(const std::string& url_folder) const;
+    // Removes it when there is nothing in it.
+    void remove_empty(const std::string& url_folder) const;
     // Makes the folder of a version. Returns an error number.
     [[nodiscard]] int make_version(const std::string& path) const;
 

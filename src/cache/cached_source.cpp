@@ -7,6 +7,7 @@
 #include "io/sources.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -256,6 +257,13 @@ class CachedSource final : public Source {
                 done += count;
                 continue;
             }
+            // What came with the opening is not waited for again; who reads on keeps the block.
+            if (Source* remote = shard_->remote();
+                remote && remote->at_hand() < block_data_size(shard_->label(), 0) &&
+                offset + out.size() <= remote->at_hand()) {
+                if (remote->read(offset + done, rest) < rest.size()) throw too_short();
+                return out.size();
+            }
             const uint64_t last = (offset + out.size() - 1) / cache_block_size;
             if (number >= announced && number < last && shard_->remote()) {
                 const uint64_t end = std::min(shard_->next_present(number), last + 1);
@@ -348,6 +356,34 @@ auto ask_or_stale(const std::string& url, const Options& options, Ask ask, Stale
     }
 }
 
+// Whether the server says which version the bytes are of, and gives any of them.
+bool can_be_kept(const Source& remote) {
+    const Identity identity = remote.identity();
+    return remote.seekable() && identity.size && !identity.version.empty() &&
+           !identity.version.starts_with("W/");
+}
+
+// The shard itself. Who is the first to want it gets its first bytes with the answer; all others,
+// later and at the same time, find them in the cache.
+std::unique_ptr<Source> open_remote(const Scheme& scheme, const std::string& url,
+                                    const SourceContext& context,
+                                    const std::optional<CacheFolder>& folder) {
+    if (!folder) return scheme.open(url, context);
+    const std::string place = url_folder(cache_url(url));
+    const int made = folder->make_url(place);
+    try {
+        if (made == EEXIST) {
+            auto remote =
+                scheme.open(url, {context.options, context.cancel, context.use, /*brief=*/true});
+            if (can_be_kept(*remote)) return remote;
+        }
+        return scheme.open(url, context);
+    } catch (...) {
+        if (made == 0) folder->remove_empty(place);
+        throw;
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<Source> open_cached(const Scheme& scheme, const std::string& url,
@@ -359,10 +395,16 @@ std::unique_ptr<Source> open_cached(const Scheme& scheme, const std::string& url
     return ask_or_stale(
         url, options,
         [&]() -> std::unique_ptr<Source> {
-            auto remote = scheme.open(url, context);
+            std::optional<CacheFolder> folder;
+            std::string trouble;
+            try {
+                folder.emplace(options.cache, options.cache_size, true);
+            } catch (const Error& error) {
+                trouble = error.what();
+            }
+            auto remote = open_remote(scheme, url, context, folder);
             const Identity identity = remote->identity();
-            if (!remote->seekable() || !identity.size || identity.version.empty() ||
-                identity.version.starts_with("W/")) {
+            if (!can_be_kept(*remote)) {
                 warn(SourceTrouble::cache_version,
                      cache_url(url) + ": not cached, since its server " +
                          (remote->seekable() ? "names no version of it (a strong ETag)"
@@ -377,12 +419,8 @@ std::unique_ptr<Source> open_cached(const Scheme& scheme, const std::string& url
                                 " bytes of the cache, more than cache_size=" +
                                 std::to_string(options.cache_size),
                             "raise cache_size, or leave out cache");
-            std::optional<CacheFolder> folder;
-            try {
-                folder.emplace(options.cache, options.cache_size, true);
-            } catch (const Error& error) {
-                warn(SourceTrouble::cache_folder,
-                     std::string("shards are read without the cache: ") + error.what());
+            if (!folder) {
+                warn(SourceTrouble::cache_folder, "shards are read without the cache: " + trouble);
                 return remote;
             }
             return std::make_unique<CachedSource>(std::make_shared<CachedShard>(

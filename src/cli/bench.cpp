@@ -122,7 +122,7 @@ Phase read_files(const std::vector<std::string>& files, double seconds) {
     return phase;
 }
 
-Stream open_stream(const std::vector<std::string>& urls, const shf_options* options) {
+Stream timed_stream(const std::vector<std::string>& urls, const shf_options* options) {
     std::vector<const char*> names;
     for (const std::string& url : urls) names.push_back(url.c_str());
     shf_stream* made = nullptr;
@@ -143,7 +143,7 @@ Phase read_samples(const std::vector<std::string>& urls, const shf_options* opti
                    double seconds) {
     Phase phase = {.name = "samples"};
     const Watch watch(seconds);
-    const Stream stream = open_stream(urls, options);
+    const Stream stream = timed_stream(urls, options);
     const Cancellable cancellable(stream.get());
     while (!watch.is_over()) {
         shf_block* made = nullptr;
@@ -162,7 +162,7 @@ Phase read_batches(const std::vector<std::string>& urls, const shf_options* opti
                    double seconds) {
     Phase phase = {.name = "batches"};
     const Watch watch(seconds);
-    const Stream stream = open_stream(urls, options);
+    const Stream stream = timed_stream(urls, options);
     const Cancellable cancellable(stream.get());
     while (!watch.is_over()) {
         shf_batch* made = nullptr;

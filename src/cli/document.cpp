@@ -13,13 +13,13 @@ namespace cli {
 
 namespace {
 
-using Json = nlohmann::json;
+using Document = nlohmann::json;
 
 // Values nested deeper than this are refused: the parser of MessagePack calls itself for each.
 constexpr size_t deepest = 200;
 
 // Receives what the parser finds, and writes the first `size` bytes of it.
-class Writer final : public nlohmann::json_sax<Json> {
+class Writer final : public nlohmann::json_sax<Document> {
   public:
     explicit Writer(size_t size) : size_(size) {}
 
@@ -126,9 +126,9 @@ class Writer final : public nlohmann::json_sax<Json> {
 };
 
 bool parse(std::string_view bytes, Encoding encoding, Writer& writer) {
-    const auto format =
-        encoding == Encoding::json ? Json::input_format_t::json : Json::input_format_t::msgpack;
-    return Json::sax_parse(bytes.begin(), bytes.end(), &writer, format);
+    const auto format = encoding == Encoding::json ? Document::input_format_t::json
+                                                   : Document::input_format_t::msgpack;
+    return Document::sax_parse(bytes.begin(), bytes.end(), &writer, format);
 }
 
 }  // namespace

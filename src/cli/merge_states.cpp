@@ -19,13 +19,13 @@ namespace {
 
 constexpr size_t largest_state = size_t{1} << 30;
 
-class Descriptor {
+class StateFile {
   public:
-    Descriptor(const std::string& path, int flags, mode_t mode = 0)
+    StateFile(const std::string& path, int flags, mode_t mode = 0)
         : number_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
-    ~Descriptor() { close(); }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
+    ~StateFile() { close(); }
+    StateFile(const StateFile&) = delete;
+    StateFile& operator=(const StateFile&) = delete;
 
     [[nodiscard]] int number() const { return number_; }
     // Returns whether what was written has arrived, as far as close() says.
@@ -40,7 +40,7 @@ class Descriptor {
 }
 
 std::string read_whole(const std::string& path) {
-    const Descriptor file(path, O_RDONLY);
+    const StateFile file(path, O_RDONLY);
     if (file.number() < 0)
         fail_at(path, errno, "name files that json.dump(state, file) has written");
     std::string made;
@@ -71,7 +71,7 @@ SavedState read_state(const std::string& path) {
 
 // An old file is never replaced: with the output forgotten, it would be a state of a rank.
 void write_new(const std::string& path, std::string_view text) {
-    Descriptor file(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    StateFile file(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (file.number() < 0 && errno == EEXIST)
         throw Failure(wrong_command_line,
                       printable(path) +

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t not_said = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t tar_block = 512;
-constexpr size_t read_size = size_t{256} * 1024;
+constexpr size_t piece_size = size_t{256} * 1024;
 
 bool is_damage(int32_t code) {
     switch (code) {
@@ -197,7 +197,7 @@ bool Salvage::read_data(std::string_view name, uint64_t offset, std::string& dat
     shf_error error = {};
     // Memory is taken as bytes arrive: the size in a header is a claim.
     const uint64_t claimed = std::max<uint64_t>(member_info(members_, SHF_MEMBER_SIZE), 1);
-    const auto step = static_cast<size_t>(std::min<uint64_t>(claimed, read_size));
+    const auto step = static_cast<size_t>(std::min<uint64_t>(claimed, piece_size));
     for (size_t size = step; size > 0;) {
         const size_t have = data.size();
         data.resize(have + step);

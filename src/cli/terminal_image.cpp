@@ -1,6 +1,7 @@
 #include "cli/terminal_image.h"
 
 #include "cli/base64.h"
+#include "cli/environment.h"
 #include "cli/field_preview.h"
 #include "cli/image_header.h"
 
@@ -46,16 +47,11 @@ std::string kitty_pixels(const shf_sample* sample, std::string_view name,
     }
 }
 
-std::string_view variable(const char* name) {
-    const char* value = std::getenv(name);
-    return value ? value : "";
-}
-
 }  // namespace
 
 ImageProtocol image_protocol() {
-    const std::string_view term = variable("TERM");
-    const std::string_view program = variable("TERM_PROGRAM");
+    const std::string term = variable("TERM");
+    const std::string program = variable("TERM_PROGRAM");
     if (::isatty(STDOUT_FILENO) != 1 || !variable("TMUX").empty() || term.starts_with("screen") ||
         term.starts_with("tmux") || term == "dumb")
         return ImageProtocol::none;

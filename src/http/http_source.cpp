@@ -23,6 +23,11 @@ namespace {
 // Of the first request: the start of a tar with its first samples, or the whole of a small object.
 constexpr uint64_t head_size = 64 * 1024;
 
+// A range has one byte at least, and servers differ in what else names the size.
+uint64_t head_size_of(const SourceContext& context) {
+    return context.brief ? 1 : head_size;
+}
+
 Error no_ranges() {
     return Error(SHF_E_USAGE, "the server gives no byte ranges of this object",
                  "copy it to a local disk");
@@ -40,7 +45,7 @@ std::unique_ptr<WholeAnswer> ask_whole(HttpStore& store, const std::string& targ
     request.target = target;
     if (head) {
         request.whole = false;
-        request.last = head_size - 1;
+        request.last = head_size_of(context) - 1;
     }
     auto whole = std::make_unique<WholeAnswer>();
     whole->client.reset(HttpClient::take(store.server(request)).release());
@@ -193,6 +198,7 @@ class HttpSource final : public Source {
                 .parallel = static_cast<unsigned>(object_->context.options.connections)};
     }
     [[nodiscard]] bool seekable() const override { return object_->ranges; }
+    [[nodiscard]] uint64_t at_hand() const override { return object_->head.size(); }
 
     void prefetch(std::span<const ByteRange> ranges) override {
         if (!object_->ranges || ranges.empty()) return;
@@ -265,7 +271,7 @@ void take_head(HttpExchange& exchange, HttpObject& object) {
         throw Error(SHF_E_NET_PERMANENT, "the server answers with a range that it does not name",
                     "copy the shard to a local disk");
     const uint64_t count = std::min(*object.size, answer.range->last + 1);
-    if (count > head_size)
+    if (count > head_size_of(object.context))
         throw Error(SHF_E_NET_PERMANENT, "the server gives more bytes than were asked for",
                     "copy the shard to a local disk");
     std::vector<uint8_t> head(static_cast<size_t>(count));

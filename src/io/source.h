@@ -64,6 +64,8 @@ class Source {
         return {.size = size(), .tag = {}, .version = {}};
     }
     [[nodiscard]] virtual ReadCost read_cost() const { return {}; }
+    // Bytes from the start on that are in memory already: reading them asks nobody.
+    [[nodiscard]] virtual uint64_t at_hand() const { return 0; }
     // Says what will be read soon, in this order. The source may begin to fetch it.
     virtual void prefetch(std::span<const ByteRange> /*ranges*/) {}
     // Whether the file ends in a hole: bytes that read as zeros because nobody has written any.

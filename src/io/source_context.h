@@ -41,6 +41,9 @@ struct SourceContext {
     const Options& options;
     const Cancel& cancel;  // ends any wait
     SourceUse& use;
+    // Only the version and the size are wanted when something is opened: a cache has the first
+    // bytes, or somebody else fetches them now. Reading works as ever.
+    bool brief = false;
 };
 
 // Faults after which a reader continues: bits of SourceUse::warned.

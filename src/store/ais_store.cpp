@@ -5,11 +5,10 @@
 #include "http/http_fetch.h"
 #include "http/http_headers.h"
 #include "store/endpoint.h"
+#include "store/json_text.h"
 #include "store/settings.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -41,7 +40,7 @@ std::string token_of(const Options& options) {
                               : config + "/ais/cli/auth.token";
     }
     if (!read_small_file(path, text)) return {};
-    return text_in(nlohmann::json::parse(text, nullptr, false), "token");
+    return text_in(parse_json(text), "token");
 }
 
 class AisStore final : public HttpStore {
@@ -87,7 +86,7 @@ class AisStore final : public HttpStore {
 
     [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override {
         const Error plain = answer.error();
-        const std::string said = text_in(nlohmann::json::parse(body, nullptr, false), "message");
+        const std::string said = text_in(parse_json(body), "message");
         std::string cause = plain.fault().cause;
         if (!said.empty()) cause += ": " + escape(said);
         if (plain.code() == SHF_E_AUTH)
@@ -146,7 +145,7 @@ std::string ais_target(const AisUrl& url, const SourceContext& context) {
 }
 
 AisPage parse_ais_page(const std::string& body) {
-    const auto json = nlohmann::json::parse(body, nullptr, false);
+    const auto json = parse_json(body);
     const auto refuse = [] {
         throw Error(SHF_E_NET_PERMANENT, "the list of the bucket is not one",
                     "look at what serves this endpoint, or name the shards one by one");

@@ -2,9 +2,8 @@
 #include "core/error.h"
 #include "io/descriptor.h"
 #include "store/aws_chain.h"
+#include "store/json_text.h"
 #include "store/near_service.h"
-
-#include <nlohmann/json.hpp>
 
 #include <array>
 
@@ -45,7 +44,7 @@ constexpr KeyNames metadata_names = {.access_key = "AccessKeyId",
 }  // namespace
 
 TemporaryKeys parse_json_keys(const std::string& text, const char* what, const KeyNames& names) {
-    const auto json = nlohmann::json::parse(text, nullptr, false);
+    const auto json = parse_json(text);
     const auto value = [&](const char* name) -> std::string {
         if (!json.is_object()) return {};
         const auto at = json.find(name);

@@ -4,11 +4,10 @@
 #include "core/times.h"
 #include "http/http_address.h"
 #include "http/http_fetch.h"
+#include "store/json_text.h"
 #include "store/near_service.h"
 #include "store/settings.h"
 #include "store/sigv4.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -28,7 +27,7 @@ constexpr const char* identity_help =
 
 // What a service says of a refusal: "invalid_client: AADSTS700016: Application ...".
 std::string reason_of(std::string_view body) {
-    const auto json = nlohmann::json::parse(body, nullptr, false);
+    const auto json = parse_json(body);
     std::string result;
     for (const char* const name : {"error", "error_description", "message", "Message"}) {
         if (!json.is_object()) break;
@@ -209,7 +208,7 @@ std::string azure_token_settings() {
 }
 
 AzureToken parse_azure_token(std::string_view text, const char* what, int64_t now) {
-    const auto json = nlohmann::json::parse(text, nullptr, false);
+    const auto json = parse_json(text);
     // Some services write numbers as text.
     const auto seconds = [&](const char* name) -> std::optional<int64_t> {
         constexpr int64_t most = int64_t{1} << 40;

@@ -1,10 +1,9 @@
 #include "store/gs_json.h"
 
 #include "core/error.h"
+#include "store/json_text.h"
 #include "store/libcrypto.h"
 #include "store/s3_xml.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -21,10 +20,6 @@ constexpr const char* exchange_server = "https://sts.googleapis.com/v1/token";
 [[noreturn]] void refuse_list(const char* cause) {
     throw Error(SHF_E_NET_PERMANENT, std::string("the list of the bucket cannot be used: ") + cause,
                 "look at what serves this endpoint, or name the shards one by one");
-}
-
-Json parse(std::string_view text) {
-    return Json::parse(text.begin(), text.end(), nullptr, false);
 }
 
 // NULL: there is none.
@@ -176,7 +171,7 @@ class AccountFile {
 }  // namespace
 
 StorePage parse_gs_page(std::string_view body) {
-    const Json json = parse(body);
+    const Json json = parse_json(body);
     if (!json.is_object()) refuse_list("it is not whole, or no JSON");
     const Json* const items = field_of(json, "items");
     // A page without objects may have nothing but its kind.
@@ -209,7 +204,7 @@ std::string gs_object_json(const std::string& key, const std::string& id,
 }
 
 GsObject parse_gs_object(std::string_view body) {
-    const Json object = parse(body);
+    const Json object = parse_json(body);
     return {.md5 = text_in(object, "md5Hash"), .generation = text_in(object, "generation")};
 }
 
@@ -218,7 +213,7 @@ GsFault parse_gs_fault(std::string_view body) {
     if (!xml.code.empty() || !xml.message.empty())
         return {.code = xml.code,
                 .message = xml.message + (xml.details.empty() ? "" : ": " + xml.details)};
-    const Json json = parse(body);
+    const Json json = parse_json(body);
     const Json* const error = field_of(json, "error");
     if (!error) return {};
     if (error->is_string())
@@ -232,7 +227,7 @@ GsFault parse_gs_fault(std::string_view body) {
 }
 
 GsToken parse_gs_token(std::string_view body, int64_t now) {
-    const Json json = parse(body);
+    const Json json = parse_json(body);
     GsToken token = {.value = text_in(json, "access_token"), .expires = {}};
     if (token.value.empty()) {
         token.value = text_in(json, "accessToken");
@@ -250,14 +245,14 @@ GsToken parse_gs_token(std::string_view body, int64_t now) {
 }
 
 GsAccount parse_gs_account(std::string_view text, const std::string& name) {
-    const Json json = parse(text);
+    const Json json = parse_json(text);
     const AccountFile file(name);
     if (!json.is_object()) file.refuse("it is no JSON");
     return file.read(json, false);
 }
 
 std::string subject_token(const std::string& text, const std::string& field) {
-    std::string token = field.empty() ? text : text_in(parse(text), field.c_str());
+    std::string token = field.empty() ? text : text_in(parse_json(text), field.c_str());
     while (token.ends_with('\n') || token.ends_with('\r')) token.pop_back();
     if (token.empty() || !is_one_line(token))
         throw Error(SHF_E_AUTH, "the source of the external account has no token",

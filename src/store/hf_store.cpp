@@ -7,11 +7,10 @@
 #include "http/http_headers.h"
 #include "http/http_url.h"
 #include "store/endpoint.h"
+#include "store/json_text.h"
 #include "store/settings.h"
 #include "store/sigv4.h"
 #include "store/store_list.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -186,7 +185,7 @@ HfUrl parse_hf_url(std::string_view url) {
         result.revision = name.substr(at + 1);
         for (const char* const slash : {"%2F", "%2f"})
             for (size_t found; (found = result.revision.find(slash)) != result.revision.npos;)
-                result.revision.replace(found, 3, "/");
+                result.revision.replace(found, 3, 1, '/');
         name.erase(at);
         if (result.revision.empty()) refuse();
         // "refs/pr/1" and "refs/convert/parquet" are written with their slashes too.
@@ -218,7 +217,7 @@ std::string hf_target(const HfUrl& url) {
 }
 
 std::vector<std::string> parse_hf_page(const std::string& body) {
-    const auto json = nlohmann::json::parse(body, nullptr, false);
+    const auto json = parse_json(body);
     const auto refuse = [] {
         throw Error(SHF_E_NET_PERMANENT, "the list of the repository is not one",
                     "look at what serves this endpoint, or name the shards one by one");

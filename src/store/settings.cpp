@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/per_process.h"
+#include "core/times.h"
 #include "io/descriptor.h"
 
 #include <fcntl.h>
@@ -11,10 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 extern "C" char** environ;
@@ -24,6 +28,13 @@ namespace shf {
 namespace {
 
 constexpr size_t most_settings = size_t{1} << 20;
+
+// Not every program that renews credentials puts a new file in the place of the old one: some write
+// into it, and for a moment half of it is there. A file that is empty, or was written to less than
+// this ago, is looked at again, for at most so long.
+constexpr auto settled_after = std::chrono::milliseconds(100);
+constexpr auto longest_settling = std::chrono::milliseconds(800);
+constexpr auto look_again = std::chrono::milliseconds(20);
 
 using Variables = std::set<std::string>;  // "NAME=value"
 
@@ -46,6 +57,37 @@ std::shared_ptr<const Variables> variables() {
         if (all.variables) return all.variables;
     }
     return std::make_shared<const Variables>(variables_now());
+}
+
+// Whether the last writing was not just now. The clock of a file server may be another one.
+bool is_settled(const std::string& path) {
+    struct stat found = {};
+    timespec now = {};
+    if (::stat(path.c_str(), &found) != 0) return true;
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const auto age = std::chrono::nanoseconds(nanoseconds(now) - nanoseconds(found.st_mtim));
+    return age > settled_after || age < -settled_after;
+}
+
+bool read_once(const std::string& path, std::string& text) {
+    if (path.empty()) return false;
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (file.get() < 0) {
+        if (errno == ENOENT || errno == ENOTDIR) return false;
+        throw Error::system("open \"" + escape(path) + "\"", errno);
+    }
+    text.clear();
+    std::array<char, 16 * 1024> piece;
+    for (;;) {
+        const ssize_t count = ::read(file.get(), piece.data(), piece.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) throw Error::system("read \"" + escape(path) + "\"", errno);
+        if (count == 0) return true;
+        if (text.size() > most_settings)
+            throw Error(SHF_E_USAGE, "\"" + escape(path) + "\" has more than 1 MiB",
+                        "look at what this file is");
+        text.append(piece.data(), static_cast<size_t>(count));
+    }
 }
 
 }  // namespace
@@ -95,23 +137,14 @@ std::string from_home(std::string_view path) {
 }
 
 bool read_small_file(const std::string& path, std::string& text) {
-    if (path.empty()) return false;
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (file.get() < 0) {
-        if (errno == ENOENT || errno == ENOTDIR) return false;
-        throw Error::system("open \"" + escape(path) + "\"", errno);
-    }
-    text.clear();
-    std::array<char, 16 * 1024> piece;
+    const auto start = std::chrono::steady_clock::now();
     for (;;) {
-        const ssize_t count = ::read(file.get(), piece.data(), piece.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) throw Error::system("read \"" + escape(path) + "\"", errno);
-        if (count == 0) return true;
-        if (text.size() > most_settings)
-            throw Error(SHF_E_USAGE, "\"" + escape(path) + "\" has more than 1 MiB",
-                        "look at what this file is");
-        text.append(piece.data(), static_cast<size_t>(count));
+        const std::string before = version_of_file(path);
+        if (!read_once(path, text)) return false;
+        if (std::chrono::steady_clock::now() - start > longest_settling ||
+            (!text.empty() && is_settled(path) && version_of_file(path) == before))
+            return true;
+        std::this_thread::sleep_for(look_again);
     }
 }
 

@@ -329,7 +329,7 @@ def test_what_else_pytorch_takes(torch: Any, datasets: Any, memory: Any, tmp_pat
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*suggested max number of worker")
-@pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("spawn", 1)])
+@pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("forkserver", 1), ("spawn", 1)])
 def test_data_loader_workers(
     torch: Any, datasets: Any, memory: Any, tmp_path: Path, method: str, workers: int
 ) -> None:

@@ -32,6 +32,7 @@ namespace shf::test {
 // Shared with forked children.
 struct Traffic {
     std::atomic<uint64_t> opens{0}, reads{0}, bytes{0};
+    std::atomic<uint64_t> brief{0};     // of the openings
     std::atomic<int32_t> down{0};       // an error code: opening fails with it
     std::atomic<uint32_t> delay_us{0};  // of each read
 };
@@ -39,6 +40,7 @@ struct Traffic {
 struct ServedShard {
     std::string bytes, version;
     bool seekable = true;
+    uint64_t head = 0;  // bytes that come with the opening
 };
 
 class Server {
@@ -68,8 +70,13 @@ class ServedSource final : public Source {
         return {.gap = 256 * 1024, .at_once = 4 * 1024 * 1024};
     }
     [[nodiscard]] bool seekable() const override { return shard_.seekable; }
+    [[nodiscard]] uint64_t at_hand() const override { return shard_.head; }
     size_t read(uint64_t offset, std::span<uint8_t> out) override {
         Server& server = Server::get();
+        if (offset + out.size() <= shard_.head) {
+            std::memcpy(out.data(), shard_.bytes.data() + offset, out.size());
+            return out.size();
+        }
         if (server.on_read) server.on_read(offset);
         if (const uint32_t delay = server.traffic.delay_us.load())
             std::this_thread::sleep_for(std::chrono::microseconds(delay));
@@ -103,14 +110,19 @@ class ServedSource final : public Source {
 inline const Scheme& served_scheme() {
     static constexpr Scheme scheme{
         "test",
-        [](const std::string& url, const SourceContext& /*context*/) -> std::unique_ptr<Source> {
+        [](const std::string& url, const SourceContext& context) -> std::unique_ptr<Source> {
             Server& server = Server::get();
             if (const int32_t code = server.traffic.down.load())
                 throw Error(code, "the server does not answer", "look at the network");
             const auto shard = server.shards.find(url.substr(0, url.find('?')));
             if (shard == server.shards.end()) throw Error(SHF_E_NOT_FOUND, "no such shard");
             ++server.traffic.opens;
-            return std::make_unique<ServedSource>(shard->second);
+            ServedShard opened = shard->second;
+            if (context.brief) {
+                ++server.traffic.brief;
+                opened.head = 0;
+            }
+            return std::make_unique<ServedSource>(std::move(opened));
         },
         [](const std::string& url, const SourceContext& /*context*/) -> Identity {
             return {.size = Server::get().shards.at(url).bytes.size(),
@@ -146,7 +158,7 @@ class CacheTest : public testing::Test {
         server.shards.clear();
         server.on_read = {};
         Traffic& t = server.traffic;
-        t.opens = t.reads = t.bytes = 0;
+        t.opens = t.reads = t.bytes = t.brief = 0;
         t.down = 0;
         t.delay_us = 0;
         options.cache = folder / "cache";

@@ -72,6 +72,57 @@ TEST_F(CacheSource, bytes_are_delivered_before_their_block_is_whole) {
     EXPECT_EQ(parts().size(), 1U);
 }
 
+TEST_F(CacheSource, a_look_at_what_came_with_the_opening_waits_for_no_block) {
+    const std::string& bytes = serve(url, size, 27);
+    Server::get().shards[url].head = 65536;
+    const auto source = open(url);
+    EXPECT_EQ(part_of(*source, 0, 65536), bytes.substr(0, 65536));
+    EXPECT_EQ(part_of(*source, 65000, 536), bytes.substr(65000, 536));
+    EXPECT_EQ(fetched(), 0U);
+    EXPECT_TRUE(blocks().empty());
+    // One byte more is of a block, which is fetched and kept as ever.
+    EXPECT_EQ(part_of(*source, 65000, 537), bytes.substr(65000, 537));
+    EXPECT_EQ(fetched(), cache_block_size);
+    EXPECT_EQ(blocks().size(), 1U);
+    EXPECT_EQ(rest_of(*source), bytes);
+    EXPECT_EQ(blocks().size(), 3U);
+}
+
+TEST_F(CacheSource, a_shard_that_came_whole_with_the_opening_is_kept) {
+    const std::string& bytes = serve(url, 5000, 28);
+    Server::get().shards[url].head = 5000;
+    EXPECT_EQ(part_of(*open(url), 100, 50), bytes.substr(100, 50));
+    EXPECT_EQ(blocks().size(), 1U);
+}
+
+TEST_F(CacheSource, only_the_first_opening_asks_for_the_first_bytes) {
+    const std::string& bytes = serve(url, size, 29);
+    Server::get().shards[url].head = 65536;
+    const Traffic& traffic = Server::get().traffic;
+    const auto first = open(url);
+    EXPECT_EQ(traffic.brief, 0U);
+    // Also while nothing is in the cache yet: the first one fetches it.
+    EXPECT_EQ(rest_of(*open(url)), bytes);
+    EXPECT_EQ(rest_of(*first), bytes);
+    EXPECT_EQ(rest_of(*open(url)), bytes);
+    EXPECT_EQ(traffic.opens, 3U);
+    EXPECT_EQ(traffic.brief, 2U);
+    // Another version is read as well.
+    const std::string& other = serve(url, size, 30, "\"2\"");
+    EXPECT_EQ(rest_of(*open(url)), other);
+    EXPECT_EQ(traffic.opens, 4U);
+    // What is not kept any more is opened as without a cache.
+    serve(url, size, 31, "W/\"3\"");
+    Server::get().shards[url].head = 65536;
+    EXPECT_EQ(open(url)->at_hand(), 65536U);
+    EXPECT_EQ(traffic.opens, 6U);
+}
+
+TEST_F(CacheSource, a_shard_that_cannot_be_opened_leaves_no_folder) {
+    EXPECT_EQ(error_of([&] { open("test://host/none.tar"); }).first, SHF_E_NOT_FOUND);
+    EXPECT_TRUE(std::filesystem::is_empty(root() + "/shards"));
+}
+
 TEST_F(CacheSource, a_reader_that_is_given_up_leaves_nothing_in_the_making) {
     serve(url, size, 4);
     {

@@ -1,7 +1,8 @@
 """MDS, of MosaicML's streaming: a column of bytes for each field, and the text __key__.
 
-All samples have the same fields, which come back in the order of their names. Columns of other programs: texts and bytes as they are, numbers
-as text, JSON with --nested json; what decodes to arrays or images is an error.
+All samples have the same fields, which come back in the order of their names. Columns of other
+programs: texts and bytes as they are, numbers as text, JSON with --nested json; what decodes to
+arrays is an error, and images are the files that they are.
 """
 
 from __future__ import annotations
