@@ -12,7 +12,7 @@ import io
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlparse
-from urllib.request import url2pathname
+from urllib.parse import unquote as url2pathname
 
 from .._errors import AmbiguousError, Error
 from .._options import option_texts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from typing import Any
+from urllib.parse import unquote as url2pathname
 from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from . import utils
 from ._store_object import STORE_SCHEMES

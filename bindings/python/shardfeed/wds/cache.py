@@ -11,8 +11,8 @@ import threading
 import time
 import urllib.parse
 from typing import TYPE_CHECKING, Any, Callable
+from urllib.parse import unquote as url2pathname
 from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from . import _cache_files
 from ._sample_cache import DBCache, LMDBCached

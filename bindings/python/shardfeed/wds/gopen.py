@@ -11,8 +11,8 @@ import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote as url2pathname
 from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from . import utils
 from ._pipe import Pipe, info, set_options
