@@ -86,6 +86,7 @@ class _Lib:
     SHF_LOG_WARNING: int
     SHF_LOG_INFO: int
     SHF_STAT_EPOCH_SAMPLES: int
+    SHF_STAT_IGNORED_MEMBERS: int
     SHF_BLOCK_FIRST_FIELD: int
     SHF_BLOCK_SCHEMA: int
     SHF_BLOCK_KEY: int

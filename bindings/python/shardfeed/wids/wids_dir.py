@@ -1,0 +1,1 @@
+"""Empty in wids, and here: programs may import it."""
