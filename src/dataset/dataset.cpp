@@ -24,7 +24,8 @@ Dataset::Dataset(std::span<const char* const> urls, const Options& options)
     : options_(options),
       fields_(options.fields),
       memory_(Recycler::make(std::min(options.memory / 4, usually_kept), options.memory)),
-      context_{options_, fields_, cancel_, sources_, budget_, scratches_, *memory_},
+      stretches_(options.memory / 4),
+      context_{options_, fields_, cancel_, sources_, budget_, scratches_, *memory_, stretches_},
       urls_(sources_.list(urls)),
       first_{0} {
     if (urls_.size() == 0) throw Error(SHF_E_USAGE, "no shards", "give at least one URL");

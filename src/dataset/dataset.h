@@ -2,6 +2,7 @@
 #pragma once
 
 #include "batch/batch.h"
+#include "codec/stretch_cache.h"
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "dataset/name_table.h"
@@ -63,6 +64,7 @@ class Dataset final : private Names {
         void operator()(Recycler* memory) const { memory->drop(); }
     };
     const std::unique_ptr<Recycler, Drop> memory_;
+    mutable StretchCache stretches_;
     const Sources sources_{options_, cancel_, source_use_};
     const DatasetContext context_;
     ShardList urls_;

@@ -17,6 +17,7 @@ namespace shf {
 
 class FieldFilter;
 class ShardIndex;
+class StretchCache;
 
 // Does not change once it is made: any number of threads, and forked children too.
 class DatasetShard {
@@ -65,6 +66,7 @@ struct DatasetContext {
     FileBudget& budget;
     ScratchPool& scratches;
     Recycler& memory;
+    StretchCache& stretches;  // of compressed shards
 };
 
 // Lists the samples of the shard at `url`, number `shard` of its dataset. Throws Error.

@@ -90,9 +90,6 @@ Writer::Writer(const std::string& pattern, const Options& options)
     if (!names_.numbered() && (options_.max_samples != 0 || options_.max_bytes != 0))
         throw Error(SHF_E_USAGE, "the pattern has no number, but shards are to be cut",
                     "put a number into it, as in train-%06d.tar");
-    if (options_.write_index && compression_ != Compression::none)
-        throw Error(SHF_E_USAGE, "write_index: an index is of a tar that is not compressed",
-                    "write .tar files, or none");
     if (options_.write_index && options_.unsafe_names == Leniency::allow)
         throw Error(SHF_E_USAGE, "write_index: an index has keys as readers find them",
                     "leave out unsafe_names=allow, or make the index with shf_index_build");
@@ -312,8 +309,9 @@ void Writer::open_shard() {
         shard_.reset(new Shard{
             .url = url,
             .target = target,
-            .output = ShardOutput(std::move(sink), compression_, options_.level,
-                                  options_.compress_threads, cancel_),
+            .output =
+                ShardOutput(std::move(sink), compression_, options_.level,
+                            options_.compress_threads, cancel_, options_.write_index && !zip_),
             .container = zip_ ? zip_container(options_.zip_method) : tar_container(),
             .rows = {},
             .keys = {},
@@ -394,10 +392,12 @@ void Writer::next_shard() {
         Shard& shard = *shard_;
         const uint64_t end = shard.output.position();
         shard.container->finish(shard.output);
+        auto sink = shard.output.finish();
         WholeShard whole{.target = shard.target,
-                         .sink = shard.output.finish(),
+                         .sink = std::move(sink),
                          .rows = std::move(shard.rows),
                          .end = end,
+                         .points = shard.output.take_points(),
                          .shard = {.url = shard.url,
                                    .digest = shard.output.digest(),
                                    .index = {},
