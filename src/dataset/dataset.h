@@ -49,7 +49,10 @@ class Dataset final : private Names {
 
   private:
     struct Run;
+    struct RunGroup;
     void add_names(const DatasetShard& shard);
+    [[nodiscard]] std::vector<RunGroup> groups_of(std::span<const Run> runs) const;
+    void get_group(RunGroup& group, std::span<Run> runs, std::span<Sample*> samples) const;
     void get_run(Run& run, std::span<Sample*> samples) const;
     [[nodiscard]] std::string_view name(size_t number) const override;
     [[nodiscard]] const NameTable& keys() const;

@@ -44,6 +44,9 @@ class TarShard final : public DatasetShard {
     [[nodiscard]] std::string_view key(size_t sample) const override { return index_->key(sample); }
     [[nodiscard]] uint64_t names_size() const override { return index_->keys_size(); }
     [[nodiscard]] uint64_t offset(size_t sample) const override { return index_->header(sample); }
+    [[nodiscard]] uint64_t stretch(size_t sample) const override {
+        return index_->points() ? index_->points()->stretch_at(index_->header(sample)) : sample;
+    }
     [[nodiscard]] uint64_t bytes(size_t sample) const override {
         uint64_t sum = 0;  // of members that lie one after another in the shard: no overflow
         const size_t first = index_->first_member(sample);
