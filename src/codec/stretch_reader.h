@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+struct libdeflate_decompressor;
+
 namespace shf {
 
 struct Options;
@@ -32,6 +34,12 @@ class StretchReader {
     [[nodiscard]] size_t next() const { return next_; }
 
   private:
+    struct FreeDecompressor {
+        void operator()(libdeflate_decompressor* inflate) const;
+    };
+
+    [[nodiscard]] bool is_members(size_t stretch) const;
+    bool read_members(size_t stretch, std::span<uint8_t> out);
     void start(size_t point, uint64_t limit);
     void decode(size_t stretch, std::span<uint8_t> out);
     void begin_frame();
@@ -45,6 +53,7 @@ class StretchReader {
     const uint64_t file_size_;
     const size_t chunk_;  // bytes that are read at once
     std::unique_ptr<Codec> codec_, rest_;
+    std::unique_ptr<libdeflate_decompressor, FreeDecompressor> members_;
     Codec* current_ = nullptr;  // within a frame
     size_t next_;
     std::vector<uint8_t> input_;
