@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
         return parts.file();
     };
     const IndexParts good_gzip = parts_of(*build_index_of(compressed_tar_of_index_fuzz()));
-    const auto with_points = [&good_gzip](const std::function<void(DecodePoints&)>& change) {
+    const auto with_points = [&good_gzip](const std::function<void(shf::DecodePoints&)>& change) {
         IndexParts parts = good_gzip;
         change(*parts.points);
         return parts.file();
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
          })},
         {"gzip_stretch_without_point", with_points([](auto& p) {
              p.starts.push_back(3000), p.sums.push_back(1);
-             p.places.push_back(DecodePoints::none), p.window_ends.push_back(0);
+             p.places.push_back(shf::DecodePoints::none), p.window_ends.push_back(0);
          })},
         {"gzip_window", with_points([](auto& p) {
              p.starts.push_back(3000), p.sums.push_back(1), p.places.push_back(8 * 100 + 3);
