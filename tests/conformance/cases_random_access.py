@@ -178,7 +178,7 @@ def dataset_cases(archives: Folder) -> list[Case]:
                 samples("plain.tar") * 3, [], memory, missing="00005",
                 error=("AMBIGUOUS", None)),
         dataset("dataset_compressed", "samples of a compressed tar", ["plain.tar.gz"],
-                samples("plain.tar"), [5, 0, 3, 3], memory, find={"00004": 4}),
+                samples("plain.tar.gz"), [5, 0, 3, 3], memory, find={"00004": 4}),
         dataset("dataset_cut", "a cut tar", ["cut_in_data.tar"], [], [], memory,
                 error=("TRUNCATED", 3584)),
         dataset("dataset_same_field", "a field twice", ["same_field.tar"], [], [], memory,
