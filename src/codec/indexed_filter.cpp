@@ -95,7 +95,6 @@ class RunQueue {
             decompress(*own_, run, slot);
             return slot.bytes.get();
         }
-        start();
         std::unique_lock lock(mutex_);
         // All before it are let go, those under way when they are done.
         current_ = run;
@@ -103,6 +102,9 @@ class RunQueue {
         for (Slot& other : slots_)
             if (other.state == State::done && other.run < run) other.state = State::empty;
         work_.notify_all();
+        lock.unlock();
+        start();  // not before they know where
+        lock.lock();
         while (slot.state != State::done || slot.run != run) {
             if (done_.wait_for(lock, std::chrono::milliseconds(50)) == std::cv_status::timeout) {
                 lock.unlock();
