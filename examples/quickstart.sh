@@ -21,8 +21,8 @@ say "building the C library and the Python package"
 if [ ! -f "$work/meson/build.ninja" ]; then
     mkdir -p "$work"
     printf "[binaries]\npython = '%s'\n" "$PWD/.venv/bin/python" >"$work/python.ini"
-    meson setup "$work/meson" --native-file "$work/python.ini" --prefix "$prefix" --libdir lib -Db_pch=true -Dunity=on \
-        -Dunity_size=12 -Dtests=disabled -Dpython=enabled -Dpython.install_env=venv >"$work/setup.log" || {
+    meson setup "$work/meson" --native-file "$work/python.ini" --prefix "$prefix" --libdir lib -Db_pch=true \
+        -Dtests=disabled -Dpython=enabled -Dpython.install_env=venv >"$work/setup.log" || {
         cat "$work/setup.log"
         exit 1
     }

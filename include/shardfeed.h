@@ -262,6 +262,19 @@ typedef int32_t (*shf_interrupt_fn)(void *ctx);
  * Threads: called on the thread that is inside the call. It may call this library. Since: 0.1 */
 void shf_options_set_interrupt(shf_options *options, shf_interrupt_fn interrupt, void *ctx);
 
+/* Gives the name of a shard, what a pattern would make of `number`: *out is borrowed until the
+ * function is called again, or the writer is closed. Returns 0, or any other value to end the call
+ * with CANCELLED: its sample is not written, and the next one asks again. */
+typedef int32_t (*shf_name_fn)(void *ctx, uint64_t number, shf_bytes *out);
+
+/* Sets a function that names the shards of a writer, whose pattern is then NULL. It is called once
+ * for each shard, with numbers that count from the option "first_shard": for the first one by
+ * shf_writer_open, for later ones when their first sample is written. All names say the same format
+ * and kind of target; a name that comes again is USAGE, regardless of "overwrite". NULL: none.
+ * `ctx` must live until the writers that were opened with these options are closed.
+ * Threads: called on the thread that is inside the call. It must not use the writer. Since: 0.1 */
+void shf_options_set_shard_name(shf_options *options, shf_name_fn name, void *ctx);
+
 /* Allocates `size` bytes aligned to `alignment` (a power of two, at most 4096), or returns NULL. */
 typedef void *(*shf_alloc_fn)(void *ctx, size_t size, size_t alignment);
 
@@ -1004,6 +1017,7 @@ enum {
     SHF_MEMBER_UID = 7,    /* number of the owner                                                */
     SHF_MEMBER_GID = 8,    /* number of the group                                                */
     SHF_MEMBER_MTIME = 9,  /* nanoseconds since 1970 (an int64_t); a DOS time is taken for UTC   */
+    SHF_MEMBER_VERIFIED = 10, /* of members in sequence, see there                               */
     SHF_MEMBER_LINK = 32,  /* text: what a link in a tar points at; in a ZIP that is its data    */
     SHF_MEMBER_USER = 33,  /* text: name of the owner                                            */
     SHF_MEMBER_GROUP = 34  /* text: name of the group                                            */
@@ -1078,6 +1092,14 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * TIMEOUT or CANCELLED, and when they are called again they continue; no byte is lost. Every other
  * error repeats. What is wrong with the data of one member of what is no tar (FORMAT, INTEGRITY,
  * AMBIGUOUS, UNSUPPORTED, LIMIT) repeats until shf_members_next moves to the next one.
+ * With the option "resync" damage (FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT) is
+ * said once by shf_members_next, whose next call continues: in a tar at the next block of 512 bytes
+ * that is a header, in a ZIP file with the next entry. The bytes from the offset of the error to
+ * SHF_MEMBER_OFFSET of the next member are lost; without a next member, those up to the end. The
+ * name of the first member behind them may be a shortened one, whose long name was lost. A ZIP file
+ * without a sound directory is read by its local headers from its start on, as far as each one
+ * follows the data of the one before it. Damaged compressed data ends the members, and no bytes wait
+ * for their checksum: SHF_MEMBER_VERIFIED says which ones are covered by those that have held.
  * Threads: one at a time, except for shf_members_cancel; a second concurrent call gets USAGE.
  * Fork: a sequence belongs to the process that opened it; in a forked child its calls return
  * FORKED, and shf_members_close leaves the parent's sequence as it is. */
@@ -1100,7 +1122,10 @@ int32_t shf_members_open(shf_members **out, const char *url, const shf_options *
 int32_t shf_members_next(shf_members *members, shf_bytes *name, shf_error *error);
 
 /* Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
- * archive does not say, for any other value, and when there is no current member. Since: 0.1 */
+ * archive does not say, for any other value, and when there is no current member.
+ * SHF_MEMBER_VERIFIED needs none: of a compressed tar, how many bytes from the start of the
+ * decompressed one are covered by checks that have held so far, or have none; UINT64_MAX for what is
+ * not compressed as a whole. Since: 0.1 */
 uint64_t shf_members_info(const shf_members *members, int32_t what);
 
 /* A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as
@@ -1250,7 +1275,7 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
 /* ---- Writing shards -------------------------------------------------------------------------- */
 
 /* Samples in, shards out. A writer makes tar or ZIP files whose names come from a pattern, and
- * begins the next one where the options "max_samples" and "max_bytes" say:
+ * or from a function, and begins the next one where the options "max_samples" and "max_bytes" say:
  *
  *     shf_options_set_all(options, "max_samples=10000,write_index=true", &error);
  *     shf_writer_open(&writer, "train-%06d.tar", options, &error);
@@ -1292,7 +1317,7 @@ typedef struct shf_writer shf_writer;
 /* Opens a writer. `pattern` is a path, a file:// URL, "-" for standard output, pipe:COMMAND, or the
  * URL of an object in a store, with at most one number of the shard, %d or %0Nd, and %% for a
  * percent sign; it is needed where "max_samples" or "max_bytes" is set. It never reaches printf.
- * Creates nothing.
+ * NULL: shf_options_set_shard_name has set what names the shards. Creates nothing.
  * Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1 */
 int32_t shf_writer_open(shf_writer **out, const char *pattern, const shf_options *options,
                         shf_error *error);
@@ -1344,13 +1369,15 @@ int32_t shf_writer_next_shard(shf_writer *writer, shf_error *error);
 int32_t shf_writer_flush(shf_writer *writer, int32_t durable, shf_error *error);
 
 /* Ends the last shard, and returns when all shards are published. A sample that was not ended is
- * dropped. The writer can then only be asked for its shards, and closed.
+ * dropped. The writer can then only be asked for its shards, and closed. After an error of the
+ * writer it publishes the shards that were ended before, and returns that error.
  * Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED;
  * CHILD of a command; of a store AUTH, TLS, NET_TRANSIENT, NET_PERMANENT, THROTTLED, INTEGRITY (it
  * has another object than was written). Since: 0.1 */
 int32_t shf_writer_finish(shf_writer *writer, shf_error *error);
 
-/* The shards that are published so far. Since: 0.1 */
+/* The shards that are published so far. A program that does something with each of them asks after
+ * its calls on the writer; those of shf_writer_finish are the last ones. Since: 0.1 */
 uint64_t shf_writer_shards(shf_writer *writer);
 
 enum {

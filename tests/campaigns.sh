@@ -6,6 +6,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build-campaigns}
-[ -f "$folder/build.ninja" ] || meson setup "$folder" -Db_pch=true -Dunity=on -Dunity_size=12
+[ -f "$folder/build.ninja" ] || meson setup "$folder" -Db_pch=true
 ninja -C "$folder"
 exec meson test -C "$folder" --no-rebuild --verbose --num-processes 1 --suite campaign

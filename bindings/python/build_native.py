@@ -13,11 +13,12 @@ import sys
 
 import cffi
 
-# What the library calls; _receivers.py, _urls.py and _opener.py define these with
+# What the library calls; _receivers.py, _shard_names.py, _urls.py and _opener.py define these with
 # ffi.def_extern(). Those of openers are called by opener_calls.c.
 CALLBACKS = """
 extern "Python" void python_log(void *ctx, int32_t level, const char *message);
 extern "Python" void python_skip(void *ctx, const shf_skip *skip);
+extern "Python" int32_t python_shard_name(void *ctx, uint64_t number, shf_bytes *out);
 extern "Python" int32_t python_url(void *ctx, const char *url, size_t size);
 extern "Python+C" int32_t python_opener_open(void *ctx, const char *url, void **out,
                                              shf_error *error);

@@ -83,6 +83,12 @@ void shf_options_set_interrupt(shf_options* options, shf_interrupt_fn interrupt,
     options->values.interrupt_ctx = ctx;
 }
 
+void shf_options_set_shard_name(shf_options* options, shf_name_fn name, void* ctx) {
+    if (!options) return;
+    options->values.name_shard = name;
+    options->values.name_shard_ctx = ctx;
+}
+
 int32_t shf_options_set_source(shf_options* options, const char* scheme, const shf_source* source,
                                void* ctx, shf_error* error) {
     return guard(error, [&] {

@@ -65,7 +65,7 @@ int32_t shf_writer_open(shf_writer** out, const char* pattern, const shf_options
                         shf_error* error) {
     if (out) *out = nullptr;
     return guard(error, [&] {
-        if (!out || !pattern) throw Error(SHF_E_USAGE, "shf_writer_open: out or pattern is NULL");
+        if (!out) throw Error(SHF_E_USAGE, "shf_writer_open: out is NULL");
         auto writer = std::make_unique<shf_writer>();
         writer->writer = std::make_unique<shf::Writer>(pattern, shf::values_of(options));
         *out = writer.release();

@@ -1,4 +1,6 @@
 // create: files into shards, as a recipe, a table or a folder says.
+#include "cli/dataset_kind.h"
+#include "cli/file_format.h"
 #include "cli/rows.h"
 #include "cli/shard_target.h"
 #include "cli/terminal.h"
@@ -26,15 +28,17 @@ class Create final : public Verb {
             "then "
             "after blanks where its bytes come from: a path, file:PATH, text:LITERAL, pipe:COMMAND "
             "or a URL. Lines that follow one another and have the same key are one sample.");
-        app.add_option("SOURCE", source_, "a folder, table or recipe; - for standard input")
+        app.add_option("SOURCE", source_,
+                       "a folder, table, recipe, ZIP or Parquet file; - for standard input")
             ->required();
         app.add_option("-o,--output", output_,
                        "the shard, or a pattern such as out-%06d.tar with --max-samples or "
                        "--max-bytes; the default is standard output")
             ->type_name("OUT");
-        app.add_option("--from", from_, "what SOURCE is: recipe, tsv, csv, jsonl or folder")
+        app.add_option("--from", from_,
+                       "what SOURCE is: recipe, tsv, csv, jsonl, folder, zip or parquet")
             ->type_name("KIND")
-            ->check(CLI::IsMember({"recipe", "tsv", "csv", "jsonl", "folder"}));
+            ->check(CLI::IsMember({"recipe", "tsv", "csv", "jsonl", "folder", "zip", "parquet"}));
         app.add_option("--columns", columns_,
                        "names of a table's columns, where its first line does not have them: "
                        "\"__key__ @jpg txt\"")
@@ -65,6 +69,8 @@ class Create final : public Verb {
 
     int run(const LibraryOptions& options) override {
         std::vector<std::string> classes;
+        find_kind();
+        if (from_ == "zip" || from_ == "parquet") return of_samples(options);
         const std::unique_ptr<Rows> rows = open_rows(classes);
         if (!classes_.empty()) write_classes(classes);
         ShardTarget target(output_, options, ShardTarget::Report{.json = json_, .command = {}});
@@ -85,14 +91,40 @@ class Create final : public Verb {
     }
 
   private:
-    std::unique_ptr<Rows> open_rows(std::vector<std::string>& classes) {
-        if (from_.empty()) {
-            std::error_code ignored;
-            const std::string suffix = std::filesystem::path(source_).extension().string();
-            from_ = std::filesystem::is_directory(source_, ignored)              ? "folder"
-                    : suffix == ".tsv" || suffix == ".csv" || suffix == ".jsonl" ? suffix.substr(1)
-                                                                                 : "recipe";
+    void find_kind() {
+        if (!from_.empty()) return;
+        std::error_code ignored;
+        const std::string suffix = std::filesystem::path(source_).extension().string();
+        if (std::filesystem::is_directory(source_, ignored))
+            from_ = "folder";
+        else if (suffix == ".tsv" || suffix == ".csv" || suffix == ".jsonl")
+            from_ = suffix.substr(1);
+        else if (kind_of_input(source_) == "parquet")
+            from_ = "parquet";
+        else
+            from_ = local_file(source_) && format_of(source_) == "zip" ? "zip" : "recipe";
+    }
+
+    // What is samples already.
+    [[nodiscard]] int of_samples(const LibraryOptions& options) const {
+        if (by_folder_ || count_ >= 0 || !columns_.empty() || !folder_.empty())
+            throw Failure(wrong_command_line,
+                          "--by-folder, --columns, --dir and --count are for other sources; help: "
+                          "shardfeed help convert, or cat, which picks samples and fields");
+        if (from_ == "zip") {
+            std::vector<std::string> words = {"-o", output_, "--", source_};
+            if (json_) words.insert(words.begin(), "--json");
+            return run_as(make_cat(), std::move(words), options);
         }
+        if (json_)
+            throw Failure(wrong_command_line,
+                          "--json is not for Parquet files; help: leave it out");
+        return run_as(make_convert(),
+                      {"--from", "parquet", "--keys", keys_, "-o", output_, "--", source_},
+                      options);
+    }
+
+    std::unique_ptr<Rows> open_rows(std::vector<std::string>& classes) {
         if (by_folder_ && from_ != "folder")
             throw Failure(wrong_command_line, "--by-folder is for a folder; help: give one");
         if (!classes_.empty() && !by_folder_)

@@ -1,5 +1,7 @@
 #include "cli/verb_list.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -15,6 +17,7 @@ constexpr std::array table = {
     VerbEntry{"get", "", "writes one sample, or one field of it", make_get},
     VerbEntry{"info", "", "says what shards consist of, and what is suspicious", make_info},
     VerbEntry{"verify", "", "checks every byte of shards and their indexes", make_verify},
+    VerbEntry{"repair", "", "writes a new shard of what is whole in a damaged one", make_repair},
     VerbEntry{"create", "tarcreate", "makes shards of files", make_create},
     VerbEntry{"cat", "tarcats tarpcat", "joins shards, picks samples and fields, shuffles",
               make_cat},
@@ -23,6 +26,7 @@ constexpr std::array table = {
     VerbEntry{"sort", "tarsort", "orders samples by key, by a field, or at random", make_sort},
     VerbEntry{"map", "proc tarproc", "changes samples by a command or a function of Python",
               make_map},
+    VerbEntry{"convert", "", "writes shards as other formats, and these as shards", make_convert},
     VerbEntry{"tsv", "tar2tsv", "prints a table of chosen fields", make_tsv},
     VerbEntry{"json", "tar2json", "prints samples as lines of JSON", make_json},
     VerbEntry{"index", "", "makes indexes of shards, also for other tools", make_index},
@@ -38,6 +42,15 @@ constexpr std::array table = {
 
 std::span<const VerbEntry> verbs() {
     return table;
+}
+
+int run_as(const std::unique_ptr<Verb>& verb, std::vector<std::string> words,
+           const LibraryOptions& options) {
+    CLI::App app;
+    verb->declare(app);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(words);
+    return verb->run(options);
 }
 
 const VerbEntry* find_verb(std::string_view name) {

@@ -4,12 +4,15 @@
 #include "cli/verb.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace cli {
 
 std::unique_ptr<Verb> make_bench();
 std::unique_ptr<Verb> make_cache();
 std::unique_ptr<Verb> make_cat();
+std::unique_ptr<Verb> make_convert();
 std::unique_ptr<Verb> make_create();
 std::unique_ptr<Verb> make_doctor();
 std::unique_ptr<Verb> make_first();
@@ -21,10 +24,15 @@ std::unique_ptr<Verb> make_ls();
 std::unique_ptr<Verb> make_map();
 std::unique_ptr<Verb> make_merge_states();
 std::unique_ptr<Verb> make_plan();
+std::unique_ptr<Verb> make_repair();
 std::unique_ptr<Verb> make_show();
 std::unique_ptr<Verb> make_sort();
 std::unique_ptr<Verb> make_split();
 std::unique_ptr<Verb> make_tsv();
 std::unique_ptr<Verb> make_verify();
+
+// Runs one verb as another one's part, with words of its command line and the options that are set.
+int run_as(const std::unique_ptr<Verb>& verb, std::vector<std::string> words,
+           const LibraryOptions& options);
 
 }  // namespace cli

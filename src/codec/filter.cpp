@@ -255,11 +255,12 @@ class Filter final : public Sequential {
         return straight ? step.produced : 0;
     }
 
-    // Whether bytes need not wait for their check: there is none, or it is too far away.
+    // Whether bytes need not wait for their check: there is none, it is too far away, or the reader
+    // goes by `verified` (option resync).
     [[nodiscard]] bool passing() {
         if (!passing_)
             passing_ = output_.held() > largest_held || codec_->claimed_size() > largest_held;
-        return passing_ || !codec_->checked();
+        return passing_ || options_.resync || !codec_->checked();
     }
 
     void release() {

@@ -34,7 +34,7 @@ struct FilterReport {
 // input in the cause's words and in Fault::offset the offset in the output. It returns 0 only when
 // the compressed data's own trailer was checked and the input is at its end. finish() is passed on
 // to `input`. A frame or block of at most 8 MiB is returned when its check holds; of a larger one
-// bytes are returned before. Compressed input is read in blocks of 128 KiB, so that no cut of its
+// bytes are returned before, and of any with the option resync. Compressed input is read in blocks of 128 KiB, so that no cut of its
 // reads can show;
 // a read() may wait for the rest of a block, also after ready(). `report` and `options` must
 // outlive the result; `report` is written by read() and finish().

@@ -118,6 +118,8 @@ constexpr Row rows[] = {
     {"duplicate_keys", "leniency", Type::choice, "error", "error|accept", "stream dataset writer",
      &O::duplicate_keys,
      "a key that comes again later in its shard; looked for in the first 1048576 samples", true},
+    {"resync", "leniency", Type::boolean, "false", "true|false", "archive", &O::resync,
+     "members in sequence: continue behind damage with the next member that can be found"},
     {"max_member", "limits", Type::bytes, "16GiB", "0..1EiB", "stream archive dataset",
      &O::max_member, "size of the largest member"},
     {"max_sample", "limits", Type::bytes, "16GiB", "0..1EiB", "stream dataset", &O::max_sample,
@@ -299,6 +301,11 @@ constexpr Row rows[] = {
      "allow: write names that are absolute, have the component .., or that readers take for "
      "another "
      "key or for none"},
+    {"index_for", "writing", Type::text, "", "dali,energon", "writer", &O::index_for,
+     "tools whose index of each plain tar is made too, beside it: SHARD.idx for SHARD.tar of DALI, "
+     "SHARD.tar.idx of Megatron-Energon"},
+    {"wids_index", "writing", Type::text, "", "file", "writer", &O::wids_index,
+     "the index of wids over all shards, on a local disk, made when the last one is published"},
     {"overwrite", "writing", Type::boolean, "false", "true|false", "writer", &O::overwrite,
      "replace shards that are there"},
     {"durable", "writing", Type::boolean, "true", "true|false", "writer", &O::durable,

@@ -60,6 +60,7 @@ struct Options {
     Leniency zip_prefix;
     Leniency zip_overlap;
     bool allow_empty;
+    bool resync;
     DuplicateKeys duplicate_keys;
     uint64_t max_member;    // bytes
     uint64_t max_sample;    // bytes
@@ -134,6 +135,8 @@ struct Options {
     uint64_t compress_threads;  // 0: one for each core
     ZipMethod zip_method;
     Leniency unsafe_names;
+    std::string index_for;   // names of tools
+    std::string wids_index;  // path; empty: none
     bool overwrite;
     bool durable;
     bool keep_partial;
@@ -153,6 +156,8 @@ struct Options {
     void* alloc_ctx = nullptr;
     shf_interrupt_fn interrupt = nullptr;
     void* interrupt_ctx = nullptr;
+    shf_name_fn name_shard = nullptr;
+    void* name_shard_ctx = nullptr;
     std::vector<std::shared_ptr<const SourceFunctions>> sources{};  // at most one of a scheme
 
     Options();  // every option at the default of its row

@@ -157,6 +157,22 @@ std::optional<DaliDifference> compare(const Text& text, const View& view, Column
                                 dali_help)};
 }
 
+// Throws Error (UNSUPPORTED) for words that cannot be in a line.
+void check_words(std::string_view name, std::string_view extension, bool named, uint64_t offset) {
+    if (!extension.empty() &&
+        (named ? name : extension).find_first_of(blanks) == std::string_view::npos)
+        return;
+    throw Error(Fault{.code = SHF_E_UNSUPPORTED,
+                      .offset = offset,
+                      .shard = {},
+                      .member = escape(name),
+                      .cause = extension.empty()
+                                   ? "an index of DALI cannot hold a name that ends after its dot"
+                                   : "an index of DALI cannot hold a name with blanks",
+                      .help = "write the shard again with another name; v1.0 and v1.1 have no "
+                              "names, but extensions"});
+}
+
 std::vector<Columns> columns_of(DaliVersion version) {
     switch (version) {
         case DaliVersion::v1_0:
@@ -169,6 +185,11 @@ std::vector<Columns> columns_of(DaliVersion version) {
 }
 
 }  // namespace
+
+void check_dali_name(std::string_view name) {
+    const MemberName parts = split_dali_name(name);
+    if (parts.has_key) check_words(name, parts.field, true, no_offset);
+}
 
 std::string dali_index(const TarFiles& files, DaliVersion version) {
     const View view{files, split_dali_name, false};
@@ -184,17 +205,7 @@ std::string dali_index(const TarFiles& files, DaliVersion version) {
         for (const uint32_t file : view.groups[i]) {
             const std::string_view name = files.name(file), extension = view.split(name).field;
             const bool named = version == DaliVersion::v1_2;
-            if (extension.empty() || (named ? name : extension).find_first_of(blanks) != name.npos)
-                throw Error(Fault{
-                    .code = SHF_E_UNSUPPORTED,
-                    .offset = files[file].header,
-                    .shard = {},
-                    .member = escape(name),
-                    .cause = extension.empty()
-                                 ? "an index of DALI cannot hold a name that ends after its dot"
-                                 : "an index of DALI cannot hold a name with blanks",
-                    .help = "write the shard again with another name; v1.0 and v1.1 have no "
-                            "names, but extensions"});
+            check_words(name, extension, named, files[file].header);
             if (!std::exchange(first, false)) text += ' ';
             text += extension;
             std::pair numbers(files[file].data, files[file].size);

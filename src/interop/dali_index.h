@@ -21,6 +21,9 @@ enum class DaliVersion : uint8_t { v1_0, v1_1, v1_2 };
 // columns that DALI names. Throws Error (UNSUPPORTED) for names that the text cannot hold.
 std::string dali_index(const TarFiles& files, DaliVersion version);
 
+// Throws Error (UNSUPPORTED) for a name that the text of v1.2 cannot hold.
+void check_dali_name(std::string_view name);
+
 // Throws Error (FORMAT, CHANGED, UNSUPPORTED) unless the file, of any version, is of this tar, with
 // the samples as wds2idx or shardfeed sees them. A file of v1.0 has the columns that fit the shard
 // in every line.

@@ -22,19 +22,21 @@ TarFiles::TarFiles(Source& source, const Options& options, const Cancel& cancel)
                               .cause = "a sparse member, or a piece of one",
                               .help = "write the shard without --sparse, as one volume"});
         if (member.kind == MemberKind::file) {
-            if (files_.size() == std::numeric_limits<uint32_t>::max())
-                throw Error(SHF_E_LIMIT, "the shard has more than 4294967295 files",
-                            "split the shard");
-            files_.push_back({.header = member.header_offset,
-                              .data = member.data_offset,
-                              .size = member.size,
-                              .name_at = names_.size(),
-                              .name_size = static_cast<uint32_t>(member.name.size())});
-            names_ += member.name;
+            add(member.name,
+                {.header = member.header_offset, .data = member.data_offset, .size = member.size});
         }
         listing.skip(member);
     }
     listing.finish();
+}
+
+void TarFiles::add(std::string_view name, File file) {
+    if (files_.size() == std::numeric_limits<uint32_t>::max())
+        throw Error(SHF_E_LIMIT, "the shard has more than 4294967295 files", "split the shard");
+    file.name_at = names_.size();
+    file.name_size = static_cast<uint32_t>(name.size());
+    files_.push_back(file);
+    names_ += name;
 }
 
 MemberName split_dali_name(std::string_view name) {

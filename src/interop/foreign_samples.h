@@ -24,12 +24,18 @@ class TarFiles {
         uint64_t header;  // offset of the first header that belongs to it
         uint64_t data;    // offset of its data
         uint64_t size;
-        uint64_t name_at;  // in names_
-        uint32_t name_size;
+        uint64_t name_at = 0;  // in names_
+        uint32_t name_size = 0;
     };
 
+    // Those that a writer adds.
+    TarFiles() = default;
     // Throws Error when the tar is damaged, or a file in it is not there as it is (UNSUPPORTED).
     TarFiles(Source& source, const Options& options, const Cancel& cancel);
+
+    // Appends a file. Throws Error(LIMIT).
+    void add(std::string_view name, File file);
+    void end_at(uint64_t offset) { end_ = offset; }
 
     [[nodiscard]] size_t size() const { return files_.size(); }
     [[nodiscard]] const File& operator[](size_t i) const { return files_[i]; }

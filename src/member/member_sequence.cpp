@@ -67,7 +67,9 @@ auto MemberSequence::guarded(Do action) {
                      .member = {},
                      .cause = "the reading of members was cancelled",
                      .help = {}};
-        if (cancel_.requested() || (!ends_call(fault.code) && !member_failure_)) failure_ = fault;
+        const bool passes = walk_ && !has_member_ && walk_->passes(fault.code);
+        if (cancel_.requested() || (!ends_call(fault.code) && !member_failure_ && !passes))
+            failure_ = fault;
         throw Error(std::move(fault));
     }
 }
@@ -158,6 +160,7 @@ std::string_view MemberSequence::name() const {
 }
 
 std::optional<uint64_t> MemberSequence::number(int32_t what) const {
+    if (what == SHF_MEMBER_VERIFIED) return walk_ ? walk_->verified() : std::nullopt;
     if (!has_member_) return std::nullopt;
     const Member& member = walk_->member();
     switch (what) {

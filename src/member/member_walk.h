@@ -29,6 +29,11 @@ class MemberWalk {
     virtual size_t read(std::span<uint8_t> out) = 0;
     // Whether next() may be called after read() has failed with this code.
     [[nodiscard]] virtual bool survives(int32_t code) const = 0;
+    // Whether it may be called after it has failed itself with this code (option resync).
+    [[nodiscard]] virtual bool passes(int32_t /*code*/) const { return false; }
+    // Bytes of the decompressed shard from its start whose checks have held; nothing: it is not
+    // compressed as a whole.
+    [[nodiscard]] virtual std::optional<uint64_t> verified() const { return std::nullopt; }
     // Property `what` (SHF_MEMBER_*) of the member, beside those in member(); nothing: not known.
     [[nodiscard]] virtual std::optional<uint64_t> number(int32_t what) const = 0;
     // Empty: there is none. Valid until the next call of next().

@@ -62,7 +62,11 @@ struct TarWalker::Pending {
 };
 
 TarWalker::TarWalker(Window& window, const Options& options, Stats& stats)
-    : window_(window), options_(options), stats_(stats), pending_(std::make_unique<Pending>()) {}
+    : window_(window),
+      options_(options),
+      stats_(stats),
+      pending_(std::make_unique<Pending>()),
+      refused_(no_offset) {}
 
 TarWalker::~TarWalker() = default;
 
@@ -113,6 +117,7 @@ bool TarWalker::next(Member& member) {
             continue;
         }
         bool ready = false;
+        refused_ = at;
         parse_header(block, pending, member, ready);
         if (in_sparse_map_) return pass_sparse_map(member);
         if (ready) {
@@ -120,6 +125,26 @@ bool TarWalker::next(Member& member) {
             return true;
         }
     }
+}
+
+uint64_t TarWalker::damaged_from() const {
+    if (pending_->first_header != no_offset) return pending_->first_header;
+    return marker_ ? *marker_ : window_.position();
+}
+
+bool TarWalker::resync() {
+    *pending_ = {};
+    if (metadata_) metadata_->forget_member();
+    in_sparse_map_ = dropping_ = false;
+    marker_.reset();
+    // A header with the right checksum may have been refused for what it says.
+    if (window_.position() == refused_ && window_.need(block_size)) window_.advance(block_size);
+    for (; window_.need(block_size); window_.advance(block_size)) {
+        const uint8_t* block = window_.seen().data();
+        // The sum alone, of a header without magic, is too little to tell one from data.
+        if (field(block, magic_at, 5) == "ustar" && checksum_holds(block)) return true;
+    }
+    return false;
 }
 
 // Old GNU sparse maps continue in blocks after the header.

@@ -49,6 +49,12 @@ class TarWalker {
     // Throws Error; the scan cannot continue after that, unless it was TIMEOUT or CANCELLED: the
     // next call then resumes, with the same `member`.
     bool next(Member& member);
+    // After next() has failed: moves on to the next block of 512 bytes that is a header, for the
+    // next call of next(). False when none is before the end of the input. Throws what reading
+    // throws.
+    bool resync();
+    // Where the bytes start that next() has failed at: behind the last whole member.
+    [[nodiscard]] uint64_t damaged_from() const;
     // Keeps what the headers of each member say besides that; `metadata` must outlive the walker.
     void keep_metadata(TarMetadata& metadata) { metadata_ = &metadata; }
 
@@ -99,6 +105,7 @@ class TarWalker {
     TarMetadata* metadata_ = nullptr;  // NULL: nobody asks
     // Where a call was when it ended before it had found a member.
     bool in_sparse_map_ = false;
+    uint64_t refused_;                // the last block that was looked at as a header
     std::optional<uint64_t> marker_;  // the end marker behind which it skips zeros, or drops junk
     bool dropping_ = false;
 };

@@ -22,6 +22,8 @@ class TarListing {
 
     // As TarWalker; what is left of the data of each member must be passed with skip().
     bool next(Member& member) { return walker_.next(member); }
+    bool resync() { return walker_.resync(); }
+    [[nodiscard]] uint64_t damaged_from() const { return walker_.damaged_from(); }
     void skip(const Member& member) { walker_.skip_data(member); }
     size_t read(const Member& member, std::span<uint8_t> out) {
         return walker_.read_data(member, out);

@@ -54,6 +54,9 @@ struct Publisher::State {
 
     void publish(WholeShard& whole) {
         whole.sink->publish();
+        whole.published = true;
+        for (const ForeignIndex& index : whole.indexes.files)
+            publish_index(index, {options, cancel, use});
         // Behind the shard, whose name is ours from then on: an index that is there is of none.
         if (!whole.rows) return;
         const std::string path = whole.sink->path();
@@ -96,7 +99,7 @@ struct Publisher::State {
         try {
             if (fault) fault->shard = redact(next.shard.url);
             const std::lock_guard lock(mutex);
-            if (!fault) published.push_back(std::move(next.shard));
+            if (next.published) published.push_back(std::move(next.shard));
         } catch (...) {
             fault = describe_exception();
         }

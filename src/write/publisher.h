@@ -3,6 +3,7 @@
 
 #include "index/shard_index.h"
 #include "io/sink.h"
+#include "write/other_indexes.h"
 
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,8 @@ struct WholeShard {
     std::optional<IndexRows> rows;            // nothing: no index is wanted
     uint64_t end = 0;                         // where the end marker of the tar starts
     std::optional<DecodePoints> points = {};  // of a compressed tar, for its index
+    ForeignIndexes indexes = {};              // of other tools
+    bool published = false;
     PublishedShard shard;
 };
 

@@ -47,15 +47,15 @@ std::string absolute(const std::string& url, const std::string& folder) {
     return is_local_path(url) && !url.starts_with('/') ? folder + "/" + url : url;
 }
 
-bool is_zip(const ShardName& names, ShardKind kind) {
-    return kind == ShardKind::zip || (kind == ShardKind::automatic && !is_stream(names.at(0)) &&
-                                      names.at(0).ends_with(".zip"));
+bool is_zip(const std::string& name, ShardKind kind) {
+    return kind == ShardKind::zip ||
+           (kind == ShardKind::automatic && !is_stream(name) && name.ends_with(".zip"));
 }
 
-Compression compression_for(const ShardName& names, const Options& options, bool zip) {
+Compression compression_for(const std::string& name, const Options& options, bool zip) {
     Compression chosen = options.compression;
     if (chosen == Compression::automatic)
-        chosen = zip || is_stream(names.at(0)) ? Compression::none : compression_of(names.at(0));
+        chosen = zip || is_stream(name) ? Compression::none : compression_of(name);
     if (zip && chosen != Compression::none)
         throw Error(SHF_E_USAGE, "a ZIP file is not compressed as a whole",
                     "zip_method=deflate compresses its members");
@@ -67,35 +67,39 @@ Compression compression_for(const ShardName& names, const Options& options, bool
 
 struct Writer::Shard {
     std::string url, target;
+    std::string wids_url;  // empty: there is no index of wids
     ShardOutput output;
     std::unique_ptr<Container> container;
     std::optional<IndexRows> rows;
+    std::optional<TarFiles> files;  // for indexes of other tools
     KeySet keys;
     std::unordered_set<uint64_t> dropped;  // hashes of keys whose samples failed
     std::string last_key;
     uint64_t samples = 0, payload = 0;
 };
 
-Writer::Writer(const std::string& pattern, const Options& options)
+Writer::Writer(const char* pattern, const Options& options)
     : options_(without_timeout(options)),
       folder_(std::filesystem::current_path().string()),
-      names_(pattern),
-      zip_(is_zip(names_, options.format)),
-      compression_(compression_for(names_, options, zip_)),
-      slow_(is_slow(names_.at(0))),
+      names_(pattern, options_),
+      zip_(is_zip(names_.first(), options.format)),
+      compression_(compression_for(names_.first(), options, zip_)),
+      stream_(is_stream(names_.first())),
+      slow_(is_slow(names_.first())),
       owner_(::getpid()),
       member_names_(options_),
-      number_(options.first_shard),
+      foreign_(options_, folder_),
       publisher_(options_, cancel_) {
-    if (!names_.numbered() && (options_.max_samples != 0 || options_.max_bytes != 0))
+    if (!names_.many() && (options_.max_samples != 0 || options_.max_bytes != 0))
         throw Error(SHF_E_USAGE, "the pattern has no number, but shards are to be cut",
                     "put a number into it, as in train-%06d.tar");
     if (options_.write_index && options_.unsafe_names == Leniency::allow)
         throw Error(SHF_E_USAGE, "write_index: an index has keys as readers find them",
                     "leave out unsafe_names=allow, or make the index with shf_index_build");
-    if (options_.write_index && is_stream(names_.at(0)))
+    if (options_.write_index && stream_)
         throw Error(SHF_E_USAGE, "write_index: what is written to a pipe has no index",
                     "write files, or none");
+    foreign_.check(names_.first(), zip_, compression_ != Compression::none || stream_);
 }
 
 Writer::~Writer() {
@@ -263,8 +267,12 @@ void Writer::write_sample() {
         throw Error(SHF_E_USAGE,
                     "sample " + escape(key_) + " has no fields: a shard cannot hold it",
                     "add a field, if only an empty one");
+    for (const Field& field : fields_) foreign_.check_member(field.name);
     if (shard_ && is_full()) next_shard();
-    if (!shard_) work([&] { open_shard(); });
+    if (!shard_) {
+        if (!failure_) names_.prepare();
+        work([&] { open_shard(); });
+    }
     Shard& shard = *shard_;
     const uint64_t hash = new_key();
     try {
@@ -298,22 +306,34 @@ uint64_t Writer::new_key() {
     return hash;
 }
 
+// One writer makes one kind of shard. Of a pattern all names are alike.
+void Writer::check_name(const std::string& name) const {
+    if (is_stream(name) != stream_ || is_slow(name) != slow_ ||
+        is_zip(name, options_.format) != zip_ ||
+        compression_for(name, options_, zip_) != compression_)
+        throw Error(SHF_E_USAGE,
+                    "its name says another format or target than that of the first shard",
+                    "use a writer for each, or set format and compression");
+    foreign_.check(name, zip_, compression_ != Compression::none || stream_);
+}
+
 void Writer::open_shard() {
-    if (number_ != options_.first_shard && !names_.numbered())
-        throw Error(SHF_E_USAGE, "the pattern has no number, so there is no second shard",
-                    "put a number into it, as in train-%06d.tar");
-    std::string url = names_.at(number_);
+    std::string url = names_.take(folder_);
     try {
+        check_name(url);
         const std::string target = absolute(url, folder_);
+        std::string wids_url = foreign_.prepare(target);
         auto sink = open_sink(target, {options_, cancel_, use_});
         shard_.reset(new Shard{
             .url = url,
             .target = target,
+            .wids_url = std::move(wids_url),
             .output =
                 ShardOutput(std::move(sink), compression_, options_.level,
                             options_.compress_threads, cancel_, options_.write_index && !zip_),
             .container = zip_ ? zip_container(options_.zip_method) : tar_container(),
             .rows = {},
+            .files = {},
             .keys = {},
             .dropped = {},
             .last_key = {},
@@ -324,7 +344,7 @@ void Writer::open_shard() {
         throw Error(fault);
     }
     if (options_.write_index && !zip_) shard_->rows.emplace();
-    ++number_;
+    if (foreign_.wanted() && !zip_) shard_->files.emplace();
 }
 
 // Files are read while the sample is written: when one of them fails, the shard becomes what it was
@@ -336,13 +356,15 @@ void Writer::add_members() {
     const size_t members = shard.container->count();
     bool marked = false;
     if (reads) work([&] { marked = shard.output.mark(); });
-    const uint64_t header = shard.output.position();
-    std::vector<uint64_t> starts;
+    std::vector<uint64_t> headers, starts;
     uint64_t payload = 0;
     for (const Field& field : fields_) {
         const NewMember member = member_of(field);
         payload += member.size();
-        const auto add = [&] { starts.push_back(shard.container->add(member, shard.output)); };
+        const auto add = [&] {
+            headers.push_back(shard.output.position());
+            starts.push_back(shard.container->add(member, shard.output));
+        };
         if (!marked) {
             work(add);
             continue;
@@ -358,7 +380,14 @@ void Writer::add_members() {
         }
     }
     shard.payload += payload;
-    if (shard.rows) work([&] { index_sample(header, starts); });
+    if (shard.rows) work([&] { index_sample(headers[0], starts); });
+    if (shard.files)
+        work([&] {
+            for (size_t i = 0; i < fields_.size(); ++i)
+                shard.files->add(fields_[i].name, {.header = headers[i],
+                                                   .data = starts[i],
+                                                   .size = member_of(fields_[i]).size()});
+        });
 }
 
 void Writer::index_sample(uint64_t header, std::span<const uint64_t> starts) {
@@ -386,24 +415,28 @@ void Writer::next_shard() {
         if (!shard_) return;
         if (shard_->samples == 0) {  // its first sample failed
             shard_.reset();
-            --number_;
+            names_.put_back();
             return;
         }
         Shard& shard = *shard_;
         const uint64_t end = shard.output.position();
         shard.container->finish(shard.output);
         auto sink = shard.output.finish();
+        if (shard.files) shard.files->end_at(end);
+        ForeignIndexes indexes = foreign_.of_shard(shard.target, shard.files, shard.samples);
         WholeShard whole{.target = shard.target,
                          .sink = std::move(sink),
                          .rows = std::move(shard.rows),
                          .end = end,
                          .points = shard.output.take_points(),
+                         .indexes = std::move(indexes),
                          .shard = {.url = shard.url,
                                    .digest = shard.output.digest(),
                                    .index = {},
                                    .samples = shard.samples,
                                    .bytes = shard.output.size(),
                                    .payload = shard.payload}};
+        foreign_.note(shard.wids_url, whole.indexes.wids_samples, whole.shard.bytes);
         shard_.reset();
         publisher_.add(std::move(whole));
     });
@@ -421,8 +454,19 @@ void Writer::flush(bool durable) {
 
 void Writer::finish() {
     drop();
+    // What was ended before the failure is whole: it is published all the same.
+    if (failure_) {
+        try {
+            publisher_.wait();
+        } catch (const Error&) {
+            // The failure is what the writer has to say, and it was first.
+        }
+    }
     next_shard();
-    work([&] { publisher_.wait(); });
+    work([&] {
+        publisher_.wait();
+        foreign_.publish(cancel_);
+    });
     finished_ = true;
 }
 

@@ -11,6 +11,7 @@
 #include "write/container.h"
 #include "write/file_field.h"
 #include "write/member_names.h"
+#include "write/other_indexes.h"
 #include "write/publisher.h"
 #include "write/shard_name.h"
 #include "write/shard_output.h"
@@ -30,8 +31,9 @@ namespace shf {
 // writer is destroyed is discarded.
 class Writer {
   public:
-    // Throws Error(USAGE). Creates nothing.
-    Writer(const std::string& pattern, const Options& options);
+    // `pattern` NULL: a function in `options` names the shards. Throws Error(USAGE). Creates
+    // nothing.
+    Writer(const char* pattern, const Options& options);
     ~Writer();
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
@@ -78,6 +80,7 @@ class Writer {
     void require_sample() const;
     void write_sample();
     uint64_t new_key();
+    void check_name(const std::string& name) const;
     void open_shard();
     void add_members();
     [[nodiscard]] bool is_full() const;
@@ -88,11 +91,12 @@ class Writer {
 
     const Options options_;
     const std::string folder_;  // in which relative names are, when the writer is opened
-    const ShardName names_;
+    ShardNames names_;
     const bool zip_;
     const Compression compression_;
     Cancel cancel_;
-    const bool slow_;  // commands and servers: publishing may take long
+    const bool stream_;  // a command, or standard output
+    const bool slow_;    // commands and servers: publishing may take long
     const pid_t owner_;
     SourceUse use_;  // nobody asks for it
     MemberNames member_names_;
@@ -105,8 +109,8 @@ class Writer {
     std::vector<Field> fields_;
     std::vector<uint8_t> copied_;
 
-    uint64_t number_;  // of the next shard
     std::unique_ptr<Shard> shard_;
+    OtherIndexes foreign_;
     std::vector<std::shared_ptr<const Schema>> schemas_;  // the last ones
     std::vector<PublishedShard> shards_;
     Publisher publisher_;

@@ -59,7 +59,8 @@ bool has_range(const ZipEntry& entry) {
     }
 }
 
-// What the entry itself says against reading it.
+}  // namespace
+
 ZipFault fault_in(const ZipEntry& entry, std::string_view name, const Options& options) {
     if (entry.size > largest || entry.stored_size > largest || entry.offset > largest)
         return ZipFault::too_large;
@@ -80,8 +81,6 @@ ZipFault fault_in(const ZipEntry& entry, std::string_view name, const Options& o
         return ZipFault::ratio;
     return ZipFault::none;
 }
-
-}  // namespace
 
 ZipDirectory::ZipDirectory(Source& source, const Options& options) {
     const uint64_t size = *source.size();

@@ -9,6 +9,7 @@
 #include "io/source.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,11 +66,21 @@ struct ZipEntry {
     ZipFault fault;
 };
 
+// What the entry itself says against reading it.
+ZipFault fault_in(const ZipEntry& entry, std::string_view name, const Options& options);
+
 class ZipDirectory {
   public:
     // Reads the directory of `source`, which must be seekable and of known size. Throws Error when
     // it cannot be trusted as a whole: FORMAT, TRUNCATED, AMBIGUOUS, UNSUPPORTED, LIMIT.
     ZipDirectory(Source& source, const Options& options);
+    // The entries of a file whose directory is lost, as their local headers say, from the start of
+    // the file on: each header must follow the data of the one before, and have its sizes (flag bit
+    // 3 is clear). `broken_at` is set where that ends, unless it is at a directory. Nothing is
+    // searched for: an archive within an archive would be found. Throws Error(LIMIT), and what
+    // reading throws.
+    static ZipDirectory of_local_headers(Source& source, const Options& options,
+                                         std::optional<uint64_t>& broken_at);
 
     [[nodiscard]] size_t size() const { return entries_.size(); }
     // Bytes of all names together.
@@ -88,6 +99,9 @@ class ZipDirectory {
     [[nodiscard]] Error fault_of(size_t index) const;
 
   private:
+    ZipDirectory() = default;
+    uint64_t take_local_header(std::span<const uint8_t> header, uint64_t at,
+                               const Options& options);
     size_t parse_entry(std::span<const uint8_t> bytes, uint64_t at, uint64_t base,
                        const Options& options);
     void find_limits(uint64_t directory, uint64_t file_size, const Options& options);

@@ -89,8 +89,8 @@ subproject() {
     mkdir subprojects && ln -s "$repository" subprojects/shardfeed
     # As quick to build as can be. The program with -static below needs archives, ISA-L has none, and it
     # can load no libcurl.
-    meson setup build -Doptimization=1 -Ddebug=false -Dshardfeed:b_pch=true -Dunity=on -Dunity_size=12 \
-        -Dshardfeed:isal=disabled -Dshardfeed:curl=disabled -Dshardfeed:default_library=both --prefix "$PWD/installed" --libdir lib \
+    meson setup build -Doptimization=1 -Ddebug=false -Dshardfeed:b_pch=true -Dunity=on -Dshardfeed:isal=disabled \
+        -Dshardfeed:curl=disabled -Dshardfeed:default_library=both --prefix "$PWD/installed" --libdir lib \
         --force-fallback-for shardfeed | tee output
     if grep -i warning output; then return 1; fi
     meson introspect --tests build | grep -Fx '[]'

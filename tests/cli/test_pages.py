@@ -46,6 +46,8 @@ def test_the_page_of_the_command(tmp_path: Path) -> None:
         "split",
         "sort",
         "map",
+        "convert",
+        "repair",
         "tsv",
         "json",
         "index",

@@ -12,7 +12,9 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -40,6 +42,7 @@ using Block = std::unique_ptr<shf_block, Release<shf_block_unref>>;
 using Batch = std::unique_ptr<shf_batch, Release<shf_batch_unref>>;
 using Archive = std::unique_ptr<shf_archive, Release<shf_archive_close>>;
 using Members = std::unique_ptr<shf_members, Release<shf_members_close>>;
+using Writer = std::unique_ptr<shf_writer, Release<shf_writer_close>>;
 using Dataset = std::unique_ptr<shf_dataset, Release<shf_dataset_close>>;
 
 // An error of the library: the end of a case.
@@ -84,7 +87,7 @@ class Run {
         } catch (const Failure& failure) {
             const shf_error& error = failure.error;
             expect["error"] = {{"class", shf_error_name(error.code)},
-                               {"message", without(error.message, folder_ + "/")}};
+                               {"message", shown(error.message)}};
             if (error.offset != UINT64_MAX) expect["error"]["offset"] = error.offset;
         }
         std::array<char, 17> digest{};
@@ -110,6 +113,7 @@ class Run {
         if (kind == "expand") return expand();
         if (kind == "mix") return mix();
         if (kind == "plan") return plan();
+        if (kind == "write") return write();
         throw std::runtime_error("unknown kind " + kind);
     }
 
@@ -126,6 +130,7 @@ class Run {
 
     std::string in_folder(const std::string& text, bool url) const {
         const std::string_view name = "$FOLDER";
+        if (text.starts_with("$OUT/")) return out_ + text.substr(4);
         std::string whole = text;
         if (url && text.find(name) == text.npos) return folder_ + "/" + text;
         for (size_t found = 0; (found = whole.find(name, found)) != whole.npos;)
@@ -162,7 +167,12 @@ class Run {
         if (!bytes.empty()) XXH64_update(&hash_, bytes.data(), bytes.size());
     }
 
-    void url(std::string_view bytes) { str(without(bytes, folder_ + "/")); }
+    void url(std::string_view bytes) { str(shown(bytes)); }
+    // Without the folders of this run.
+    std::string shown(std::string_view text) const {
+        const std::string rest = without(text, folder_ + "/");
+        return out_.empty() ? rest : without(rest, out_ + "/");
+    }
 
     void sample(const shf_sample* sample) {
         shf_bytes name, data;
@@ -475,6 +485,78 @@ class Run {
         if (result != SHF_END) throw Failure{error};
     }
 
+    // ---- Writing ----
+
+    static std::string from_hex(const std::string& digits) {
+        std::string bytes;
+        for (size_t i = 0; i < digits.size(); i += 2)
+            bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+        return bytes;
+    }
+
+    static int32_t name_shard(void* ctx, uint64_t number, shf_bytes* out) {
+        auto& self = *static_cast<Run*>(ctx);
+        self.name_ = self.out_ + "/" + self.case_.at("names").at(number).get<std::string>();
+        *out = {reinterpret_cast<const uint8_t*>(self.name_.data()), self.name_.size()};
+        return 0;
+    }
+
+    void write_sample(shf_writer* writer, const json& sample) {
+        shf_error error;
+        std::vector<std::string> parts;
+        for (const std::string digits : sample) parts.push_back(from_hex(digits));
+        int32_t code = shf_writer_begin(writer, parts[0].data(), parts[0].size(), &error);
+        for (size_t i = 1; i < parts.size() && code == SHF_OK; i += 2)
+            code = shf_writer_field(writer, parts[i].data(), parts[i].size(), parts[i + 1].data(),
+                                    parts[i + 1].size(), &error);
+        if (code == SHF_OK) code = shf_writer_end(writer, &error);
+        if (code != SHF_OK) str(shf_error_name(code));
+    }
+
+    void write() {
+        namespace fs = std::filesystem;
+        std::string folder = (fs::temp_directory_path() / "shardfeed-XXXXXX").string();
+        if (!::mkdtemp(folder.data())) throw std::runtime_error("no temporary folder");
+        out_ = folder;
+        const std::shared_ptr<void> removed(nullptr, [&](void*) { fs::remove_all(folder); });
+        const Options set = options(case_);
+        std::string pattern;
+        if (case_.contains("names"))
+            shf_options_set_shard_name(set.get(), name_shard, this);
+        else
+            pattern = out_ + "/" + case_.at("pattern").get<std::string>();
+        shf_error error;
+        shf_writer* opened = nullptr;
+        check(shf_writer_open(&opened, pattern.empty() ? nullptr : pattern.c_str(), set.get(),
+                              &error),
+              error);
+        const Writer writer(opened);
+        for (const json& sample : case_.at("samples")) write_sample(opened, sample);
+        check(shf_writer_finish(opened, &error), error);
+        std::vector<std::string> urls;
+        for (uint64_t i = 0; i < shf_writer_shards(opened); ++i) {
+            shf_bytes name;
+            check(shf_writer_shard_text(opened, i, SHF_SHARD_URL, &name), error);
+            urls.push_back(std::string(text(name)));
+            url(urls.back());
+            u64(shf_writer_shard_info(opened, i, SHF_SHARD_SAMPLES));
+        }
+        std::set<std::string> names;
+        for (const auto& entry : fs::directory_iterator(folder))
+            names.insert(entry.path().filename());
+        for (const std::string& name : names) {
+            str(name);
+            if (!name.ends_with(".tar") && !name.ends_with(".idx")) continue;
+            std::ifstream file(folder + "/" + name, std::ios::binary);
+            str(std::string(std::istreambuf_iterator<char>(file), {}));
+        }
+        std::vector<const char*> pointers;
+        for (const std::string& url : urls) pointers.push_back(url.c_str());
+        shf_stream* stream = nullptr;
+        check(shf_stream_open(&stream, pointers.data(), pointers.size(), nullptr, &error), error);
+        drain(Stream(stream));
+    }
+
     void dataset() {
         const Options set = options(case_);
         shf_dataset* opened = nullptr;
@@ -512,6 +594,8 @@ class Run {
 
     const json& case_;
     std::string folder_;
+    std::string out_;   // where a case writes; empty: nowhere
+    std::string name_;  // of the last shard
     Urls urls_;
     XXH64_state_t hash_{};
     uint64_t count_ = 0;

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,10 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
 class Run:
     """A case, and what came of it."""
 
@@ -39,6 +44,7 @@ class Run:
         self._hash = xxhash.xxh64()
         self._count = 0
         self._stats: dict[str, int] = {}
+        self._out = ""  # where a case writes
 
     def _urls_of(self, case: dict[str, Any]) -> list[str]:
         """The URLs of a case, or of a part of a mix."""
@@ -67,11 +73,12 @@ class Run:
             "expand": self._expand,
             "mix": self._mix,
             "plan": self._plan,
+            "write": self._write,
         }
         try:
             kinds[self._case["kind"]]()
         except shardfeed.Error as error:
-            message = error.message.replace(f"{self._folder}/", "")
+            message = self._shown(error.message)
             expect["error"] = {"class": error.code_name, "message": message}
             if error.offset is not None:
                 expect["error"]["offset"] = error.offset
@@ -93,7 +100,12 @@ class Run:
         self._hash.update(data)
 
     def _url(self, url: str) -> None:
-        self._str(_bytes(url.replace(f"{self._folder}/", "")))
+        self._str(_bytes(self._shown(url)))
+
+    def _shown(self, text: str) -> str:
+        """Without the folders of this run."""
+        text = text.replace(f"{self._folder}/", "")
+        return text.replace(f"{self._out}/", "") if self._out else text
 
     def _sample(self, sample: shardfeed.Sample) -> None:
         self._str(_bytes(sample.key))
@@ -243,6 +255,35 @@ class Run:
                 self._sample(dataset[number])
             for key in self._case.get("find", []):
                 self._u64(dataset.find(key))
+
+    def _write(self) -> None:
+        with tempfile.TemporaryDirectory() as out:
+            self._out = out
+            self._write_into(Path(out))
+
+    def _write_into(self, out: Path) -> None:
+        options = {n: v.replace("$OUT/", f"{out}/") for n, v in self._options.items()}
+        names = self._case.get("names")
+        pattern = (lambda i: f"{out}/{names[i]}") if names else f"{out}/{self._case['pattern']}"
+        writer = shardfeed.Writer(pattern, encoder=False, **options)
+        for sample in self._case["samples"]:
+            key, *parts = (bytes.fromhex(part) for part in sample)
+            fields = {_text(n): data for n, data in zip(parts[::2], parts[1::2], strict=True)}
+            try:
+                writer.write({"__key__": _text(key), **fields})
+            except shardfeed.Error as error:
+                self._str(error.code_name.encode())
+        writer.finish()
+        for shard in writer.shards:
+            self._url(shard.url)
+            self._u64(shard.samples)
+        for path in sorted(out.iterdir()):
+            self._str(_bytes(path.name))
+            if path.suffix in (".tar", ".idx"):
+                self._str(path.read_bytes())
+        for sample in shardfeed.Stream([shard.url for shard in writer.shards]):
+            self._sample(sample)
+            self._count += 1
 
     def _expand(self) -> None:
         for url in shardfeed.expand_urls(self._urls, **self._options):

@@ -25,6 +25,7 @@ import cases_members
 import cases_random_access
 import cases_runs
 import cases_streams
+import cases_writing
 from case import Case
 from expected import Folder
 
@@ -42,6 +43,7 @@ def all_cases(folder: Path) -> list[Case]:
         cases_members,
         cases_batches,
         cases_runs,
+        cases_writing,
     )
     cases = [case for module in modules for case in module.cases(archives)]
     names = [case.name for case in cases]

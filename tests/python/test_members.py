@@ -223,3 +223,30 @@ def test_members_are_neither_pickled_nor_used_in_a_child(tmp_path):
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert next(members).read() == b"first"
+
+
+def test_resync_goes_on_behind_damage(tmp_path):
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as tar:
+        for number in range(4):
+            info = tarfile.TarInfo(f"{number}.txt")
+            info.size = 3
+            tar.addfile(info, io.BytesIO(b"abc"))
+    data = bytearray(path.read_bytes())
+    data[1024] ^= 0xFF
+    path.write_bytes(data)
+    with shardfeed.Members(path, resync=True) as members:
+        seen = []
+        while True:
+            try:
+                seen.append(next(members).name)
+            except StopIteration:
+                break
+            except shardfeed.FormatError as error:
+                seen.append(error.offset)
+    assert seen == ["0.txt", 1024, "2.txt", "3.txt"]
+    with shardfeed.Members(path) as members:  # without it every call says the same
+        assert next(members).name == "0.txt"
+        for _ in range(3):
+            with pytest.raises(shardfeed.FormatError, match="at byte 1024"):
+                next(members)

@@ -47,7 +47,7 @@ def test_stub_keywords_are_the_options_of_the_library(opener, stub):
         "text": "str",
         "secret": "str",
     }
-    paths = ("ca_file", "client_cert", "client_key", "cache", "gs_credentials")
+    paths = ("ca_file", "client_cert", "client_key", "cache", "gs_credentials", "wids_index")
     special = dict.fromkeys(paths, "str | PathLike[str]")
     special["headers"] = "str | Mapping[str, str]"
     for name, option in described.items():

@@ -10,14 +10,12 @@ configure() { # FOLDER MESON-OPTION...
 }
 compile() { ninja --quiet -C "$1" "${@:2}"; }
 
-# Half of the compiler's time is for headers: a precompiled one, and several sources at a time (unity). Files that
-# include less than they use are found by the build of the Rust crate, which has neither.
-quick_build=(-Db_pch=true -Dunity=on -Dunity_size=12)
-
+# Files that include less than they use are found by the build of the Rust crate, which has no precompiled header and
+# builds each source by itself.
 build_library() {
     local tests=disabled
     wants library && tests=enabled
-    need "configure" configure "$plain" -Dwerror=true -Ddefault_library=both "${quick_build[@]}" -Dtests=$tests \
+    need "configure" configure "$plain" -Dwerror=true -Ddefault_library=both -Db_pch=true -Dtests=$tests \
         --prefix "$build/installed" --libdir lib
     need "build" compile "$plain"
     need "install" meson install -C "$plain" --quiet --no-rebuild

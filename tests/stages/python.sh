@@ -34,6 +34,7 @@ make_environment() {
     "${pip[@]}" uv || return 1
     UV_CACHE_DIR=$build/uv "$environment/bin/uv" pip install --quiet --python "$python" "${files[@]}" ||
         "${pip[@]}" "${files[@]}" || return 1
+    ! wants python || "${pip[@]}" --no-deps -r tests/python/requirements-mds.txt || return 1
     rm -rf "$build/uv"
 }
 environment_checks() { check "Python environment" make_environment; }

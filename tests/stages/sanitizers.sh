@@ -21,7 +21,7 @@ PY
 
 # -g1: reports still have files and lines, and the objects of the library a fifth (GCC) to half (Clang) of the size.
 sanitizer_build() { # NAME SANITIZERS MESON-OPTION...
-    check "configure with $2" configure "$build/$1" -Db_sanitize="$2" -Db_lundef=false "${quick_build[@]}" \
+    check "configure with $2" configure "$build/$1" -Db_sanitize="$2" -Db_lundef=false -Db_pch=true \
         -Dbuildtype=plain -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1 -Dman=disabled "${@:3}"
 }
 # In CI nobody builds again or looks at a build when nothing failed so far.

@@ -166,18 +166,20 @@ def _missing(field: str, suffix: str, value: object, table: Mapping[str, Encoder
 
 def encoded(field: str, value: Any, table: Mapping[str, Encoder] | None) -> Any:
     """What is written of a value: bytes-like. `table` None: only what is bytes already."""
+    packed = table is not None and field.lower().endswith(".gz")
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return value
+        # What is compressed already stays: samples that were read are written as they were.
+        is_plain = packed and bytes(value[:2]) != b"\x1f\x8b"
+        return gzip.compress(value, mtime=0) if is_plain else value
     if isinstance(value, str):
         data: Any = value.encode("utf-8")
-        return gzip.compress(data, mtime=0) if field.endswith(".gz") and table is not None else data
+        return gzip.compress(data, mtime=0) if packed else data
     if table is None:
         raise UsageError(
             f"field {field!r}: {type(value).__name__} is not bytes; help: encode it, or leave "
             "encoder as it is"
         )
     parts = field.lower().split(".")
-    packed = len(parts) > 1 and parts[-1] == "gz"
     suffix = parts[-2] if packed else parts[-1]
     encode = table.get(suffix)
     if encode is None:

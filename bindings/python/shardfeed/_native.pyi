@@ -104,6 +104,7 @@ class _Lib:
     SHF_MEMBER_UID: int
     SHF_MEMBER_GID: int
     SHF_MEMBER_MTIME: int
+    SHF_MEMBER_VERIFIED: int
     SHF_MEMBER_LINK: int
     SHF_MEMBER_USER: int
     SHF_MEMBER_GROUP: int
@@ -150,6 +151,7 @@ class _Lib:
     SHF_DTYPE_COMPLEX128: int
     python_log: _CData
     python_skip: _CData
+    python_shard_name: _CData
     python_url: _CData
     python_check_signals: _CData
     def python_set_opener(self, options: _CData, ctx: _CData, error: _CData) -> int: ...
@@ -204,6 +206,7 @@ class _Lib:
     ) -> None: ...
     def shf_options_set_on_skip(self, options: _CData, on_skip: _CData, ctx: _CData) -> None: ...
     def shf_options_get(self, options: _CData, name: bytes, out: _CData, error: _CData) -> int: ...
+    def shf_options_set_shard_name(self, options: _CData, name: _CData, ctx: _CData) -> None: ...
     def shf_options_set_interrupt(
         self, options: _CData, interrupt: _CData, ctx: _CData
     ) -> None: ...
@@ -327,7 +330,7 @@ class _Lib:
     SHF_SHARD_INDEX: int
     def python_close_writer(self, holder: _CData) -> None: ...
     def shf_writer_open(
-        self, out: _CData, pattern: bytes, options: _CData, error: _CData
+        self, out: _CData, pattern: _CData, options: _CData, error: _CData
     ) -> int: ...
     def shf_writer_begin(self, writer: _CData, key: bytes, size: int, error: _CData) -> int: ...
     def shf_writer_field(
@@ -536,6 +539,7 @@ class ArchiveOptions(StorageOptions, total=False):
     trailing: Literal["refuse", "ignore"]
     zip_prefix: Literal["refuse", "allow"]
     zip_overlap: Literal["refuse", "allow"]
+    resync: bool | str
     max_member: int | str
     max_name: int | str
     max_meta: int | str
@@ -635,6 +639,8 @@ class WriterOptions(TypedDict, total=False):
     compress_threads: int | str
     zip_method: Literal["auto", "store", "deflate"]
     unsafe_names: Literal["refuse", "allow"]
+    index_for: str
+    wids_index: str | PathLike[str]
     overwrite: bool | str
     durable: bool | str
     keep_partial: bool | str

@@ -16,6 +16,7 @@ from ._native import ffi, lib
 from ._options import native_options, option_texts, shown_options
 from ._reopenable import Closable
 from ._sample import Sample, native_sample
+from ._shard_names import ShardNames
 from ._signals import Signals
 from ._urls import redacted
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from ._encoders import Encoders
     from ._native import WriterOptions, _CData
+    from ._shard_names import ShardName
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,9 @@ class Writer(Closable):
         print(writer.shards)
 
     pattern: a path, a file://, s3://, gs:// or az:// URL, pipe:COMMAND or "-", with at most one
-    number of the shard, %d or %06d. The end of the name says the format: .tar, .tar.gz, .tar.zst,
-    .tar.xz, .tar.lz4, .tar.bz2, .zip.
+    number of the shard, %d or %06d; or a function that makes such a name of the number, which is
+    called once for each shard: a name that comes again is an error. The end of the name says the
+    format: .tar, .tar.gz, .tar.zst, .tar.xz, .tar.lz4, .tar.bz2, .zip.
 
     A shard appears when it is whole, and nothing is overwritten. The end of the with block
     publishes the last one; an exception in the block, and close() without finish(), discard what is
@@ -78,7 +81,7 @@ class Writer(Closable):
 
     def __init__(
         self,
-        pattern: str | os.PathLike[str],
+        pattern: str | os.PathLike[str] | ShardName,
         *,
         index: bool = False,
         encoder: Encoders = True,
@@ -86,7 +89,8 @@ class Writer(Closable):
         on_shard: Callable[[Shard], object] | None = None,
         **options: Unpack[WriterOptions],
     ) -> None:
-        self._pattern = os.fspath(pattern)
+        self._names = ShardNames(pattern) if callable(pattern) else None
+        self._pattern = pattern if callable(pattern) else os.fspath(pattern)
         self._options = option_texts({"write_index": True, **options} if index else options)
         self._encoder: Encoders = encoder
         self._on_shard = on_shard
@@ -104,7 +108,12 @@ class Writer(Closable):
         self._signals = Signals(native)
         self._error = ffi.new("shf_error *")
         holder = ffi.gc(ffi.new("shf_writer **"), lib.python_close_writer)
-        self._check(lib.shf_writer_open(holder, os.fsencode(self._pattern), native, self._error))
+        text = ffi.NULL
+        if self._names is not None:
+            self._names.set(native)
+        else:
+            text = ffi.new("char[]", os.fsencode(self._pattern))  # type: ignore[arg-type]
+        self._check(lib.shf_writer_open(holder, text, native, self._error))
         self._holder = holder
 
     def write(self, sample: Mapping[str, Any]) -> None:
@@ -123,6 +132,13 @@ class Writer(Closable):
                 kept = {name: _kept(value) for name, value in sample.items()}
                 self._encoding.append(self._pool.submit(encoded_sample, kept, self._encoder))
                 self._write_pending(self._most_encoding)
+        self._report()
+
+    def write_bytes(self, key: str, fields: Mapping[str, bytes]) -> None:
+        """Writes a sample whose fields are bytes already: all of them, with names as they are."""
+        with self._alone():
+            self._write_pending(0)
+            self._write_fields(key, list(fields.items()))
         self._report()
 
     def write_files(self, key: str, files: Mapping[str, str | os.PathLike[str]]) -> None:
@@ -207,6 +223,7 @@ class Writer(Closable):
                 self.finish()
         finally:
             self.close()
+            self._report()  # those that were published before something failed
 
     def _write_fields(self, key: str, fields: list[tuple[str, Any]]) -> None:
         holder, error = self._opened(), self._error
@@ -254,6 +271,8 @@ class Writer(Closable):
 
     def _check(self, code: int) -> None:
         self._signals.raise_exception()
+        if self._names is not None:
+            self._names.raise_exception()
         if code < 0:
             raise error_from(self._error)
 
@@ -289,7 +308,8 @@ class Writer(Closable):
         raise TypeError("a writer cannot be pickled or copied: it has open files")
 
     def __repr__(self) -> str:
-        shown = [repr(redacted(self._pattern)), *(["closed"] if self._closed else [])]
+        name = self._pattern if callable(self._pattern) else redacted(self._pattern)
+        shown = [repr(name), *(["closed"] if self._closed else [])]
         shown += [shown_options(self._options)] if self._options else []
         return f"<shardfeed.Writer {' '.join(shown)}>"
 

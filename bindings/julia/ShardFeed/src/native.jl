@@ -127,6 +127,7 @@ const COUNTER_NAME = Int32(0)
 @native shf_options_set_log(options::Pointer, level::Int32, log::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 @native shf_options_set_on_skip(options::Pointer, on_skip::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 @native shf_options_set_interrupt(options::Pointer, interrupt::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
+@native shf_options_set_shard_name(options::Pointer, name::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 
 @native shf_options_set_requests(options::Pointer, scheme::Ptr{UInt8}, requests::Pointer, error::Ptr{UInt8})::Int32
 

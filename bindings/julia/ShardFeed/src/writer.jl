@@ -17,9 +17,41 @@ struct Shard
     index::Union{Nothing,String}
 end
 
+# The next name, of a function of the user. Inside a call of the library nothing may throw or yield:
+# the call ends when it needs a name, the function is called, and the call is made again.
+mutable struct NextName
+    name::Function
+    number::UInt64
+    bytes::Vector{UInt8}
+    ready::Bool
+    wanted::Bool
+end
+
+function _take_name(context::Ptr{Cvoid}, number::UInt64, out::Ptr{NativeBytes})
+    next = unsafe_pointer_to_objref(context)::NextName
+    next.number = number
+    next.wanted = !next.ready
+    next.wanted && return Int32(1)
+    next.ready = false
+    unsafe_store!(out, NativeBytes(pointer(next.bytes), length(next.bytes)))
+    return Int32(0)
+end
+_name_giver() = @cfunction(_take_name, Int32, (Ptr{Cvoid}, UInt64, Ptr{NativeBytes}))
+
+function _prepare_name(next::NextName)
+    next.wanted = false
+    text = next.name(Int(next.number))
+    text isa AbstractString ||
+        throw(_usage("shard $(next.number) is named by a $(typeof(text)): a String expected"))
+    next.bytes = Vector{UInt8}(codeunits(String(text)))
+    next.ready = true
+    return
+end
+_prepare_name(::Nothing) = nothing
+
 """
-    ShardFeed.Writer(f, pattern; index=false, options...) -> Vector{Shard}
-    ShardFeed.Writer(pattern; index=false, options...)
+    ShardFeed.Writer(f, pattern; index=false, on_shard=nothing, options...) -> Vector{Shard}
+    ShardFeed.Writer(pattern; index=false, on_shard=nothing, options...)
 
 Makes tar or ZIP shards of samples. With a function, as in a do-block, the end of the block publishes
 the last shard, and the shards are returned; an exception discards what is not published. Otherwise
@@ -27,7 +59,9 @@ call [`ShardFeed.finish`](@ref): what `close`, or the garbage collector, ends is
 
 `pattern` is a path, a `file://`, `s3://`, `gs://` or `az://` URL, `pipe:COMMAND`, or `-` for standard
 output, with at most one number of the shard, `%d` or `%06d`. The end of the name says the format: `.tar`, `.tar.gz`, `.tar.zst`, `.tar.xz`,
-`.tar.lz4`, `.tar.bz2`, `.zip`. Keywords are options of the library, see
+`.tar.lz4`, `.tar.bz2`, `.zip`. It may also be a function that makes such a name of the number. That is
+called once for each shard; a name that comes again is an error. `on_shard` is a function that is called with each [`Shard`](@ref
+ShardFeed.Shard) that was published, inside of later calls of the writer. Keywords are options of the library, see
 [`ShardFeed.options`](@ref): `max_samples=1000`, `max_bytes="1GB"`, `overwrite=true`, ...;
 `index=true` is the same as `write_index=true`.
 
@@ -65,10 +99,19 @@ mutable struct Writer
     pattern::String
     error::ErrorBuffer
     published::Vector{Shard} # that are known of
+    names::Union{Nothing,NextName}
+    on_shard::Any
+    reported::Int # shards that on_shard had
 end
 
-function Writer(pattern::AbstractString; index::Bool=false, options...)
-    text = _checked(String(pattern), "pattern")
+Writer(pattern::AbstractString; options...) =
+    _open_writer(_checked(String(pattern), "pattern"), nothing; options...)
+Writer(name::Function; first_shard=0, options...) =
+    _open_writer("", NextName(name, parse(UInt64, string(first_shard)), UInt8[], false, true);
+                 first_shard=first_shard, options...)
+
+function _open_writer(text::String, names; index::Bool=false, on_shard=nothing, options...)
+    _prepare_name(names)
     given = index ? [pairs(options)..., :write_index => true] : options
     out = PointerOut(C_NULL)
     error = new_error()
@@ -76,8 +119,10 @@ function Writer(pattern::AbstractString; index::Bool=false, options...)
     handle = Ref{Handle}()
     with_options("writer", given) do native
         shf_options_set_interrupt(native, _opening_receiver(), pointer_from_objref(opening))
-        code = GC.@preserve text without_interrupts() do
-            result = shf_writer_open(out, pointer(text), native, error)
+        named = names !== nothing
+        named && shf_options_set_shard_name(native, _name_giver(), pointer_from_objref(names))
+        code = GC.@preserve text names without_interrupts() do
+            result = shf_writer_open(out, named ? Ptr{UInt8}(C_NULL) : pointer(text), native, error)
             if result == OK
                 handle[] = Handle(out[], shf_writer_close, "writer"; owner=opening)
             end
@@ -85,10 +130,11 @@ function Writer(pattern::AbstractString; index::Bool=false, options...)
         end
         _check(code, error)
     end
-    return Writer(handle[], opening, Threads.Atomic{Int}(0), text, new_error(), Shard[])
+    return Writer(handle[], opening, Threads.Atomic{Int}(0), text, new_error(), Shard[], names,
+                  on_shard, 0)
 end
 
-function Writer(f::Function, pattern::AbstractString; options...)
+function Writer(f::Function, pattern::Union{AbstractString,Function}; options...)
     writer = Writer(pattern; options...)
     try
         f(writer)
@@ -96,12 +142,14 @@ function Writer(f::Function, pattern::AbstractString; options...)
         return shards(writer)
     finally
         close(writer)
+        _report(writer) # those that were published before something failed
     end
 end
 
 Base.isopen(writer::Writer) = isopen(writer.handle)
 Base.show(io::IO, writer::Writer) =
-    print(io, "ShardFeed.Writer of ", writer.pattern, isopen(writer) ? "" : " (closed)")
+    print(io, "ShardFeed.Writer of ",
+          writer.names === nothing ? writer.pattern : "shards that a function names", isopen(writer) ? "" : " (closed)")
 
 """
     close(writer::ShardFeed.Writer)
@@ -151,13 +199,30 @@ end
 # Makes calls of the library: f gets the handle and gives the code of the first one that failed. f
 # throws nothing and does not yield, see without_interrupts().
 function _call(f, writer::Writer)
-    return _exclusively(writer) do handle
+    _exclusively(writer) do handle
         writer.opening.interrupted = false
         code = without_interrupts(() -> f(handle))
+        if writer.names !== nothing && writer.names.wanted
+            _prepare_name(writer.names)
+            code = without_interrupts(() -> f(handle))
+        end
         # Here only when the caller has put off Ctrl-C as well.
         code == E_CANCELLED && writer.opening.interrupted && throw(InterruptException())
         _check(code, writer.error)
     end
+    _report(writer)
+    return
+end
+
+# Passes on what was published meanwhile: once, also when the function throws.
+function _report(writer::Writer)
+    writer.on_shard === nothing && return
+    isopen(writer) && _exclusively(handle -> _note_shards(writer, handle), writer)
+    while writer.reported < length(writer.published)
+        writer.reported += 1
+        writer.on_shard(writer.published[writer.reported])
+    end
+    return
 end
 
 # ---- Samples -------------------------------------------------------------------------------------

@@ -65,6 +65,13 @@ mutable struct Run
     hash::Ptr{Cvoid}
     count::Int
     stats::Dict{Symbol,Int}
+    out::String # where a case writes; empty: nowhere
+end
+
+# Without the folders of this run.
+function shown(run::Run, text)
+    text = replace(text, run.folder * "/" => "")
+    return isempty(run.out) ? text : replace(text, run.out * "/" => "")
 end
 
 put(run::Run, number::Integer) = put_memory(run, [number % UInt64])
@@ -83,7 +90,7 @@ function put_text(run::Run, text::String)
     put(run, sizeof(text))
     GC.@preserve text update_hash(run.hash, pointer(text), sizeof(text))
 end
-put_url(run::Run, url::String) = put_text(run, replace(url, run.folder * "/" => ""))
+put_url(run::Run, url::String) = put_text(run, shown(run, url))
 
 function put_sample(run::Run, sample)
     put_text(run, sample.key)
@@ -247,7 +254,44 @@ function run_plan(run::Run)
     end
 end
 
+function run_write(run::Run)
+    run.out = mktempdir(; cleanup=false) # Julia 1.5 would clean up inside exit(), and throw there
+    try
+        write_into(run, run.out)
+    finally
+        rm(run.out; recursive=true)
+    end
+end
+
+function write_into(run::Run, out)
+    options = [name => replace(value, "\$OUT/" => "$out/") for (name, value) in keywords(run)]
+    names = list(run.case, "names")
+    pattern = isempty(names) ? "$out/$(run.case["pattern"])" : number -> "$out/$(names[number+1])"
+    writer = ShardFeed.Writer(pattern; options...)
+    for i in 1:parse(Int, run.case["samples"])
+        parts = map(hex2bytes, list(run.case, "samples/$i"))
+        fields = [String(copy(parts[j])) => parts[j+1] for j in 2:2:length(parts)]
+        try
+            write(writer, String(copy(parts[1])), fields)
+        catch error
+            error isa ShardFeedError || rethrow()
+            put_text(run, string(error.class))
+        end
+    end
+    shards = ShardFeed.finish(writer)
+    for shard in shards
+        put_url(run, shard.url)
+        put(run, shard.samples)
+    end
+    for name in readdir(out)
+        put_text(run, name)
+        splitext(name)[2] in (".tar", ".idx") && put_bytes(run, read(joinpath(out, name)))
+    end
+    ShardFeed.open(stream -> take(run, stream), [shard.url for shard in shards])
+end
+
 const KINDS = Dict(
+    "write" => run_write,
     "stream" => run_stream, "resume" => run_resume, "batches" => run_batches,
     "resume_batches" => run_resume_batches, "merge" => run_merge, "mix" => run_mix,
     "archive" => run_archive, "members" => run_members, "dataset" => run_dataset, "expand" => run_expand, "plan" => run_plan,
@@ -258,14 +302,14 @@ const KINDS = Dict(
 # What came of a case, as its "expect" has it.
 function result(case, folder, hash)
     reset_hash(hash)
-    run = Run(case, folder, hash, 0, Dict{Symbol,Int}())
+    run = Run(case, folder, hash, 0, Dict{Symbol,Int}(), "")
     found = Dict{String,String}()
     try
         KINDS[case["kind"]](run)
     catch error
         error isa ShardFeedError || rethrow()
         found["error/class"] = string(error.class)
-        found["error/message"] = replace(error.message, folder * "/" => "")
+        found["error/message"] = shown(run, error.message)
         error.offset === nothing || (found["error/offset"] = string(error.offset))
     end
     found["count"] = string(run.count)

@@ -189,3 +189,55 @@ end
         ShardFeed.cancel(writer)
     end
 end
+
+@testset "a function names shards" begin
+    with_files() do
+        asked, seen = Int[], ShardFeed.Shard[]
+        name(number) = (push!(asked, number); "part-$('a' + number).tar")
+        shards = ShardFeed.Writer(name; max_samples=2, first_shard=3,
+                                  on_shard=shard -> push!(seen, shard)) do writer
+            @test asked == [3]
+            for i in 1:5
+                write(writer, "k$i", "txt" => "$i")
+            end
+        end
+        @test [shard.url for shard in shards] == ["part-d.tar", "part-e.tar", "part-f.tar"]
+        @test seen == shards
+        @test asked == [3, 4, 5]
+        @test length(everything_of("part-f.tar")) == 1
+        # A name twice, also when it would be overwritten.
+        writer = ShardFeed.Writer(number -> "twice.tar"; max_samples=1, overwrite=true)
+        write(writer, "a", "txt" => "kept")
+        error = shf_error(() -> write(writer, "b", "txt" => "1"))
+        @test error.class === :USAGE && occursin("a name twice", error.message)
+        @test shf_error(() -> ShardFeed.finish(writer)).class === :USAGE
+        close(writer)
+        @test everything_of("twice.tar") == [("a", ["txt" => b"kept"])]
+        # An exception of the function costs nothing: the next call asks it again.
+        allowed = Ref(false)
+        shards = ShardFeed.Writer(number -> number == 0 || allowed[] ? "late-$number.tar" : Base.error("not yet");
+                                  max_samples=1) do writer
+            write(writer, "a", "txt" => "1")
+            @test_throws ErrorException write(writer, "b", "txt" => "1")
+            allowed[] = true
+            write(writer, "b", "txt" => "1")
+        end
+        @test [shard.samples for shard in shards] == [1, 1]
+        @test shf_error(() -> ShardFeed.Writer(number -> number)).class === :USAGE
+        @test shf_error(() -> ShardFeed.Writer(number -> "")).class === :USAGE
+    end
+end
+
+@testset "indexes of other tools" begin
+    with_files() do
+        ShardFeed.Writer("o-%d.tar"; max_samples=2, index_for="dali,energon", wids_index="o.json") do writer
+            for i in 1:3
+                write(writer, "k$i", "txt" => "$i")
+            end
+        end
+        @test filter(name -> startswith(name, "o"), readdir()) ==
+              ["o-0.idx", "o-0.tar", "o-0.tar.idx", "o-1.idx", "o-1.tar", "o-1.tar.idx", "o.json"]
+        @test read("o-1.idx", String) == "v1.2 1\ntxt 512 1 k3.txt\n"
+        @test filesize("o-0.tar.idx") == 24
+    end
+end

@@ -238,6 +238,25 @@ extern "C" {
         ctx: *mut ::core::ffi::c_void,
     );
 }
+/// Gives the name of a shard, what a pattern would make of `number`: *out is borrowed until the
+/// function is called again, or the writer is closed. Returns 0, or any other value to end the call
+/// with CANCELLED: its sample is not written, and the next one asks again.
+pub type shf_name_fn = ::core::option::Option<
+    unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void, number: u64, out: *mut shf_bytes) -> i32,
+>;
+extern "C" {
+    /// Sets a function that names the shards of a writer, whose pattern is then NULL. It is called once
+    /// for each shard, with numbers that count from the option "first_shard": for the first one by
+    /// shf_writer_open, for later ones when their first sample is written. All names say the same format
+    /// and kind of target; a name that comes again is USAGE, regardless of "overwrite". NULL: none.
+    /// `ctx` must live until the writers that were opened with these options are closed.
+    /// Threads: called on the thread that is inside the call. It must not use the writer. Since: 0.1
+    pub fn shf_options_set_shard_name(
+        options: *mut shf_options,
+        name: shf_name_fn,
+        ctx: *mut ::core::ffi::c_void,
+    );
+}
 /// Allocates `size` bytes aligned to `alignment` (a power of two, at most 4096), or returns NULL.
 pub type shf_alloc_fn = ::core::option::Option<
     unsafe extern "C" fn(
@@ -1114,6 +1133,8 @@ pub const SHF_MEMBER_UID: i32 = 7;
 pub const SHF_MEMBER_GID: i32 = 8;
 /// nanoseconds since 1970 (an int64_t); a DOS time is taken for UTC
 pub const SHF_MEMBER_MTIME: i32 = 9;
+/// of members in sequence, see there
+pub const SHF_MEMBER_VERIFIED: i32 = 10;
 /// text: what a link in a tar points at; in a ZIP that is its data
 pub const SHF_MEMBER_LINK: i32 = 32;
 /// text: name of the owner
@@ -1203,7 +1224,10 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
     /// Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
-    /// archive does not say, for any other value, and when there is no current member. Since: 0.1
+    /// archive does not say, for any other value, and when there is no current member.
+    /// SHF_MEMBER_VERIFIED needs none: of a compressed tar, how many bytes from the start of the
+    /// decompressed one are covered by checks that have held so far, or have none; UINT64_MAX for what is
+    /// not compressed as a whole. Since: 0.1
     pub fn shf_members_info(members: *const shf_members, what: i32) -> u64;
     /// A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as
     /// the archive has them.
@@ -1383,7 +1407,7 @@ extern "C" {
     /// Opens a writer. `pattern` is a path, a file:// URL, "-" for standard output, pipe:COMMAND, or the
     /// URL of an object in a store, with at most one number of the shard, %d or %0Nd, and %% for a
     /// percent sign; it is needed where "max_samples" or "max_bytes" is set. It never reaches printf.
-    /// Creates nothing.
+    /// NULL: shf_options_set_shard_name has set what names the shards. Creates nothing.
     /// Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1
     pub fn shf_writer_open(
         out: *mut *mut shf_writer,
@@ -1455,12 +1479,14 @@ extern "C" {
     /// Errors: as shf_writer_finish. Since: 0.1
     pub fn shf_writer_flush(writer: *mut shf_writer, durable: i32, error: *mut shf_error) -> i32;
     /// Ends the last shard, and returns when all shards are published. A sample that was not ended is
-    /// dropped. The writer can then only be asked for its shards, and closed.
+    /// dropped. The writer can then only be asked for its shards, and closed. After an error of the
+    /// writer it publishes the shards that were ended before, and returns that error.
     /// Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED;
     /// CHILD of a command; of a store AUTH, TLS, NET_TRANSIENT, NET_PERMANENT, THROTTLED, INTEGRITY (it
     /// has another object than was written). Since: 0.1
     pub fn shf_writer_finish(writer: *mut shf_writer, error: *mut shf_error) -> i32;
-    /// The shards that are published so far. Since: 0.1
+    /// The shards that are published so far. A program that does something with each of them asks after
+    /// its calls on the writer; those of shf_writer_finish are the last ones. Since: 0.1
     pub fn shf_writer_shards(writer: *mut shf_writer) -> u64;
 }
 /// in it

@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::log::{Log, LogLevel};
 use crate::skip::{OnSkip, Skip};
 use crate::source::{Served, Source};
+use crate::writer::{OnShard, Shard, ShardNames};
 
 /// A number of bytes: a number, or a text such as `"256MiB"`.
 ///
@@ -81,6 +82,8 @@ pub(crate) struct Settings {
     pub(crate) on_skip: Option<OnSkip>,
     pub(crate) interrupt: Option<Interrupt>,
     pub(crate) sources: Vec<Served>,
+    pub(crate) names: Option<ShardNames>,
+    pub(crate) on_shard: Option<OnShard>,
 }
 
 impl fmt::Debug for Settings {
@@ -188,6 +191,20 @@ builder! {
 impl WriterBuilder {
     pub(crate) fn of(pattern: OsString) -> WriterBuilder {
         WriterBuilder { pattern, settings: Settings::default() }
+    }
+
+    pub(crate) fn named(names: ShardNames) -> WriterBuilder {
+        let settings = Settings { names: Some(names), ..Settings::default() };
+        WriterBuilder { pattern: OsString::new(), settings }
+    }
+
+    /// Sets who receives each shard that was published.
+    ///
+    /// It is called on the thread that is in a call of the writer, at the end of one that comes
+    /// after: for the last shards in [`Writer::finish`](crate::Writer::finish).
+    pub fn on_shard(mut self, receive: impl FnMut(&Shard) + Send + 'static) -> Self {
+        self.settings.on_shard = Some(OnShard::new(receive));
+        self
     }
 }
 

@@ -455,6 +455,13 @@ impl ArchiveBuilder {
         self.with("zip_overlap", value)
     }
 
+    /// Members in sequence: continue behind damage with the next member that can be found.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn resync(self, value: bool) -> Self {
+        self.with("resync", value)
+    }
+
     /// Size of the largest member.
     ///
     /// Range: `0..1EiB`. Default: `16GiB`.
@@ -2426,6 +2433,21 @@ impl WriterBuilder {
     /// Range: `refuse|allow`. Default: `refuse`.
     pub fn unsafe_names(self, value: UnsafeNames) -> Self {
         self.with("unsafe_names", value)
+    }
+
+    /// Tools whose index of each plain tar is made too, beside it: SHARD.idx for SHARD.tar of DALI,
+    /// SHARD.tar.idx of Megatron-Energon.
+    ///
+    /// Range: `dali,energon`. Default: empty.
+    pub fn index_for(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("index_for", value.as_ref())
+    }
+
+    /// The index of wids over all shards, on a local disk, made when the last one is published.
+    ///
+    /// Range: `file`. Default: empty.
+    pub fn wids_index(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("wids_index", value.as_ref())
     }
 
     /// Replace shards that are there.

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::builder::WriterBuilder;
 use crate::error::Result;
@@ -46,7 +47,11 @@ use crate::sample::SampleRef;
 ///
 /// **Dropping** it discards what is not published: only [`finish`](Self::finish) publishes the
 /// last shard.
-pub struct Writer(native::Writer);
+pub struct Writer {
+    native: native::Writer,
+    on_shard: Option<OnShard>,
+    reported: u64, // shards that on_shard had
+}
 
 impl WriterBuilder {
     /// Opens a writer. Creates no file: a folder that is not there is the error of the first
@@ -57,7 +62,9 @@ impl WriterBuilder {
     /// `Usage` (the pattern, an option), `NoMemory`.
     pub fn open(&self) -> Result<Writer> {
         let options = native::Options::new(&self.settings, "writer")?;
-        native::Writer::open(&self.pattern, options).map(Writer)
+        let pattern = self.settings.names.is_none().then_some(self.pattern.as_os_str());
+        let native = native::Writer::open(pattern, options)?;
+        Ok(Writer { native, on_shard: self.settings.on_shard.clone(), reported: 0 })
     }
 }
 
@@ -71,6 +78,33 @@ impl Writer {
     /// `.tar.gz`, `.tar.zst`, `.tar.xz`, `.tar.lz4`, `.tar.bz2`, `.zip`.
     pub fn builder(pattern: impl Into<OsString>) -> WriterBuilder {
         WriterBuilder::of(pattern.into())
+    }
+
+    /// The same with a function that names the shards: it makes of a number what a pattern would.
+    ///
+    /// It is called once for each shard, on the thread that is in a call of the writer: for the
+    /// first one when the writer is opened, for later ones when their first sample is written. A
+    /// name that comes again is a `Usage` error. A panic in it costs the sample, and is carried to
+    /// the caller; the next sample asks again.
+    ///
+    /// ```
+    /// # let folder = std::env::temp_dir().join(format!("shardfeed-named-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder).unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let days = ["monday", "tuesday"];
+    /// let name = move |number: u64| format!("{}.tar", days[number as usize]);
+    /// let builder = shardfeed::Writer::named(name).max_samples(1).on_shard(|shard| {
+    ///     println!("{} is published", shard.url.to_string_lossy());
+    /// });
+    /// let mut writer = builder.open()?;
+    /// writer.write("1", [("txt", "one")])?;
+    /// writer.write("2", [("txt", "two")])?;
+    /// assert_eq!(writer.finish()?[1].url, "tuesday.tar");
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok::<(), shardfeed::Error>(())
+    /// ```
+    pub fn named<S: Into<OsString>>(name: impl FnMut(u64) -> S + Send + 'static) -> WriterBuilder {
+        WriterBuilder::named(ShardNames::new(name))
     }
 
     /// Opens a writer with every option at its default: all samples go into one shard.
@@ -126,7 +160,9 @@ impl Writer {
     ///
     /// As [`write`](Self::write).
     pub fn write_sample<'a>(&mut self, sample: impl Into<SampleRef<'a>>) -> Result<()> {
-        self.0.write(sample.into().0)
+        let result = self.native.write(sample.into().0);
+        self.report();
+        result
     }
 
     /// Writes a sample whose fields are the bytes of files: names and paths.
@@ -171,8 +207,8 @@ impl Writer {
     ///
     /// `Usage` (the key), `Forked`, and what the writer has failed with.
     pub fn begin(&mut self, key: impl AsRef<[u8]>) -> Result<NewSample<'_>> {
-        self.0.begin(key.as_ref())?;
-        Ok(NewSample(&mut self.0))
+        self.native.begin(key.as_ref())?;
+        Ok(NewSample(self))
     }
 
     /// Ends the shard that is being written, if there is one: the next sample begins another one.
@@ -182,7 +218,9 @@ impl Writer {
     ///
     /// `Io`, `NoSpace`, `NoMemory`, `Cancelled`, `Forked`.
     pub fn next_shard(&mut self) -> Result<()> {
-        self.0.next_shard()
+        let result = self.native.next_shard();
+        self.report();
+        result
     }
 
     /// Hands what was written so far to the system, and if `durable` to the disk: after a crash the
@@ -193,7 +231,9 @@ impl Writer {
     ///
     /// `Io`, `NoSpace`, `NoMemory`, `Cancelled`, `Forked`.
     pub fn flush(&mut self, durable: bool) -> Result<()> {
-        self.0.flush(durable)
+        let result = self.native.flush(durable);
+        self.report();
+        result
     }
 
     /// Ends the last shard, and returns when all are published: which they are, in their order.
@@ -205,18 +245,28 @@ impl Writer {
     /// meanwhile), `NoSpace`, `NoMemory`, `Cancelled`, `Forked`. What was not published by then is
     /// discarded.
     pub fn finish(mut self) -> Result<Vec<Shard>> {
-        self.0.finish()?;
-        Ok(self.shards())
+        let result = self.native.finish();
+        self.report();
+        result.map(|()| self.shards())
     }
 
     /// The shards that are published so far, in their order.
     pub fn shards(&self) -> Vec<Shard> {
-        (0..self.0.shards()).map(|number| self.shard(number)).collect()
+        (0..self.native.shards()).map(|number| self.shard(number)).collect()
+    }
+
+    /// Passes on what was published meanwhile.
+    fn report(&mut self) {
+        let Some(on_shard) = self.on_shard.clone() else { return };
+        while self.reported < self.native.shards() {
+            self.reported += 1; // once, also when the function panics
+            on_shard.receive(&self.shard(self.reported - 1));
+        }
     }
 
     fn shard(&self, number: u64) -> Shard {
-        let info = |what| self.0.shard_info(number, what);
-        let text = |what| self.0.shard_text(number, what);
+        let info = |what| self.native.shard_info(number, what);
+        let text = |what| self.native.shard_text(number, what);
         Shard {
             url: OsString::from_vec(text(sys::SHF_SHARD_URL).unwrap_or_default()),
             samples: info(sys::SHF_SHARD_SAMPLES),
@@ -231,20 +281,20 @@ impl Writer {
 
     /// What cancels the writer from any thread.
     pub fn control(&self) -> WriterControl {
-        WriterControl(self.0.control().clone())
+        WriterControl(self.native.control().clone())
     }
 }
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("shards", &self.0.shards()).finish_non_exhaustive()
+        f.debug_struct("Writer").field("shards", &self.native.shards()).finish_non_exhaustive()
     }
 }
 
 /// A sample of a [`Writer`] that is being made. It is dropped, and the shard is without it, unless
 /// [`end`](Self::end) writes it.
 #[must_use = "a sample is written by end()"]
-pub struct NewSample<'a>(&'a mut native::Writer);
+pub struct NewSample<'a>(&'a mut Writer);
 
 impl NewSample<'_> {
     /// Adds a field with these bytes, which are copied.
@@ -254,7 +304,7 @@ impl NewSample<'_> {
     /// `Usage` (the name, or the sample has it), `NoMemory`, `Forked`. The sample is then dropped;
     /// begin it again.
     pub fn field(&mut self, name: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<()> {
-        self.0.field(name.as_ref(), bytes.as_ref())
+        self.0.native.field(name.as_ref(), bytes.as_ref())
     }
 
     /// Adds the bytes of a regular file as a field. A large file is read by [`end`](Self::end).
@@ -264,7 +314,7 @@ impl NewSample<'_> {
     /// As [`field`](Self::field), `Usage` also for what is no regular file; `Io`, `Changed` (it
     /// was written to meanwhile).
     pub fn file(&mut self, name: impl AsRef<[u8]>, path: impl AsRef<Path>) -> Result<()> {
-        self.0.field_file(name.as_ref(), path.as_ref().as_os_str())
+        self.0.native.field_file(name.as_ref(), path.as_ref().as_os_str())
     }
 
     /// Adds the bytes of what is at a URL as a field: of HTTP, of a store, or `pipe:COMMAND`.
@@ -274,7 +324,7 @@ impl NewSample<'_> {
     /// As [`field`](Self::field), `Limit` for more bytes than the option `memory` allows, and what
     /// reading a shard at that URL gives.
     pub fn url(&mut self, name: impl AsRef<[u8]>, url: impl AsRef<OsStr>) -> Result<()> {
-        self.0.field_url(name.as_ref(), url.as_ref())
+        self.0.native.field_url(name.as_ref(), url.as_ref())
     }
 
     /// Writes the sample.
@@ -283,7 +333,9 @@ impl NewSample<'_> {
     ///
     /// As [`Writer::write`]; that of a file which could not be read costs this sample alone.
     pub fn end(self) -> Result<()> {
-        self.0.end()
+        let result = self.0.native.end();
+        self.0.report();
+        result
     }
 }
 
@@ -309,6 +361,48 @@ pub struct Shard {
     pub digest: String,
     /// The path of its index, if it has one.
     pub index: Option<PathBuf>,
+}
+
+/// What names shards: a function of the user.
+#[derive(Clone)]
+pub(crate) struct ShardNames(Arc<Mutex<dyn FnMut(u64) -> OsString + Send>>);
+
+impl ShardNames {
+    pub(crate) fn new<S: Into<OsString>>(
+        mut name: impl FnMut(u64) -> S + Send + 'static,
+    ) -> ShardNames {
+        ShardNames(Arc::new(Mutex::new(move |number| name(number).into())))
+    }
+
+    pub(crate) fn name(&self, number: u64) -> OsString {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)(number)
+    }
+}
+
+impl fmt::Debug for ShardNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShardNames").finish_non_exhaustive()
+    }
+}
+
+/// Who receives shards that were published.
+#[derive(Clone)]
+pub(crate) struct OnShard(Arc<Mutex<dyn FnMut(&Shard) + Send>>);
+
+impl OnShard {
+    pub(crate) fn new(receive: impl FnMut(&Shard) + Send + 'static) -> OnShard {
+        OnShard(Arc::new(Mutex::new(receive)))
+    }
+
+    fn receive(&self, shard: &Shard) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)(shard);
+    }
+}
+
+impl fmt::Debug for OnShard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnShard").finish_non_exhaustive()
+    }
 }
 
 /// Cancels a [`Writer`] from any thread. Does not keep it open.

@@ -2,13 +2,16 @@
 //! folder in SHARDFEED_CONFORMANCE; with SHARDFEED_CONFORMANCE_FOLDER the archives are at that URL.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{json, Value};
 use shardfeed::{
     Archive, Batch, Column, Dataset, Members, Result, SampleRef, State, Stream, StreamBuilder,
+    Writer,
 };
 use xxhash_rust::xxh64::Xxh64;
 
@@ -44,6 +47,7 @@ struct Run<'a> {
     hash: Xxh64,
     count: u64,
     stats: BTreeMap<String, u64>,
+    out: String, // where a case writes; empty: nowhere
 }
 
 impl<'a> Run<'a> {
@@ -56,6 +60,7 @@ impl<'a> Run<'a> {
             hash: Xxh64::new(0),
             count: 0,
             stats: BTreeMap::new(),
+            out: String::new(),
         }
     }
 
@@ -69,7 +74,7 @@ impl<'a> Run<'a> {
         if let Some(error) = failure {
             expect["error"] = json!({
                 "class": error.kind().name(),
-                "message": error.message().replace(&format!("{}/", self.folder), ""),
+                "message": self.shown(error.message()),
             });
             if let Some(offset) = error.offset() {
                 expect["error"]["offset"] = json!(offset);
@@ -94,6 +99,7 @@ impl<'a> Run<'a> {
             Some("expand") => self.expand(),
             Some("mix") => self.mix(),
             Some("plan") => self.plan(),
+            Some("write") => self.write(),
             kind => panic!("unknown kind {kind:?}"),
         }
     }
@@ -111,7 +117,8 @@ impl<'a> Run<'a> {
 
     /// A text without FOLDER + "/", wherever it is.
     fn url(&mut self, text: &[u8]) {
-        let prefix = [self.folder.as_bytes(), b"/"].concat();
+        let place = if self.out.is_empty() { self.folder } else { &self.out };
+        let prefix = [place.as_bytes(), b"/"].concat();
         let mut rest = Vec::new();
         let mut bytes = text;
         while let Some(&first) = bytes.first() {
@@ -366,6 +373,72 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Without the folders of this run.
+    fn shown(&self, text: &str) -> String {
+        let text = text.replace(&format!("{}/", self.folder), "");
+        match self.out.as_str() {
+            "" => text,
+            out => text.replace(&format!("{out}/"), ""),
+        }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let name = self.case["name"].as_str().expect("a text");
+        let out = std::env::temp_dir().join(format!("shardfeed-{name}-{}", std::process::id()));
+        fs::create_dir_all(&out).expect("a temporary folder");
+        self.out = out.to_str().expect("UTF-8").to_owned();
+        let result = self.write_into(&out);
+        fs::remove_dir_all(&out).expect("what was written is removed");
+        result
+    }
+
+    fn write_into(&mut self, out: &Path) -> Result<()> {
+        let builder = match self.case["pattern"].as_str() {
+            Some(pattern) => Writer::builder(out.join(pattern)),
+            None => {
+                let names: Vec<_> = texts(&self.case["names"]).map(|name| out.join(name)).collect();
+                Writer::named(move |number| names[number as usize].clone())
+            }
+        };
+        let place = format!("{}/", self.out);
+        let mut writer = self
+            .options
+            .iter()
+            .fold(builder, |builder, (name, value)| {
+                builder.set(*name, value.replace("$OUT/", &place))
+            })
+            .open()?;
+        for sample in self.case["samples"].as_array().expect("a list") {
+            let parts: Vec<_> = texts(sample).map(from_hex).collect();
+            let fields = parts[1..].chunks(2).map(|pair| (&pair[0], &pair[1]));
+            if let Err(error) = writer.write(&parts[0], fields) {
+                self.str(error.kind().name().as_bytes());
+            }
+        }
+        let shards = writer.finish()?;
+        for shard in &shards {
+            self.url(shard.url.as_bytes());
+            self.u64(shard.samples);
+        }
+        let mut files: Vec<_> = fs::read_dir(out)
+            .expect("a folder")
+            .map(|entry| entry.expect("a file").path())
+            .collect();
+        files.sort();
+        for file in files {
+            self.str(file.file_name().expect("a name").as_bytes());
+            if file.extension().is_some_and(|suffix| suffix == "tar" || suffix == "idx") {
+                self.str(&fs::read(&file).expect("a file"));
+            }
+        }
+        for sample in Stream::open(shards.iter().map(|shard| &shard.url))? {
+            let sample = sample?;
+            self.sample(sample.borrow());
+            self.count += 1;
+        }
+        Ok(())
+    }
+
     fn expand(&mut self) -> Result<()> {
         let (builder, urls) = (self.builder(), self.urls.clone());
         let whole = builder.expand_urls(&urls, |url| {
@@ -380,6 +453,11 @@ impl<'a> Run<'a> {
 
 fn texts(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().map(|text| text.as_str().expect("a text"))
+}
+
+fn from_hex(digits: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal");
+    (0..digits.len()).step_by(2).map(byte).collect()
 }
 
 /// A state as it comes back from where it was stored.

@@ -3,7 +3,9 @@
 mod shards;
 
 use std::fs;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use shardfeed::{Archive, Compression, Dataset, ErrorKind, Stream, Writer};
 use shards::{folder, key};
@@ -213,4 +215,83 @@ fn calls_after_a_cancel_are_cancelled() {
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Cancelled);
     assert!(names(&folder).is_empty());
     control.cancel(); // of a writer that is gone
+}
+
+#[test]
+fn a_function_names_shards_once_each() {
+    let folder = folder("writer-named");
+    let (asked, seen) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let (list, published, place) = (Arc::clone(&asked), Arc::clone(&seen), folder.clone());
+    let mut writer = Writer::named(move |number| {
+        list.lock().unwrap().push(number);
+        place.join(format!("part-{}.tar", ["one", "two", "three"][number as usize]))
+    })
+    .max_samples(2)
+    .on_shard(move |shard| published.lock().unwrap().push(shard.clone()))
+    .open()
+    .unwrap();
+    write(&mut writer, &samples(6));
+    let shards = writer.finish().unwrap();
+    assert_eq!(*asked.lock().unwrap(), [0, 1, 2]);
+    assert_eq!(*seen.lock().unwrap(), shards);
+    assert_eq!(shards[2].url, folder.join("part-three.tar"));
+    assert_eq!(names(&folder), ["part-one.tar", "part-three.tar", "part-two.tar"]);
+    assert_eq!(read(shards.iter().map(|shard| &shard.url)), samples(6));
+}
+
+#[test]
+fn a_name_that_comes_again_is_an_error() {
+    let folder = folder("writer-named-twice");
+    let path = folder.join("a.tar");
+    let mut writer =
+        Writer::named(move |_| path.clone()).max_samples(1).overwrite(true).open().unwrap();
+    writer.write("1", [("txt", "kept")]).unwrap();
+    let error = writer.write("2", [("txt", "x")]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.to_string().contains("a name twice"), "{error}");
+    assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Usage);
+    assert_eq!(names(&folder), ["a.tar"]);
+    assert_eq!(
+        &Stream::open([folder.join("a.tar")]).unwrap().next().unwrap().unwrap()["txt"],
+        b"kept"
+    );
+}
+
+#[test]
+fn a_panic_of_the_function_that_names_shards_reaches_the_caller() {
+    let folder = folder("writer-named-panic");
+    let place = folder.clone();
+    let mut writer = Writer::named(move |number| {
+        assert!(number == 0, "no name for {number}");
+        place.join("a.tar")
+    })
+    .max_samples(1)
+    .open()
+    .unwrap();
+    writer.write("1", [("txt", "x")]).unwrap();
+    let thrown = catch_unwind(AssertUnwindSafe(|| writer.write("2", [("txt", "x")]))).unwrap_err();
+    assert_eq!(thrown.downcast_ref::<String>().unwrap(), "no name for 1");
+    // It cost that sample alone: the shard before it is published.
+    assert_eq!(writer.finish().unwrap().len(), 1);
+    assert_eq!(names(&folder), ["a.tar"]);
+    let opened = catch_unwind(|| Writer::named(|_| -> String { panic!("none") }).open());
+    assert_eq!(*opened.unwrap_err().downcast_ref::<&str>().unwrap(), "none");
+}
+
+#[test]
+fn indexes_of_other_tools_appear_with_shards() {
+    let folder = folder("writer-index-for");
+    let mut writer = Writer::builder(folder.join("a-%d.tar"))
+        .max_samples(3)
+        .index_for("dali,energon")
+        .wids_index(folder.join("a.json"))
+        .open()
+        .unwrap();
+    write(&mut writer, &samples(5));
+    writer.finish().unwrap();
+    let wanted =
+        ["a-0.idx", "a-0.tar", "a-0.tar.idx", "a-1.idx", "a-1.tar", "a-1.tar.idx", "a.json"];
+    assert_eq!(names(&folder), wanted);
+    assert!(fs::read_to_string(folder.join("a-0.idx")).unwrap().starts_with("v1.2 3\njpg 512 "));
+    assert_eq!(fs::metadata(folder.join("a-1.tar.idx")).unwrap().len(), 24);
 }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::ffi::{c_char, c_void, CStr, OsStr};
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStringExt;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +15,7 @@ use crate::interrupt::Interrupt;
 use crate::log::{Log, LogLevel};
 use crate::name::Name;
 use crate::skip::{OnSkip, Skip};
+use crate::writer::ShardNames;
 
 /// What a callback threw, until the call that it was made in has returned: nothing may unwind
 /// through the library.
@@ -113,6 +115,28 @@ unsafe extern "C" fn ask(asked: *mut c_void) -> i32 {
     }
 }
 
+/// Names shards for one writer.
+struct Named {
+    names: ShardNames,
+    last: Mutex<Vec<u8>>, // lent to the library until the next name
+    carried: Carried,
+}
+
+/// # Safety
+/// `named` is a `Named`, `out` where the name goes.
+unsafe extern "C" fn name_shard(named: *mut c_void, number: u64, out: *mut sys::shf_bytes) -> i32 {
+    // SAFETY: as the caller promises. Only shared references are made of the first.
+    let named = unsafe { &*named.cast::<Named>() };
+    let Some(name) = named.carried.run(|| named.names.name(number)) else {
+        return 1; // a panic has to get to the caller
+    };
+    let mut last = named.last.lock().unwrap_or_else(PoisonError::into_inner);
+    *last = name.into_vec();
+    // SAFETY: as the caller promises. The bytes stay until the next name, or the end of the writer.
+    unsafe { *out = sys::shf_bytes { data: last.as_ptr(), size: last.len() } }
+    0
+}
+
 /// A shf_options. Not kept: openers copy it.
 pub(crate) struct Options {
     pointer: NonNull<sys::shf_options>,
@@ -120,6 +144,7 @@ pub(crate) struct Options {
     /// In an Arc, whose pointer stays valid when it is moved. The library asks only inside of
     /// calls that have these options.
     asked: Option<Arc<Asked>>,
+    named: Option<Arc<Named>>, // likewise
 }
 
 impl Options {
@@ -128,7 +153,7 @@ impl Options {
         // SAFETY: takes nothing.
         let pointer = NonNull::new(unsafe { sys::shf_options_new() })
             .ok_or_else(|| Error::of(ErrorKind::NoMemory, "out of memory".to_owned()))?;
-        let mut options = Options { pointer, receivers: None, asked: None };
+        let mut options = Options { pointer, receivers: None, asked: None, named: None };
         for (name, value) in &settings.options {
             options.set(name, value)?;
             refuse_of_others(name, opener)?;
@@ -138,6 +163,9 @@ impl Options {
         }
         if let Some(interrupt) = &settings.interrupt {
             options.set_interrupt(interrupt);
+        }
+        if let Some(names) = &settings.names {
+            options.set_names(names);
         }
         for served in &settings.sources {
             // SAFETY: an owned handle.
@@ -192,6 +220,17 @@ impl Options {
         self.asked = Some(asked);
     }
 
+    fn set_names(&mut self, names: &ShardNames) {
+        let names = names.clone();
+        let named = Arc::new(Named { names, last: Mutex::default(), carried: Carried::default() });
+        let context = Arc::as_ptr(&named).cast_mut().cast();
+        // SAFETY: `named` lives as long as the options, and a writer keeps these.
+        unsafe {
+            sys::shf_options_set_shard_name(self.pointer.as_ptr(), Some(name_shard), context);
+        }
+        self.named = Some(named);
+    }
+
     pub(super) fn pointer(&self) -> *const sys::shf_options {
         self.pointer.as_ptr()
     }
@@ -201,13 +240,17 @@ impl Options {
         self.receivers.clone()
     }
 
-    /// Continues with the panic of a receiver or of the interrupt function in the last call.
+    /// Continues with the panic of a receiver, of the interrupt function or of the one that names
+    /// shards in the last call.
     pub(super) fn resume_panic(&self) {
         if let Some(receivers) = &self.receivers {
             receivers.resume_panic();
         }
         if let Some(asked) = &self.asked {
             asked.carried.resume();
+        }
+        if let Some(named) = &self.named {
+            named.carried.resume();
         }
     }
 }

@@ -52,12 +52,14 @@ pub(crate) struct Writer {
 unsafe impl Send for Writer {}
 
 impl Writer {
-    pub(crate) fn open(pattern: &OsStr, options: Options) -> Result<Writer> {
-        let pattern = c_string(pattern, "the pattern")?;
+    /// No pattern: a function of the options names the shards.
+    pub(crate) fn open(pattern: Option<&OsStr>, options: Options) -> Result<Writer> {
+        let pattern = pattern.map(|text| c_string(text, "the pattern")).transpose()?;
+        let text = pattern.as_ref().map_or(ptr::null(), |text| text.as_ptr());
         let mut out = ptr::null_mut();
-        // SAFETY: a NUL-terminated pattern; the options live longer than the handle.
+        // SAFETY: a NUL-terminated pattern or none; the options live longer than the handle.
         let result = checked(|error| unsafe {
-            sys::shf_writer_open(&mut out, pattern.as_ptr(), options.pointer(), error)
+            sys::shf_writer_open(&mut out, text, options.pointer(), error)
         });
         options.resume_panic();
         result?;
