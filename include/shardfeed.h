@@ -1165,6 +1165,11 @@ void shf_members_close(shf_members *members);
  * modification time, first and last 64 KiB), and every read verifies the header before each field.
  * See the options "index" and "index_dir".
  *
+ * The index of a compressed tar also says where its decompression can start. A read decompresses
+ * the stretch that the sample is in, of at most 8 MiB, and compares its checksum; the last ones stay
+ * in memory, up to a quarter of the option "memory". Data that was compressed in one frame of zstd,
+ * xz, lz4 or bzip2 has one place to start, its first byte.
+ *
  * A ZIP file has its directory. The first read of a sample also compares the local headers of what
  * lies between it and its neighbours, so that no field is missed that the directory has under a
  * wrong name. When the directory has another order than the file, shf_dataset_open compares all. */
@@ -1176,8 +1181,7 @@ typedef struct shf_dataset shf_dataset;
  * The log function gets SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each
  * index that is not used. `options` may be NULL.
  * Owns: *out is owned, release with shf_dataset_close.
- * Errors: USAGE (option, URL), IO (list file, no match); a bad shard, and UNSUPPORTED for a
- * compressed tar; with index=require NOT_FOUND, CHANGED, FORMAT and INTEGRITY of an index, and
+ * Errors: USAGE (option, URL), IO (list file, no match); a bad shard; with index=require NOT_FOUND, CHANGED, FORMAT and INTEGRITY of an index, and
  * USAGE when it was made under options that accept more than these do; CANCELLED, TIMEOUT, NOMEM.
  * Since: 0.1 */
 int32_t shf_dataset_open(shf_dataset **out, const char *const *urls, size_t url_count,
@@ -1227,7 +1231,7 @@ int32_t shf_dataset_shard(const shf_dataset *dataset, uint64_t number, uint64_t 
                           uint64_t *first);
 
 /* Makes the index of the tar at `url` and saves it where a dataset looks for it.
- * Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for what is no plain tar; IO,
+ * Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for what is no tar; IO,
  * NOSPACE when the index cannot be saved; CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
 int32_t shf_index_build(const char *url, const shf_options *options, shf_error *error);
 

@@ -12,9 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace shf {
 
@@ -50,6 +52,10 @@ class Codec {
     [[nodiscard]] virtual bool may_end() const { return false; }
     // How many bytes the frame or block says that it has, 0 where it does not say. A claim.
     [[nodiscard]] virtual uint64_t claimed_size() const { return 0; }
+    // After a call: how many bits of the last byte that was consumed belong to a deflate block that
+    // begins there, in a decoder that stops where blocks begin; window() is what it may refer to.
+    [[nodiscard]] virtual std::optional<unsigned> border() const { return std::nullopt; }
+    [[nodiscard]] virtual std::vector<uint8_t> window() { return {}; }
     // Why the last call failed, with this help where the bytes are damaged.
     [[nodiscard]] Fault fault(const char* damage_help) const {
         Fault fault = fault_;
@@ -78,6 +84,11 @@ inline constexpr size_t frame_head = 32;
 inline constexpr size_t longest_span = size_t{1} << 30;
 
 std::unique_ptr<Codec> make_gzip();
+// The same, which stops at borders.
+std::unique_ptr<Codec> make_gzip_with_borders();
+// The rest of a gzip member from a border on, without begin(): `bits` is how many bits of the byte
+// before belong to it. What came before is unknown, so that its CRC is not checked.
+std::unique_ptr<Codec> make_gzip_rest(unsigned bits, uint8_t byte, Bytes window);
 std::unique_ptr<Codec> make_bzip2();
 std::unique_ptr<Codec> make_xz(uint64_t max_window);
 std::unique_ptr<Codec> make_zstd(uint64_t max_window);

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+
+#include <zlib.h>
 
 #ifdef SHF_HAVE_ISAL
 #include <isa-l.h>
-#else
-#include <zlib.h>
 #endif
 
 namespace shf {
@@ -27,6 +28,71 @@ class Gzip : public Codec {
 
   protected:
     virtual Step reset() = 0;
+};
+
+class Zlib : public Gzip {
+  public:
+    // With borders it is the one way to find them: ISA-L does not stop between blocks.
+    explicit Zlib(bool with_borders) : flush_(with_borders ? Z_BLOCK : Z_NO_FLUSH) {}
+    Zlib(const Zlib&) = delete;
+    Zlib& operator=(const Zlib&) = delete;
+    ~Zlib() override {
+        if (open_) inflateEnd(&stream_);
+    }
+
+    Step decode(Bytes in, std::span<uint8_t> out) override {
+        const size_t in_size = std::min(in.size(), longest_span);
+        const size_t out_size = std::min(out.size(), longest_span);
+        stream_.next_in = const_cast<Bytef*>(in.data());  // not written to
+        stream_.avail_in = static_cast<uInt>(in_size);
+        stream_.next_out = out.data();
+        stream_.avail_out = static_cast<uInt>(out_size);
+        const int result = inflate(&stream_, flush_);
+        Step step{in_size - stream_.avail_in, out_size - stream_.avail_out, Step::more};
+        switch (result) {
+            case Z_OK:
+            case Z_BUF_ERROR: return step;  // a call that had nothing to do, seen by the caller
+            case Z_STREAM_END: step.state = Step::end; return step;
+            case Z_MEM_ERROR: return fail(step, SHF_E_NOMEM, "no memory for the window");
+            case Z_DATA_ERROR: break;
+            default: return fail(step, SHF_E_INTERNAL, "zlib refused the call");
+        }
+        // Only the message of zlib distinguishes a wrong check from damaged data.
+        const std::string_view cause = stream_.msg != nullptr ? stream_.msg : "";
+        if (cause == "incorrect data check" || cause == "incorrect length check")
+            return fail(step, SHF_E_INTEGRITY, "wrong CRC-32 or length");
+        if (cause == "header crc mismatch") return fail(step, SHF_E_INTEGRITY, "wrong header CRC");
+        return fail(step, SHF_E_FORMAT, "damaged deflate data");
+    }
+
+    // zlib.h, inflate(): bit 7 of data_type says that a block ended or the header did, bit 6 that
+    // the block was the last one.
+    [[nodiscard]] std::optional<unsigned> border() const override {
+        const auto type = static_cast<unsigned>(stream_.data_type);
+        if (flush_ != Z_BLOCK || (type & 0xc0) != 0x80) return std::nullopt;
+        return type & 7;
+    }
+    [[nodiscard]] std::vector<uint8_t> window() override {
+        std::vector<uint8_t> window(size_t{1} << MAX_WBITS);
+        uInt size = 0;
+        inflateGetDictionary(&stream_, window.data(), &size);
+        window.resize(size);
+        return window;
+    }
+
+  private:
+    Step reset() override {
+        constexpr int gzip_only = 16 + MAX_WBITS;
+        if (!open_ && inflateInit2(&stream_, gzip_only) != Z_OK)
+            return fail({}, SHF_E_NOMEM, "no memory for the decoder");
+        open_ = true;
+        inflateReset(&stream_);
+        return {};
+    }
+
+    const int flush_;
+    z_stream stream_{};
+    bool open_ = false;
 };
 
 #ifdef SHF_HAVE_ISAL
@@ -102,59 +168,106 @@ class Isal final : public Gzip {
     int broken_ = ISAL_DECOMP_OK;
 };
 
+// The rest of a member, from a border on. Behind its last block is a trailer of eight bytes.
+class IsalRest final : public Codec {
+  public:
+    IsalRest(unsigned bits, uint8_t byte, Bytes window) {
+        isal_inflate_init(state_.get());
+        state_->crc_flag = ISAL_DEFLATE;
+        if (!window.empty())
+            isal_inflate_set_dict(state_.get(), const_cast<uint8_t*>(window.data()),
+                                  static_cast<uint32_t>(window.size()));
+        state_->read_in = bits == 0 ? 0 : byte >> (8 - bits);
+        state_->read_in_length = static_cast<int32_t>(bits);
+    }
+    Step begin(Bytes /*head*/) override { return {}; }
+    Step decode(Bytes in, std::span<uint8_t> out) override {
+        Step step;
+        if (!in_trailer_) {
+            inflate_state& state = *state_;
+            const size_t in_size = std::min(in.size(), longest_span);
+            state.next_in = const_cast<uint8_t*>(in.data());  // not written to
+            state.avail_in = static_cast<uint32_t>(in_size);
+            state.next_out = out.data();
+            state.avail_out = static_cast<uint32_t>(std::min(out.size(), longest_span));
+            const int result = isal_inflate(&state);
+            step.produced = static_cast<size_t>(state.next_out - out.data());
+            if (result < 0) return fail(step, SHF_E_FORMAT, "damaged deflate data");
+            step.consumed = static_cast<size_t>(state.next_in - in.data());
+            if (state.block_state != ISAL_BLOCK_FINISH) return step;
+            in_trailer_ = true;
+            // Whole bytes that it has taken and not used belong to the trailer.
+            left_ -= std::min<size_t>(left_, static_cast<size_t>(state.read_in_length) / 8);
+        }
+        const size_t count = std::min(left_, in.size() - step.consumed);
+        left_ -= count;
+        step.consumed += count;
+        if (left_ == 0) step.state = Step::end;
+        return step;
+    }
+    [[nodiscard]] bool exact() const override { return false; }
+
+  private:
+    const std::unique_ptr<inflate_state> state_ = std::make_unique<inflate_state>();
+    bool in_trailer_ = false;
+    size_t left_ = 8;
+};
+
 using Inflater = Isal;
+using InflaterRest = IsalRest;
 
 #else
 
-class Zlib final : public Gzip {
+// The rest of a member, from a border on. Behind its last block is a trailer of eight bytes.
+class ZlibRest final : public Codec {
   public:
-    Zlib() = default;
-    Zlib(const Zlib&) = delete;
-    Zlib& operator=(const Zlib&) = delete;
-    ~Zlib() override {
-        if (open_) inflateEnd(&stream_);
+    ZlibRest(unsigned bits, uint8_t byte, Bytes window) {
+        if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+        if (bits > 0) inflatePrime(&stream_, static_cast<int>(bits), byte >> (8 - bits));
+        inflateSetDictionary(&stream_, window.data(), static_cast<uInt>(window.size()));
     }
+    ZlibRest(const ZlibRest&) = delete;
+    ZlibRest& operator=(const ZlibRest&) = delete;
+    ~ZlibRest() override { inflateEnd(&stream_); }
 
+    Step begin(Bytes /*head*/) override { return {}; }
     Step decode(Bytes in, std::span<uint8_t> out) override {
-        const size_t in_size = std::min(in.size(), longest_span);
-        const size_t out_size = std::min(out.size(), longest_span);
-        stream_.next_in = const_cast<Bytef*>(in.data());  // not written to
-        stream_.avail_in = static_cast<uInt>(in_size);
-        stream_.next_out = out.data();
-        stream_.avail_out = static_cast<uInt>(out_size);
-        const int result = inflate(&stream_, Z_NO_FLUSH);
-        Step step{in_size - stream_.avail_in, out_size - stream_.avail_out, Step::more};
-        switch (result) {
-            case Z_OK:
-            case Z_BUF_ERROR: return step;  // a call that had nothing to do, seen by the caller
-            case Z_STREAM_END: step.state = Step::end; return step;
-            case Z_MEM_ERROR: return fail(step, SHF_E_NOMEM, "no memory for the window");
-            case Z_DATA_ERROR: break;
-            default: return fail(step, SHF_E_INTERNAL, "zlib refused the call");
+        Step step;
+        if (!in_trailer_) {
+            const size_t in_size = std::min(in.size(), longest_span);
+            const size_t out_size = std::min(out.size(), longest_span);
+            stream_.next_in = const_cast<Bytef*>(in.data());  // not written to
+            stream_.avail_in = static_cast<uInt>(in_size);
+            stream_.next_out = out.data();
+            stream_.avail_out = static_cast<uInt>(out_size);
+            const int result = inflate(&stream_, Z_NO_FLUSH);
+            step.consumed = in_size - stream_.avail_in;
+            step.produced = out_size - stream_.avail_out;
+            if (result == Z_MEM_ERROR) return fail(step, SHF_E_NOMEM, "no memory for the window");
+            if (result != Z_OK && result != Z_BUF_ERROR && result != Z_STREAM_END)
+                return fail(step, SHF_E_FORMAT, "damaged deflate data");
+            if (result != Z_STREAM_END) return step;
+            in_trailer_ = true;
         }
-        // Only the message of zlib distinguishes a wrong check from damaged data.
-        const std::string_view cause = stream_.msg != nullptr ? stream_.msg : "";
-        if (cause == "incorrect data check" || cause == "incorrect length check")
-            return fail(step, SHF_E_INTEGRITY, "wrong CRC-32 or length");
-        if (cause == "header crc mismatch") return fail(step, SHF_E_INTEGRITY, "wrong header CRC");
-        return fail(step, SHF_E_FORMAT, "damaged deflate data");
+        const size_t count = std::min(left_, in.size() - step.consumed);
+        left_ -= count;
+        step.consumed += count;
+        if (left_ == 0) step.state = Step::end;
+        return step;
     }
+    [[nodiscard]] bool exact() const override { return false; }
 
   private:
-    Step reset() override {
-        constexpr int gzip_only = 16 + MAX_WBITS;
-        if (!open_ && inflateInit2(&stream_, gzip_only) != Z_OK)
-            return fail({}, SHF_E_NOMEM, "no memory for the decoder");
-        open_ = true;
-        inflateReset(&stream_);
-        return {};
-    }
-
     z_stream stream_{};
-    bool open_ = false;
+    bool in_trailer_ = false;
+    size_t left_ = 8;
 };
 
-using Inflater = Zlib;
+class Inflater final : public Zlib {
+  public:
+    Inflater() : Zlib(false) {}
+};
+using InflaterRest = ZlibRest;
 
 #endif
 
@@ -162,6 +275,14 @@ using Inflater = Zlib;
 
 std::unique_ptr<Codec> make_gzip() {
     return std::make_unique<Inflater>();
+}
+
+std::unique_ptr<Codec> make_gzip_with_borders() {
+    return std::make_unique<Zlib>(true);
+}
+
+std::unique_ptr<Codec> make_gzip_rest(unsigned bits, uint8_t byte, Bytes window) {
+    return std::make_unique<InflaterRest>(bits, byte, window);
 }
 
 std::string gzip_version() {

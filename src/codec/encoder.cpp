@@ -155,6 +155,10 @@ Compression compression_of(std::string_view name) {
     return static_cast<Compression>(format - std::begin(formats));
 }
 
+const char* compression_name(Compression compression) {
+    return format_of(compression).name;
+}
+
 size_t piece_size(Compression compression) {
     return format_of(compression).piece;
 }

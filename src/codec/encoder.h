@@ -21,6 +21,9 @@ namespace shf {
 // alone, as .tar.lz.
 Compression compression_of(std::string_view name);
 
+// Its codec, as codec_version() has them.
+const char* compression_name(Compression compression);
+
 // Bytes of a piece before compression; the last one has less.
 size_t piece_size(Compression compression);
 

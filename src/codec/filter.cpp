@@ -1,6 +1,7 @@
 #include "codec/filter.h"
 
 #include "codec/codec.h"
+#include "codec/decode_points.h"
 #include "codec/held_output.h"
 #include "codec/input_block.h"
 #include "codec/magic.h"
@@ -27,28 +28,22 @@ constexpr uint64_t deflate_ratio = 1032;
 // ones would need memory for all of it, and would keep the reader waiting.
 constexpr uint64_t largest_held = uint64_t{8} << 20;
 
-std::unique_ptr<Codec> make_codec(std::string_view name, const Options& options) {
-    if (name == "gzip") return make_gzip();
-    if (name == "bzip2") return make_bzip2();
-    if (name == "xz") return make_xz(options.max_window);
-    if (name == "zstd") return make_zstd(options.max_window);
-    if (name == "lzip") return make_lzip(options.max_window);
-    if (name == "compress") return make_compress();
-    return make_lz4();
-}
-
 // The loop over frames. Stages follow one another as
 // detect -> plain, or detect -> boundary -> (frame or skip -> boundary)... -> junk or ended.
 class Filter final : public Sequential {
   public:
-    Filter(std::unique_ptr<Sequential> input, const Options& options, FilterReport& report)
-        : input_(std::move(input)), options_(options), report_(report) {}
+    // `recorder` may be NULL.
+    Filter(std::unique_ptr<Sequential> input, const Options& options, FilterReport& report,
+           PointRecorder* recorder)
+        : input_(std::move(input)), options_(options), report_(report), recorder_(recorder) {}
 
     size_t read(std::span<uint8_t> out) override {
         if (failure_) std::rethrow_exception(failure_);
         if (out.empty()) return 0;
         try {
-            return advance(out);
+            const size_t count = advance(out);
+            if (recorder_ && stage_ != Stage::plain) recorder_->bytes(out.first(count));
+            return count;
         } catch (const std::bad_alloc&) {
             failure_ =
                 std::make_exception_ptr(fault(SHF_E_NOMEM, "no memory for a decompressor", {}));
@@ -189,8 +184,10 @@ class Filter final : public Sequential {
     void begin_frame(const CodecMagic& magic, Bytes head) {
         if (!codec_) {
             name_ = report_.codec = magic.codec;
-            codec_ = make_codec(name_, options_);
+            codec_ = recorder_ && name_ == "gzip" ? make_gzip_with_borders()
+                                                  : make_codec(name_, options_);
         }
+        if (recorder_) recorder_->frame(frame_start_, out_total_);
         stage_ = Stage::frame;
         stalls_ = 0;
         if (codec_->begin(head).state == Step::failed) throw codec_fault();
@@ -281,6 +278,7 @@ class Filter final : public Sequential {
         if (step.state == Step::failed && !codec_->exact()) return step;
         look_at_head(out.first(step.produced));
         if (step.state == Step::failed) return step;
+        if (recorder_ && step.state == Step::more) record_border(decoded + step.produced);
         if (step.state == Step::end) {
             stage_ = Stage::boundary;
             step.verified = true;
@@ -293,6 +291,12 @@ class Filter final : public Sequential {
             stage_ = Stage::boundary;
         }
         return step;
+    }
+
+    void record_border(uint64_t offset) {
+        if (!recorder_->wants_block(offset)) return;
+        if (const auto bits = codec_->border())
+            recorder_->block(8 * input_.position() - *bits, offset, codec_->window());
     }
 
     void check_ratio(uint64_t decoded) const {
@@ -355,6 +359,7 @@ class Filter final : public Sequential {
     InputBlock input_;
     const Options& options_;
     FilterReport& report_;
+    PointRecorder* const recorder_;
     std::exception_ptr failure_;
     Stage stage_ = Stage::detect;
 
@@ -377,7 +382,23 @@ class Filter final : public Sequential {
 
 std::unique_ptr<Sequential> open_filter(std::unique_ptr<Sequential> input, const Options& options,
                                         FilterReport& report) {
-    return std::make_unique<Filter>(std::move(input), options, report);
+    return std::make_unique<Filter>(std::move(input), options, report, nullptr);
+}
+
+std::unique_ptr<Sequential> open_recorded_filter(std::unique_ptr<Sequential> input,
+                                                 const Options& options, FilterReport& report,
+                                                 PointRecorder& recorder) {
+    return std::make_unique<Filter>(std::move(input), options, report, &recorder);
+}
+
+std::unique_ptr<Codec> make_codec(std::string_view name, const Options& options) {
+    if (name == "gzip") return make_gzip();
+    if (name == "bzip2") return make_bzip2();
+    if (name == "xz") return make_xz(options.max_window);
+    if (name == "zstd") return make_zstd(options.max_window);
+    if (name == "lzip") return make_lzip(options.max_window);
+    if (name == "compress") return make_compress();
+    return make_lz4();
 }
 
 const char* codec_version(std::string_view codec) {

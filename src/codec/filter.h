@@ -17,6 +17,8 @@
 namespace shf {
 
 struct Options;
+class Codec;
+class PointRecorder;
 
 // What a filter noticed and accepted.
 struct FilterReport {
@@ -38,6 +40,16 @@ struct FilterReport {
 // finish().
 std::unique_ptr<Sequential> open_filter(std::unique_ptr<Sequential> input, const Options& options,
                                         FilterReport& report);
+
+// The same. The bytes that read() returns, and where decompression of them could start, go to
+// `recorder`, which must outlive the result: when read() has returned 0 it has all of them, if the
+// input was compressed. Of gzip it takes longer, because ISA-L does not tell where blocks begin.
+std::unique_ptr<Sequential> open_recorded_filter(std::unique_ptr<Sequential> input,
+                                                 const Options& options, FilterReport& report,
+                                                 PointRecorder& recorder);
+
+// The decoder of a codec.
+std::unique_ptr<Codec> make_codec(std::string_view name, const Options& options);
 
 // Whether decompression takes longer than fresh memory does, which the system clears page by page.
 // Reading far ahead pays only then: zstd and lz4 are faster into memory that is used again.

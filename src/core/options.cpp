@@ -249,7 +249,7 @@ constexpr Row rows[] = {
     {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset writer",
      &O::secure, "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
     {"write_index", "index", Type::boolean, "false", "true|false", "stream writer", &O::write_index,
-     "save the index of each plain tar that is written, or read to its end; none with fields, "
+     "save the index of each tar that is written, or read to its end; none with fields, "
      "select_keys or slice"},
     {"decode", "batches", Type::text, "auto", "FIELD:KIND/..., ...", "stream mix dataset",
      &O::decode, "columns of a batch: which field becomes what; auto: every field, by its suffix"},

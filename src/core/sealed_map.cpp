@@ -99,9 +99,22 @@ bool starts_with_magic(std::span<const uint8_t> file, std::string_view magic) {
            file[1] == (short_text | magic.size()) && text(file.subspan(2, magic.size())) == magic;
 }
 
+// How a map of at most 255 entries starts; `size` is that of the head.
+struct MapHead {
+    size_t size = 0, entries = 0;
+};
+
+// Nothing when `from` starts with something else.
+std::optional<MapHead> map_head_of(std::span<const uint8_t> from) {
+    constexpr uint8_t short_map = 0x80, map_16 = 0xde;
+    if (!from.empty() && (from[0] & 0xf0) == short_map) return MapHead{1, from[0] & size_t{0x0f}};
+    if (from.size() >= 3 && from[0] == map_16 && from[1] == 0) return MapHead{3, from[2]};
+    return std::nullopt;
+}
+
 bool is_flat_map(std::span<const uint8_t> body) {
-    return !body.empty() && (body[0] & 0xf0) == 0x80 &&  // of at most 15 entries
-           is_flat(body.subspan(1), 2 * (body[0] & size_t{0x0f}));
+    const auto head = map_head_of(body);
+    return head && is_flat(body.subspan(head->size), 2 * head->entries);
 }
 
 }  // namespace
@@ -112,9 +125,35 @@ void throw_damaged(const SealedKind& kind, const std::string& what) {
 
 // ---- Reading ------------------------------------------------------------------------------------
 
+namespace {
+
+struct Body {
+    uint64_t version;
+    std::span<const uint8_t> bytes;
+};
+
+Body checked_body(std::span<const uint8_t> file, const SealedKind& kind) {
+    if (!starts_with_magic(file, kind.magic)) throw_damaged(kind, "does not start like one");
+    if (!is_flat(file.subspan(1), 4)) throw_damaged(kind, "is not an array of four plain values");
+    const Value whole(file, kind);
+    const msgpack_object_array& parts = whole.get().via.array;  // of four, as seen above
+    const uint64_t version = number_of(parts.ptr[1], kind);
+    if (version < kind.version || version > kind.newest)
+        throw Error(SHF_E_UNSUPPORTED,
+                    std::string(kind.what) + " has version " + std::to_string(version), kind.help);
+    const auto body = bytes_of(parts.ptr[3], kind);
+    if (XXH3_64bits(body.data(), body.size()) != number_of(parts.ptr[2], kind))
+        throw Error(SHF_E_INTEGRITY,
+                    "the checksum of " + std::string(kind.what) + " does not match", kind.help);
+    if (!is_flat_map(body)) throw_damaged(kind, "has a body that is no map of plain values");
+    return {version, body};  // which lies in `file`
+}
+
+}  // namespace
+
 struct SealedMap::Entries {
-    Entries(std::span<const uint8_t> body, const SealedKind& its_kind)
-        : kind(its_kind), value(body, kind), map(value.get().via.map) {
+    Entries(const Body& body, const SealedKind& its_kind)
+        : kind(its_kind), version(body.version), value(body.bytes, kind), map(value.get().via.map) {
         for (uint32_t i = 0; i < map.size; ++i)
             for (uint32_t k = 0; k < i; ++k)
                 if (msgpack_object_equal(map.ptr[i].key, map.ptr[k].key))
@@ -131,34 +170,19 @@ struct SealedMap::Entries {
     }
 
     const SealedKind kind;
+    const uint64_t version;
     const Value value;
     const msgpack_object_map& map;
 };
-
-namespace {
-
-std::span<const uint8_t> checked_body(std::span<const uint8_t> file, const SealedKind& kind) {
-    if (!starts_with_magic(file, kind.magic)) throw_damaged(kind, "does not start like one");
-    if (!is_flat(file.subspan(1), 4)) throw_damaged(kind, "is not an array of four plain values");
-    const Value whole(file, kind);
-    const msgpack_object_array& parts = whole.get().via.array;  // of four, as seen above
-    if (const uint64_t version = number_of(parts.ptr[1], kind); version != kind.version)
-        throw Error(SHF_E_UNSUPPORTED,
-                    std::string(kind.what) + " has version " + std::to_string(version), kind.help);
-    const auto body = bytes_of(parts.ptr[3], kind);
-    if (XXH3_64bits(body.data(), body.size()) != number_of(parts.ptr[2], kind))
-        throw Error(SHF_E_INTEGRITY,
-                    "the checksum of " + std::string(kind.what) + " does not match", kind.help);
-    if (!is_flat_map(body)) throw_damaged(kind, "has a body that is no map of plain values");
-    return body;  // which lies in `file`
-}
-
-}  // namespace
 
 SealedMap::SealedMap(std::span<const uint8_t> file, const SealedKind& kind)
     : entries_(std::make_unique<Entries>(checked_body(file, kind), kind)) {}
 
 SealedMap::~SealedMap() = default;
+
+uint64_t SealedMap::version() const {
+    return entries_->version;
+}
 
 uint64_t SealedMap::number(std::string_view name) const {
     return number_of(entries_->at(name), entries_->kind);
@@ -221,18 +245,17 @@ SealedOutline::SealedOutline(uint64_t size, const Read& read, const SealedKind& 
     if (!starts_with_magic(reader.look(), kind.magic))
         throw_damaged(kind, "does not start like one");
     reader.pass(2 + kind.magic.size());
-    if (const Head version = reader.head(); version.value != kind.version)
+    version_ = reader.head().value;
+    if (version_ < kind.version || version_ > kind.newest)
         throw Error(SHF_E_UNSUPPORTED,
-                    std::string(kind.what) + " has version " + std::to_string(version.value),
-                    kind.help);
+                    std::string(kind.what) + " has version " + std::to_string(version_), kind.help);
     reader.head();  // the checksum, for which all of the body would have to be read
     const Head body = reader.head();
-    const auto map = reader.look();
-    if (body.kind != Head::Kind::bytes || body.body != reader.left() || map.empty() ||
-        (map[0] & 0xf0) != 0x80)
+    const auto map = map_head_of(reader.look());
+    if (body.kind != Head::Kind::bytes || body.body != reader.left() || !map)
         throw_damaged(kind, "does not end with a map");
-    reader.pass(1);
-    for (size_t count = map[0] & size_t{0x0f}; count > 0; --count) {
+    reader.pass(map->size);
+    for (size_t count = map->entries; count > 0; --count) {
         const Head name = reader.head();
         if (name.kind != Head::Kind::text || name.body > 31)
             throw_damaged(kind, "has a value without a name");

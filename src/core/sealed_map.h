@@ -16,9 +16,10 @@ namespace shf {
 // What errors say of it.
 struct SealedKind {
     std::string_view magic;  // at most 31 bytes
-    uint64_t version;
-    const char* what;  // "the index file"
+    uint64_t version;        // the oldest that is read, and the one that is written
+    const char* what;        // "the index file"
     const char* help;
+    uint64_t newest = version;  // the newest that is read
 };
 
 class SealedMap {
@@ -30,6 +31,7 @@ class SealedMap {
     SealedMap(const SealedMap&) = delete;
     SealedMap& operator=(const SealedMap&) = delete;
 
+    [[nodiscard]] uint64_t version() const;
     // The value of a name, borrowed from the file. Throws Error(FORMAT) where it is not there.
     [[nodiscard]] uint64_t number(std::string_view name) const;
     [[nodiscard]] std::span<const uint8_t> bytes(std::string_view name) const;
@@ -48,6 +50,7 @@ class SealedOutline {
     // Reads a file of `size` bytes. Throws Error(FORMAT, UNSUPPORTED), and what reading throws.
     SealedOutline(uint64_t size, const Read& read, const SealedKind& kind);
 
+    [[nodiscard]] uint64_t version() const { return version_; }
     // The value of a number, and the length of a text or of bytes. Throws Error(FORMAT) where it is
     // not there.
     [[nodiscard]] uint64_t number(std::string_view name) const { return at(name, true); }
@@ -62,6 +65,7 @@ class SealedOutline {
     [[nodiscard]] uint64_t at(std::string_view name, bool is_number) const;
 
     const SealedKind kind_;
+    uint64_t version_ = 0;
     std::vector<Entry> entries_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,7 +25,8 @@ Dataset::Dataset(std::span<const char* const> urls, const Options& options)
     : options_(options),
       fields_(options.fields),
       memory_(Recycler::make(std::min(options.memory / 4, usually_kept), options.memory)),
-      context_{options_, fields_, cancel_, sources_, budget_, scratches_, *memory_},
+      stretches_(options.memory / 4),
+      context_{options_, fields_, cancel_, sources_, budget_, scratches_, *memory_, stretches_},
       urls_(sources_.list(urls)),
       first_{0} {
     if (urls_.size() == 0) throw Error(SHF_E_USAGE, "no shards", "give at least one URL");
@@ -91,6 +93,12 @@ struct Dataset::Run {
     size_t bad = 0;  // the place of the wish that failed
 };
 
+// Runs that one thread reads, one after another.
+struct Dataset::RunGroup {
+    size_t first, last;  // behind the last one
+    size_t bad = 0;
+};
+
 void Dataset::get_many(std::span<const uint64_t> numbers, std::span<Sample*> samples) const {
     std::fill(samples.begin(), samples.end(), nullptr);
     // In the order of the files: neighbours share pages, and disks seek less.
@@ -115,16 +123,45 @@ void Dataset::get_many(std::span<const uint64_t> numbers, std::span<Sample*> sam
         runs.push_back(
             {shard, first_[shard], std::span<const Wish>(order).subspan(from, i - from)});
     }
+    std::vector<RunGroup> groups = groups_of(runs);
     memory_->expect(bytes);
     try {
         run_jobs(
-            runs.size(), 1, options_.threads, bytes, [&](size_t i) { get_run(runs[i], samples); },
-            [&runs](size_t i) { return runs[i].bad; });
+            groups.size(), 1, options_.threads, bytes,
+            [&](size_t i) { get_group(groups[i], runs, samples); },
+            [&groups](size_t i) { return groups[i].bad; });
     } catch (const Error&) {
         for (Sample*& sample : samples)
             if (Sample* gone = std::exchange(sample, nullptr)) gone->block->unref();
         throw;
     }
+}
+
+std::vector<Dataset::RunGroup> Dataset::groups_of(std::span<const Run> runs) const {
+    const auto stretch = [this](const Run& run) {
+        return shards_[run.shard]->stretch(static_cast<size_t>(run.wishes[0].first) - run.first);
+    };
+    std::vector<RunGroup> groups;
+    for (size_t i = 0; i < runs.size(); ++i)
+        if (i > 0 && runs[i].shard == runs[i - 1].shard && stretch(runs[i]) == stretch(runs[i - 1]))
+            groups.back().last = i + 1;
+        else
+            groups.push_back({i, i + 1});
+    return groups;
+}
+
+void Dataset::get_group(RunGroup& group, std::span<Run> runs, std::span<Sample*> samples) const {
+    std::exception_ptr failure;
+    for (Run& run : runs.subspan(group.first, group.last - group.first)) {
+        try {
+            get_run(run, samples);
+        } catch (...) {
+            if (failure && group.bad < run.bad) continue;
+            group.bad = run.bad;
+            failure = std::current_exception();
+        }
+    }
+    if (failure) std::rethrow_exception(failure);
 }
 
 void Dataset::get_run(Run& run, std::span<Sample*> samples) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "batch/batch.h"
+#include "codec/stretch_cache.h"
 #include "core/options.h"
 #include "dataset/dataset_shard.h"
 #include "dataset/name_table.h"
@@ -48,7 +49,10 @@ class Dataset final : private Names {
 
   private:
     struct Run;
+    struct RunGroup;
     void add_names(const DatasetShard& shard);
+    [[nodiscard]] std::vector<RunGroup> groups_of(std::span<const Run> runs) const;
+    void get_group(RunGroup& group, std::span<Run> runs, std::span<Sample*> samples) const;
     void get_run(Run& run, std::span<Sample*> samples) const;
     [[nodiscard]] std::string_view name(size_t number) const override;
     [[nodiscard]] const NameTable& keys() const;
@@ -63,6 +67,7 @@ class Dataset final : private Names {
         void operator()(Recycler* memory) const { memory->drop(); }
     };
     const std::unique_ptr<Recycler, Drop> memory_;
+    mutable StretchCache stretches_;
     const Sources sources_{options_, cancel_, source_use_};
     const DatasetContext context_;
     ShardList urls_;

@@ -17,6 +17,7 @@ namespace shf {
 
 class FieldFilter;
 class ShardIndex;
+class StretchCache;
 
 // Does not change once it is made: any number of threads, and forked children too.
 class DatasetShard {
@@ -29,6 +30,9 @@ class DatasetShard {
     // Where a sample starts in the file, and the payload of its wanted fields in bytes.
     [[nodiscard]] virtual uint64_t offset(size_t sample) const = 0;
     [[nodiscard]] virtual uint64_t bytes(size_t sample) const = 0;
+    // Samples of one number are best read by one thread: they come out of one stretch of a
+    // compressed shard.
+    [[nodiscard]] virtual uint64_t stretch(size_t sample) const { return sample; }
     // Reads the wanted fields of samples, perhaps none; `samples` ascends. out[i] becomes
     // samples[i], with a reference for the caller. Small ones share a block; one that is kept holds
     // at most 64 KiB and 8 times its own size. Throws Error with member and offset; then there are
@@ -65,6 +69,7 @@ struct DatasetContext {
     FileBudget& budget;
     ScratchPool& scratches;
     Recycler& memory;
+    StretchCache& stretches;  // of compressed shards
 };
 
 // Lists the samples of the shard at `url`, number `shard` of its dataset. Throws Error.

@@ -58,12 +58,13 @@ bool FileBudget::take() {
 }
 
 ShardFile::ShardFile(std::string url, std::unique_ptr<Source> source, const Sources& sources,
-                     FileBudget& budget)
+                     FileBudget& budget, const UnpackedShard* unpacked)
     : url_(std::move(url)),
       identity_(source->identity()),
       seen_(source->seen()),
       sources_(sources),
-      budget_(budget) {
+      budget_(budget),
+      unpacked_(unpacked) {
     if (budget_.take()) kept_ = source.release();
 }
 
@@ -95,13 +96,15 @@ std::unique_ptr<ShardFile::Lease::Opened> ShardFile::open() const {
 
 ShardFile::Lease::Lease(const ShardFile& file)
     : source_(file.kept_.load(std::memory_order_acquire)) {
-    if (source_) return;
-    own_ = file.open();
-    source_ = own_->source.get();
-    if (source_->identity() != file.identity_)
-        throw Error(SHF_E_CHANGED, "the file is not the one that the dataset was opened with",
-                    "let no program write to shards that are in use; open the dataset again");
-    source_->take_over(file.seen_);
+    if (!source_) {
+        own_ = file.open();
+        source_ = own_->source.get();
+        if (source_->identity() != file.identity_)
+            throw Error(SHF_E_CHANGED, "the file is not the one that the dataset was opened with",
+                        "let no program write to shards that are in use; open the dataset again");
+        source_->take_over(file.seen_);
+    }
+    if (file.unpacked_) source_ = &unpacked_.emplace(*source_, *file.unpacked_);
 }
 
 ShardFile::Lease::~Lease() = default;

@@ -1,11 +1,13 @@
 // The file of one shard of a dataset, opened when it is first needed.
 #pragma once
 
+#include "codec/unpacked_source.h"
 #include "io/sources.h"
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace shf {
@@ -27,9 +29,10 @@ class FileBudget {
 // Any number of threads, and forked children too; no locks.
 class ShardFile {
   public:
-    // `source` is the open shard. The references must outlive the file.
+    // `source` is the open shard. The references must outlive the file. With `unpacked`, which may
+    // be NULL, the shard is compressed, and a lease is a source of what comes out of it.
     ShardFile(std::string url, std::unique_ptr<Source> source, const Sources& sources,
-              FileBudget& budget);
+              FileBudget& budget, const UnpackedShard* unpacked = nullptr);
     ~ShardFile();
     ShardFile(const ShardFile&) = delete;
     ShardFile& operator=(const ShardFile&) = delete;
@@ -49,6 +52,7 @@ class ShardFile {
         struct Opened;
         std::unique_ptr<Opened> own_;
         Source* source_;
+        std::optional<UnpackedSource> unpacked_;
     };
 
     // Whether this source of a lease is there as long as the file.
@@ -62,6 +66,7 @@ class ShardFile {
     const std::shared_ptr<SeenBytes> seen_;
     const Sources& sources_;
     FileBudget& budget_;
+    const UnpackedShard* const unpacked_;
     mutable std::atomic<Source*> kept_{nullptr};
 };
 

@@ -35,13 +35,18 @@ class TarShard final : public DatasetShard {
               .url = redact(url), .shard = shard, .epoch = 0, .lane = 0, .by_number = true})),
           index_(std::move(index)),
           wanted_(context.fields, index_->schemas()),
-          gap_(source->read_cost().gap),
-          file_(url, std::move(source), context.sources, context.budget) {}
+          gap_(index_->points() ? ReadCost().gap : source->read_cost().gap),
+          unpacked_{index_->points(), shard, context.options, context.stretches, context.memory},
+          file_(url, std::move(source), context.sources, context.budget,
+                index_->points() ? &unpacked_ : nullptr) {}
 
     [[nodiscard]] size_t samples() const override { return index_->samples(); }
     [[nodiscard]] std::string_view key(size_t sample) const override { return index_->key(sample); }
     [[nodiscard]] uint64_t names_size() const override { return index_->keys_size(); }
     [[nodiscard]] uint64_t offset(size_t sample) const override { return index_->header(sample); }
+    [[nodiscard]] uint64_t stretch(size_t sample) const override {
+        return index_->points() ? index_->points()->stretch_at(index_->header(sample)) : sample;
+    }
     [[nodiscard]] uint64_t bytes(size_t sample) const override {
         uint64_t sum = 0;  // of members that lie one after another in the shard: no overflow
         const size_t first = index_->first_member(sample);
@@ -86,6 +91,7 @@ class TarShard final : public DatasetShard {
     // Bytes between fields that are read along rather than left out by a second read. Between
     // samples that share memory, where they must not take much of it, a quarter.
     const uint64_t gap_;
+    const UnpackedShard unpacked_;
     const ShardFile file_;
 };
 

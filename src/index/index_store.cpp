@@ -296,8 +296,8 @@ std::shared_ptr<const ShardIndex> find_index(const std::string& url, Source& sou
 
 namespace {
 
-// The samples and bytes of one shard. Throws Error that says why they are not known.
-std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options& options) {
+// What the index of one shard says of it as a whole. Throws Error that says why it is not known.
+IndexSummary indexed_size(const std::string& url, const Options& options) {
     const Cancel never;
     const std::vector<fs::path> places = places_for(url, options);
     // To look at a remote shard is a request.
@@ -317,7 +317,7 @@ std::pair<uint64_t, uint64_t> indexed_size(const std::string& url, const Options
             throw Error(SHF_E_CHANGED, "its index is of another version of the shard");
         if ((summary.leniency & ~leniency_of(options)) != 0)
             throw Error(SHF_E_USAGE, "its index was made under options that accept more");
-        return {summary.samples, summary.size};
+        return summary;
     }
     if (url.ends_with(".zip"))
         throw Error(SHF_E_UNSUPPORTED, "a ZIP file has a directory, which is not read here");
@@ -340,14 +340,39 @@ bool may_be_indexed(const std::string& url, const Options& options) {
 }  // namespace
 
 bool has_index(const std::string& url, const Options& options) {
-    return indexed_samples(url, options).has_value();
+    if (!uses_index_files(options)) return false;
+    try {
+        return may_be_indexed(url, options) && !indexed_size(url, options).compressed;
+    } catch (const Error& error) {
+        if (ends_call(error.code())) throw;
+        return false;
+    }
+}
+
+std::shared_ptr<const DecodePoints> find_points(const std::string& url, Source& source,
+                                                const Options& options) {
+    if (!uses_index_files(options) || !source.seekable() || !source.size()) return nullptr;
+    bool any = false;
+    for (const fs::path& place : places_for(url, options)) {
+        try {
+            const auto file = IndexFile::open(place);
+            any = any ||
+                  (file && summary_of(file->size(), [&](uint64_t offset, std::span<uint8_t> out) {
+                               return file->read(offset, out);
+                           }).compressed);
+        } catch (const Error&) {  // it is no index
+        }
+    }
+    if (!any) return nullptr;
+    const auto index = find_index(url, source, options);
+    return index ? index->points() : nullptr;
 }
 
 std::optional<uint64_t> indexed_samples(const std::string& url, const Options& options) {
     if (!uses_index_files(options)) return std::nullopt;
     try {
         if (!may_be_indexed(url, options)) return std::nullopt;
-        return indexed_size(url, options).first;
+        return indexed_size(url, options).samples;
     } catch (const Error& error) {
         if (ends_call(error.code())) throw;
         return std::nullopt;
@@ -365,9 +390,9 @@ IndexedSizes indexed_sizes(const ShardList& shards, const Options& options) {
     for (uint64_t i = 0; i < shards.size() && sizes.unknown.empty(); ++i) {
         const std::string url = shards.at(i);
         try {
-            const auto [samples, bytes] = indexed_size(url, options);
-            sizes.samples.push_back(samples);
-            sizes.bytes.push_back(bytes);
+            const IndexSummary summary = indexed_size(url, options);
+            sizes.samples.push_back(summary.samples);
+            sizes.bytes.push_back(summary.size);
         } catch (const Error& error) {
             if (ends_call(error.code())) throw;
             sizes.unknown = redact(url) + ": " + error.fault().cause;

@@ -32,7 +32,13 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
 std::shared_ptr<const ShardIndex> find_index(const std::string& url, Source& source,
                                              const Options& options);
 
-// Whether there is one, as far as size and modification time tell. Opens no shard.
+// Of a compressed shard, where its decompression can start, as find_index() has it; NULL for a
+// plain one. Reads nothing of the shard where no file looks like its index.
+std::shared_ptr<const DecodePoints> find_points(const std::string& url, Source& source,
+                                                const Options& options);
+
+// Whether there is one of a plain tar, whose samples can be read one by one, as far as size and
+// modification time tell. Opens no shard.
 bool has_index(const std::string& url, const Options& options);
 
 // The samples of the shard, as far as size and modification time tell that an index is there; it is

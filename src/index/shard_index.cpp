@@ -1,5 +1,6 @@
 #include "index/shard_index.h"
 
+#include "codec/filter.h"
 #include "core/error.h"
 #include "core/sealed_map.h"
 #include "io/source.h"
@@ -19,7 +20,9 @@ namespace {
 constexpr SealedKind kind = {.magic = "shardfeed-index",
                              .version = 1,
                              .what = "the index file",
-                             .help = "delete it; it is made again"};
+                             .help = "delete it; it is made again",
+                             .newest = 2};
+constexpr uint64_t compressed_version = 2;
 constexpr size_t identity_part = 64 * 1024;
 constexpr uint64_t most = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t block_size = 512;  // of a tar
@@ -38,6 +41,29 @@ template <typename Number>
 Column<Number> column(std::span<const uint8_t> from) {
     if (from.size() % sizeof(Number) != 0) damaged("has a column with a part of a number");
     return Column<Number>(from);
+}
+
+template <typename Number>
+std::vector<Number> numbers_of(std::span<const uint8_t> from) {
+    const auto numbers = column<Number>(from);
+    std::vector<Number> all(numbers.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = numbers[i];
+    return all;
+}
+
+DecodePoints points_of(const SealedMap& map, uint64_t file_size) {
+    DecodePoints points;
+    points.codec = text(map.bytes("codec"));
+    points.length = map.number("length");
+    points.starts = numbers_of<uint64_t>(map.bytes("starts"));
+    points.sums = numbers_of<uint64_t>(map.bytes("sums"));
+    points.places = numbers_of<uint64_t>(map.bytes("places"));
+    points.window_ends = numbers_of<uint32_t>(map.bytes("window_ends"));
+    const auto windows = map.bytes("windows");
+    points.windows.assign(windows.begin(), windows.end());
+    if (codec_version(points.codec) == nullptr) damaged("names no compression");
+    if (const char* fault = points.fault(file_size)) damaged(fault);
+    return points;
 }
 
 std::array<uint8_t, 16> hash_of(std::span<const uint8_t> from) {
@@ -82,7 +108,8 @@ IndexSummary summary_of(uint64_t file_size, const SealedOutline::Read& read) {
     return {.samples = samples,
             .size = outline.number("size"),
             .modified = static_cast<int64_t>(outline.number("modified")),
-            .leniency = outline.number("leniency")};
+            .leniency = outline.number("leniency"),
+            .compressed = outline.version() == compressed_version};
 }
 
 ShardIndex::ShardIndex(StorageRef file, size_t size) : file_(std::move(file)), file_size_(size) {
@@ -96,6 +123,8 @@ void ShardIndex::read_body() {
     identity_.modified = static_cast<int64_t>(map.number("modified"));
     identity_.head = hash_of(map.bytes("head"));
     identity_.tail = hash_of(map.bytes("tail"));
+    if (map.version() == compressed_version)
+        points_ = std::make_shared<const DecodePoints>(points_of(map, identity_.size));
     end_ = map.number("end");
     leniency_ = map.number("leniency");
     read_schemas(text(map.bytes("schemas")));
@@ -146,7 +175,8 @@ void ShardIndex::check() const {
         key_end = key_ends_[i];
     }
     if (key_end != keys_.size()) damaged("has keys of no sample");
-    if (end_ > identity_.size) damaged("has an end outside of the shard");
+    if (end_ > (points_ ? points_->length : identity_.size))
+        damaged("has an end outside of the shard");
     uint64_t reached = 0;
     for (size_t i = 0; i < samples(); ++i) {
         if (headers_[i] < reached || headers_[i] % block_size != 0)
@@ -178,7 +208,8 @@ void IndexRows::add(const GroupedSample& sample) {
 }
 
 std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identity, uint64_t end,
-                                                    uint64_t leniency) const {
+                                                    uint64_t leniency,
+                                                    const DecodePoints* points) const {
     std::string schemas;
     for (const auto& schema : schemas_.list()) schemas += schema->names + '\0';
     SealedWriter writer;
@@ -195,7 +226,19 @@ std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identit
     writer.put("headers", headers_);
     writer.put("offsets", offsets_);
     writer.put("sizes", sizes_);
-    const auto file = writer.finish(kind);
+    SealedKind its_kind = kind;
+    if (points) {
+        its_kind.version = compressed_version;
+        writer.put("codec", std::span(reinterpret_cast<const uint8_t*>(points->codec.data()),
+                                      points->codec.size()));
+        writer.put("length", points->length);
+        writer.put("starts", points->starts);
+        writer.put("sums", points->sums);
+        writer.put("places", points->places);
+        writer.put("window_ends", points->window_ends);
+        writer.put("windows", std::span<const uint8_t>(points->windows));
+    }
+    const auto file = writer.finish(its_kind);
     const StorageRef storage = unpooled(file.size());
     std::memcpy(storage->data, file.data(), file.size());
     return std::make_shared<const ShardIndex>(storage, file.size());

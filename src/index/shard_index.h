@@ -2,6 +2,7 @@
 // byte.
 #pragma once
 
+#include "codec/decode_points.h"
 #include "core/little_endian.h"
 #include "core/memory.h"
 #include "core/sealed_map.h"
@@ -56,6 +57,7 @@ struct IndexSummary {
     uint64_t size = 0;  // of the shard, bytes
     int64_t modified = 0;
     uint64_t leniency = 0;
+    bool compressed = false;
 };
 
 // Reads a few hundred bytes of an index file, so that whether it is damaged is not seen. Throws
@@ -74,6 +76,9 @@ class ShardIndex {
     [[nodiscard]] size_t members() const { return offsets_.size(); }
     // Bytes of all keys together.
     [[nodiscard]] uint64_t keys_size() const { return keys_.size(); }
+    // Of a compressed tar, where its decompression can start: offsets of samples, members and the
+    // end are those of the tar in it. NULL for a plain one.
+    [[nodiscard]] const std::shared_ptr<const DecodePoints>& points() const { return points_; }
     // Where the end marker of the tar starts.
     [[nodiscard]] uint64_t end() const { return end_; }
     // The switches under which the walk accepted the shard, see leniency_of(): under stricter ones
@@ -126,6 +131,7 @@ class ShardIndex {
     size_t file_size_;
     ShardIdentity identity_;
     uint64_t end_ = 0, leniency_ = 0;
+    std::shared_ptr<const DecodePoints> points_;
     std::vector<std::shared_ptr<const Schema>> schemas_;
     std::string_view keys_;
     Column<uint32_t> key_ends_, schema_;
@@ -138,9 +144,11 @@ class IndexRows {
   public:
     // Throws Error(LIMIT) when there are more than a file can hold.
     void add(const GroupedSample& sample);
-    // Makes the index. `end` is where the end marker of the tar starts. Throws Error.
-    [[nodiscard]] std::shared_ptr<const ShardIndex> finish(const ShardIdentity& identity,
-                                                           uint64_t end, uint64_t leniency) const;
+    // Makes the index. `end` is where the end marker of the tar starts; `points` is NULL for a
+    // plain tar. Throws Error.
+    [[nodiscard]] std::shared_ptr<const ShardIndex> finish(
+        const ShardIdentity& identity, uint64_t end, uint64_t leniency,
+        const DecodePoints* points = nullptr) const;
 
   private:
     std::string keys_;

@@ -1,5 +1,7 @@
 #include "index/tar_indexer.h"
 
+#include "codec/decode_points.h"
+#include "codec/filter.h"
 #include "codec/magic.h"
 #include "core/options.h"
 #include "sample/grouper.h"
@@ -7,6 +9,7 @@
 
 #include <array>
 #include <limits>
+#include <memory>
 #include <utility>
 
 namespace shf {
@@ -17,8 +20,12 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
   public:
     TarIndexer(Source& source, const Options& options, const Cancel& cancel)
         : options_(options), listing_(source, options_, cancel, stats_) {}
+    // Of what comes out of a compressed tar.
+    TarIndexer(std::unique_ptr<Sequential> input, const Options& options, const Cancel& cancel)
+        : options_(options), listing_(std::move(input), nullptr, options_, cancel, stats_) {}
 
-    std::shared_ptr<const ShardIndex> run(const ShardIdentity& identity) {
+    // Throws Error when something is wrong before the proven end.
+    void run() {
         MemberFeed& feed = *this;
         GrouperClient& client = *this;
         Grouper grouper(feed, client, options_, stats_);
@@ -27,7 +34,11 @@ class TarIndexer final : private MemberFeed, private GrouperClient {
             throw Error(SHF_E_FORMAT, "empty shard: there is no sample in it",
                         "allow_empty=true accepts shards without samples");
         listing_.finish();
-        return rows_.finish(identity, end_, leniency_of(options_));
+    }
+    // After run(). `points` may be NULL.
+    [[nodiscard]] std::shared_ptr<const ShardIndex> index(const ShardIdentity& identity,
+                                                          const DecodePoints* points) const {
+        return rows_.finish(identity, end_, leniency_of(options_), points);
     }
 
   private:
@@ -69,15 +80,22 @@ std::shared_ptr<const ShardIndex> index_tar(Source& source, const Options& optio
                                             const Cancel& cancel) {
     std::array<uint8_t, 512> start{};
     const auto head = std::span(start).first(source.read(0, start));
-    if (const char* codec = codec_of_magic(head))
-        throw Error(
-            SHF_E_UNSUPPORTED,
-            std::string("samples of a tar compressed with ") + codec + " cannot be read in place",
-            "decompress it, or write a ZIP file, whose members are compressed one by one");
     Options unbounded = options;
     unbounded.memory = unbounded.max_member = unbounded.max_sample =
         std::numeric_limits<int64_t>::max();
-    return TarIndexer(source, unbounded, cancel).run(identify(source));
+    const ShardIdentity identity = identify(source);
+    if (!codec_of_magic(head)) {
+        TarIndexer indexer(source, unbounded, cancel);
+        indexer.run();
+        return indexer.index(identity, nullptr);
+    }
+    FilterReport report;
+    PointRecorder recorder;
+    TarIndexer indexer(open_recorded_filter(source.open_sequential(0), unbounded, report, recorder),
+                       unbounded, cancel);
+    indexer.run();
+    const DecodePoints points = recorder.finish(report.codec);
+    return indexer.index(identity, &points);
 }
 
 }  // namespace shf

@@ -1,4 +1,5 @@
-// Makes the index of a plain tar in one walk over its headers.
+// Makes the index of a tar: of a plain one in one walk over its headers, of a compressed one in one
+// decompression, with every check, that finds where decompression can start as well.
 #pragma once
 
 #include "index/shard_index.h"
@@ -16,8 +17,8 @@ struct Options;
 // 2 concat=true, 4 trailing=ignore, 8 duplicate_keys=accept, 16 allow_empty=true.
 uint64_t leniency_of(const Options& options);
 
-// Throws Error when the shard is damaged, compressed (UNSUPPORTED), or has no samples. The switches
-// of `options` hold, its limits of size do not: they are for reading.
+// Throws Error when the shard is damaged or has no samples. The switches of `options` hold, its
+// limits of size do not: they are for reading.
 std::shared_ptr<const ShardIndex> index_tar(Source& source, const Options& options,
                                             const Cancel& cancel);
 

@@ -65,6 +65,9 @@ Shard walk(const std::string& url, const Options& options, const Cancel& cancel)
         shard.samples = entry_groups(directory, options).size();
         source.verify();
     } else {
+        if (format == ShardFormat::compressed_tar)
+            throw Error(SHF_E_UNSUPPORTED, "the other tools read tar files that are not compressed",
+                        "decompress it");
         shard.index = index_tar(source, options, cancel);
         shard.samples = shard.index->samples();
         shard.files.emplace(source, options, cancel);

@@ -2,12 +2,14 @@
 // of bytes, ZIP entries are read one by one.
 #pragma once
 
+#include "codec/decode_points.h"
 #include "core/error.h"
 #include "core/member.h"
 #include "core/read_context.h"
 #include "core/slab_sizer.h"
 #include "io/source.h"
 #include "sample/block_builder.h"
+#include "sample/sample_request.h"
 
 #include <memory>
 #include <optional>
@@ -51,8 +53,11 @@ class Carrier : public MemberFeed {
     // Called once after next() returned false: proves that the end is the true one, or throws
     // Error.
     virtual void finish() = 0;
-    // Whether fields are plain bytes of the shard's file, at the offsets that they have.
+    // Whether an index can say where fields are: they are plain bytes of the shard's file, or of
+    // what comes out of it and take_points() will have where that starts.
     [[nodiscard]] virtual bool in_place() const { return false; }
+    // After finish(): of a compressed shard that was opened to find them.
+    virtual std::optional<DecodePoints> take_points() { return std::nullopt; }
     // Bytes of the decompressed shard whose checks hold, or that have none (rule D5); NULL when the
     // shard is not compressed as a whole. Changes while members are read.
     [[nodiscard]] virtual const uint64_t* verified() const { return nullptr; }
@@ -62,13 +67,16 @@ class Carrier : public MemberFeed {
     [[nodiscard]] virtual uint64_t end() const { return 0; }
 };
 
-// Opens a carrier of the shard's format (shard_format.h). The references must outlive it.
+// Opens a carrier of the shard's format (shard_format.h), for `request`. The references must
+// outlive it.
 std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url,
-                                      const ReadContext& context, SlabSizer& sizer);
+                                      const ReadContext& context, SlabSizer& sizer,
+                                      const SampleRequest& request);
 
 // For open_carrier.
 std::unique_ptr<Carrier> tar_carrier(Source& source, std::string_view url,
-                                     const ReadContext& context, SlabSizer& sizer);
+                                     const ReadContext& context, SlabSizer& sizer,
+                                     const SampleRequest& request);
 std::unique_ptr<Carrier> zip_carrier(Source& source, const ReadContext& context, SlabSizer& sizer);
 std::unique_ptr<Carrier> libarchive_carrier(Source& source, const ReadContext& context,
                                             SlabSizer& sizer);

@@ -24,7 +24,7 @@ void SampleReader::read() {
     uint64_t samples = 0;
     std::unique_ptr<Carrier> carrier;
     try {
-        carrier = open_carrier(source_, origin_->url, context_, sizer_);
+        carrier = open_carrier(source_, origin_->url, context_, sizer_, request_);
         places_ = request_.places && carrier->in_place();
         verified_ = carrier->verified();
         if (const Resume* resume = request_.resume;
@@ -41,6 +41,7 @@ void SampleReader::read() {
         end_ = carrier->end();
         builder_.flush();
         carrier->finish();
+        points_ = carrier->take_points();
         found_ = grouper.wanted();
         opened_ = true;
     } catch (const Error& error) {

@@ -1,6 +1,7 @@
 // Reads one shard from front to back and puts its samples into blocks.
 #pragma once
 
+#include "codec/decode_points.h"
 #include "sample/grouper.h"
 
 #include <memory>
@@ -42,6 +43,9 @@ class SampleReader final : private GrouperClient {
     [[nodiscard]] bool opened() const { return opened_; }
     // Where the end marker of the shard starts, after read().
     [[nodiscard]] uint64_t end() const { return end_; }
+    // After read(), of a compressed shard whose places were asked for: where its decompression can
+    // start.
+    [[nodiscard]] const std::optional<DecodePoints>& points() const { return points_; }
 
   private:
     void sample(const GroupedSample& sample) override;
@@ -59,6 +63,7 @@ class SampleReader final : private GrouperClient {
     bool opened_ = false;
     std::optional<uint64_t> found_;
     uint64_t end_ = 0;
+    std::optional<DecodePoints> points_;
     const uint64_t* verified_ = nullptr;  // as Carrier has it, during read()
     uint64_t last_verified_ = 0;          // its value at the last sample
     uint64_t unverified_ = 0;             // samples delivered that end beyond it

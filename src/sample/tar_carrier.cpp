@@ -1,4 +1,5 @@
 #include "codec/filter.h"
+#include "codec/indexed_filter.h"
 #include "codec/magic.h"
 #include "core/options.h"
 #include "core/stats.h"
@@ -17,13 +18,14 @@ namespace {
 
 class TarCarrier final : public Carrier, private SlabKeeper {
   public:
-    TarCarrier(Source& source, std::string_view url, const ReadContext& context, SlabSizer& sizer)
+    TarCarrier(Source& source, std::string_view url, const ReadContext& context, SlabSizer& sizer,
+               const SampleRequest& request)
         : context_(context),
           sizer_(sizer),
-          input_(open_filter(source.open_sequential(0), context.options, report_)),
+          input_(open_input(source, request)),
           window_(*input_, context, sizer, this),
           walker_(window_, context.options, context.stats) {
-        window_.need(1);  // the filter is known from the first bytes on
+        if (!report_.codec) window_.need(1);  // the filter is known from the first bytes on
         if (!report_.codec) walker_.set_source(source);
         if (report_.codec && is_slow_codec(report_.codec)) context.is_slow();
         const char* suffix = codec_of_suffix(url);
@@ -67,7 +69,11 @@ class TarCarrier final : public Carrier, private SlabKeeper {
         return std::nullopt;
     }
 
-    [[nodiscard]] bool in_place() const override { return !report_.codec; }
+    [[nodiscard]] bool in_place() const override { return !report_.codec || recorder_; }
+    std::optional<DecodePoints> take_points() override {
+        if (!report_.codec || !recorder_) return std::nullopt;
+        return recorder_->finish(report_.codec);
+    }
     [[nodiscard]] bool any() const override { return end_ > 0; }
     [[nodiscard]] uint64_t end() const override { return end_; }
     [[nodiscard]] const uint64_t* verified() const override {
@@ -93,6 +99,15 @@ class TarCarrier final : public Carrier, private SlabKeeper {
     // Of a deferred member: it has the header of an .npy.
     static constexpr uint64_t start_size = 512;
 
+    std::unique_ptr<Sequential> open_input(Source& source, const SampleRequest& request) {
+        if (request.points)
+            return open_indexed_filter(source, request.points, context_.options, context_.cancel,
+                                       request.decoders, report_);
+        if (!request.places)
+            return open_filter(source.open_sequential(0), context_.options, report_);
+        return open_recorded_filter(source.open_sequential(0), context_.options, report_,
+                                    recorder_.emplace());
+    }
     // The fields whose data moves with the window.
     [[nodiscard]] std::span<LooseField> in_window() { return std::span(fields_).subspan(left_); }
     void leave_behind(const StorageRef& slab) override;
@@ -100,6 +115,7 @@ class TarCarrier final : public Carrier, private SlabKeeper {
     const ReadContext context_;
     SlabSizer& sizer_;
     FilterReport report_;
+    std::optional<PointRecorder> recorder_;
     const std::unique_ptr<Sequential> input_;
     Window window_;
     TarWalker walker_;
@@ -133,8 +149,9 @@ void TarCarrier::leave_behind(const StorageRef& slab) {
 }  // namespace
 
 std::unique_ptr<Carrier> tar_carrier(Source& source, std::string_view url,
-                                     const ReadContext& context, SlabSizer& sizer) {
-    return std::make_unique<TarCarrier>(source, url, context, sizer);
+                                     const ReadContext& context, SlabSizer& sizer,
+                                     const SampleRequest& request) {
+    return std::make_unique<TarCarrier>(source, url, context, sizer, request);
 }
 
 }  // namespace shf

@@ -139,14 +139,15 @@ std::unique_ptr<Carrier> zip_carrier(Source& source, const ReadContext& context,
 }
 
 std::unique_ptr<Carrier> open_carrier(Source& source, std::string_view url,
-                                      const ReadContext& context, SlabSizer& sizer) {
+                                      const ReadContext& context, SlabSizer& sizer,
+                                      const SampleRequest& request) {
     if (source.seekable() && source.size()) switch (shard_format(source, url, context.options)) {
             case ShardFormat::zip: return zip_carrier(source, context, sizer);
             case ShardFormat::other: return libarchive_carrier(source, context, sizer);
             case ShardFormat::tar:
             case ShardFormat::compressed_tar: break;
         }
-    return tar_carrier(source, url, context, sizer);
+    return tar_carrier(source, url, context, sizer, request);
 }
 
 }  // namespace shf

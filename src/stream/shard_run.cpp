@@ -87,6 +87,14 @@ Error LaneContext::shuffle_too_large() const {
         "raise memory, or lower shuffle (it counts for each lane)");
 }
 
+uint64_t LaneContext::decoders(uint32_t lane) const {
+    const uint64_t lanes = std::max<uint64_t>(plan.own_lanes().size(), 1);
+    const uint64_t readers = (options.threads + lanes - 1) / lanes;
+    const uint64_t busy =
+        std::clamp<uint64_t>(plan.shards_of(lane), 1, std::max<uint64_t>(readers, 1));
+    return std::max<uint64_t>(readers / busy, 1);
+}
+
 void LaneContext::wake_readers() {
     if (waiting_count.load(std::memory_order_seq_cst) == 0) return;
     const std::lock_guard lock(mutex);
@@ -164,6 +172,7 @@ void ShardRun::read_shard() {
                           .resume = resume_.get(),
                           .single_samples = context_.single_samples,
                           .places = indexed_};
+    if (!indexed_) find_points(url, *source, request);
     // What is deferred is read again, at its place: from a file, out of the kernel's cache.
     const bool cheap = source->seekable() && source->read_cost().gap <= ReadCost().gap;
     if (context_.deferred && origin_->version != 0 && cheap) {
@@ -182,7 +191,7 @@ void ShardRun::read_shard() {
     }
     opened_ = true;
     if (const auto found = reader.found()) check_count(url, *source, *found);
-    if (indexed_ && rows_) save_index(url, *source, reader.end());
+    if (indexed_ && rows_) save_index(url, *source, reader.end(), reader.points());
 }
 
 // What was planned, and what len() says, comes from indexes: samples that are missing from the
@@ -202,6 +211,14 @@ void ShardRun::check_count(const std::string& url, Source& source, uint64_t foun
                 "the index counts " + plural(*counted, "sample") + ", the shard has " +
                     std::to_string(found),
                 "copy the shard again; if it is right, delete its index");
+}
+
+// A compressed shard is read by its index where that helps: to resume, and when there are more
+// threads than shards.
+void ShardRun::find_points(const std::string& url, Source& source, SampleRequest& request) const {
+    request.decoders = context_.decoders(origin_->lane);
+    if (request.decoders == 1 && !(resume_ && resume_->position.from.offset > 0)) return;
+    request.points = shf::find_points(url, source, context_.options);
 }
 
 // For what is read when the reader may be gone. Nothing when it is another file meanwhile.
@@ -374,10 +391,12 @@ void ShardRun::found(const GroupedSample& sample) {
 }
 
 // An index is not worth the stream: what goes wrong is only logged.
-void ShardRun::save_index(const std::string& url, Source& source, uint64_t end) {
+void ShardRun::save_index(const std::string& url, Source& source, uint64_t end,
+                          const std::optional<DecodePoints>& points) {
     if (!source.seekable()) return;
     try {
-        const auto index = rows_->finish(identify(source), end, leniency_of(context_.options));
+        const auto index = rows_->finish(identify(source), end, leniency_of(context_.options),
+                                         points ? &*points : nullptr);
         store_index(url, *index, context_.options);
     } catch (const std::exception& error) {
         warning_ = origin_->url + ": no index is left behind: " + error.what();

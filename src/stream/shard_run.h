@@ -65,6 +65,8 @@ struct LaneContext : StreamContext {
         const uint64_t held = pool->held();
         return held > kept ? held - kept : 0;
     }
+    // How many threads decompress one shard of a lane: those of its readers that have no shard.
+    [[nodiscard]] uint64_t decoders(uint32_t lane) const;
     [[nodiscard]] Error shuffle_too_large() const;
     // Of samples that come through `lane`; open_shard() says the rest.
     [[nodiscard]] std::shared_ptr<Origin> origin(uint64_t epoch, uint32_t lane) const {
@@ -141,7 +143,9 @@ class ShardRun final : private MemoryGate, private SampleSink {
     void found(const GroupedSample& sample) override;
     void check_count(const std::string& url, Source& source, uint64_t found) const;
     [[nodiscard]] std::string many_fields(const Block& block) const;
-    void save_index(const std::string& url, Source& source, uint64_t end);
+    void save_index(const std::string& url, Source& source, uint64_t end,
+                    const std::optional<DecodePoints>& points);
+    void find_points(const std::string& url, Source& source, SampleRequest& request) const;
     void read_shard();
     void wait_for_descriptor(const Error& error);
     [[nodiscard]] std::shared_ptr<Source> open_again(const std::string& url,

@@ -1,5 +1,6 @@
 #include "write/piece_encoders.h"
 
+#include "codec/decode_points.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/threads.h"
@@ -38,7 +39,9 @@ struct PieceEncoders::State {
     const uint64_t level;
     const size_t piece;
     const Cancel& cancel;
-    uint64_t wanted;                   // threads
+    PointRecorder* const recorder;
+    uint64_t compressed_size = 0, plain_size = 0;  // of the pieces that were put
+    uint64_t wanted;                               // threads
     std::unique_ptr<Encoder> encoder;  // of the caller's thread, when no others are wanted
     const pid_t owner = ::getpid();
 
@@ -52,11 +55,13 @@ struct PieceEncoders::State {
     bool stop = false;                          // under the mutex
     std::vector<std::thread> threads;
 
-    State(Compression compression_, uint64_t level_, uint64_t threads_, const Cancel& cancel_)
+    State(Compression compression_, uint64_t level_, uint64_t threads_, const Cancel& cancel_,
+          PointRecorder* recorder_)
         : compression(compression_),
           level(level_),
           piece(piece_size(compression_)),
           cancel(cancel_),
+          recorder(recorder_),
           wanted(threads_ != 0 ? threads_
                                : std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, 16)),
           encoder(make_encoder(compression_, level_)) {
@@ -97,10 +102,17 @@ struct PieceEncoders::State {
         return found == pieces.end() ? nullptr : found->get();
     }
 
-    void put_piece(std::span<const uint8_t> compressed, size_t plain_size, const Put& put) {
+    void put_piece(std::span<const uint8_t> compressed, std::span<const uint8_t> its_plain,
+                   const Put& put) {
         if (compression == Compression::zstd)
             seek_table.emplace_back(static_cast<uint32_t>(compressed.size()),
-                                    static_cast<uint32_t>(plain_size));
+                                    static_cast<uint32_t>(its_plain.size()));
+        if (recorder) {
+            recorder->frame(compressed_size, plain_size);
+            recorder->bytes(its_plain);
+        }
+        compressed_size += compressed.size();
+        plain_size += its_plain.size();
         put(compressed);
     }
 
@@ -121,7 +133,7 @@ struct PieceEncoders::State {
                 pieces.pop_front();
             }
             if (first->failure) std::rethrow_exception(first->failure);
-            put_piece(first->compressed, first->plain.size(), put);
+            put_piece(first->compressed, first->plain, put);
             first->plain.clear();
             spare.push_back(std::move(first->plain));
         }
@@ -132,7 +144,7 @@ struct PieceEncoders::State {
             std::vector<uint8_t> compressed;
             if (!spare.empty()) std::swap(compressed, spare.back());
             encoder->encode(plain, compressed);
-            put_piece(compressed, plain.size(), put);
+            put_piece(compressed, plain, put);
             plain.clear();
             spare.resize(1);
             std::swap(compressed, spare.back());
@@ -156,8 +168,8 @@ struct PieceEncoders::State {
 };
 
 PieceEncoders::PieceEncoders(Compression compression, uint64_t level, uint64_t threads,
-                             const Cancel& cancel)
-    : state_(std::make_unique<State>(compression, level, threads, cancel)) {}
+                             const Cancel& cancel, PointRecorder* recorder)
+    : state_(std::make_unique<State>(compression, level, threads, cancel, recorder)) {}
 
 PieceEncoders::~PieceEncoders() {
     State& s = *state_;

@@ -11,6 +11,7 @@
 namespace shf {
 
 class Cancel;
+class PointRecorder;
 
 // One thread at a time; the threads inside are its own. The bytes do not depend on their number.
 class PieceEncoders {
@@ -19,8 +20,10 @@ class PieceEncoders {
     using Put = std::function<void(std::span<const uint8_t>)>;
 
     // `threads` 0: as many as there are cores; with 1 the caller's thread compresses. `cancel`,
-    // which must outlive this, ends a wait. Throws Error.
-    PieceEncoders(Compression compression, uint64_t level, uint64_t threads, const Cancel& cancel);
+    // which must outlive this, ends a wait. `recorder`, which must too, gets the pieces as they are
+    // put; it may be NULL. Throws Error.
+    PieceEncoders(Compression compression, uint64_t level, uint64_t threads, const Cancel& cancel,
+                  PointRecorder* recorder = nullptr);
     ~PieceEncoders();
     PieceEncoders(const PieceEncoders&) = delete;
     PieceEncoders& operator=(const PieceEncoders&) = delete;

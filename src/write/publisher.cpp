@@ -64,7 +64,8 @@ struct Publisher::State {
                                          : file_source(path, cancel);
         const uint64_t leniency =
             options.duplicate_keys == DuplicateKeys::accept ? leniency_of(options) : uint64_t{0};
-        const auto index = whole.rows->finish(identify(*source), whole.end, leniency);
+        const auto index = whole.rows->finish(identify(*source), whole.end, leniency,
+                                              whole.points ? &*whole.points : nullptr);
         if (path.empty() && options.index_dir.empty()) {
             whole.shard.index = put_beside(whole.target, *index);
             return;

@@ -26,9 +26,10 @@ struct PublishedShard {
 struct WholeShard {
     std::string target;  // the URL that it is written to, as open_sink takes it
     std::unique_ptr<Sink> sink;
-    std::optional<IndexRows> rows;  // nothing: no index is wanted
-    uint64_t end = 0;               // where the end marker of the tar starts
-    ForeignIndexes indexes = {};    // of other tools
+    std::optional<IndexRows> rows;            // nothing: no index is wanted
+    uint64_t end = 0;                         // where the end marker of the tar starts
+    std::optional<DecodePoints> points = {};  // of a compressed tar, for its index
+    ForeignIndexes indexes = {};              // of other tools
     bool published = false;
     PublishedShard shard;
 };

@@ -31,6 +31,8 @@ struct ShardOutput::State {
     std::unique_ptr<Sink> sink;
     std::unique_ptr<Buffer> buffer;  // of a shard that is not compressed
     size_t used = 0;
+    const char* codec = nullptr;
+    std::optional<PointRecorder> recorder;
     std::optional<PieceEncoders> encoders;
     uint64_t position = 0, size = 0;
     XXH3_state_t hash;
@@ -57,14 +59,18 @@ struct ShardOutput::State {
 };
 
 ShardOutput::ShardOutput(std::unique_ptr<Sink> sink, Compression compression, uint64_t level,
-                         uint64_t threads, const Cancel& cancel)
+                         uint64_t threads, const Cancel& cancel, bool with_points)
     : state_(std::make_unique<State>()) {
     state_->sink = std::move(sink);
     XXH3_128bits_reset(&state_->hash);
-    if (compression == Compression::none)
+    if (compression == Compression::none) {
         state_->buffer = std::make_unique_for_overwrite<Buffer>();
-    else
-        state_->encoders.emplace(compression, level, threads, cancel);
+        return;
+    }
+    state_->codec = compression_name(compression);
+    if (with_points) state_->recorder.emplace();
+    state_->encoders.emplace(compression, level, threads, cancel,
+                             with_points ? &*state_->recorder : nullptr);
 }
 
 ShardOutput::~ShardOutput() = default;
@@ -132,6 +138,11 @@ std::unique_ptr<Sink> ShardOutput::finish() {
 
 Sink& ShardOutput::sink() {
     return *state_->sink;
+}
+
+std::optional<DecodePoints> ShardOutput::take_points() {
+    if (!state_->recorder) return std::nullopt;
+    return state_->recorder->finish(state_->codec);
 }
 
 uint64_t ShardOutput::size() const {

@@ -2,6 +2,7 @@
 // hashed.
 #pragma once
 
+#include "codec/decode_points.h"
 #include "codec/encoder.h"
 #include "core/cancel.h"
 #include "io/sink.h"
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -17,9 +19,10 @@ namespace shf {
 // One thread at a time. After an error nothing but the destructor may be called.
 class ShardOutput {
   public:
-    // `threads` compress; 0: as many as there are cores. Throws Error.
+    // `threads` compress; 0: as many as there are cores. `with_points`: points() is wanted. Throws
+    // Error.
     ShardOutput(std::unique_ptr<Sink> sink, Compression compression, uint64_t level,
-                uint64_t threads, const Cancel& cancel);
+                uint64_t threads, const Cancel& cancel, bool with_points = false);
     ~ShardOutput();
     ShardOutput(const ShardOutput&) = delete;
     ShardOutput& operator=(const ShardOutput&) = delete;
@@ -46,6 +49,8 @@ class ShardOutput {
     std::unique_ptr<Sink> finish();
     [[nodiscard]] Sink& sink();
 
+    // After finish(), of a compressed shard: where its decompression can start.
+    [[nodiscard]] std::optional<DecodePoints> take_points();
     // Of all bytes that the sink has, after finish().
     [[nodiscard]] uint64_t size() const;
     [[nodiscard]] std::string digest() const;  // XXH3-128, as xxh128sum writes it

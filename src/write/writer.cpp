@@ -93,9 +93,6 @@ Writer::Writer(const char* pattern, const Options& options)
     if (!names_.many() && (options_.max_samples != 0 || options_.max_bytes != 0))
         throw Error(SHF_E_USAGE, "the pattern has no number, but shards are to be cut",
                     "put a number into it, as in train-%06d.tar");
-    if (options_.write_index && compression_ != Compression::none)
-        throw Error(SHF_E_USAGE, "write_index: an index is of a tar that is not compressed",
-                    "write .tar files, or none");
     if (options_.write_index && options_.unsafe_names == Leniency::allow)
         throw Error(SHF_E_USAGE, "write_index: an index has keys as readers find them",
                     "leave out unsafe_names=allow, or make the index with shf_index_build");
@@ -331,8 +328,9 @@ void Writer::open_shard() {
             .url = url,
             .target = target,
             .wids_url = std::move(wids_url),
-            .output = ShardOutput(std::move(sink), compression_, options_.level,
-                                  options_.compress_threads, cancel_),
+            .output =
+                ShardOutput(std::move(sink), compression_, options_.level,
+                            options_.compress_threads, cancel_, options_.write_index && !zip_),
             .container = zip_ ? zip_container(options_.zip_method) : tar_container(),
             .rows = {},
             .files = {},
@@ -423,12 +421,14 @@ void Writer::next_shard() {
         Shard& shard = *shard_;
         const uint64_t end = shard.output.position();
         shard.container->finish(shard.output);
+        auto sink = shard.output.finish();
         if (shard.files) shard.files->end_at(end);
         ForeignIndexes indexes = foreign_.of_shard(shard.target, shard.files, shard.samples);
         WholeShard whole{.target = shard.target,
-                         .sink = shard.output.finish(),
+                         .sink = std::move(sink),
                          .rows = std::move(shard.rows),
                          .end = end,
+                         .points = shard.output.take_points(),
                          .indexes = std::move(indexes),
                          .shard = {.url = shard.url,
                                    .digest = shard.output.digest(),

@@ -18,6 +18,12 @@ int main(int argc, char** argv) {
         change(parts);
         return parts.file();
     };
+    const IndexParts good_gzip = parts_of(*build_index_of(compressed_tar_of_index_fuzz()));
+    const auto with_points = [&good_gzip](const std::function<void(shf::DecodePoints&)>& change) {
+        IndexParts parts = good_gzip;
+        change(*parts.points);
+        return parts.file();
+    };
     const std::string start = "\x94" + pack_text("shardfeed-index");
     std::string wrong_checksum = good.file();
     wrong_checksum.back() = static_cast<char>(wrong_checksum.back() ^ 1);
@@ -60,7 +66,25 @@ int main(int argc, char** argv) {
                  p.headers.push_back(i * 512), p.offsets.push_back(i * 512 + 512);
          })},
         {"wrong_checksum", wrong_checksum},
-        {"version_2", index_file(IndexParts::pack_map(good.entries()), 2)},
+        {"version_2_without_points", index_file(IndexParts::pack_map(good.entries()), 2)},
+        {"version_3", index_file(IndexParts::pack_map(good.entries()), 3)},
+        {"gzip", good_gzip.file()},
+        {"gzip_other_sum", with_points([](auto& p) { p.sums[0] ^= 1; })},
+        {"gzip_other_place", with_points([](auto& p) { p.places[0] += 8; })},
+        {"gzip_two_stretches", with_points([](auto& p) {
+             p.starts.push_back(3000), p.sums.push_back(1), p.places.push_back(8 * 3023);
+             p.window_ends.push_back(0);
+         })},
+        {"gzip_stretch_without_point", with_points([](auto& p) {
+             p.starts.push_back(3000), p.sums.push_back(1);
+             p.places.push_back(shf::DecodePoints::none), p.window_ends.push_back(0);
+         })},
+        {"gzip_window", with_points([](auto& p) {
+             p.starts.push_back(3000), p.sums.push_back(1), p.places.push_back(8 * 100 + 3);
+             p.windows.assign(40, 0x78), p.window_ends.push_back(40);
+         })},
+        {"gzip_as_zstd", with_points([](auto& p) { p.codec = "zstd"; })},
+        {"gzip_longer", with_points([](auto& p) { p.length += 1 << 20; })},
         {"claims_an_array", start + "\xdd\x7f\xff\xff\xff"},
         {"claims_a_map_inside", index_file("\x81" + pack_text("size") + "\xdf\x7f\xff\xff\xff")},
         {"cut", good.file().substr(0, 200)},

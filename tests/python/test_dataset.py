@@ -192,9 +192,6 @@ def test_options_and_urls_are_checked(shards, tmp_path):
         shardfeed.Dataset("pipe:true")
     with pytest.raises(OSError, match="absent"):
         shardfeed.Dataset(tmp_path / "absent.tar")
-    write_tar(tmp_path / "t.tar.gz", numbered(0, 3), mode="w:gz")
-    with pytest.raises(shardfeed.UnsupportedError, match="help: decompress it"):
-        shardfeed.Dataset(tmp_path / "t.tar.gz")
 
 
 # ---- Indexes ------------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import os
 import random
 import re
 import tarfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +137,40 @@ def test_damage(tmp_path: Path, reader: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="damaged"):
         reader["read_index"](path)
     magic, _, checksum, body = msgpack.unpackb(good)
-    path.write_bytes(msgpack.packb([magic, 2, checksum, body]))
-    with pytest.raises(ValueError, match="version 1"):
-        reader["read_index"](path)
+    for version, message in ((2, "not of the version"), (3, "version 1 or 2")):
+        path.write_bytes(msgpack.packb([magic, version, checksum, body]))
+        with pytest.raises(ValueError, match=message):
+            reader["read_index"](path)
     # Any msgpack library writes the same file.
     assert msgpack.packb([magic, 1, checksum, body]) == good
     assert msgpack.packb(msgpack.unpackb(body)) == body
+
+
+def test_reader_of_a_compressed_tar(tmp_path: Path, reader: dict[str, Any]) -> None:
+    rng = random.Random(1)
+    members = [
+        (f"{n:04d}.bin", rng.randbytes(rng.randint(0, 60_000)) + b"text " * 4000)
+        for n in range(200)
+    ]
+    plain = write_tar(tmp_path / "t.tar", members).read_bytes()
+    shard = tmp_path / "t.tar.gz"
+    with gzip.open(shard, "wb") as file:
+        file.write(plain)
+    index, samples = reader["read_index"](build_index(shard))
+    assert reader["is_of"](index, shard)
+    assert index["codec"] == b"gzip"
+    assert index["length"] == len(plain)
+    assert len(index["starts"]) > 3
+    assert any(place % 8 for place in index["places"])
+    ends = [*index["starts"][1:], index["length"]]
+    window_starts = [0, *index["window_ends"]]
+    for n, (start, end) in enumerate(zip(index["starts"], ends)):
+        assert xxhash.xxh3_64_intdigest(plain[start:end]) == index["sums"][n]
+        window = index["windows"][window_starts[n] : index["window_ends"][n]]
+        if n == 0:
+            assert (window, index["places"][0]) == (b"", 0)
+        else:
+            assert zlib.decompress(window) == plain[start - 32768 : start]
+    assert [plain[offset : offset + size] for _, _, [(_, offset, size)] in samples] == [
+        data for _, data in members
+    ]

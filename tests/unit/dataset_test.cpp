@@ -192,17 +192,7 @@ TEST(Dataset, shards_that_cannot_be_read_in_place) {
     const TempDirectory directory;
     const std::string tar = tar_of_members({{"a.x", "1"}});
     directory.write("0.tar", tar);
-    std::string gz(1000, '\0');
-    z_stream deflater = {};
-    ASSERT_EQ(::deflateInit2(&deflater, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    deflater.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(tar.data()));
-    deflater.avail_in = static_cast<uInt>(tar.size());
-    deflater.next_out = reinterpret_cast<Bytef*>(gz.data());
-    deflater.avail_out = static_cast<uInt>(gz.size());
-    ASSERT_EQ(::deflate(&deflater, Z_FINISH), Z_STREAM_END);
-    gz.resize(deflater.total_out);
-    ::deflateEnd(&deflater);
-    directory.write("1.tar.gz", gz);
+    directory.write("1.tar.gz", "\x1f\x8b\x08 and no more of it");
     ASSERT_EQ(::mkfifo((directory / "fifo").c_str(), 0600), 0);
     const int keeps_open = ::open((directory / "fifo").c_str(), O_RDWR | O_CLOEXEC);
     struct Case {
@@ -211,7 +201,7 @@ TEST(Dataset, shards_that_cannot_be_read_in_place) {
         const char *cause, *help;
     };
     for (const Case& wrong :
-         {Case{directory / "1.tar.gz", SHF_E_UNSUPPORTED, "gzip", "decompress it"},
+         {Case{directory / "1.tar.gz", SHF_E_FORMAT, "gzip", "copy it again"},
           Case{"pipe:cat " + (directory / "0.tar"), SHF_E_USAGE, "any offset", "copy the shard"},
           Case{"-", SHF_E_USAGE, "any offset", "copy the shard"},
           Case{directory / "fifo", SHF_E_USAGE, "any offset", "copy the shard"},

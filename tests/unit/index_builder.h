@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <optional>
 
 namespace shf::test {
 
@@ -72,29 +73,46 @@ struct IndexParts {
     std::string schemas, keys;
     std::vector<uint32_t> key_ends, schema;
     std::vector<uint64_t> headers, offsets, sizes;
+    std::optional<DecodePoints> points;  // of a compressed tar
 
     bool operator==(const IndexParts&) const = default;
 
     // Names and packed values of the body, in the order of the file.
     [[nodiscard]] std::vector<std::pair<std::string, std::string>> entries() const {
-        return {{"size", pack_number(size)},
-                {"modified", pack_number(modified)},
-                {"head", pack_bytes(head)},
-                {"tail", pack_bytes(tail)},
-                {"end", pack_number(end)},
-                {"leniency", pack_number(leniency)},
-                {"schemas", pack_bytes(schemas)},
-                {"keys", pack_bytes(keys)},
-                {"key_ends", pack_bytes(column_of(key_ends))},
-                {"schema", pack_bytes(column_of(schema))},
-                {"headers", pack_bytes(column_of(headers))},
-                {"offsets", pack_bytes(column_of(offsets))},
-                {"sizes", pack_bytes(column_of(sizes))}};
+        std::vector<std::pair<std::string, std::string>> all = {
+            {"size", pack_number(size)},
+            {"modified", pack_number(modified)},
+            {"head", pack_bytes(head)},
+            {"tail", pack_bytes(tail)},
+            {"end", pack_number(end)},
+            {"leniency", pack_number(leniency)},
+            {"schemas", pack_bytes(schemas)},
+            {"keys", pack_bytes(keys)},
+            {"key_ends", pack_bytes(column_of(key_ends))},
+            {"schema", pack_bytes(column_of(schema))},
+            {"headers", pack_bytes(column_of(headers))},
+            {"offsets", pack_bytes(column_of(offsets))},
+            {"sizes", pack_bytes(column_of(sizes))}};
+        if (!points) return all;
+        const std::vector<uint8_t>& windows = points->windows;
+        all.insert(all.end(),
+                   {{"codec", pack_bytes(points->codec)},
+                    {"length", pack_number(points->length)},
+                    {"starts", pack_bytes(column_of(points->starts))},
+                    {"sums", pack_bytes(column_of(points->sums))},
+                    {"places", pack_bytes(column_of(points->places))},
+                    {"window_ends", pack_bytes(column_of(points->window_ends))},
+                    {"windows", pack_bytes(std::string(windows.begin(), windows.end()))}});
+        return all;
     }
-    [[nodiscard]] std::string file() const { return index_file(pack_map(entries())); }
+    [[nodiscard]] std::string file() const {
+        return index_file(pack_map(entries()), points ? 2 : 1);
+    }
 
     static std::string pack_map(const std::vector<std::pair<std::string, std::string>>& entries) {
-        std::string body(1, static_cast<char>(0x80 | entries.size()));
+        std::string body = entries.size() < 16
+                               ? std::string(1, static_cast<char>(0x80 | entries.size()))
+                               : "\xde" + big_endian(entries.size(), 2);
         for (const auto& [name, value] : entries) body += pack_text(name) + value;
         return body;
     }
@@ -126,6 +144,7 @@ inline IndexParts parts_of(const ShardIndex& index) {
         parts.offsets.push_back(index.offset(i));
         parts.sizes.push_back(index.size(i));
     }
+    if (index.points()) parts.points = *index.points();
     return parts;
 }
 
@@ -193,10 +212,11 @@ class IndexedTar {
     const Cancel cancel_;
     FileBudget budget_;
     ScratchPool scratches_;
+    StretchCache stretches_{1 << 23};
     const FieldFilter fields_{options_.fields};
     const Sources sources_{options_, cancel_};
-    const DatasetContext context_{options_, fields_,    cancel_, sources_,
-                                  budget_,  scratches_, memory()};
+    const DatasetContext context_{options_, fields_,    cancel_,  sources_,
+                                  budget_,  scratches_, memory(), stretches_};
     const std::unique_ptr<DatasetShard> shard_;
 };
 

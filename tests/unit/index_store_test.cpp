@@ -189,7 +189,7 @@ TEST_F(IndexStore, damaged) {
     const std::string good = read_file(index);
     std::string flipped = good, version = good;
     flipped[good.size() - 3] ^= 1;
-    version[17] = 2;
+    version[17] = 3;
     struct Damage {
         const char* what;
         std::string bytes;

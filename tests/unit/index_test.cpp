@@ -1,6 +1,7 @@
 // The index of a tar says where the samples lie that a stream finds there; a file that is not what
 // the library wrote is refused, or says the same.
 #include "../sanitizers.h"
+#include "filter_encoders.h"
 #include "index_builder.h"
 
 #include <gtest/gtest.h>
@@ -158,7 +159,7 @@ TEST(IndexOf, bad_shards) {
     const auto refuse = [](int32_t code, const char* text, const std::string& tar) {
         expect_error(code, text, [&] { (void)build_index_of(tar); });
     };
-    refuse(SHF_E_UNSUPPORTED, "gzip", "\x1f\x8b\x08"s + zeros(600));
+    refuse(SHF_E_FORMAT, "gzip", "\x1f\x8b\x08"s + zeros(600));
     refuse(SHF_E_UNSUPPORTED, "sparse", a + sparse_pax_1_0("s.x") + end);
     refuse(SHF_E_AMBIGUOUS, "twice", a + member("a.X", "2") + end);
     refuse(SHF_E_AMBIGUOUS, "again", a + member("b.x", "2") + a + end);
@@ -258,33 +259,46 @@ TEST(DamagedIndex, claims_take_no_memory) {
 
 // ---- Files that are sealed but wrong ------------------------------------------------------------
 
-TEST(WrongIndex, every_entry_is_needed_and_of_its_type) {
-    const auto entries = parts_of(*build_index_of(small_tar())).entries();
-    ASSERT_EQ(code_of_index(index_file(IndexParts::pack_map(entries))), SHF_OK);
+void expect_entries_are_needed(const std::vector<std::pair<std::string, std::string>>& entries,
+                               uint64_t version) {
+    const auto code = [version](const auto& its_entries) {
+        return code_of_index(index_file(IndexParts::pack_map(its_entries), version));
+    };
+    ASSERT_EQ(code(entries), SHF_OK);
     for (size_t i = 0; i < entries.size(); ++i) {
         SCOPED_TRACE(entries[i].first);
         auto wrong = entries;
         wrong.erase(wrong.begin() + static_cast<std::ptrdiff_t>(i));
-        EXPECT_EQ(code_of_index(index_file(IndexParts::pack_map(wrong))), SHF_E_FORMAT);
+        EXPECT_EQ(code(wrong), SHF_E_FORMAT);
         wrong = entries;
         wrong.push_back(entries[i]);
-        EXPECT_EQ(code_of_index(index_file(IndexParts::pack_map(wrong))), SHF_E_FORMAT);
+        EXPECT_EQ(code(wrong), SHF_E_FORMAT);
         const bool is_number = entries[i].second[0] != '\xc4';
         for (const std::string& value :
              {is_number ? pack_bytes("abcd") : pack_number(4), pack_text("abcd"), "\xff"s, "\xc0"s,
               "\xc3"s, "\xcb"s + zeros(8), "\x90"s, "\x80"s, "\xd6\x01"s + zeros(4)}) {
             wrong = entries;
             wrong[i].second = value;
-            EXPECT_EQ(code_of_index(index_file(IndexParts::pack_map(wrong))), SHF_E_FORMAT);
+            EXPECT_EQ(code(wrong), SHF_E_FORMAT);
         }
     }
     // What a later version adds is passed over.
     auto more = entries;
     more.insert(more.begin(), {"more", pack_number(1)});
-    EXPECT_EQ(code_of_index(index_file(IndexParts::pack_map(more))), SHF_OK);
+    EXPECT_EQ(code(more), SHF_OK);
+}
+
+TEST(WrongIndex, every_entry_is_needed_and_of_its_type) {
+    for (const bool compressed : {false, true}) {
+        SCOPED_TRACE(compressed);
+        const std::string tar = compressed ? gzip(small_tar()) : small_tar();
+        expect_entries_are_needed(parts_of(*build_index_of(tar)).entries(), compressed ? 2 : 1);
+    }
     // The outer array.
-    const std::string body = IndexParts::pack_map(entries);
-    EXPECT_EQ(code_of_index(index_file(body, 2)), SHF_E_UNSUPPORTED);
+    const std::string body = IndexParts::pack_map(parts_of(*build_index_of(small_tar())).entries());
+    EXPECT_EQ(code_of_index(index_file(body, 0)), SHF_E_UNSUPPORTED);
+    EXPECT_EQ(code_of_index(index_file(body, 2)), SHF_E_FORMAT);
+    EXPECT_EQ(code_of_index(index_file(body, 3)), SHF_E_UNSUPPORTED);
     EXPECT_EQ(code_of_index("\x95" + index_file(body).substr(1) + "\x01"), SHF_E_FORMAT);
     std::string other = index_file(body);
     overwrite(other, 2, "shardfeed-INDEX");

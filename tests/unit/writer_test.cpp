@@ -220,7 +220,6 @@ TEST_F(Writer, patterns_and_options_are_checked_when_it_is_opened) {
         {"a-%n.tar", {}, "no number of a shard"},
         {"", {}, "no name"},
         {"a.tar", {{"max_samples", "1"}}, "has no number"},
-        {"a.tar.gz", {{"write_index", "true"}}, "not compressed"},
         {"a.zip", {{"compression", "zstd"}}, "not compressed as a whole"},
         {"a.tar.xz", {{"level", "12"}}, "no level 12"},
         {"a.tar", {{"write_index", "true"}, {"unsafe_names", "allow"}}, "as readers find them"},

@@ -125,10 +125,11 @@ class DatasetRoom {
     const Cancel cancel_;
     FileBudget budget_;
     ScratchPool scratches_;
+    StretchCache stretches_{1 << 23};
     const FieldFilter fields_{options_.fields};
     const Sources sources_{options_, cancel_};
-    const DatasetContext context_{options_, fields_,    cancel_, sources_,
-                                  budget_,  scratches_, memory()};
+    const DatasetContext context_{options_, fields_,    cancel_,  sources_,
+                                  budget_,  scratches_, memory(), stretches_};
 };
 
 // Reads every sample by its number.
