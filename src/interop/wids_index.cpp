@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kind = "wids-shard-index-v1";
+constexpr const char* wids_kind = "wids-shard-index-v1";
 
-Error malformed(const std::string& what) {
+Error wids_malformed(const std::string& what) {
     return Error(SHF_E_FORMAT, what, "an index of wids is made by its tool widsindex");
 }
 
@@ -31,8 +31,8 @@ class ShardListReader final : public nlohmann::json_sax<json> {
     std::vector<WidsShard> shards;
 
     void check() const {
-        if (!versioned_) throw malformed("lacks \"wids_version\"");
-        if (shards.empty()) throw malformed("has no shards");
+        if (!versioned_) throw wids_malformed("lacks \"wids_version\"");
+        if (shards.empty()) throw wids_malformed("has no shards");
     }
 
     bool null() override { return value("null"); }
@@ -62,12 +62,12 @@ class ShardListReader final : public nlohmann::json_sax<json> {
 
     bool string(string_t& text) override {
         if (at_top("__kind__")) {
-            if (text != kind)
+            if (text != wids_kind)
                 throw Error(SHF_E_UNSUPPORTED, "a file of kind \"" + escape(text) + "\"",
-                            std::string(kind) + " is known");
+                            std::string(wids_kind) + " is known");
         } else if (in_shard("url")) {
             if (text.empty() || text.find('\0') != text.npos)
-                throw malformed(place() + "names no file");
+                throw wids_malformed(place() + "names no file");
             shards.back().url = std::move(text);
         } else {
             return value("text");
@@ -87,7 +87,7 @@ class ShardListReader final : public nlohmann::json_sax<json> {
     bool end_object() override {
         --depth_;
         if (depth_ == 2 && in_list_ && (!counted_ || shards.back().url.empty()))
-            throw malformed(place() + "lacks \"url\" or \"nsamples\"");
+            throw wids_malformed(place() + "lacks \"url\" or \"nsamples\"");
         return true;
     }
     bool start_array(size_t /*size*/) override {
@@ -113,7 +113,7 @@ class ShardListReader final : public nlohmann::json_sax<json> {
 
     bool parse_error(size_t position, const std::string& /*token*/,
                      const nlohmann::detail::exception& /*error*/) override {
-        throw malformed("is not JSON, at byte " + std::to_string(position));
+        throw wids_malformed("is not JSON, at byte " + std::to_string(position));
     }
 
   private:
@@ -129,19 +129,22 @@ class ShardListReader final : public nlohmann::json_sax<json> {
 
     bool enter() {
         if (++depth_ > deepest)
-            throw malformed("has values inside one another more than " + std::to_string(deepest) +
-                            " deep");
+            throw wids_malformed("has values inside one another more than " +
+                                 std::to_string(deepest) + " deep");
         return true;
     }
 
     // Any value that no place above took: right where nobody looks.
     bool value(const char* what) const {
-        if (depth_ == 0) throw malformed(std::string("is ") + what + ", not an object");
+        if (depth_ == 0) throw wids_malformed(std::string("is ") + what + ", not an object");
         for (const char* name : {"wids_version", "__kind__", "shardlist", "datasets"})
-            if (at_top(name)) throw malformed(std::string("has ") + what + " as \"" + name + "\"");
+            if (at_top(name))
+                throw wids_malformed(std::string("has ") + what + " as \"" + name + "\"");
         for (const char* name : {"url", "nsamples", "filesize"})
-            if (in_shard(name)) throw malformed(place() + "has " + what + " as \"" + name + "\"");
-        if (depth_ == 2 && in_list_) throw malformed(std::string("lists ") + what + " as a shard");
+            if (in_shard(name))
+                throw wids_malformed(place() + "has " + what + " as \"" + name + "\"");
+        if (depth_ == 2 && in_list_)
+            throw wids_malformed(std::string("lists ") + what + " as a shard");
         if (depth_ == 2 && in_parts_)
             throw Error(SHF_E_UNSUPPORTED, "it is put together from other \"datasets\"",
                         "take the index of each of them");
@@ -174,8 +177,8 @@ std::string json_text(std::string_view text) {
 }  // namespace
 
 std::string wids_index(std::span<const WidsShard> shards) {
-    std::string text =
-        "{\n  \"wids_version\": 1,\n  \"__kind__\": " + json_text(kind) + ",\n  \"shardlist\": [";
+    std::string text = "{\n  \"wids_version\": 1,\n  \"__kind__\": " + json_text(wids_kind) +
+                       ",\n  \"shardlist\": [";
     for (const WidsShard& shard : shards) {
         text += &shard == shards.data() ? "\n" : ",\n";
         text += "    {\"url\": " + json_text(shard.url) +
@@ -189,9 +192,10 @@ std::string wids_index(std::span<const WidsShard> shards) {
 std::vector<WidsShard> read_wids_index(std::string_view text) {
     ShardListReader reader;
     try {
-        if (!json::sax_parse(text.begin(), text.end(), &reader)) throw malformed("is not JSON");
+        if (!json::sax_parse(text.begin(), text.end(), &reader))
+            throw wids_malformed("is not JSON");
     } catch (const json::exception&) {
-        throw malformed("is not JSON");
+        throw wids_malformed("is not JSON");
     }
     reader.check();
     return std::move(reader.shards);

@@ -20,7 +20,7 @@ namespace shf {
 namespace {
 
 // The folder of a file, as open() takes it.
-std::string folder_of(const std::string& path) {
+std::string sink_folder(const std::string& path) {
     const size_t slash = path.rfind('/');
     if (slash == path.npos) return ".";
     return slash == 0 ? "/" : path.substr(0, slash);
@@ -51,7 +51,8 @@ class FileSink : public Sink {
                 std::to_string(::getpid()) + "-" + std::to_string(random()) + ".partial";
         if (durable_) {
             // Opened before anything is written, so that it cannot fail when the shard is whole.
-            const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            const int folder =
+                ::open(sink_folder(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
             if (folder < 0) refuse_folder("open its folder", errno);
             folder_ = Descriptor(folder);
         }
