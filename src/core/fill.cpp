@@ -1,0 +1,1 @@
+// Nothing: one source more, for a fault of Meson (see meson.build).
