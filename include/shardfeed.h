@@ -1093,12 +1093,12 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * error repeats. What is wrong with the data of one member of what is no tar (FORMAT, INTEGRITY,
  * AMBIGUOUS, UNSUPPORTED, LIMIT) repeats until shf_members_next moves to the next one.
  * With the option "resync" damage (FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT) is
- * reported once by shf_members_next, whose next call continues: in a tar at the next block of 512 bytes
- * that is a header, in a ZIP file with the next entry. The bytes from the offset of the error to
- * SHF_MEMBER_OFFSET of the next member are lost; without a next member, those up to the end. The
+ * reported once by shf_members_next, whose next call continues: in a tar at the next block of 512
+ * bytes that is a header, in a ZIP file with the next entry. The bytes from the offset of the error
+ * to SHF_MEMBER_OFFSET of the next member are lost; without a next member, those up to the end. The
  * name of the first member behind them may be a shortened one, whose long name was lost. A ZIP file
  * without a sound directory is read by its local headers from its start on, as far as each one
- * follows the data of the one before it. Damaged compressed data ends the members, and no bytes wait
+ * follows the data of the one before it. Damaged compressed data ends the members. No bytes wait
  * for their checksum: SHF_MEMBER_VERIFIED says which ones are covered by those that have held.
  * Threads: one at a time, except for shf_members_cancel; a second concurrent call gets USAGE.
  * Fork: a sequence belongs to the process that opened it; in a forked child its calls return
@@ -1124,8 +1124,8 @@ int32_t shf_members_next(shf_members *members, shf_bytes *name, shf_error *error
 /* Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
  * archive does not say, for any other value, and when there is no current member.
  * SHF_MEMBER_VERIFIED needs none: of a compressed tar, how many bytes from the start of the
- * decompressed one are covered by checks that have held so far, or have none; UINT64_MAX for what is
- * not compressed as a whole. Since: 0.1 */
+ * decompressed one are covered by checks that have held so far, or have no check; UINT64_MAX for
+ * what is not compressed as a whole. Since: 0.1 */
 uint64_t shf_members_info(const shf_members *members, int32_t what);
 
 /* A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as
@@ -1166,9 +1166,10 @@ void shf_members_close(shf_members *members);
  * See the options "index" and "index_dir".
  *
  * The index of a compressed tar also says where its decompression can start. A read decompresses
- * the stretch that the sample is in, of at most 8 MiB, and compares its checksum; the last ones stay
- * in memory, up to a quarter of the option "memory". Data that was compressed in one frame of zstd,
- * xz, lz4 or bzip2 has one place to start, its first byte.
+ * from the last such place before the sample, and compares the checksum of the stretch of at most
+ * 8 MiB that the sample is in; the last stretches stay in memory, up to a quarter of the option
+ * "memory". Data that was compressed in one frame of zstd, xz, lz4 or bzip2 has one place to start,
+ * its first byte.
  *
  * A ZIP file has its directory. The first read of a sample also compares the local headers of what
  * lies between it and its neighbours, so that no field is missed that the directory has under a
@@ -1181,8 +1182,9 @@ typedef struct shf_dataset shf_dataset;
  * The log function gets SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each
  * index that is not used. `options` may be NULL.
  * Owns: *out is owned, release with shf_dataset_close.
- * Errors: USAGE (option, URL), IO (list file, no match); a bad shard; with index=require NOT_FOUND, CHANGED, FORMAT and INTEGRITY of an index, and
- * USAGE when it was made under options that accept more than these do; CANCELLED, TIMEOUT, NOMEM.
+ * Errors: USAGE (option, URL), IO (list file, no match); a bad shard; with index=require NOT_FOUND,
+ * CHANGED, FORMAT and INTEGRITY of an index, and USAGE when it was made under options that accept
+ * more than these do; CANCELLED, TIMEOUT, NOMEM.
  * Since: 0.1 */
 int32_t shf_dataset_open(shf_dataset **out, const char *const *urls, size_t url_count,
                          const shf_options *options, shf_error *error);

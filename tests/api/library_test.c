@@ -103,7 +103,8 @@ static void test_described_options(void) {
         CHECK_TEXT(range, is_text ? "" : is_choice ? "|" : "..");
         const char* openers = shf_option_describe(count, SHF_OPTION_OPENERS);
         CHECK(strstr(openers, "stream") || strstr(openers, "dataset") ||
-              strcmp(openers, "mix") == 0 || strcmp(openers, "writer") == 0);
+              strcmp(openers, "mix") == 0 || strcmp(openers, "writer") == 0 ||
+              strcmp(openers, "archive") == 0);
         const char* help = shf_option_describe(count, SHF_OPTION_HELP);
         CHECK(strlen(help) > 0 && strchr(help, '\n') == NULL);
         CHECK_OK(shf_options_set(options, name, fallback, &error), &error);

@@ -207,8 +207,8 @@ TEST(Options, no_two_rows_share_a_value) {
             compare(member);
         for (auto member :
              {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
-              &Options::expand, &Options::secure, &Options::write_index, &Options::allow_private,
-              &Options::stale_ok, &Options::http2, &Options::s3_anonymous,
+              &Options::resync, &Options::expand, &Options::secure, &Options::write_index,
+              &Options::allow_private, &Options::stale_ok, &Options::http2, &Options::s3_anonymous,
               &Options::s3_requester_pays, &Options::gs_anonymous, &Options::az_anonymous,
               &Options::overwrite, &Options::durable, &Options::keep_partial})
             compare(member);

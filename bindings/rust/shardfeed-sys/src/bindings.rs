@@ -1226,8 +1226,8 @@ extern "C" {
     /// Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
     /// archive does not say, for any other value, and when there is no current member.
     /// SHF_MEMBER_VERIFIED needs none: of a compressed tar, how many bytes from the start of the
-    /// decompressed one are covered by checks that have held so far, or have none; UINT64_MAX for what is
-    /// not compressed as a whole. Since: 0.1
+    /// decompressed one are covered by checks that have held so far, or have no check; UINT64_MAX for
+    /// what is not compressed as a whole. Since: 0.1
     pub fn shf_members_info(members: *const shf_members, what: i32) -> u64;
     /// A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as
     /// the archive has them.
@@ -1268,9 +1268,9 @@ extern "C" {
     /// The log function gets SHF_LOG_INFO for each shard that is walked and SHF_LOG_WARNING for each
     /// index that is not used. `options` may be NULL.
     /// Owns: *out is owned, release with shf_dataset_close.
-    /// Errors: USAGE (option, URL), IO (list file, no match); a bad shard, and UNSUPPORTED for a
-    /// compressed tar; with index=require NOT_FOUND, CHANGED, FORMAT and INTEGRITY of an index, and
-    /// USAGE when it was made under options that accept more than these do; CANCELLED, TIMEOUT, NOMEM.
+    /// Errors: USAGE (option, URL), IO (list file, no match); a bad shard; with index=require NOT_FOUND,
+    /// CHANGED, FORMAT and INTEGRITY of an index, and USAGE when it was made under options that accept
+    /// more than these do; CANCELLED, TIMEOUT, NOMEM.
     /// Since: 0.1
     pub fn shf_dataset_open(
         out: *mut *mut shf_dataset,
@@ -1340,7 +1340,7 @@ extern "C" {
         first: *mut u64,
     ) -> i32;
     /// Makes the index of the tar at `url` and saves it where a dataset looks for it.
-    /// Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for what is no plain tar; IO,
+    /// Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for what is no tar; IO,
     /// NOSPACE when the index cannot be saved; CANCELLED, TIMEOUT, NOMEM. Since: 0.1
     pub fn shf_index_build(
         url: *const core::ffi::c_char,
