@@ -2035,7 +2035,7 @@ impl StreamBuilder {
         self.with("secure", value)
     }
 
-    /// Save the index of each plain tar that is written, or read to its end; none with fields,
+    /// Save the index of each tar that is written, or read to its end; none with fields,
     /// select_keys or slice.
     ///
     /// Range: `true|false`. Default: `false`.
@@ -2353,7 +2353,7 @@ impl WriterBuilder {
         self.with("secure", value)
     }
 
-    /// Save the index of each plain tar that is written, or read to its end; none with fields,
+    /// Save the index of each tar that is written, or read to its end; none with fields,
     /// select_keys or slice.
     ///
     /// Range: `true|false`. Default: `false`.
