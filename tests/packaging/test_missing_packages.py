@@ -133,13 +133,14 @@ def optional_libraries(text: str) -> "dict[str, str]":
 
 
 def test_a_build_without_optional_libraries_says_what_that_costs(tmp_path: Path) -> None:
-    found = without(tmp_path / "found", "libisal", "libwebp", "libcurl", "libarchive")
+    found = without(tmp_path / "found", "libisal", "libwebp", "sndfile", "libcurl", "libarchive")
     done = setup(tmp_path / "build", "-Dpython=disabled", PKG_CONFIG_LIBDIR=found)
     assert done.returncode == 0, done.stdout
     said = optional_libraries(done.stdout)
     assert said["gzip"].startswith("zlib, which takes 1.3 times")
     assert said["gzip"].endswith("packages: libisal-dev (Debian, Ubuntu), isa-l-devel (Fedora)")
     assert said["WebP"].startswith("none: images in WebP are errors; packages: libwebp-dev ")
+    assert said["WAV, FLAC, Ogg, MP3"].startswith("none: sounds are errors; packages: libsndfile1-dev ")
     assert said["7z, cpio, RAR, ISO 9660"].startswith("none: shards in these formats are errors; ")
     assert said["HTTP"].startswith("none: http:// and https:// URLs are errors; packages: ")
     assert said["HTTP"].endswith(" libcurl4-openssl-dev (Debian, Ubuntu), libcurl-devel (Fedora)")
