@@ -4,8 +4,7 @@
 
 Each row is CPU and wall seconds for all sounds, the best of some rounds that go over all rows in
 turn. "libsndfile" reads a file for each sound, through the package soundfile, and does nothing with
-the numbers; its threads do not wait for each other. The peer with a DataLoader is what programs do
-today: webdataset's tar and soundfile in two workers. It is left out without PyTorch.
+the numbers; its threads do not wait for each other.
 """
 
 from __future__ import annotations
@@ -71,27 +70,6 @@ def of_libsndfile(files: list[str], threads: int) -> Callable[[], int]:
     return run
 
 
-def of_workers(path: str, kind: str) -> Callable[[], int] | None:
-    """webdataset and soundfile in two workers of a DataLoader."""
-    try:
-        import torch.utils.data
-        import webdataset
-    except ImportError:
-        return None
-
-    def decode(sample: dict[str, bytes]) -> np.ndarray:
-        return soundfile.read(io.BytesIO(sample[kind]), dtype="float32")[0]
-
-    def run() -> int:
-        # One shard twice, so that both workers have one; half of the samples of each are taken.
-        data = webdataset.WebDataset([path, path], shardshuffle=False)
-        data = data.map(decode).batched(BATCH)
-        loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=2)
-        return sum(len(batch) for batch in loader) // 2
-
-    return run
-
-
 def main() -> None:
     """Prints a table."""
     parser = parser_for(__doc__)
@@ -112,8 +90,6 @@ def main() -> None:
                 path, kind, 2, "/crop=random:2s"
             )
             rows[f"{kind} shardfeed 2 thr., rate=8000"] = of_shardfeed(path, kind, 2, "/rate=8000")
-            if workers := of_workers(path, kind):
-                rows[f"{kind} webdataset, soundfile, 2 workers (twice)"] = workers
         taken: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
         for _ in range(arguments.repeat):
             for name, run in rows.items():
@@ -124,8 +100,6 @@ def main() -> None:
                 taken[name].append((time.perf_counter() - start, time.process_time() - cpu))
     for name, times in taken.items():
         wall, cpu = (min(column) for column in zip(*times))
-        if name.endswith("(twice)"):
-            wall /= 2
         figures[name] = {"sounds_per_second": count / wall, "cpu_seconds": cpu}
         print(f"{name:48} {count / wall:8.0f} sounds/s  {cpu:6.2f} CPU s")
     for kind in ("flac", "wav"):
