@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import io
 import itertools
 import json
@@ -196,6 +197,25 @@ def test_loader_workers_give_what_the_original_gives(urls: list[str], context: s
         outcomes.append([(list(k), torch.as_tensor(c).tolist()) for k, c in loader])
     assert len(outcomes[0]) == 15
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.slow
+def test_a_loader_converts_as_that_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    numpy = pytest.importorskip("numpy")
+    point = collections.namedtuple("point", "x y")
+    items = [
+        {"a": ["x", b"y", 1, 2.5, None, True], "b": (1, "z"), "c": {"d": numpy.arange(3)}},
+        (numpy.float32(3), [numpy.ones(2), "x"], ["x", ["y", numpy.int64(4)]], point(1, "a")),
+        [bytearray(b"ab"), range(3), torch.ones(2), numpy.array(["s"]), numpy.array(3), 1j],
+        collections.OrderedDict(x=(), y=[], z={}),
+    ]
+    found = list(wds.WebLoader(items, batch_size=None))
+    expected = list(torch.utils.data.DataLoader(items, batch_size=None))
+    assert repr(found) == repr(expected)
+    own = wds.WebLoader(items, batch_size=None, collate_fn=repr)
+    assert list(own) == list(map(repr, items))
+    assert len(list(wds.WebLoader([1, 2, 3], batch_size=2))) == 2
 
 
 def test_small_shards_are_read_as_members(urls: list[str]) -> None:
