@@ -24,7 +24,14 @@ MODULES = [
     "pipeline",
     "mix",
     "extradatasets",
+    "cache",
+    "gopen",
+    "writer",
+    "tenbin",
+    "pytorch",
 ]
+# Arguments that the original has not, of functions that it has.
+BESIDE = [("native", "KEYWORD_ONLY"), ("total", "KEYWORD_ONLY")]
 
 
 def public(module: Any) -> dict[str, Any]:
@@ -41,6 +48,7 @@ def own_names(module: Any) -> dict[str, Any]:
         name: value
         for name, value in public(module).items()
         if getattr(value, "__module__", module.__name__) == module.__name__
+        and name != "PIPE"  # of subprocess
         and not (name.startswith("_") and inspect.isclass(value))
     }
 
@@ -63,7 +71,7 @@ def parameters(function: Any) -> list[Any] | None:
 
 
 def is_beside(parameter: Any) -> bool:
-    return parameter[:2] == ("native", "KEYWORD_ONLY")
+    return parameter[:2] in BESIDE
 
 
 def same_parameters(ours: Any, theirs: Any) -> bool:
@@ -109,6 +117,22 @@ def test_submodules_have_the_same_names_and_arguments(module: str) -> None:
                     )
     # TypeVars and functions that only the module itself uses may have other names.
     assert [name for name in missing if not name.startswith("_")] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_submodules_have_the_same_constants(module: str) -> None:
+    theirs = importlib.import_module(f"webdataset.{module}")
+    ours = importlib.import_module(f"shardfeed.wds.{module}")
+    different = {"tenbin.long_to_short"}  # the original misspells uint32
+    for name, value in own_names(theirs).items():
+        if f"{module}.{name}" in different or name.startswith("_"):
+            continue
+        if isinstance(value, (int, float, str, bytes, bool)):
+            assert getattr(ours, name) == value, name
+        elif isinstance(value, dict):
+            assert value.keys() <= getattr(ours, name).keys(), name
+        elif isinstance(value, (list, tuple, set)):
+            assert len(getattr(ours, name)) == len(value), name
 
 
 def outcome(program: str) -> Any:

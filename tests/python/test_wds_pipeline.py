@@ -8,8 +8,9 @@ import json
 import pickle
 import threading
 import time
+from collections import OrderedDict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import shardfeed
@@ -38,7 +39,7 @@ def pipeline_with_state(urls: list[str]) -> Any:
 
 
 def shown(items: Any) -> list[Any]:
-    return [(list(keys), labels.tolist()) for keys, labels in items]
+    return [(list(keys), list(map(int, labels))) for keys, labels in items]
 
 
 @pytest.mark.parametrize("taken", [0, 1, 5, 22])
@@ -56,6 +57,79 @@ def test_state_resumes_with_the_next_item(urls: list[str], taken: int) -> None:
     assert second.state_dict() == state
     assert shown(second) == rest
     assert shown(second) == shown(first)  # the epoch after it
+
+
+@pytest.mark.parametrize("taken", [1, 12, 13, 27, 40])
+def test_state_resumes_in_a_later_pass_and_decodes_nothing_again(
+    urls: list[str], taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapped = []
+
+    def number(value: bytes) -> int:
+        mapped.append(value)
+        return int(value)
+
+    def made(partial: bool, size: int) -> Any:
+        data = wds.WebDataset(urls, shardshuffle=3, detshuffle=True, seed=5).shuffle(20, seed=1)
+        data = data.map_dict(cls=number).compose(wds.threads(2)).to_tuple("__key__", "cls")
+        return data.batched(7).unbatched().batched(size, partial=partial).with_epoch(41)
+
+    for partial, size in [(True, 7), (False, 7), (True, 13), (False, 13)]:
+        expected = shown(made(partial, size))
+        first = made(partial, size)
+        first.state_dict()
+        taken_items = shown(itertools.islice(iter(first), taken))
+        assert taken_items == expected[:taken]
+        second = made(partial, size)
+        second.load_state_dict(first.state_dict())
+        mapped.clear()
+        assert shown(second) == expected[taken:]
+
+    def without_unbatched() -> Any:
+        data = wds.WebDataset(urls, shardshuffle=False).decode(only="txt").map_dict(cls=number)
+        return data.to_tuple("__key__", "cls").batched(7).with_epoch(41)
+
+    expected = shown(without_unbatched())
+    second = without_unbatched()
+    second.load_state_dict({**second.state_dict(), "items": taken})
+    mapped.clear()
+    assert shown(second) == expected[taken:]
+    rest = sum(len(keys) for keys, _ in expected[taken:])
+    assert rest <= len(mapped) <= rest + 7
+
+
+def numbers_of(rank: int, worker: int, **kw: Any) -> Any:
+    """An epoch of a worker of 2 ranks with 3 workers each."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"RANK": rank, "WORLD_SIZE": 2, "WORKER": worker}.items():
+            patch.setenv(name, str(value))
+        patch.setenv("NUM_WORKERS", "3")
+        shards = [{"url": str(number)} for number in range(kw.pop("shards", 8))]
+        data = wds.DataPipeline(lambda: shards, wds.split_by_node, wds.split_by_worker)
+        return [item["url"] for item in data.with_epoch(**kw)]
+
+
+def test_an_epoch_is_exact_over_ranks_and_workers() -> None:
+    def counts(**kw: Any) -> list[list[int]]:
+        return [[len(numbers_of(rank, worker, **kw)) for worker in range(3)] for rank in (0, 1)]
+
+    assert counts(nsamples=22) == [[22] * 3] * 2
+    assert counts(nsamples=22, total=True) == [[4, 4, 3]] * 2
+    assert counts(nbatches=2, total=True) == [[1, 0, 0]] * 2
+    assert numbers_of(1, 0, nsamples=22, total=True) == ["1", "7", "1", "7"]
+    with pytest.raises(ValueError, match="22 or 24 items"):
+        numbers_of(0, 0, nsamples=23, total=True)
+    with pytest.raises(ValueError, match="0 of 3 items in rank 1, worker 2"):
+        numbers_of(1, 2, nsamples=22, total=True, shards=5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANK", "1")
+        patch.setenv("WORLD_SIZE", "2")
+        data = wds.DataPipeline(lambda: [1, 2]).with_epoch(10, total=True)
+        assert len(data) == len(list(data)) == 5
+        first = wds.DataPipeline(lambda: [1, 2]).with_epoch(10, total=True)
+        first.load_state_dict({**first.state_dict(), "items": 3})
+        assert list(first) == [2, 1]
+        assert list(data.with_epoch(10)) == [1, 2] * 5
 
 
 def test_state_needs_seeds(urls: list[str]) -> None:
@@ -196,6 +270,29 @@ def test_loader_workers_give_what_the_original_gives(urls: list[str], context: s
         outcomes.append([(list(k), torch.as_tensor(c).tolist()) for k, c in loader])
     assert len(outcomes[0]) == 15
     assert outcomes[0] == outcomes[1]
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+@pytest.mark.slow
+def test_a_loader_converts_as_that_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    numpy = pytest.importorskip("numpy")
+    items = [
+        {"a": ["x", b"y", 1, 2.5, None, True], "b": (1, "z"), "c": {"d": numpy.arange(3)}},
+        (numpy.float32(3), [numpy.ones(2), "x"], ["x", ["y", numpy.int64(4)]], Point(1, "a")),
+        [bytearray(b"ab"), range(3), torch.ones(2), numpy.array(["s"]), numpy.array(3), 1j],
+        OrderedDict(x=(), y=[], z={}),
+    ]
+    found = list(wds.WebLoader(items, batch_size=None))
+    expected = list(torch.utils.data.DataLoader(items, batch_size=None))
+    assert repr(found) == repr(expected)
+    own = wds.WebLoader(items, batch_size=None, collate_fn=repr)
+    assert list(own) == list(map(repr, items))
+    assert len(list(wds.WebLoader([1, 2, 3], batch_size=2))) == 2
 
 
 def test_small_shards_are_read_as_members(urls: list[str]) -> None:

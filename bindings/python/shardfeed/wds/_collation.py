@@ -1,4 +1,4 @@
-"""Items to batches of columns, and back."""
+"""Items to batches of columns, and back; and what a loader makes of batches."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from ._torch import is_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+# Types of values that default_convert() of PyTorch leaves as they are.
+_KEPT = frozenset((bool, bytes, float, int, str, type(None)))
 
 
 def combine_values(
@@ -118,3 +121,21 @@ def _unbatched(data: Iterable[Any]) -> Iterator[Any]:
                 yield {name: column[row] for name, column in batch.items()}
         else:
             raise ValueError(f"unknown sample type: {type(batch)}")
+
+
+def converted(data: Any) -> Any:
+    """What default_convert() of PyTorch gives, without a call for each text and number of a list.
+
+    A loader does this to each item that it makes no batches of: arrays become tensors, and tuples
+    lists.
+    """
+    kind = type(data)
+    if kind is list or kind is tuple:
+        return list(data) if _KEPT.issuperset(map(type, data)) else [converted(d) for d in data]
+    if kind is dict:
+        return {key: converted(value) for key, value in data.items()}
+    if kind in _KEPT:
+        return data
+    from torch.utils.data import default_convert
+
+    return default_convert(data)

@@ -9,7 +9,7 @@ from . import _collation, _engine, _fast, _keys, _reading, _shuffling
 from ._native_batches import _native_batched
 from ._stage import FilterFunction
 from ._threads import in_threads, threads
-from .utils import PipelineStage
+from .utils import PipelineStage, identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,14 +39,16 @@ class _Reading(NamedTuple):
     stages: int
 
 
-def iterated(pipeline: DataPipeline) -> Any:
-    """An iterator over one pass of a pipeline."""
+def iterated(pipeline: DataPipeline, at: int = -1, between: Callable[[Any], Any] = identity) -> Any:
+    """An iterator over one pass of a pipeline; `between` gets what goes into the stage `at`."""
     with _engine.using(pipeline._settings):
         steps = _steps(pipeline)
         source = pipeline.invoke(pipeline.pipeline[0])
+        stage = 1
         for step in steps[1:]:
-            source = step.make(source)
-    return source
+            source = step.make(between(source) if stage == at else source)
+            stage += step.stages
+    return between(source) if stage == at else source
 
 
 def explained(pipeline: DataPipeline) -> str:

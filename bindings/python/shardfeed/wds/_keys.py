@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from fnmatch import fnmatch
+from functools import lru_cache
 from io import BytesIO
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from .handlers import reraise_exception
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+# What a stage does with a sample follows from the names of its fields: worked out once for each
+# set of names, of which so many are remembered.
+_worked_out = lru_cache(maxsize=1024)
 
 
 def getfirst(
@@ -44,13 +50,19 @@ def _rename(
     for old in kw.values():
         assert " " not in old, f"{old!r}: a blank in a field name"
     specs = {new: old.split(";") for new, old in kw.items()}
-    gone = {name for old in specs.values() for name in old} if keep else None
+    gone = {name for old in specs.values() for name in old}
+
+    @_worked_out
+    def sources(names: tuple[str, ...]) -> list[tuple[str, str]]:
+        """The new fields, and the old ones that they are."""
+        sample = {name: name for name in names}
+        renamed = {new: getfirst(sample, old) for new, old in specs.items()}
+        rest = {name: name for name in names if name not in gone} if keep else {}
+        return list({**rest, **renamed}.items())
+
     for sample in data:
         try:
-            renamed = {new: getfirst(sample, old) for new, old in specs.items()}
-            if gone is not None:
-                rest = {name: value for name, value in sample.items() if name not in gone}
-                renamed = {**rest, **renamed}
+            renamed = {new: sample[old] for new, old in sources(tuple(sample))}
         except Exception as exn:
             if handler(exn):
                 continue
@@ -103,12 +115,11 @@ def _to_tuple(
     for arg in args:
         assert not isinstance(arg, str) or " " not in arg, f"{arg!r}: a blank in a field name"
     fields = [arg.split(";") if isinstance(arg, str) else arg for arg in args]
-    # The usual case is fields without alternatives, all of them there; the general one says what
-    # is wrong where that fails.
-    names = [field[0] for field in fields] if all(len(field) == 1 for field in fields) else []
+    getter = _worked_out(lambda names: _getter(names, fields))
     for sample in data:
         try:
-            result = _values(sample, names)
+            get = getter(tuple(sample))
+            result = None if get is None else get(sample)
             if result is None or (none_is_error and _has_none(result)):
                 result = _tuple_of(sample, fields, args, missing_is_error, none_is_error)
         except Exception as exn:
@@ -118,11 +129,14 @@ def _to_tuple(
         yield result
 
 
-def _values(sample: Any, names: list[str]) -> tuple[Any, ...] | None:
-    try:
-        return tuple([sample[name] for name in names]) if names else None
-    except Exception:  # _tuple_of() says what it is
+def _getter(names: tuple[str, ...], fields: list[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
+    """What takes the first of the alternatives of each field; None where a field has none."""
+    chosen = [next((name for name in field if name in names), None) for field in fields]
+    if None in chosen or not chosen:
         return None
+    if len(chosen) == 1:
+        return lambda sample: (sample[chosen[0]],)
+    return itemgetter(*chosen)
 
 
 def _tuple_of(
@@ -139,7 +153,10 @@ def _tuple_of(
 
 
 def _has_none(values: Iterable[Any]) -> bool:
-    return any(value is None for value in values)
+    for value in values:  # noqa: SIM110  it is called for each sample
+        if value is None:
+            return True
+    return False
 
 
 def transform_with(sample: Any, transformers: Any) -> Any:
@@ -188,8 +205,10 @@ def _extract_keys(
     ignore_missing: bool = False,
 ) -> Iterator[tuple[Any, ...]]:
     """Tuples of the fields that match shell patterns."""
-    for sample in source:
-        names = sample.keys()
+
+    @_worked_out
+    def chosen(names: tuple[str, ...]) -> list[str]:
+        keys = dict.fromkeys(names).keys()
         result = []
         for pattern in patterns:
             alternatives = pattern.split(";") if isinstance(pattern, str) else pattern
@@ -201,11 +220,14 @@ def _extract_keys(
             if not matches:
                 if ignore_missing:
                     continue
-                raise ValueError(f"Cannot find {alternatives} in sample keys {names}.")
+                raise ValueError(f"Cannot find {alternatives} in sample keys {keys}.")
             if len(matches) > 1 and duplicate_is_error:
-                raise ValueError(f"Multiple sample keys {names} match {alternatives}.")
-            result.append(sample[matches[0]])
-        yield tuple(result)
+                raise ValueError(f"Multiple sample keys {keys} match {alternatives}.")
+            result.append(matches[0])
+        return result
+
+    for sample in source:
+        yield tuple([sample[name] for name in chosen(tuple(sample))])
 
 
 def _rename_keys(
@@ -218,10 +240,14 @@ def _rename_keys(
 ) -> Iterator[dict[str, Any]]:
     """Fields that match shell patterns under new names; later rules win."""
     rules = [(pattern, new) for new, pattern in [*args, *kw.items()]]
-    for sample in source:
-        renamed: dict[str, Any] = {}
+
+    @_worked_out
+    def sources(names: tuple[str, ...]) -> list[tuple[str, str]]:
+        """The new fields, and the old ones that they are."""
+        keys = dict.fromkeys(names).keys()
+        renamed: dict[str, str] = {}
         matched = {pattern: False for pattern, _ in rules}
-        for path, value in sample.items():
+        for path in names:
             name = os.path.basename(path).lower()
             new_name = None
             for pattern, output in rules[::-1]:
@@ -231,16 +257,19 @@ def _rename_keys(
                     break
             if new_name is None:
                 if keep_unselected:
-                    renamed[path] = value
+                    renamed[path] = path
                 continue
             if new_name in renamed:
                 if duplicate_is_error:
-                    raise ValueError(f"Duplicate value in sample {sample.keys()} after rename.")
+                    raise ValueError(f"Duplicate value in sample {keys} after rename.")
                 continue
-            renamed[new_name] = value
+            renamed[new_name] = path
         if must_match and not all(matched.values()):
-            raise ValueError(f"Not all patterns ({matched}) matched sample keys ({sample.keys()}).")
-        yield renamed
+            raise ValueError(f"Not all patterns ({matched}) matched sample keys ({keys}).")
+        return list(renamed.items())
+
+    for sample in source:
+        yield {new: sample[path] for new, path in sources(tuple(sample))}
 
 
 def decode_bin(stream: Any) -> bytes:
@@ -289,13 +318,19 @@ def _xdecode(
 ) -> Iterator[dict[str, Any]]:
     """Fields decoded by shell patterns: xdecode(("*.jpg", read), png=read)."""
     decoders = [*defaults, *args, *(("*." + name, function) for name, function in kw.items())]
+
+    @_worked_out
+    def functions(names: tuple[str, ...]) -> list[tuple[str, Any]]:
+        """The decoder of each field: False keeps it, None says that there is none."""
+        return [
+            (path, False if path.startswith("__") else find_decoder(decoders, path))
+            for path in names
+        ]
+
     for sample in source:
         result: dict[str, Any] = {}
-        for path, data in sample.items():
-            if path.startswith("__"):
-                result[path] = data
-                continue
-            decoder = find_decoder(decoders, path)
+        for path, decoder in functions(tuple(sample)):
+            data = sample[path]
             if decoder is False:
                 result[path] = data
             elif decoder is not None:

@@ -1,20 +1,26 @@
 """What a pipeline knows of itself beside its stages: how long it is, and where it stands.
 
 A position is how many items were given out, and what the stages that count epochs counted. It is
-resumed by running the pipeline again up to there: functions of the program are taken as pure.
+resumed by running the pipeline again up to there, without the last stages as far as each of their
+items is made of a known number of those before: functions of the program are taken as pure.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 from .._plan import plan
 from . import _collation, _keys, _shuffling, shardlists
+from ._native_batches import _native_batched
 from ._stage import FilterFunction
+from ._threads import threads
 from .handlers import reraise_exception
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .pipeline import DataPipeline
 
 _VERSION = 1
@@ -74,21 +80,87 @@ def restored(pipeline: DataPipeline, state: dict[str, Any]) -> int:
     return int(state["items"])
 
 
-# ---- Length ----
+# ---- Resuming ----
 
+# Functions of stages that give an item for each item, unless a handler leaves it out.
 _ONE_FOR_ONE = (
-    _shuffling._shuffle,
-    _keys._to_tuple,
-    _keys._rename,
+    _keys._associate,
+    _keys._extract_keys,
     _keys._map_dict,
     _keys._map_tuple,
+    _keys._rename,
+    _keys._rename_keys,
+    _keys._to_tuple,
+    _keys._xdecode,
 )
+
+
+class _Passing:
+    """Passes over what becomes the first `skip` items of a pass."""
+
+    def __init__(self, skip: int, batches: list[tuple[int, bool]]) -> None:
+        self.skip = skip
+        self.batches = batches  # of the stages behind it: see _batches()
+        self.items = 0  # so many of the pass were passed over
+
+    def __call__(self, source: Any) -> Iterator[Any]:
+        source = iter(source)
+        count = sum(1 for _ in itertools.islice(source, self.skip * math.prod(self._sizes())))
+        for size, partial in self.batches:
+            count = -(-count // size) if partial else count // size
+        self.items = count
+        yield from source
+
+    def _sizes(self) -> list[int]:
+        return [size for size, _ in self.batches]
+
+
+def items_after(pipeline: DataPipeline, skip: int) -> Iterator[Any]:
+    """The items of all passes without the first `skip`."""
+    from ._compile import iterated
+
+    at, batches = _tail(pipeline.pipeline)
+    for _ in range(pipeline.repetitions):
+        passing = _Passing(skip, batches)
+        given = 0
+        for given, item in enumerate(iterated(pipeline, at, passing), 1):  # noqa: B007
+            yield item
+        skip -= passing.items
+        if given + passing.items == 0:
+            break
+
+
+def _tail(stages: list[Any]) -> tuple[int, list[tuple[int, bool]]]:
+    """Where the stages begin that make an item of a known number of items, and their batches."""
+    at = len(stages)
+    batches: list[tuple[int, bool]] = []
+    while at > 1:
+        stage = stages[at - 1]
+        if isinstance(stage, FilterFunction) and stage.f in (_collation._batched, _native_batched):
+            batches.insert(0, _batches(stage))
+        elif type(stage) is not threads and not _makes_one_of_one(stage):
+            break
+        at -= 1
+    return at, batches
+
+
+def _makes_one_of_one(stage: Any) -> bool:
+    """Whether a stage gives an item for each item, or ends with an error."""
+    from ._compile import _decoder
+    from .autodecode import Decoder
+
+    if not isinstance(stage, FilterFunction):
+        return False
+    known = stage.f in _ONE_FOR_ONE or isinstance(_decoder(stage), Decoder)
+    return known and stage.kw.get("handler", reraise_exception) is reraise_exception
+
+
+# ---- Length ----
 
 
 def length(pipeline: DataPipeline) -> int:
     """How many items a pass has, by the indexes of its shards. TypeError where nobody knows."""
-    from ._compile import _decoder, _reading_at
-    from .autodecode import Decoder
+    from ._compile import _reading_at
     from .compat import check_empty
 
     unknown = TypeError(
@@ -97,7 +169,7 @@ def length(pipeline: DataPipeline) -> int:
         "with_length(n)"
     )
     if pipeline.repetitions != 1 and pipeline.nsamples > 0:
-        return pipeline.nsamples
+        return pipeline._share()
     stages = pipeline.pipeline
     if type(stages[0]) is not shardlists.SimpleShardList or pipeline.repetitions > 1 << 40:
         raise unknown
@@ -120,7 +192,7 @@ def length(pipeline: DataPipeline) -> int:
         if count is None:
             if function is not _shuffling._shuffle and type(stage) is not _shuffling.detshuffle:
                 shards = stage(shards)
-        elif function is _collation._batched:
+        elif function in (_collation._batched, _native_batched):
             size, rest = _batches(stage)
             count = -(-count // size) if rest else count // size
         elif function is itertools.islice:
@@ -128,14 +200,8 @@ def length(pipeline: DataPipeline) -> int:
         elif not (
             stage is check_empty
             or type(stage) is _shuffling.detshuffle
-            or (
-                function in _ONE_FOR_ONE
-                and stage.kw.get("handler", reraise_exception) is reraise_exception
-            )
-            or (
-                isinstance(_decoder(stage), Decoder)
-                and stage.kw.get("handler", reraise_exception) is reraise_exception
-            )
+            or function is _shuffling._shuffle
+            or _makes_one_of_one(stage)
         ):
             raise unknown
         at += 1
@@ -145,6 +211,7 @@ def length(pipeline: DataPipeline) -> int:
 
 
 def _batches(stage: FilterFunction) -> tuple[int, bool]:
+    """The size of batches, and whether the last one may be smaller."""
     given = {"batchsize": 20, "partial": True}
     given.update(zip(("batchsize", "collation_fn", "partial"), stage.args))
     given.update(stage.kw)

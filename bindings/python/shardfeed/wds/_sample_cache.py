@@ -227,8 +227,8 @@ class LMDBCached(PipelineStage):
     def add_samples(self, samples: Iterable[tuple[str, Any]]) -> None:
         """Stores pairs of key and sample, in one transaction."""
         with self.db.begin(write=True) as transaction:
-            for key, sample in samples:
-                transaction.put(key.encode(), self.pickler.dumps(sample))
+            dumps = self.pickler.dumps
+            transaction.cursor().putmulti([(key.encode(), dumps(value)) for key, value in samples])
 
     def run(self, source: Iterable[Any]) -> Iterator[Any]:
         """The samples of a source, or those of the database once it has all."""

@@ -56,7 +56,7 @@ class IterableDataset(Iterable[Any]):
 
 
 def real(name: str) -> Any:
-    """IterableDataset or DataLoader of PyTorch; None without it."""
+    """IterableDataset, DataLoader or default_convert of PyTorch; None without it."""
     try:
         from torch.utils import data
     except ImportError:

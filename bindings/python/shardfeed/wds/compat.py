@@ -11,6 +11,7 @@ from urllib.parse import urlparse
 
 from . import cache, filters, shardlists
 from . import pytorch as _pytorch
+from ._collation import converted
 from ._native_batches import _native_batched
 from ._threads import progress
 from .handlers import reraise_exception
@@ -274,4 +275,7 @@ class WebLoader(DataPipeline, FluidInterface):
     """A torch.utils.data.DataLoader with the methods of pipelines."""
 
     def __init__(self, *args: Any, **kw: Any) -> None:
-        super().__init__(_pytorch.DataLoader(*args, **kw))
+        loader = _pytorch.DataLoader(*args, **kw)
+        if loader.collate_fn is _pytorch.default_convert:
+            loader.collate_fn = converted  # the same, faster
+        super().__init__(loader)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import sys
 from functools import reduce
@@ -142,16 +143,16 @@ def _log_keys(data: Iterable[Any], logfile: str | None = None) -> Iterator[Any]:
     if logfile is None:
         yield from data
         return
-    import fcntl
-
-    with open(logfile, "a") as stream:
+    # One write to the end of a file is whole, whoever else appends to it.
+    file = os.open(logfile, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
         for i, sample in enumerate(data):
-            words = (sample.get(name) for name in ("__worker__", "__rank__", "__key__"))
-            fcntl.flock(stream.fileno(), fcntl.LOCK_EX)
-            stream.write("\t".join([str(i), *(str(word) for word in words)]) + "\n")
-            stream.flush()
-            fcntl.flock(stream.fileno(), fcntl.LOCK_UN)
+            get = sample.get
+            line = f"{i}\t{get('__worker__')}\t{get('__rank__')}\t{get('__key__')}\n"
+            os.write(file, line.encode("utf-8", "surrogateescape"))
             yield sample
+    finally:
+        os.close(file)
 
 
 def _map(

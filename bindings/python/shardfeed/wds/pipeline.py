@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from . import _torch
 from ._compile import explained, iterated
 from ._engine import Settings
-from ._position import counters, length, restored, saved
+from ._position import counters, items_after, length, restored, saved
 from ._torch import IterableDataset
-from .utils import PipelineStage
+from .utils import PipelineStage, pytorch_worker_info
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,12 +116,16 @@ class DataPipeline(IterableDataset, PipelineStage):
             return self._items()
         return self._counted()
 
-    def _items(self) -> Iterator[Any]:
-        if self.repetitions != 1:
-            if self.nsamples > 0:
-                return islice(self.iterator(), self.nsamples)
-            return self.iterator()
-        return iter(self.iterator1())
+    def _items(self, skip: int = 0) -> Iterator[Any]:
+        """The items of an iteration without the first `skip`."""
+        if skip == 0 and self.repetitions == 1:
+            return iter(self.iterator1())
+        items = items_after(self, skip) if skip else self.iterator()
+        if self.repetitions == 1 or self.nsamples <= 0:
+            return items
+        count = self._share()
+        left = islice(items, max(count - skip, 0))
+        return self._whole(left, count, skip) if self._is_total else left
 
     def stage(self, i: int) -> Any:
         """A stage by its number."""
@@ -149,14 +153,20 @@ class DataPipeline(IterableDataset, PipelineStage):
         made: Self = add_length_method(self)
         return made
 
-    def with_epoch(self, nsamples: int = -1, nbatches: int = -1) -> Self:
-        """Makes an epoch so many items, over passes that begin again."""
+    def with_epoch(self, nsamples: int = -1, nbatches: int = -1, *, total: bool = False) -> Self:
+        """Makes an epoch so many items, over passes that begin again.
+
+        Each worker of each rank gives so many. total: all of them together do, and all ranks the
+        same number; less is an error.
+        """
         self.repetitions = sys.maxsize
         self.nsamples = max(nsamples, nbatches)
+        self._is_total = total
         return self
 
     def repeat(self, nepochs: int = -1, nbatches: int = -1) -> Self:
         """So many passes, or without an end; nbatches: so many items in all."""
+        self._is_total = False
         if nepochs > 0:
             self.repetitions = nepochs
             self.nsamples = nbatches
@@ -168,15 +178,42 @@ class DataPipeline(IterableDataset, PipelineStage):
     # ---- What is not in the original ----
 
     _is_saved = False  # whether positions are counted
+    _is_total = False  # whether nsamples is the number of all ranks and workers together
+
+    def _share(self) -> int:
+        """How many items of an epoch with_epoch() leaves to this worker."""
+        if not self._is_total:
+            return self.nsamples
+        _, ranks, worker, workers = pytorch_worker_info()
+        share, rest = divmod(self.nsamples, ranks)
+        if rest:
+            raise ValueError(
+                f"with_epoch({self.nsamples}, total=True) gives {ranks} ranks no equal parts; "
+                f"help: {self.nsamples - rest} or {self.nsamples - rest + ranks} items"
+            )
+        return share // workers + (worker < share % workers)
+
+    def _whole(self, items: Iterator[Any], count: int, skip: int) -> Iterator[Any]:
+        """Items that are `count` with those before them; less is an error."""
+        given = skip
+        for item in items:
+            given += 1
+            yield item
+        if given < count:
+            rank, _, worker, _ = pytorch_worker_info()
+            raise ValueError(
+                f"with_epoch({self.nsamples}, total=True): {given} of {count} items in rank "
+                f"{rank}, worker {worker}, where a pass had none; help: at least one shard for "
+                "each worker of each rank, or resampled=True"
+            )
 
     def _counted(self) -> Iterator[Any]:
         skip, self._skip = self._skip, 0
         epochs = counters(self)
         self._begun = epochs, skip
-        for count, item in enumerate(self._items(), 1):
-            if count > skip:
-                self._begun = epochs, count
-                yield item
+        for count, item in enumerate(self._items(skip), skip + 1):
+            self._begun = epochs, count
+            yield item
         self._begun = None
 
     def state_dict(self) -> dict[str, Any]:
@@ -190,7 +227,10 @@ class DataPipeline(IterableDataset, PipelineStage):
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next iteration resume there: what came before is run again, and not given."""
+        """Makes the next iteration resume there.
+
+        What came before is read and shuffled again, and not decoded, mapped or batched.
+        """
         self._skip = restored(self, state)
         self._begun = dict(state["epochs"]), self._skip
         self._is_saved = True

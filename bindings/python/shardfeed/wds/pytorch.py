@@ -28,6 +28,8 @@ def __getattr__(name: str) -> Any:
         except ImportError:
             return _NoTensor
         return Tensor
+    if name == "default_convert":
+        return _torch.real(name)
     if name == "DataLoader":
         return _torch.real(name) or _NoLoader
     if name == "IterableDataset":
