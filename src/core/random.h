@@ -21,7 +21,10 @@ class Random {
         image_crop = 4,
         image_flip = 5,
         sample_augmentation = 6,
-        mixing = 7
+        mixing = 7,
+        image_area = 8,
+        image_view = 9,
+        image_colour = 10
     };
 
     Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {
