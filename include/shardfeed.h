@@ -827,12 +827,17 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *   int, float             a decimal number as text: int64, float64
  *   npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
  *   image                  JPEG, PNG or WebP. After slashes: the pixels (rgb8, l8, rgba8; rgb16,
- *                          l16; rgb and l are float32 in 0..1), the layout (hwc or chw), exif (turn
- *                          as the EXIF orientation says), then the steps, each at most once and
- *                          done in their order: resize=N (the shorter side), resize=WxH,
- *                          resize=fit:WxH, crop=WxH (centre), crop=random:WxH, flip=random or
- *                          always. Random choices are keyed by seed, epoch, shard and key: the same
- *                          for all images of a sample, and in every run.
+ *                          l16; rgb and l are float32 in 0..1, or float16 or bfloat16 by that
+ *                          word), normalize=imagenet (or clip, half, or means and deviations:
+ *                          M:M:M:D:D:D), the layout (hwc or chw), exif (turn as the EXIF
+ *                          orientation says), then the steps, each at most once and done in their
+ *                          order: resize=N (the shorter side), resize=WxH, resize=fit:WxH,
+ *                          crop=WxH (centre), crop=random:WxH, rrc=WxH (a part of random size and
+ *                          shape, scale=A..B and ratio=A..B, resized), pad=N, pad=NxM, pad=to:WxH
+ *                          (with fill=LEVEL), flip=random or always. filter=bilinear, or nearest,
+ *                          box, hamming, bicubic, lanczos; exact: no JPEG is reduced while it is
+ *                          decoded. Random choices are keyed by seed, epoch, shard and key: the
+ *                          same for all images of a sample, and in every run.
  *   audio                  WAV, FLAC, Ogg (Vorbis, Opus) or MP3: frames x channels. After slashes:
  *                          float32 (as a rule in -1..1) or int16, the layout (fc or cf: frames or
  *                          channels first), mono (the mean of the channels; one dimension),
@@ -840,8 +845,8 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          crop=random:5s, pad (zeros up to the length of the crop). A length is
  *                          in s, ms or frames that come out.
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
- * png, webp: image/rgb8; flac, wav, ogg, mp3, opus: audio; npy; cls, cls2, index, inx, id: int; txt, text, transcript: text; json,
- * jsn; mp, msg, msgpack; all others: bytes.
+ * png, webp: image/rgb8; flac, wav, ogg, mp3, opus: audio; npy; cls, cls2, index, inx, id: int;
+ * txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.
  * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". With the
  * option even=pad "__valid__" (bool) is before them: false in rows that only fill up an epoch. */
 typedef struct shf_batch shf_batch;
@@ -868,7 +873,8 @@ enum {
     SHF_DTYPE_FLOAT32 = 10,
     SHF_DTYPE_FLOAT64 = 11,
     SHF_DTYPE_COMPLEX64 = 12, /* two float32: real, imaginary                                     */
-    SHF_DTYPE_COMPLEX128 = 13
+    SHF_DTYPE_COMPLEX128 = 13,
+    SHF_DTYPE_BFLOAT16 = 14 /* the upper half of a float32                                        */
 };
 
 /* One column: numbers in C order without gaps. Three layouts:

@@ -173,7 +173,7 @@ ArrayType type_of(std::string_view text) {
     };
     ArrayType type;
     const int64_t dtype = number();
-    if (dtype > static_cast<int64_t>(DType::c128)) bad_columns();
+    if (dtype > static_cast<int64_t>(DType::bf16)) bad_columns();
     type.dtype = static_cast<DType>(dtype);
     for (; !text.empty(); ++type.ndim) {
         if (static_cast<size_t>(type.ndim) == max_row_dimensions) bad_columns();

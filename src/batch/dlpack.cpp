@@ -56,6 +56,7 @@ uint8_t code_of(DType dtype, bool has_bool) {
         case 'i': return 0;
         case 'u': return 1;
         case 'f': return 2;
+        case 'B': return 4;
         case 'c': return 5;
         default: return has_bool ? 6 : 1;  // older consumers know no bool
     }

@@ -7,13 +7,17 @@
 namespace shf {
 
 const DTypeTraits& traits_of(DType dtype) {
-    // In the order of SHF_DTYPE_*. Arrow has its booleans in bits, so ours are bytes there.
+    // In the order of SHF_DTYPE_*. Arrow has its booleans in bits, so ours are
+    // bytes there, and no bfloat16: its bits are.
     static constexpr DTypeTraits table[] = {
-        {"bool", 1, 1, 'b', "C"},      {"int8", 1, 1, 'i', "c"},        {"int16", 2, 2, 'i', "s"},
-        {"int32", 4, 4, 'i', "i"},     {"int64", 8, 8, 'i', "l"},       {"uint8", 1, 1, 'u', "C"},
-        {"uint16", 2, 2, 'u', "S"},    {"uint32", 4, 4, 'u', "I"},      {"uint64", 8, 8, 'u', "L"},
-        {"float16", 2, 2, 'f', "e"},   {"float32", 4, 4, 'f', "f"},     {"float64", 8, 8, 'f', "g"},
+        {"bool", 1, 1, 'b', "C"},      {"int8", 1, 1, 'i', "c"},
+        {"int16", 2, 2, 'i', "s"},     {"int32", 4, 4, 'i', "i"},
+        {"int64", 8, 8, 'i', "l"},     {"uint8", 1, 1, 'u', "C"},
+        {"uint16", 2, 2, 'u', "S"},    {"uint32", 4, 4, 'u', "I"},
+        {"uint64", 8, 8, 'u', "L"},    {"float16", 2, 2, 'f', "e"},
+        {"float32", 4, 4, 'f', "f"},   {"float64", 8, 8, 'f', "g"},
         {"complex64", 8, 4, 'c', "f"}, {"complex128", 16, 8, 'c', "g"},
+        {"bfloat16", 2, 2, 'B', "S"},
     };
     return table[static_cast<size_t>(dtype)];
 }

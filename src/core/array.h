@@ -28,13 +28,14 @@ enum class DType : int32_t {
     f64 = SHF_DTYPE_FLOAT64,
     c64 = SHF_DTYPE_COMPLEX64,
     c128 = SHF_DTYPE_COMPLEX128,
+    bf16 = SHF_DTYPE_BFLOAT16,
 };
 
 struct DTypeTraits {
     std::string_view name;   // as numpy has it: "float32"
     size_t size;             // bytes of an element
     size_t word;             // bytes that change places with the byte order
-    char kind;               // of DLPack and numpy: b i u f c
+    char kind;               // of numpy: b i u f c; B: bfloat16, which numpy does not have
     std::string_view arrow;  // format of the Arrow C data interface; of a word for complex numbers
 };
 const DTypeTraits& traits_of(DType dtype);

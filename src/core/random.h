@@ -22,7 +22,10 @@ class Random {
         image_flip = 5,
         sample_augmentation = 6,
         mixing = 7,
-        audio_crop = 32
+        image_area = 8,
+        image_view = 9,
+        image_colour = 10,
+        audio_crop = 11
     };
 
     Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {

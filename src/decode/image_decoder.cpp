@@ -9,6 +9,7 @@
 #include "image/jpeg.h"
 #include "image/png.h"
 #include "image/resample.h"
+#include "image/row_writer.h"
 #include "image/webp.h"
 
 #include <algorithm>
@@ -19,8 +20,6 @@
 namespace shf {
 
 namespace {
-
-using Mode = ImageOptions::Mode;
 
 // Bytes, or the largest number where they are more.
 uint64_t image_bytes(uint64_t width, uint64_t height, uint64_t pixel_size) {
@@ -34,7 +33,10 @@ uint64_t image_bytes(uint64_t width, uint64_t height, uint64_t pixel_size) {
 class ImageDecoder final : public Decoder {
   public:
     ImageDecoder(const ImageOptions& options, uint64_t max_decoded)
-        : options_(options), mode_(traits_of(options.mode)), max_decoded_(max_decoded) {}
+        : options_(options),
+          mode_(traits_of(options)),
+          numbers_(options),
+          max_decoded_(max_decoded) {}
 
     [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
         const ImageHeader header = read_image_header(field, options_.orient);
@@ -55,11 +57,11 @@ class ImageDecoder final : public Decoder {
         if (goes_straight(header, plan)) {
             const Pixels whole{out.data(), plan.crop.width, plan.crop.height, mode_.channels,
                                header_depth(header)};
-            decode_stored(field, header, 1, whole, *scratch.image);
+            decode_whole(field, header, whole);
+            if (plan.flipped) flip(whole);
         } else {
             decode_in_steps(field, header, plan, out, *scratch.image);
         }
-        if (plan.flipped) flip_result(plan, out);
     }
 
   private:
@@ -69,7 +71,7 @@ class ImageDecoder final : public Decoder {
     };
 
     [[nodiscard]] ArrayType type_of(const ImageGeometry& plan) const {
-        const int64_t height = plan.crop.height, width = plan.crop.width, c = mode_.channels;
+        const int64_t height = plan.result_height, width = plan.result_width, c = mode_.channels;
         if (c == 1) return {mode_.dtype, 2, {height, width}};
         if (options_.channels_first) return {mode_.dtype, 3, {c, height, width}};
         return {mode_.dtype, 3, {height, width, c}};
@@ -104,11 +106,12 @@ class ImageDecoder final : public Decoder {
               "an image of " + size(header.width, header.height));
         check(header.kept,
               "a JPEG of " + size(header.width, header.height) + " that is progressive");
-        check(image_bytes(plan.crop.width, plan.crop.height,
+        check(image_bytes(plan.result_width, plan.result_height,
                           mode_.channels * traits_of(mode_.dtype).size),
-              "a result of " + size(plan.crop.width, plan.crop.height));
+              "a result of " + size(plan.result_width, plan.result_height));
+        const Axes axes = axes_of(plan, 1);
         if (plan.is_resized())
-            check(resample_memory(plan.source.width, plan.source.height, plan, stored_pixel),
+            check(resample_memory(axes.columns, axes.rows, options_.filter, stored_pixel),
                   "resizing from " + size(plan.source.width, plan.source.height) + " to " +
                       size(plan.resized_width, plan.resized_height));
     }
@@ -120,76 +123,143 @@ class ImageDecoder final : public Decoder {
         return same_numbers &&
                (mode_.channels == 1 ? header.is_grey() : !options_.channels_first) &&
                header.orientation == 1 && !plan.takes_part() && !plan.is_resized() &&
-               !plan.is_cropped();
+               !plan.is_cropped() && !plan.is_padded();
     }
 
-    static void decode_stored(std::span<const uint8_t> field, const ImageHeader& header,
-                              uint32_t reduction, const Pixels& to, ImageScratch& scratch) {
+    static void decode_whole(std::span<const uint8_t> field, const ImageHeader& header,
+                             const Pixels& to) {
         switch (header.format) {
-            case ImageFormat::jpeg: return decode_jpeg(field, header, reduction, to, scratch.jpeg);
+            case ImageFormat::jpeg: return decode_jpeg(field, header, to);
             case ImageFormat::png: return decode_png(field, header, to);
             case ImageFormat::webp: return decode_webp(field, to);
         }
     }
 
+    // The part `wanted` of the image, as it is stored and reduced, or more. Returns what it is.
+    static CropBox decode_part(std::span<const uint8_t> field, const ImageHeader& header,
+                               uint32_t reduction, const CropBox& wanted, Pixels& pixels,
+                               ImageScratch& scratch) {
+        if (header.format == ImageFormat::jpeg)
+            return decode_jpeg_part(field, header, reduction, wanted, pixels, scratch.stored);
+        pixels.width = header.width;
+        pixels.height = header.height;
+        scratch.stored.hold(pixels);
+        decode_whole(field, header, pixels);
+        return {0, 0, header.width, header.height};
+    }
+
+    struct Axes {
+        FilterAxis columns, rows;
+        uint32_t left = 0, top = 0;  // where they begin in the image, reduced
+    };
+
+    // What is resized, in an image that was reduced. A border of the source may lie in the middle
+    // of a reduced pixel, but those of the image are borders.
+    [[nodiscard]] Axes axes_of(const ImageGeometry& plan, uint32_t reduction) const {
+        Axes axes;
+        const auto fill = [&](FilterAxis& axis, uint32_t& begin, uint32_t whole, uint32_t first,
+                              uint32_t size) {
+            const uint32_t end = first + size;
+            begin = first / reduction;
+            axis.limit = (end + reduction - 1) / reduction - begin;
+            axis.start = static_cast<double>(first % reduction) / reduction;
+            axis.size = static_cast<double>(size) / reduction;
+            if (end == whole) axis.size = axis.limit - axis.start;
+        };
+        const CropBox& source = plan.source;
+        const uint32_t left =
+            plan.source_flipped ? plan.width - source.left - source.width : source.left;
+        fill(axes.columns, axes.left, plan.width, left, source.width);
+        fill(axes.rows, axes.top, plan.height, source.top, source.height);
+        axes.columns.resized = plan.resized_width;
+        axes.columns.first = plan.crop.left;
+        axes.columns.count = plan.crop.width;
+        axes.rows.resized = plan.resized_height;
+        axes.rows.first = plan.crop.top;
+        axes.rows.count = plan.crop.height;
+        return axes;
+    }
+
+    [[nodiscard]] uint32_t reduction_of(const ImageHeader& header,
+                                        const ImageGeometry& plan) const {
+        // A crop that has a size and a place is exactly that.
+        const bool may_reduce = !plan.takes_part() || options_.crop == ImageOptions::Crop::area;
+        if (header.format != ImageFormat::jpeg || !plan.is_resized() || !may_reduce ||
+            options_.exact || options_.filter == ImageOptions::Filter::nearest)
+            return 1;
+        return jpeg_reduction(plan.source.width, plan.source.height, plan.resized_width,
+                              plan.resized_height);
+    }
+
     void decode_in_steps(std::span<const uint8_t> field, const ImageHeader& header,
                          const ImageGeometry& plan, std::span<uint8_t> out,
                          ImageScratch& scratch) const {
-        uint32_t reduction = 1;
-        if (header.format == ImageFormat::jpeg && plan.is_resized() && !plan.takes_part())
-            reduction = header.swaps_sides()
-                            ? jpeg_reduction(header, plan.resized_height, plan.resized_width)
-                            : jpeg_reduction(header, plan.resized_width, plan.resized_height);
-        Pixels pixels{nullptr, (header.width + reduction - 1) / reduction,
-                      (header.height + reduction - 1) / reduction, stored_channels(header),
-                      header_depth(header)};
-        scratch.stored.hold(pixels);
-        decode_stored(field, header, reduction, pixels, scratch);
+        const uint32_t reduction = reduction_of(header, plan);
+        const Axes axes = axes_of(plan, reduction);
+        const auto reduced = [reduction](uint32_t side) {
+            return (side + reduction - 1) / reduction;
+        };
+        const uint32_t width = reduced(plan.width), height = reduced(plan.height);
+        Pixels pixels{nullptr, 0, 0, stored_channels(header), header_depth(header)};
+        if (plan.crop.width == 0 || plan.crop.height == 0) {  // nothing but what is padded
+            return RowWriter(options_, numbers_, plan, pixels, scratch.line, out).pad();
+        }
+        plan_resample(axes.columns, axes.rows, options_.filter, pixels.depth, scratch.resample);
+        FilterTable &columns = scratch.resample.columns, &rows = scratch.resample.rows;
+        CropBox part{axes.left + columns.begin(), axes.top + rows.begin(),
+                     columns.end() - columns.begin(), rows.end() - rows.begin()};
+        if (plan.source_flipped) part.left = width - part.left - part.width;
+        part =
+            decode_part(field, header, reduction,
+                        part_before_turn(part, header.orientation, width, height), pixels, scratch);
         if (mode_.channels == 1 && pixels.channels != 1) make_grey(pixels);
         if (header.orientation != 1) {
+            part = turned_part(part, header.orientation, reduced(header.width),
+                               reduced(header.height));
             Pixels turned = pixels;
             if (header.swaps_sides()) std::swap(turned.width, turned.height);
             scratch.turned.hold(turned);
             orient(pixels, header.orientation, turned);
             pixels = turned;
         }
-        if (plan.takes_part()) keep_part(pixels, plan.source);
-        if (plan.source_flipped) flip(pixels);
-        CropBox box = plan.crop;
-        if (pixels.width != plan.resized_width || pixels.height != plan.resized_height) {
-            const bool has_alpha = pixels.channels == 4 && header.format != ImageFormat::jpeg;
-            Pixels part = pixels;
-            part.width = plan.crop.width;
-            part.height = plan.crop.height;
-            const bool last_step = part.depth == traits_of(mode_.dtype).size * 8 &&
-                                   part.channels == mode_.channels && mode_.dtype != DType::f32 &&
-                                   (mode_.channels == 1 || !options_.channels_first);
-            if (last_step)
-                part.data = out.data();
-            else
-                scratch.resampled.hold(part);
-            if (has_alpha) premultiply(pixels);
-            resample(pixels, plan, part, scratch.resample);
-            if (has_alpha) unpremultiply(part);
-            if (last_step) return;
-            pixels = part;
-            box = {0, 0, part.width, part.height};
+        if (plan.source_flipped) {
+            flip(pixels);
+            part.left = width - part.left - part.width;
         }
-        write_pixels(pixels, box, options_.mode, options_.channels_first, out);
+        columns.move(int64_t{axes.left} - part.left);
+        rows.move(int64_t{axes.top} - part.top);
+        Pixels shape = pixels;
+        shape.width = plan.crop.width;
+        shape.height = plan.crop.height;
+        RowWriter writer(options_, numbers_, plan, shape, scratch.line, out);
+        writer.pad();
+        if (pixels.channels == 4 && header.format != ImageFormat::jpeg && plan.is_resized())
+            return resample_alpha(pixels, shape, writer, scratch);
+        resample(pixels, scratch.resample, writer);
     }
 
-    void flip_result(const ImageGeometry& plan, std::span<uint8_t> out) const {
-        Pixels result{out.data(), plan.crop.width, plan.crop.height, mode_.channels,
-                      static_cast<uint32_t>(traits_of(mode_.dtype).size * 8)};
-        if (options_.channels_first) {  // planes one below the other
-            result.height *= result.channels;
-            result.channels = 1;
-        }
-        flip(result);
+    // Transparent pixels must not bleed.
+    static void resample_alpha(const Pixels& pixels, Pixels& shape, RowWriter& writer,
+                               ImageScratch& scratch) {
+        struct Rows final : RowSink {
+            Rows(const Pixels& to, RowWriter& writer) : line(to), writer(writer) {
+                line.height = 1;
+            }
+            uint8_t* row(uint32_t y) override { return line.data = writer.row(y); }
+            void done(uint32_t y) override {
+                unpremultiply(line);
+                writer.done(y);
+            }
+            Pixels line;
+            RowWriter& writer;
+        } rows(shape, writer);
+        premultiply(pixels);
+        resample(pixels, scratch.resample, rows);
     }
 
     const ImageOptions options_;
-    const ModeTraits& mode_;
+    const ModeTraits mode_;
+    const SampleNumbers numbers_;
     const uint64_t max_decoded_;
 };
 
@@ -202,7 +272,8 @@ std::unique_ptr<Decoder> image_decoder(const ImageOptions& options, uint64_t max
     };
     const bool both = options.resize == ImageOptions::Resize::exact ||
                       options.resize == ImageOptions::Resize::fit;
-    const bool crops = options.crop != ImageOptions::Crop::none;
+    const bool crops =
+        options.crop == ImageOptions::Crop::centre || options.crop == ImageOptions::Crop::random;
     needs(options.resize != ImageOptions::Resize::none, options.width, "resize");
     needs(both, options.height, "resize");
     needs(crops, options.crop_width, "crop");

@@ -4,6 +4,7 @@
 #include "core/random.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -47,8 +48,45 @@ uint32_t centred(uint32_t whole, uint32_t part) {
     return half + (twice % 2 != 0 && half % 2 != 0 ? 1 : 0);
 }
 
+// Uniform in the range.
+double draw_from(Random& draw, double least, double most) {
+    constexpr int unused_bits = 64 - 53;
+    return least + (most - least) * (static_cast<double>(draw.next() >> unused_bits) * 0x1p-53);
+}
+
+// RandomResizedCrop.get_params() of torchvision: ten tries, then the largest part in the middle
+// whose shape is allowed.
+CropBox draw_area(const ImageOptions& options, uint32_t width, uint32_t height, uint64_t random) {
+    Random draw(Random::image_area, {random});
+    const double area = static_cast<double>(width) * height;
+    const double flattest = std::log(options.ratio.most), highest = std::log(options.ratio.least);
+    for (int tries = 0; tries < 10; ++tries) {
+        const double part = area * draw_from(draw, options.scale.least, options.scale.most);
+        const double ratio = std::exp(draw_from(draw, highest, flattest));
+        const double w = std::nearbyint(std::sqrt(part * ratio));
+        const double h = std::nearbyint(std::sqrt(part / ratio));
+        if (!(w >= 1 && w <= width && h >= 1 && h <= height)) continue;
+        CropBox box{0, 0, static_cast<uint32_t>(w), static_cast<uint32_t>(h)};
+        box.top = static_cast<uint32_t>(draw.below(height - box.height + uint64_t{1}));
+        box.left = static_cast<uint32_t>(draw.below(width - box.width + uint64_t{1}));
+        return box;
+    }
+    CropBox box{0, 0, width, height};
+    const double shape = static_cast<double>(width) / height;
+    const auto rounded = [](double side, uint32_t most) {
+        return static_cast<uint32_t>(
+            std::clamp(std::nearbyint(side), 1.0, static_cast<double>(most)));
+    };
+    if (shape < options.ratio.least) box.height = rounded(width / options.ratio.least, height);
+    if (shape > options.ratio.most) box.width = rounded(height * options.ratio.most, width);
+    box.left = (width - box.width) / 2;
+    box.top = (height - box.height) / 2;
+    return box;
+}
+
 // Where the option crop lies in an image of this size. Throws Error(FORMAT).
 CropBox place_crop(const ImageOptions& options, uint32_t width, uint32_t height, uint64_t random) {
+    if (options.crop == ImageOptions::Crop::area) return draw_area(options, width, height, random);
     if (options.crop_width > width || options.crop_height > height)
         throw Error(
             SHF_E_FORMAT,
@@ -65,6 +103,44 @@ CropBox place_crop(const ImageOptions& options, uint32_t width, uint32_t height,
         box.left = static_cast<uint32_t>(draw.below(width - box.width + uint64_t{1}));
     }
     return box;
+}
+
+struct Canvas {
+    uint32_t width, height;
+    uint32_t left, top;  // where the image lies in it
+};
+
+Canvas pad_image(const ImageOptions& options, uint32_t width, uint32_t height) {
+    switch (options.pad) {
+        case ImageOptions::Pad::none: break;
+        case ImageOptions::Pad::sides:
+            return {width + 2 * options.pad_width, height + 2 * options.pad_height,
+                    options.pad_width, options.pad_height};
+        case ImageOptions::Pad::size: {
+            const uint32_t to_width = std::max(width, options.pad_width);
+            const uint32_t to_height = std::max(height, options.pad_height);
+            return {to_width, to_height, (to_width - width) / 2, (to_height - height) / 2};
+        }
+    }
+    return {width, height, 0, 0};
+}
+
+// The part of the canvas that lies in the box: what it has of the image, and where.
+void keep_of_canvas(const Canvas& canvas, const CropBox& box, ImageGeometry& plan) {
+    const auto overlap = [](uint32_t at, uint32_t size, uint32_t from, uint32_t length,
+                            uint32_t& place, uint32_t& begin, uint32_t& count) {
+        const uint32_t first = std::max(at, from);
+        const uint32_t end = std::max(std::min(at + size, from + length), first);
+        place = std::min(first - from, length);
+        begin = std::min(first - at, size);
+        count = end - first;
+    };
+    overlap(canvas.left, plan.resized_width, box.left, box.width, plan.left, plan.crop.left,
+            plan.crop.width);
+    overlap(canvas.top, plan.resized_height, box.top, box.height, plan.top, plan.crop.top,
+            plan.crop.height);
+    plan.result_width = box.width;
+    plan.result_height = box.height;
 }
 
 }  // namespace
@@ -95,11 +171,27 @@ ImageGeometry plan_image(const ImageHeader& header, const ImageOptions& options,
                     "give a smaller resize");
     plan.resized_width = static_cast<uint32_t>(width);
     plan.resized_height = static_cast<uint32_t>(height);
-    plan.crop = {0, 0, plan.resized_width, plan.resized_height};
     plan.source_flipped = flips && options.flip_before_resize && plan.is_resized();
     plan.flipped = flips && !plan.source_flipped;
-    if (crops && !(options.crop_first && resizes))
+    plan.crop = {0, 0, plan.resized_width, plan.resized_height};
+    const bool crops_later = crops && !(options.crop_first && resizes);
+    if (crops_later && options.crop_before_pad)
         plan.crop = crop(plan.resized_width, plan.resized_height);
+    const CropBox kept = plan.crop;
+    Canvas canvas = pad_image(options, kept.width, kept.height);
+    if (plan.flipped && options.flip_before_pad)
+        canvas.left = canvas.width - kept.width - canvas.left;
+    if (canvas.width > longest_side || canvas.height > longest_side)
+        throw Error(SHF_E_LIMIT,
+                    "an image of " + size_text(kept.width, kept.height) + " is padded to one of " +
+                        size_text(canvas.width, canvas.height),
+                    "give a smaller pad");
+    plan.result_width = canvas.width;
+    plan.result_height = canvas.height;
+    plan.left = canvas.left;
+    plan.top = canvas.top;
+    if (crops_later && !options.crop_before_pad)
+        keep_of_canvas(canvas, crop(canvas.width, canvas.height), plan);
     return plan;
 }
 

@@ -1,6 +1,7 @@
 // What the header of an image file says, before anything is decoded.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@ struct ImageHeader {
     uint32_t orientation = 1;        // of EXIF, 1 to 8; 1 when nobody asked
     // What the decoder keeps of the whole image before there is a first pixel, in bytes.
     uint64_t kept = 0;
+    size_t scans = 0;  // of a JPEG: where the data of the first scan begins
 
     [[nodiscard]] bool is_grey() const { return channels < 3; }
     [[nodiscard]] bool swaps_sides() const { return orientation >= 5; }

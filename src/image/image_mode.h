@@ -14,14 +14,17 @@ struct ModeTraits {
     DType dtype;
 };
 
-// In the order of ImageOptions::Mode.
-inline constexpr ModeTraits mode_traits[] = {
-    {3, DType::u8},  {1, DType::u8},  {4, DType::u8},  {3, DType::u16},
-    {1, DType::u16}, {3, DType::f32}, {1, DType::f32},
-};
-
-constexpr const ModeTraits& traits_of(ImageOptions::Mode mode) {
-    return mode_traits[static_cast<size_t>(mode)];
+constexpr ModeTraits traits_of(const ImageOptions& options) {
+    // In the order of ImageOptions::Mode and Precision.
+    constexpr ModeTraits modes[] = {
+        {3, DType::u8},  {1, DType::u8},  {4, DType::u8},  {3, DType::u16},
+        {1, DType::u16}, {3, DType::f32}, {1, DType::f32},
+    };
+    constexpr DType precisions[] = {DType::f32, DType::f16, DType::bf16};
+    ModeTraits traits = modes[static_cast<size_t>(options.mode)];
+    if (traits.dtype == DType::f32)
+        traits.dtype = precisions[static_cast<size_t>(options.precision)];
+    return traits;
 }
 
 }  // namespace shf

@@ -1,10 +1,7 @@
 #include "image/image_pixels.h"
 
-#include "image/image_mode.h"
-
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 namespace shf {
@@ -111,77 +108,6 @@ void unpremultiply_of(const Pixels& pixels) {
     }
 }
 
-template <typename To, typename From>
-To convert(From value) {
-    if constexpr (std::is_same_v<To, float>)
-        return static_cast<float>(value) / (sizeof(From) == 1 ? 255.0F : 65535.0F);
-    else if constexpr (sizeof(To) > sizeof(From))
-        return static_cast<To>(value * 257);
-    else  // only 16-bit modes keep 16 bits, and nothing makes 8 of them here
-        return static_cast<To>(value);
-}
-
-template <typename From, typename To>
-void convert_row(const From* in, To* out, size_t count) {
-    if constexpr (std::is_same_v<From, To>)
-        std::memcpy(out, in, count * sizeof(To));
-    else
-        for (size_t i = 0; i < count; ++i) out[i] = convert<To>(in[i]);
-}
-
-// InChannels is 1 or OutChannels.
-template <typename From, typename To, size_t InChannels, size_t OutChannels>
-void write_as(const Pixels& from, const CropBox& box, bool channels_first, To* out) {
-    const To opaque = convert<To>(static_cast<From>(~0U));
-    const size_t plane = size_t{box.width} * box.height;
-    const size_t step = channels_first ? 1 : OutChannels;
-    for (uint32_t y = 0; y < box.height; ++y) {
-        const From* in =
-            reinterpret_cast<const From*>(from.row(size_t{box.top} + y)) + box.left * InChannels;
-        To* row = out + size_t{y} * box.width * step;
-        if (step == InChannels && InChannels == OutChannels) {
-            convert_row(in, row, box.width * InChannels);
-        } else if (channels_first) {
-            for (size_t c = 0; c < OutChannels; ++c) {
-                To* const channel = row + c * plane;
-                if (c == 3 && InChannels < 4) {
-                    std::fill_n(channel, box.width, opaque);
-                    continue;
-                }
-                const From* const samples = in + (InChannels == 1 ? 0 : c);
-                // Gathered first: then the conversion is one that vector units do.
-                constexpr size_t block = 256;
-                From gathered[block];
-                for (size_t left = 0; left < box.width; left += block) {
-                    const size_t width = std::min(block, box.width - left);
-                    for (size_t x = 0; x < width; ++x)
-                        gathered[x] = samples[(left + x) * InChannels];
-                    convert_row(gathered, channel + left, width);
-                }
-            }
-        } else {
-            for (size_t x = 0; x < box.width; ++x)
-                for (size_t c = 0; c < OutChannels; ++c)
-                    row[x * OutChannels + c] =
-                        c == 3 && InChannels < 4
-                            ? opaque
-                            : convert<To>(in[x * InChannels + (InChannels == 1 ? 0 : c)]);
-        }
-    }
-}
-
-template <typename From, typename To>
-void write_channels(const Pixels& from, const CropBox& box, size_t channels, bool channels_first,
-                    To* out) {
-    switch (from.channels * 10 + channels) {
-        case 11: return write_as<From, To, 1, 1>(from, box, channels_first, out);
-        case 13: return write_as<From, To, 1, 3>(from, box, channels_first, out);
-        case 33: return write_as<From, To, 3, 3>(from, box, channels_first, out);
-        case 44: return write_as<From, To, 4, 4>(from, box, channels_first, out);
-        default: return;  // no mode has these
-    }
-}
-
 }  // namespace
 
 void make_grey(Pixels& pixels) {
@@ -197,18 +123,30 @@ void orient(const Pixels& from, uint32_t orientation, const Pixels& to) {
                    [&]<size_t Size>() { orient_pixels<Size>(from, turns[orientation - 1], to); });
 }
 
-void flip(const Pixels& pixels) {
-    for_pixel_size(pixels.pixel_size(), [&]<size_t Size>() { flip_rows<Size>(pixels); });
+CropBox turned_part(const CropBox& part, uint32_t orientation, uint32_t width, uint32_t height) {
+    const Turn& turn = turns[orientation - 1];
+    CropBox box = part;
+    if (turn.swap) {
+        box = {part.top, part.left, part.height, part.width};
+        std::swap(width, height);
+    }
+    if (turn.mirror_x) box.left = width - box.left - box.width;
+    if (turn.mirror_y) box.top = height - box.top - box.height;
+    return box;
 }
 
-void keep_part(Pixels& pixels, const CropBox& box) {
-    const Pixels whole = pixels;
-    pixels.width = box.width;
-    pixels.height = box.height;
-    // A row goes to where no later one begins.
-    for (uint32_t y = 0; y < box.height; ++y)
-        std::memmove(pixels.row(y), whole.row(size_t{box.top} + y) + box.left * whole.pixel_size(),
-                     pixels.stride());
+CropBox part_before_turn(const CropBox& part, uint32_t orientation, uint32_t width,
+                         uint32_t height) {
+    const Turn& turn = turns[orientation - 1];
+    CropBox box = part;
+    if (turn.mirror_x) box.left = width - box.left - box.width;
+    if (turn.mirror_y) box.top = height - box.top - box.height;
+    if (turn.swap) box = {box.top, box.left, box.height, box.width};
+    return box;
+}
+
+void flip(const Pixels& pixels) {
+    for_pixel_size(pixels.pixel_size(), [&]<size_t Size>() { flip_rows<Size>(pixels); });
 }
 
 void premultiply(const Pixels& pixels) {
@@ -217,24 +155,6 @@ void premultiply(const Pixels& pixels) {
 
 void unpremultiply(const Pixels& pixels) {
     pixels.depth == 8 ? unpremultiply_of<uint8_t>(pixels) : unpremultiply_of<uint16_t>(pixels);
-}
-
-void write_pixels(const Pixels& from, const CropBox& box, ImageOptions::Mode mode,
-                  bool channels_first, std::span<uint8_t> out) {
-    const ModeTraits& traits = traits_of(mode);
-    const auto write = [&]<typename From, typename To>() {
-        write_channels<From>(from, box, traits.channels, channels_first,
-                             reinterpret_cast<To*>(out.data()));
-    };
-    const bool wide = from.depth == 16;
-    switch (traits.dtype) {
-        case DType::u8: return write.operator()<uint8_t, uint8_t>();
-        case DType::u16:
-            return wide ? write.operator()<uint16_t, uint16_t>()
-                        : write.operator()<uint8_t, uint16_t>();
-        default:
-            return wide ? write.operator()<uint16_t, float>() : write.operator()<uint8_t, float>();
-    }
 }
 
 }  // namespace shf

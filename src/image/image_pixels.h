@@ -1,11 +1,8 @@
 // Pixels in memory while an image is being decoded, and what is done to them besides resampling.
 #pragma once
 
-#include "image/image_options.h"
-
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace shf {
 
@@ -21,12 +18,22 @@ struct Pixels {
     [[nodiscard]] uint8_t* row(size_t y) const { return data + y * stride(); }
 };
 
+// A part of an image.
+struct CropBox {
+    uint32_t left = 0, top = 0, width = 0, height = 0;
+};
+
 // Three channels to grey in the same memory: the luma of ITU-R BT.601 in 16 bits of fixed point, as
 // convert("L") of Pillow computes it.
 void make_grey(Pixels& pixels);
 
 // `to` becomes `from` as EXIF orientation 2 to 8 says; it has the sizes for that already.
 void orient(const Pixels& from, uint32_t orientation, const Pixels& to);
+// Where a part of an image of this size comes to lie when it is turned so, and where a part of a
+// turned image of this size was before.
+CropBox turned_part(const CropBox& part, uint32_t orientation, uint32_t width, uint32_t height);
+CropBox part_before_turn(const CropBox& part, uint32_t orientation, uint32_t width,
+                         uint32_t height);
 
 // Left becomes right. Also of results, with 32 bits.
 void flip(const Pixels& pixels);
@@ -35,19 +42,5 @@ void flip(const Pixels& pixels);
 // transparent pixels do not bleed. 8 and 16 bit; rounded as Pillow does.
 void premultiply(const Pixels& pixels);
 void unpremultiply(const Pixels& pixels);
-
-// The part of an image that is left after a crop.
-struct CropBox {
-    uint32_t left = 0, top = 0, width = 0, height = 0;
-};
-
-// What is left of the pixels is the part `box`, in the same memory.
-void keep_part(Pixels& pixels, const CropBox& box);
-
-// Writes the part `box` of the pixels to `out` as numbers of `mode`: 8 bits become 16 as value *
-// 257, and float32 as value / 255 or value / 65535; grey is repeated for colours, and alpha that is
-// not there is opaque.
-void write_pixels(const Pixels& from, const CropBox& box, ImageOptions::Mode mode,
-                  bool channels_first, std::span<uint8_t> out);
 
 }  // namespace shf

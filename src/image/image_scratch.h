@@ -2,12 +2,12 @@
 #pragma once
 
 #include "image/image_pixels.h"
-#include "image/jpeg.h"
 #include "image/resample.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace shf {
 
@@ -28,9 +28,9 @@ struct ImageScratch {
     // What is kept of each piece of memory; the memory of one large image must not stay.
     static constexpr size_t most_kept = size_t{64} << 20;
 
-    JpegHandle jpeg;
     PixelBuffer stored, turned, resampled;
     ResampleScratch resample;
+    std::vector<uint8_t> line;
 
     void drop_large_pieces() noexcept;
 };

@@ -3,12 +3,17 @@
 #include "core/error.h"
 #include "image/exif.h"
 
-#include <turbojpeg.h>
-
 #include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
 #include <new>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include <jerror.h>
+#include <jpeglib.h>
 
 namespace shf {
 
@@ -44,10 +49,7 @@ void read_frame(uint8_t marker, std::span<const uint8_t> segment, ImageHeader& h
     header.width = static_cast<uint32_t>(segment[3] << 8 | segment[4]);
     if (header.width == 0 || header.height == 0) bad_jpeg("an image of 0 pixels");
     header.channels = segment[5];
-    if (header.channels == 4)
-        throw Error(SHF_E_UNSUPPORTED, "JPEG in CMYK, whose colours depend on the printer's inks",
-                    "re-encode the image as RGB");
-    if (header.channels != 1 && header.channels != 3)
+    if (header.channels != 1 && header.channels != 3 && header.channels != 4)
         throw Error(SHF_E_UNSUPPORTED,
                     "JPEG with " + std::to_string(header.channels) + " components",
                     "re-encode the image as RGB or grey");
@@ -57,7 +59,8 @@ void read_frame(uint8_t marker, std::span<const uint8_t> segment, ImageHeader& h
 // whole image: 64 of 2 bytes for each block of each component, in blocks up to whole MCUs (T.81
 // section A.2.4).
 uint64_t coefficient_bytes(std::span<const uint8_t> frame, const ImageHeader& header) {
-    if (frame.size() < 6 + 3 * size_t{header.channels}) bad_jpeg("the frame header is too short");
+    const size_t components = frame[5];
+    if (frame.size() < 6 + 3 * components) bad_jpeg("the frame header is too short");
     struct Sampling {
         uint32_t h, v;
     };
@@ -66,7 +69,7 @@ uint64_t coefficient_bytes(std::span<const uint8_t> frame, const ImageHeader& he
         return Sampling{static_cast<uint32_t>(byte >> 4), static_cast<uint32_t>(byte & 15)};
     };
     Sampling most{1, 1};
-    for (size_t i = 0; i < header.channels; ++i) {
+    for (size_t i = 0; i < components; ++i) {
         const Sampling s = sampling(i);
         if (s.h < 1 || s.h > 4 || s.v < 1 || s.v > 4) bad_jpeg("bad sampling factors");
         most = {std::max(most.h, s.h), std::max(most.v, s.v)};
@@ -76,7 +79,7 @@ uint64_t coefficient_bytes(std::span<const uint8_t> frame, const ImageHeader& he
         return (needed + factor - 1) / factor * factor;
     };
     uint64_t sum = 0;
-    for (size_t i = 0; i < header.channels; ++i) {
+    for (size_t i = 0; i < components; ++i) {
         const Sampling s = sampling(i);
         sum += blocks(header.width, s.h, most.h) * blocks(header.height, s.v, most.v) * 64 * 2;
     }
@@ -88,23 +91,147 @@ bool has_exif(std::span<const uint8_t> segment) {
     return text.starts_with(std::string_view("Exif\0\0", 6));
 }
 
-// A handle that saw an error is not used again: libjpeg-turbo 2.1.5 then says the words of an
-// earlier error.
-[[noreturn]] void fail(JpegHandle& handle) {
-    const std::string words = tjGetErrorStr2(handle.get());
-    handle.reset();
-    // JERR_OUT_OF_MEMORY of libjpeg, and TurboJPEG's own.
-    if (words.starts_with("Insufficient memory") ||
-        words.find("Memory allocation failure") != words.npos)
-        throw std::bad_alloc();
-    bad_jpeg(words);
+// One decompression. The functions of libjpeg leave by longjmp(): what is called in guarded() has
+// nothing that would have to be destroyed.
+class Decompression {
+  public:
+    explicit Decompression(std::span<const uint8_t> file) {
+        info_.err = jpeg_std_error(&failure_.manager);
+        failure_.manager.error_exit = stop;
+        failure_.manager.emit_message = [](j_common_ptr info, int level) {
+            if (level < 0) stop(info);  // a warning
+        };
+        guarded([&] {
+            jpeg_create_decompress(&info_);
+            jpeg_mem_src(&info_, file.data(), file.size());
+            jpeg_read_header(&info_, TRUE);
+        });
+        // Without a limit of scans, a small progressive file can take minutes.
+        progress_.progress_monitor = [](j_common_ptr info) {
+            constexpr int most_scans = 500;  // as TurboJPEG has it
+            if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > most_scans) {
+                Failure& failure = *reinterpret_cast<Failure*>(info->err);
+                std::snprintf(failure.words, sizeof failure.words, "more than %d scans",
+                              most_scans);
+                std::longjmp(failure.place, 1);
+            }
+        };
+        info_.progress = &progress_;
+    }
+    Decompression(const Decompression&) = delete;
+    Decompression& operator=(const Decompression&) = delete;
+
+    // What libjpeg takes for the size must be what measure() did: it would fill a part of the
+    // result if the image were smaller.
+    void check_size(const ImageHeader& header) const {
+        if (info_.image_width != header.width || info_.image_height != header.height)
+            bad_jpeg("the header is ambiguous");
+    }
+
+    void start(uint32_t reduction, uint32_t channels) {
+        info_.scale_num = 1;
+        info_.scale_denom = reduction;
+        info_.out_color_space = has_inks()      ? JCS_CMYK
+                                : channels == 1 ? JCS_GRAYSCALE
+                                : channels == 3 ? JCS_RGB
+                                                : JCS_EXT_RGBA;
+        guarded([&] { jpeg_start_decompress(&info_); });
+    }
+
+    // Reads only columns from `left`, or up to a block before it, so many or some more. Returns
+    // where they begin.
+    uint32_t keep_columns(uint32_t left, uint32_t width) {
+        JDIMENSION from = left, count = width;
+        if (width < info_.output_width) guarded([&] { jpeg_crop_scanline(&info_, &from, &count); });
+        return from;
+    }
+    [[nodiscard]] uint32_t width() const { return info_.output_width; }
+
+    void skip_rows(uint32_t count) {
+        if (count > 0) guarded([&] { jpeg_skip_scanlines(&info_, count); });
+    }
+
+    // Fills all rows of `to`.
+    void read_rows(const Pixels& to) {
+        std::vector<uint8_t> inks(has_inks() ? size_t{to.width} * 4 : 0);
+        guarded([&] {
+            const JDIMENSION first = info_.output_scanline;
+            while (info_.output_scanline - first < to.height) {
+                const JDIMENSION y = info_.output_scanline - first;
+                constexpr JDIMENSION at_once = 16;
+                JSAMPROW rows[at_once];
+                const JDIMENSION count = has_inks() ? 1 : std::min(at_once, to.height - y);
+                for (JDIMENSION i = 0; i < count; ++i) rows[i] = to.row(y + i);
+                if (has_inks()) rows[0] = inks.data();
+                jpeg_read_scanlines(&info_, rows, count);
+                if (has_inks()) inks_to_colours(inks.data(), to, to.row(y));
+            }
+        });
+    }
+
+    // What follows the last row must be there and the end.
+    void finish() {
+        guarded([&] { jpeg_finish_decompress(&info_); });
+    }
+
+  private:
+    struct Failure {
+        jpeg_error_mgr manager;  // the first one: libjpeg gives back its address
+        std::jmp_buf place;
+        char words[JMSG_LENGTH_MAX];
+        bool no_memory;
+    };
+
+    [[noreturn]] static void stop(j_common_ptr info) {
+        Failure& failure = *reinterpret_cast<Failure*>(info->err);
+        failure.manager.format_message(info, failure.words);
+        failure.no_memory = failure.manager.msg_code == JERR_OUT_OF_MEMORY;
+        std::longjmp(failure.place, 1);
+    }
+
+    template <typename Call>
+    [[gnu::noinline]] void guarded(const Call& call) {
+        if (setjmp(failure_.place) == 0) return call();
+        if (failure_.no_memory) throw std::bad_alloc();
+        bad_jpeg(failure_.words);
+    }
+
+    [[nodiscard]] bool has_inks() const { return info_.num_components == 4; }
+
+    // cmyk2rgb() of Pillow, which takes all inks for inverted, as Adobe stores them.
+    static void inks_to_colours(const uint8_t* in, const Pixels& to, uint8_t* out) {
+        for (uint32_t x = 0; x < to.width; ++x, in += 4, out += to.channels) {
+            const uint32_t light = in[3];
+            for (size_t c = 0; c < 3; ++c) {
+                const uint32_t product = (255U - in[c]) * light + 128;
+                const uint32_t ink = ((product >> 8) + product) >> 8;
+                out[c] = static_cast<uint8_t>(light - std::min(light, ink));
+            }
+            if (to.channels == 4) out[3] = 255;
+        }
+    }
+
+    // Destroyed when the constructor throws, too.
+    struct Info : jpeg_decompress_struct {
+        ~Info() { jpeg_destroy_decompress(this); }
+    };
+    Info info_{};
+    jpeg_progress_mgr progress_{};
+    Failure failure_{};
+};
+
+// Whether the end of the image is there; in the data of a scan no such marker can be.
+bool has_end(std::span<const uint8_t> scans) {
+    for (size_t left = scans.size(); left > 1;) {
+        const void* const found = memrchr(scans.data(), eoi, left);
+        if (found == nullptr) return false;
+        left = static_cast<size_t>(static_cast<const uint8_t*>(found) - scans.data());
+        if (left > 0 && scans[left - 1] == 0xff) return true;
+    }
+    return false;
 }
 
 }  // namespace
-
-void JpegClose::operator()(void* handle) const noexcept {
-    tjDestroy(handle);
-}
 
 ImageHeader read_jpeg_header(std::span<const uint8_t> file, bool orient) {
     ImageHeader header{.format = ImageFormat::jpeg};
@@ -141,42 +268,54 @@ ImageHeader read_jpeg_header(std::span<const uint8_t> file, bool orient) {
         const uint32_t components = segment.empty() ? 0 : segment[0];
         if (progressive || components < header.channels)
             header.kept = coefficient_bytes(frame, header);
+        header.channels = std::min(header.channels, 3U);  // inks become colours
+        header.scans = at;
         return header;
     }
 }
 
-uint32_t jpeg_reduction(const ImageHeader& header, uint64_t width, uint64_t height) {
+uint32_t jpeg_reduction(uint64_t from_width, uint64_t from_height, uint64_t width,
+                        uint64_t height) {
     for (const uint32_t factor : {8U, 4U, 2U})
-        if (header.width / factor >= width && header.height / factor >= height) return factor;
+        if (from_width / factor >= width && from_height / factor >= height) return factor;
     return 1;
 }
 
-void decode_jpeg(std::span<const uint8_t> file, const ImageHeader& header, uint32_t reduction,
-                 const Pixels& to, JpegHandle& handle) {
-    if (!handle) {
-        handle.reset(tjInitDecompress());
-        if (!handle) throw std::bad_alloc();
-    }
-    // What libjpeg-turbo takes for the size must be what measure() did: it would fill a part of
-    // `to` if the image were smaller. Its result code says nothing here: subsampling without a
-    // name (4:1:0) is an error of this call alone.
-    int width = 0, height = 0, subsampling = 0, colours = 0;
-    const int found = tjDecompressHeader3(handle.get(), file.data(), file.size(), &width, &height,
-                                          &subsampling, &colours);
-    if (width < 1 || static_cast<uint32_t>(width) != header.width || height < 1 ||
-        static_cast<uint32_t>(height) != header.height) {
-        if (found != 0) fail(handle);
-        bad_jpeg("the header is ambiguous");
-    }
-    const int format = to.channels == 1 ? TJPF_GRAY : to.channels == 3 ? TJPF_RGB : TJPF_RGBA;
-    // Without a limit of scans, a small progressive file can take minutes.
-    constexpr int flags = TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS;
-    const auto scaled = [reduction](int side) {
-        return static_cast<int>((static_cast<uint32_t>(side) + reduction - 1) / reduction);
-    };
-    if (tjDecompress2(handle.get(), file.data(), file.size(), to.data, scaled(width),
-                      static_cast<int>(to.stride()), scaled(height), format, flags) != 0)
-        fail(handle);
+void decode_jpeg(std::span<const uint8_t> file, const ImageHeader& header, const Pixels& to) {
+    Decompression decompression(file);
+    decompression.check_size(header);
+    decompression.start(1, to.channels);
+    decompression.read_rows(to);
+    decompression.finish();
+}
+
+CropBox decode_jpeg_part(std::span<const uint8_t> file, const ImageHeader& header,
+                         uint32_t reduction, const CropBox& wanted, Pixels& to,
+                         PixelBuffer& buffer) {
+    Decompression decompression(file);
+    decompression.check_size(header);
+    decompression.start(reduction, to.channels);
+    const uint32_t whole_width = decompression.width();
+    const uint32_t whole_height = (header.height + reduction - 1) / reduction;
+    // Colours that are stored at half the size are interpolated with their neighbours.
+    constexpr uint32_t context = 2;
+    const auto before = [](uint32_t at) { return at - std::min(at, uint32_t{context}); };
+    const uint32_t from = before(wanted.left);
+    CropBox part;
+    part.left = decompression.keep_columns(
+        from, std::min(wanted.left + wanted.width + context, whole_width) - from);
+    part.top = before(wanted.top);
+    part.width = decompression.width();
+    part.height = wanted.top + wanted.height - part.top;
+    const bool to_the_end = part.top + part.height == whole_height;
+    if (!to_the_end && !has_end(file.subspan(header.scans))) bad_jpeg("Premature end of JPEG file");
+    to.width = part.width;
+    to.height = part.height;
+    buffer.hold(to);
+    decompression.skip_rows(part.top);
+    decompression.read_rows(to);
+    if (to_the_end) decompression.finish();
+    return part;
 }
 
 }  // namespace shf

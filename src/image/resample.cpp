@@ -4,52 +4,114 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace shf {
 
 namespace {
 
-// How far from its centre, in samples of the image, the triangle reaches; and the most samples it
-// covers, made even for kernels that take two at once.
-double reach(uint32_t size, uint32_t resized) {
-    return std::max(1.0, static_cast<double>(size) / resized);
+using Filter = ImageOptions::Filter;
+
+// How far from its centre a filter reaches when nothing is reduced, in samples.
+double reach_of(Filter filter) {
+    switch (filter) {
+        case Filter::nearest:
+        case Filter::box: return 0.5;
+        case Filter::bilinear:
+        case Filter::hamming: return 1;
+        case Filter::bicubic: return 2;
+        case Filter::lanczos: return 3;
+    }
+    return 1;
 }
 
-size_t most_taps(uint32_t size, uint32_t resized) {
-    return static_cast<size_t>(std::ceil(reach(size, resized))) * 2 + 2;
+double sinc(double x) {
+    constexpr double pi = 3.14159265358979323846;
+    return x == 0 ? 1 : std::sin(x * pi) / (x * pi);
 }
 
-// precompute_coeffs() of Pillow, for the places first .. first + count - 1 of `resized`.
-void fill_table(FilterTable& table, uint32_t size, uint32_t resized, uint32_t first, uint32_t count,
-                uint32_t depth) {
-    const double scale = static_cast<double>(size) / resized;
-    const double support = reach(size, resized);
-    const double per_sample = 1 / support;
-    table.most = most_taps(size, resized);
-    table.is_copy = size == resized;
-    table.taps.resize(count);
-    table.weights.assign(depth == 8 ? table.most * count : 0, 0);
-    table.precise.assign(depth == 8 ? 0 : table.most * count, 0);
+// The filters of Pillow's Resample.c.
+double weight_at(Filter filter, double x) {
+    switch (filter) {
+        case Filter::nearest:
+        case Filter::box: return x > -0.5 && x <= 0.5 ? 1 : 0;
+        case Filter::bilinear: return std::max(1 - std::abs(x), 0.0);
+        case Filter::hamming: {
+            constexpr double pi = 3.14159265358979323846;
+            x = std::abs(x);
+            return x >= 1 ? 0 : sinc(x) * (0.54 + 0.46 * std::cos(x * pi));
+        }
+        case Filter::bicubic: {
+            constexpr double a = -0.5;
+            x = std::abs(x);
+            if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+            return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+        }
+        case Filter::lanczos: return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;
+    }
+    return 0;
+}
+
+double reach(const FilterAxis& axis, Filter filter) {
+    return reach_of(filter) * std::max(1.0, axis.size / axis.resized);
+}
+
+// The most samples that a filter covers, made even for kernels that take two at once.
+size_t most_taps(const FilterAxis& axis, Filter filter) {
+    if (filter == Filter::nearest || axis.is_copy()) return 2;
+    return static_cast<size_t>(std::ceil(reach(axis, filter))) * 2 + 2;
+}
+
+// The one sample that each place is, as ImagingScaleAffine() of Pillow finds it: step by step, with
+// the sums rounded.
+void fill_nearest(FilterTable& table, const FilterAxis& axis) {
+    const double step = axis.size / axis.resized;
+    double at = axis.start + step * 0.5;
+    for (uint32_t i = 0; i < axis.first + axis.count; ++i, at += step)
+        if (i >= axis.first)
+            table.taps[i - axis.first] = {std::min(static_cast<uint32_t>(at), axis.limit - 1), 1};
+}
+
+// precompute_coeffs() and normalize_coeffs_8bpc() of Pillow.
+void fill_table(FilterTable& table, const FilterAxis& axis, Filter filter, uint32_t depth) {
+    const double scale = axis.size / axis.resized;
+    const double support = reach(axis, filter);
+    const double per_sample = 1 / std::max(1.0, scale);
+    table.most = most_taps(axis, filter);
+    table.is_copy = axis.is_copy();
+    table.taps.resize(axis.count);
+    table.weights.assign(depth == 8 ? table.most * axis.count : 0, 0);
+    table.precise.assign(depth == 8 ? 0 : table.most * axis.count, 0);
+    if (table.is_copy || filter == Filter::nearest) {
+        for (uint32_t i = 0; i < axis.count; ++i) {
+            table.taps[i] = {axis.first + i, 1};
+            if (depth == 8)
+                table.weights[i * table.most] = 1 << weight_bits;
+            else
+                table.precise[i * table.most] = 1;
+        }
+        if (!table.is_copy) fill_nearest(table, axis);
+        return;
+    }
     std::vector<double> weights(table.most);
     // Thousands of weights that are rounded up would sum to more than one.
     const double rounding = table.most > 8192 ? 0 : 0.5;
-    for (uint32_t i = 0; i < count; ++i) {
-        const double centre = (first + i + 0.5) * scale;
+    for (uint32_t i = 0; i < axis.count; ++i) {
+        const double centre = axis.start + (axis.first + i + 0.5) * scale;
         const auto from = static_cast<uint32_t>(std::max(centre - support + 0.5, 0.0));
-        const auto to =
-            static_cast<uint32_t>(std::min(centre + support + 0.5, static_cast<double>(size)));
+        const auto to = static_cast<uint32_t>(
+            std::min(centre + support + 0.5, static_cast<double>(axis.limit)));
         table.taps[i] = {from, to - from};
         double sum = 0;
         for (uint32_t k = 0; k < to - from; ++k) {
-            const double distance = std::abs((k + from - centre + 0.5) * per_sample);
-            weights[k] = distance < 1 ? 1 - distance : 0;
+            weights[k] = weight_at(filter, (k + from - centre + 0.5) * per_sample);
             sum += weights[k];
         }
         for (uint32_t k = 0; k < to - from; ++k) {
             const double weight = sum == 0 ? 0 : weights[k] / sum;
             if (depth == 8)
-                table.weights[i * table.most + k] =
-                    static_cast<int32_t>(weight * (1 << weight_bits) + rounding);
+                table.weights[i * table.most + k] = static_cast<int32_t>(
+                    weight * (1 << weight_bits) + (weight < 0 ? -rounding : rounding));
             else
                 table.precise[i * table.most + k] = static_cast<float>(weight);
         }
@@ -73,7 +135,7 @@ void resample_wide_rows(const uint16_t* in, const FilterTable& table, uint16_t* 
             for (size_t c = 0; c < Channels; ++c)
                 sum[c] += static_cast<float>(in[(taps.first + i) * Channels + c]) * weights[i];
         for (size_t c = 0; c < Channels; ++c)
-            out[c] = static_cast<uint16_t>(std::min(sum[c] + 0.5F, 65535.0F));
+            out[c] = static_cast<uint16_t>(std::clamp(sum[c] + 0.5F, 0.0F, 65535.0F));
         out += Channels;
         weights += table.most;
     }
@@ -90,7 +152,7 @@ void resample_wide_columns(const uint8_t* const* in, uint32_t count, const float
             for (size_t c = 0; c < width; ++c) sum[c] += static_cast<float>(row[c]) * weights[i];
         }
         for (size_t c = 0; c < width; ++c)
-            out[x + c] = static_cast<uint16_t>(std::min(sum[c] + 0.5F, 65535.0F));
+            out[x + c] = static_cast<uint16_t>(std::clamp(sum[c] + 0.5F, 0.0F, 65535.0F));
     }
 }
 
@@ -98,34 +160,38 @@ void resample_wide_columns(const uint8_t* const* in, uint32_t count, const float
 // still in the cache, and keeps only those that one line of the result is made of.
 class Resampling {
   public:
-    Resampling(const Pixels& from, const Pixels& to, ResampleScratch& scratch)
-        : from_(from), to_(to), columns_(scratch.columns), rows_(scratch.rows) {
+    Resampling(const Pixels& from, ResampleScratch& scratch)
+        : from_(from), columns_(scratch.columns), rows_(scratch.rows) {
         // One more line than is needed: they are made in pairs.
         lines_ = rows_.most + 1;
         scratch.lines.resize(columns_.is_copy ? 0 : (lines_ + 1) * line_size());
         memory_ = scratch.lines.data();
     }
 
-    void run() {
+    void run(RowSink& sink) {
         std::vector<const uint8_t*> in(rows_.most);
-        for (uint32_t y = 0; y < to_.height; ++y) {
+        for (uint32_t y = 0; y < rows_.taps.size(); ++y) {
             const FilterTable::Taps taps = rows_.taps[y];
             make_lines(taps.first, taps.first + taps.count);
             for (uint32_t i = 0; i < taps.count; ++i) in[i] = line(taps.first + i);
             const size_t weights = y * rows_.most;
-            if (to_.depth == 8)
-                kernels_.columns(in.data(), taps.count, &rows_.weights[weights], to_.row(y),
-                                 to_.stride());
+            uint8_t* const out = sink.row(y);
+            if (taps.count == 1)
+                std::memcpy(out, in[0], row_size());
+            else if (from_.depth == 8)
+                kernels_.columns(in.data(), taps.count, &rows_.weights[weights], out, row_size());
             else
                 resample_wide_columns(in.data(), taps.count, &rows_.precise[weights],
-                                      reinterpret_cast<uint16_t*>(to_.row(y)),
-                                      to_.stride() / sizeof(uint16_t));
+                                      reinterpret_cast<uint16_t*>(out),
+                                      row_size() / sizeof(uint16_t));
+            sink.done(y);
         }
     }
 
   private:
     // The kernels write a byte more than a line, and even numbers keep 16 bits aligned.
-    [[nodiscard]] size_t line_size() const { return to_.stride() + 16; }
+    [[nodiscard]] size_t line_size() const { return (row_size() + 17) / 2 * 2; }
+    [[nodiscard]] size_t row_size() const { return columns_.taps.size() * from_.pixel_size(); }
     [[nodiscard]] const uint8_t* line(size_t y) const {
         if (columns_.is_copy) return from_.row(y) + columns_.taps[0].first * from_.pixel_size();
         return place(y);
@@ -159,7 +225,7 @@ class Resampling {
         }
     }
 
-    const Pixels &from_, &to_;
+    const Pixels& from_;
     const FilterTable &columns_, &rows_;
     const ResampleKernels& kernels_ = resample_kernels();
     size_t lines_;
@@ -169,26 +235,30 @@ class Resampling {
 
 }  // namespace
 
-uint64_t resample_memory(uint32_t width, uint32_t height, const ImageGeometry& plan,
-                         size_t pixel_size) {
+void FilterTable::move(int64_t by) {
+    for (Taps& tap : taps) tap.first = static_cast<uint32_t>(tap.first + by);
+}
+
+uint64_t resample_memory(const FilterAxis& columns, const FilterAxis& rows,
+                         ImageOptions::Filter filter, size_t pixel_size) {
     // Sides are below 2^31, so no product of two of them leaves 64 bits; the sums are compared
     // as double to be safe with three factors.
-    const double tables =
-        static_cast<double>(most_taps(width, plan.resized_width)) * plan.crop.width * 8 +
-        static_cast<double>(most_taps(height, plan.resized_height)) * plan.crop.height * 4;
-    const double lines = (static_cast<double>(most_taps(height, plan.resized_height)) + 2) *
-                         plan.crop.width * static_cast<double>(pixel_size);
+    const double tables = static_cast<double>(most_taps(columns, filter)) * columns.count * 8 +
+                          static_cast<double>(most_taps(rows, filter)) * rows.count * 4;
+    const double lines = (static_cast<double>(most_taps(rows, filter)) + 2) * columns.count *
+                         static_cast<double>(pixel_size);
     return static_cast<uint64_t>(std::min(tables + lines, 1e18));
 }
 
-void resample(const Pixels& from, const ImageGeometry& plan, const Pixels& to,
-              ResampleScratch& scratch) {
-    fill_table(scratch.columns, from.width, plan.resized_width, plan.crop.left, plan.crop.width,
-               from.depth);
+void plan_resample(const FilterAxis& columns, const FilterAxis& rows, ImageOptions::Filter filter,
+                   uint32_t depth, ResampleScratch& scratch) {
+    fill_table(scratch.columns, columns, filter, depth);
     fill_pairs(scratch.columns);
-    fill_table(scratch.rows, from.height, plan.resized_height, plan.crop.top, plan.crop.height,
-               from.depth);
-    Resampling(from, to, scratch).run();
+    fill_table(scratch.rows, rows, filter, depth);
+}
+
+void resample(const Pixels& from, ResampleScratch& scratch, RowSink& sink) {
+    Resampling(from, scratch).run(sink);
 }
 
 }  // namespace shf

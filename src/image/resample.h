@@ -1,9 +1,8 @@
-// Resampling: bilinear with antialiasing, as Image.resize(BILINEAR) of Pillow and Resize of
-// torchvision have it. The filter is a triangle whose width grows with the reduction; rows first,
-// then columns, rounded to the image's bits in between.
+// Resampling with the filters of Pillow: with antialiasing, the width of the filter grows with the
+// reduction; rows first, then columns, rounded to the image's bits in between.
 #pragma once
 
-#include "image/image_geometry.h"
+#include "image/image_options.h"
 #include "image/image_pixels.h"
 
 #include <cstddef>
@@ -11,6 +10,16 @@
 #include <vector>
 
 namespace shf {
+
+// What becomes of the rows or the columns of an image.
+struct FilterAxis {
+    double start = 0, size = 0;     // what is resized, in samples of the image
+    uint32_t limit = 0;             // the samples that there are: no filter reaches further
+    uint32_t resized = 0;           // how many it becomes
+    uint32_t first = 0, count = 0;  // which of these are wanted
+
+    [[nodiscard]] bool is_copy() const { return start == 0 && size == resized; }
+};
 
 // For each of a range of places in the result, which samples of one row or column of the image it
 // is made of, and their weights.
@@ -25,6 +34,12 @@ struct FilterTable {
     std::vector<float> precise;    // for 16 bit
     size_t most = 0;
     bool is_copy = false;  // each place is one sample, the first one is taps[0].first
+
+    // The samples that are needed: the first one, and one past the last.
+    [[nodiscard]] uint32_t begin() const { return taps.front().first; }
+    [[nodiscard]] uint32_t end() const { return taps.back().first + taps.back().count; }
+    // Counts samples from another one: `by` is added to their numbers.
+    void move(int64_t by);
 };
 
 // What one thread keeps between images.
@@ -34,13 +49,25 @@ struct ResampleScratch {
 };
 
 // The bytes that resampling takes beside the two images; LIMIT is decided by them.
-uint64_t resample_memory(uint32_t width, uint32_t height, const ImageGeometry& plan,
-                         size_t pixel_size);
+uint64_t resample_memory(const FilterAxis& columns, const FilterAxis& rows,
+                         ImageOptions::Filter filter, size_t pixel_size);
 
-// Writes the part `plan.crop` of `from`, resized to plan.resized_width x plan.resized_height, to
-// `to`, which has the size of the crop and the channels and depth of `from`. 16 bytes after the
-// last row of `from` must be readable.
-void resample(const Pixels& from, const ImageGeometry& plan, const Pixels& to,
-              ResampleScratch& scratch);
+// Fills the tables, for samples of 8 or 16 bit.
+void plan_resample(const FilterAxis& columns, const FilterAxis& rows, ImageOptions::Filter filter,
+                   uint32_t depth, ResampleScratch& scratch);
+
+// Where rows go as they are made, from the first one to the last.
+class RowSink {
+  public:
+    virtual ~RowSink() = default;
+    // Place for a row.
+    virtual uint8_t* row(uint32_t y) = 0;
+    // It is there.
+    virtual void done(uint32_t y) = 0;
+};
+
+// Makes the rows that the tables say of `from`, which has all samples that are needed. 16 bytes
+// after the last row of `from` must be readable.
+void resample(const Pixels& from, ResampleScratch& scratch, RowSink& sink);
 
 }  // namespace shf

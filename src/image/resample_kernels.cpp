@@ -13,6 +13,11 @@ namespace {
 
 constexpr int32_t half = 1 << (weight_bits - 1);
 
+// Filters with negative weights go past both ends.
+uint8_t sample_of(int32_t sum) {
+    return static_cast<uint8_t>(std::clamp(sum >> weight_bits, 0, 255));
+}
+
 template <size_t Channels>
 void rows_anywhere(const uint8_t* in0, const uint8_t* in1, const FilterTable& table, uint8_t* out0,
                    uint8_t* out1) {
@@ -29,8 +34,8 @@ void rows_anywhere(const uint8_t* in0, const uint8_t* in1, const FilterTable& ta
                 sum1[c] += *from1++ * weights[i];
             }
         for (size_t c = 0; c < Channels; ++c) {
-            *out0++ = static_cast<uint8_t>(sum0[c] >> weight_bits);
-            *out1++ = static_cast<uint8_t>(sum1[c] >> weight_bits);
+            *out0++ = sample_of(sum0[c]);
+            *out1++ = sample_of(sum1[c]);
         }
         weights += table.most;
     }
@@ -45,7 +50,7 @@ void columns_anywhere(const uint8_t* const* in, uint32_t count, const int32_t* w
         std::fill_n(sum, block, half);
         for (uint32_t i = 0; i < count; ++i)
             for (size_t c = 0; c < width; ++c) sum[c] += in[i][x + c] * weights[i];
-        for (size_t c = 0; c < width; ++c) out[x + c] = static_cast<uint8_t>(sum[c] >> weight_bits);
+        for (size_t c = 0; c < width; ++c) out[x + c] = sample_of(sum[c]);
     }
 }
 
@@ -126,7 +131,7 @@ template <size_t Channels>
     for (; x < size; ++x) {
         int32_t sum = half;
         for (uint32_t i = 0; i < count; ++i) sum += in[i][x] * weights[i];
-        out[x] = static_cast<uint8_t>(sum >> weight_bits);
+        out[x] = sample_of(sum);
     }
 }
 

@@ -16,7 +16,7 @@ inline constexpr int low_bits = 11;
 
 // The high and the low parts of two weights side by side.
 constexpr int32_t pair_high(int32_t first, int32_t second) {
-    return first >> low_bits | second >> low_bits << 16;
+    return (first >> low_bits & 0xffff) | (second >> low_bits) * (1 << 16);
 }
 constexpr int32_t pair_low(int32_t first, int32_t second) {
     constexpr int32_t mask = (1 << low_bits) - 1;

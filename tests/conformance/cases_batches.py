@@ -249,6 +249,33 @@ def damaged(archives: Folder) -> list[Case]:
     ]  # fmt: skip
 
 
+def single(number: float) -> float:
+    """Rounded to 32 bits."""
+    return float(struct.unpack("<f", struct.pack("<f", number))[0])
+
+
+def normalized(planes: bytes) -> list[float]:
+    """Three planes of levels, each step rounded, as torchvision does it."""
+    size = len(planes) // 3
+    numbers = []
+    for at, level in enumerate(planes):
+        mean, deviation = ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225))[at // size]
+        numbers.append(single(single(single(level / 255) - single(mean)) / single(deviation)))
+    return numbers
+
+
+def upper_half(number: float) -> bytes:
+    """The bfloat16 that is nearest, of two that are as near the even one."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", number))
+    return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
+
+
+def bordered(data: bytes) -> bytes:
+    """3 x 4 pixels of colour with two pixels of level 9 left and right, and one above and below."""
+    lines = [b"\x09" * 6 + data[at : at + 9] + b"\x09" * 6 for at in range(0, 36, 9)]
+    return b"".join([b"\x09" * 21, *lines, b"\x09" * 21])
+
+
 def images(archives: Folder) -> list[Case]:
     """Images: PNG of noise, whose pixels are known."""
     samples = archives.samples("images.tar")  # 5 pixels wide, 4 high
@@ -291,8 +318,22 @@ def images(archives: Folder) -> list[Case]:
            [b"".join(data[at : at + 3] + b"\xff" for at in range(0, 60, 3)) for data in pixels]),
         of("image_float", "numbers from 0 to 1", "png:image/rgb", "float32", (4, 5, 3),
            [struct.pack("<60f", *(value / 255 for value in data)) for data in pixels]),
+        of("image_normalize", "numbers that are normalized", "png:image/rgb/chw/normalize=imagenet",
+           "float32", (3, 4, 5), [struct.pack("<60f", *normalized(data)) for data in chw]),
+        of("image_float16", "numbers of 16 bits", "png:image/rgb/chw/float16/normalize=imagenet",
+           "float16", (3, 4, 5), [struct.pack("<60e", *normalized(data)) for data in chw]),
+        of("image_bfloat16", "upper halves of numbers",
+           "png:image/rgb/chw/bfloat16/normalize=imagenet", "bfloat16", (3, 4, 5),
+           [b"".join(map(upper_half, normalized(data))) for data in chw]),
+        of("image_nearest", "each pixel twice", "png:image/rgb8/resize=10x8/filter=nearest",
+           "uint8", (8, 10, 3), picked([x // 2 for x in range(10)], [y // 2 for y in range(8)])),
+        of("image_pad", "a border of two pixels at the sides",
+           "png:image/rgb8/crop=3x4/pad=2x1/fill=9", "uint8", (6, 7, 3),
+           [bordered(data) for data in picked((1, 2, 3), range(4))]),
     ]  # fmt: skip
     for name, word in {
+        "rrc": "rrc=4x4", "rrc_shape": "rrc=6x3/scale=0.5..0.75/ratio=1..2/filter=bicubic",
+        "rrc_flip": "flip=random/rrc=9x9", "pad_crop": "pad=to:12x12/crop=random:8x8",
         "resize": "resize=8", "resize_wh": "resize=7x3", "resize_fit": "resize=fit:4x4",
         "crop_random": "crop=random:4x4", "flip_random": "flip=random",
         "resize_then_crop": "resize=9/crop=6x6",

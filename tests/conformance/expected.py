@@ -179,6 +179,7 @@ DTYPES = {
     "bool": (0, 1), "int8": (1, 1), "int16": (2, 2), "int32": (3, 4), "int64": (4, 8),
     "uint8": (5, 1), "uint16": (6, 2), "uint32": (7, 4), "uint64": (8, 8), "float16": (9, 2),
     "float32": (10, 4), "float64": (11, 8), "complex64": (12, 8), "complex128": (13, 16),
+    "bfloat16": (14, 2),
 }  # fmt: skip
 ARRAY, BYTES, TEXT, JSON, MSGPACK = range(5)
 

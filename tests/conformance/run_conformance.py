@@ -18,7 +18,7 @@ import xxhash
 
 _DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-    "float32", "float64", "complex64", "complex128",
+    "float32", "float64", "complex64", "complex128", "bfloat16",
 )  # fmt: skip
 _KINDS = ("array", "bytes", "text", "json", "msgpack")
 _MEMBER_KINDS = ("file", "directory", "hard link", "symbolic link", "special")

@@ -2,9 +2,10 @@
 // twice gives the same bytes.
 //
 // The first two bytes choose the options, so that a corpus file says how it is read: the first one
-// mod 7 the mode, and its quotient the order of the steps; of the second one bit 0 the layout, bits
-// 1 and 2 how to resize, bits 3 and 4 how to crop, bit 5 a flip at random, bit 6 the orientation,
-// bit 7 larger sizes.
+// mod 7 the mode, and of its quotient bits 0 to 2 the order of the steps, bit 3 a crop of random
+// area, bit 4 padding and 16-bit floating point; of the second one bit 0 the layout, bits 1 and 2
+// how to resize, bits 3 and 4 how to crop, or the filter of a crop of random area, bit 5 a flip at
+// random, bit 6 the orientation, bit 7 larger sizes.
 #include "core/error.h"
 #include "decode/image_decoder.h"
 
@@ -33,6 +34,22 @@ ImageOptions options_of(uint8_t mode, uint8_t choice) {
     options.crop_first = (order & 1) != 0;
     options.flip_before_resize = (order & 2) != 0;
     options.flip_before_crop = (order & 4) != 0;
+    if ((order & 8) != 0) {
+        options.crop = ImageOptions::Crop::area;
+        options.crop_first = true;
+        options.resize = ImageOptions::Resize::exact;
+        options.filter = static_cast<ImageOptions::Filter>((choice >> 3 & 3) + (choice >> 1 & 2));
+        options.normalize = {{0.5, 0.25, 0.1}, {0.5, 3, 1e-3}};
+    }
+    if ((order & 16) != 0) {
+        options.pad = (choice & 32) != 0 ? ImageOptions::Pad::sides : ImageOptions::Pad::size;
+        options.pad_width = side + 1;
+        options.pad_height = 9;
+        options.crop_before_pad = (order & 1) != 0;
+        options.flip_before_pad = (order & 2) != 0;
+        options.precision = (choice & 64) != 0 ? ImageOptions::Precision::float16
+                                               : ImageOptions::Precision::bfloat16;
+    }
     return options;
 }
 

@@ -104,7 +104,7 @@ def test_libraries_that_pkg_config_does_not_find_are_all_named(tmp_path: Path) -
         absent -= {"bzip2"}
     assert {name.split()[0] for name in missing(done.stdout)} == absent
     assert len(absent) >= 8
-    assert {"libturbojpeg >= 2.1", "libcurl >= 7.85"} <= set(missing(done.stdout))
+    assert {"libjpeg >= 2.1", "libcurl >= 7.85"} <= set(missing(done.stdout))
     assert len(packages(done.stdout, "apt-get")) == len(packages(done.stdout, "dnf")) == len(absent)
 
 

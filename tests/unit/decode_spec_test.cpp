@@ -64,6 +64,36 @@ TEST(DecodeSpec, image_words) {
     EXPECT_EQ(image("/rgb/hwc/flip=always").flip, ImageOptions::Flip::always);
 }
 
+TEST(DecodeSpec, words_of_training) {
+    const auto image = [](const std::string& words) {
+        return DecodeSpec::parse("x:image/" + words).columns[0].image;
+    };
+    ImageOptions promised{.mode = ImageOptions::Mode::rgb,
+                          .channels_first = true,
+                          .normalize = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}},
+                          .resize = ImageOptions::Resize::exact,
+                          .width = 224,
+                          .height = 192,
+                          .crop = ImageOptions::Crop::area,
+                          .flip = ImageOptions::Flip::random,
+                          .crop_first = true};
+    EXPECT_EQ(image("rgb/chw/rrc=224x192/flip=random/normalize=imagenet"), promised);
+    EXPECT_EQ(image("chw/rrc=224x192/flip=random/normalize=imagenet/float32"), promised);
+    promised.scale = {0.25, 1};
+    promised.ratio = {0.5, 2};
+    promised.filter = ImageOptions::Filter::bicubic;
+    promised.precision = ImageOptions::Precision::bfloat16;
+    EXPECT_EQ(image("scale=0.25..1/rgb/bfloat16/chw/ratio=0.5..2/rrc=224x192/filter=bicubic/"
+                    "flip=random/normalize=0.485:0.456:0.406:0.229:0.224:0.225"),
+              promised);
+    EXPECT_EQ(image("uint8/l").mode, ImageOptions::Mode::l8);
+    EXPECT_EQ(
+        image("pad=to:9x8/fill=3"),
+        (ImageOptions{.pad = ImageOptions::Pad::size, .pad_width = 9, .pad_height = 8, .fill = 3}));
+    EXPECT_TRUE(image("crop=4x4/pad=2/flip=random").crop_before_pad);
+    EXPECT_FALSE(image("pad=2/crop=4x4/flip=random").crop_before_pad);
+}
+
 TEST(DecodeSpec, image_steps_have_an_order) {
     const auto order = [](const std::string& words) {
         const ImageOptions image = DecodeSpec::parse("x:image/" + words).columns[0].image;
@@ -121,6 +151,10 @@ TEST(DecodeSpec, errors_point_at_the_character) {
     EXPECT_EQ(pointed("jpg:image/rgb8/l8"), "l8");
     EXPECT_EQ(pointed("jpg:image/chw/hwc"), "hwc");
     EXPECT_EQ(pointed("jpg:image/crop=4x4/exif"), "exif");
+    EXPECT_EQ(pointed("jpg:image/rrc=64x64/scale=0.5..2, cls"), "0.5..2, cls");
+    EXPECT_EQ(pointed("jpg:image/rrc=64x64/ratio=2..1"), "1");
+    EXPECT_EQ(pointed("jpg:image/rgb/normalize=0:0:0:1:1:x"), "x");
+    EXPECT_EQ(pointed("jpg:image/rgb8/rrc=4x4/float16"), "float16");
 }
 
 }  // namespace

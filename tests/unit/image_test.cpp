@@ -82,12 +82,24 @@ TEST(Image, grey_jpeg) {
     expect_all_modes(file, 20, 10, Bytes(600, 130));
 }
 
-TEST(Image, cmyk_jpeg_is_refused) {
-    std::string words;
-    const Bytes file = jpeg_file(8, 8, Bytes(256, 99), TJPF_CMYK, TJSAMP_444);
-    EXPECT_EQ(image_outcome(file, {}, &words), SHF_E_UNSUPPORTED);
-    EXPECT_NE(words.find("CMYK"), words.npos) << words;
-    EXPECT_NE(words.find("help: re-encode"), words.npos) << words;
+TEST(Image, inks_of_a_jpeg_become_colours) {
+    // Stored inverted, as Adobe does it: 255 is no ink. A step of quantization away.
+    const auto expect_colour = [](const Bytes& inks, int red, int green, int blue) {
+        Bytes pixels;
+        for (int i = 0; i < 64; ++i) pixels.insert(pixels.end(), inks.begin(), inks.end());
+        const Bytes file = jpeg_file(8, 8, pixels, TJPF_CMYK, TJSAMP_444);
+        const Bytes colours = decode_image(file, {.mode = Mode::rgba8}).bytes;
+        ASSERT_EQ(colours.size(), 256U);
+        EXPECT_NEAR(colours[0], red, 2);
+        EXPECT_NEAR(colours[1], green, 2);
+        EXPECT_NEAR(colours[2], blue, 2);
+        EXPECT_EQ(colours[3], 255);
+        EXPECT_EQ(decode_image(file, {.mode = Mode::l8}).bytes.size(), 64U);
+    };
+    expect_colour({255, 255, 255, 255}, 255, 255, 255);
+    expect_colour({0, 255, 255, 255}, 0, 255, 255);
+    expect_colour({255, 255, 255, 0}, 0, 0, 0);
+    expect_colour({128, 255, 128, 128}, 64, 128, 64);
 }
 
 TEST(Image, png_of_every_depth_and_type_interlaced_or_not) {

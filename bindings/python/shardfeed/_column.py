@@ -34,6 +34,7 @@ _DTYPES: dict[int, str] = {
     lib.SHF_DTYPE_FLOAT64: "float64",
     lib.SHF_DTYPE_COMPLEX64: "complex64",
     lib.SHF_DTYPE_COMPLEX128: "complex128",
+    lib.SHF_DTYPE_BFLOAT16: "bfloat16",
 }
 _KINDS: dict[int, str] = {
     lib.SHF_COLUMN_ARRAY: "array",
@@ -58,6 +59,16 @@ def _numpy() -> Any:
             "arrays of batches need NumPy; help: pip install numpy", name="numpy"
         ) from None
     return numpy
+
+
+def _bfloat16() -> Any:
+    try:
+        from ml_dtypes import bfloat16
+    except ModuleNotFoundError as missing:
+        if missing.name != "ml_dtypes":
+            raise
+        return "uint16"
+    return bfloat16
 
 
 class Column:
@@ -166,8 +177,13 @@ class Column:
     # ---- Other packages ----
 
     def numpy(self) -> NDArray[Any]:
-        """The elements as a NumPy array of this shape, over the same memory."""
-        array: NDArray[Any] = _numpy().ndarray(self.shape, self.dtype, self._data)
+        """The elements as a NumPy array of this shape, over the same memory.
+
+        NumPy has no bfloat16: the array has that of the package ml_dtypes where it is installed,
+        and else the bits as uint16.
+        """
+        dtype: Any = self.dtype if self.dtype != "bfloat16" else _bfloat16()
+        array: NDArray[Any] = _numpy().ndarray(self.shape, dtype, self._data)
         return array
 
     def torch(self) -> Any:

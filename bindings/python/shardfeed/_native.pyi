@@ -150,6 +150,7 @@ class _Lib:
     SHF_DTYPE_FLOAT64: int
     SHF_DTYPE_COMPLEX64: int
     SHF_DTYPE_COMPLEX128: int
+    SHF_DTYPE_BFLOAT16: int
     python_log: _CData
     python_skip: _CData
     python_shard_name: _CData

@@ -209,8 +209,8 @@ class Stream(Closable):
               pad                  zeros behind what is shorter than its crop
 
         Random choices are keyed by seed, epoch, shard and key. 16 bits become 8 as value / 257,
-        alpha that is not wanted is dropped, and CMYK is an error (UnsupportedError). docs/decode.md
-        says all of it.
+        alpha that is not wanted is dropped, and inks (CMYK) become colours. docs/decode.md says
+        all of it.
         """
         given = option_texts(options)
         if batch is not None:

@@ -1,8 +1,9 @@
 # Columns of batches: arrays over the memory of the library, in Julia's order of dimensions.
 
-# By the header's SHF_DTYPE_*.
+# By the header's SHF_DTYPE_*. The last one is bfloat16, for which Julia has no type of its own: the
+# array has its bits.
 const _DTYPES = (Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, Float32,
-                 Float64, ComplexF32, ComplexF64)
+                 Float64, ComplexF32, ComplexF64, UInt16)
 
 const _KINDS = (:array, :bytes, :text, :json, :msgpack)
 

@@ -124,7 +124,7 @@ end
     end
     @test number("SHF_SAMPLE_OFFSET") == ShardFeed._POSITIONS.offset
     dtypes = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
-              "FLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64", "COMPLEX128"]
+              "FLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"]
     @test [number("SHF_DTYPE_$dtype") + 1 for dtype in dtypes] == 1:length(ShardFeed._DTYPES)
     @test occursin("SHF_VERSION_MAJOR = $(ShardFeed.library_version().major),", text)
 end

@@ -955,6 +955,8 @@ pub const SHF_DTYPE_FLOAT64: i32 = 11;
 /// two float32: real, imaginary
 pub const SHF_DTYPE_COMPLEX64: i32 = 12;
 pub const SHF_DTYPE_COMPLEX128: i32 = 13;
+/// the upper half of a float32
+pub const SHF_DTYPE_BFLOAT16: i32 = 14;
 /// One column: numbers in C order without gaps. Three layouts:
 ///   even    offsets is NULL; shape[0] is the number of rows, the rest the shape of each
 ///   ragged  offsets has rows + 1 numbers: row i is elements offsets[i] up to offsets[i + 1], and

@@ -114,13 +114,14 @@ pub enum Dtype {
     Float64,
     Complex64,
     Complex128,
+    Bfloat16,
     /// Of a newer library: its number.
     Other(i32),
 }
 
 impl Dtype {
     /// The types in the order of their codes.
-    const ALL: [Dtype; 14] = [
+    const ALL: [Dtype; 15] = [
         Dtype::Bool,
         Dtype::Int8,
         Dtype::Int16,
@@ -135,6 +136,7 @@ impl Dtype {
         Dtype::Float64,
         Dtype::Complex64,
         Dtype::Complex128,
+        Dtype::Bfloat16,
     ];
 
     fn from_code(code: i32) -> Dtype {
@@ -160,7 +162,7 @@ mod sealed {
 }
 
 /// A type of numbers in a column: integers and floats of their names, `u8` for `bool` too,
-/// [`F16`], and `[f32; 2]` and `[f64; 2]` for complex numbers.
+/// [`F16`], [`BF16`], and `[f32; 2]` and `[f64; 2]` for complex numbers.
 pub trait Element: Copy + sealed::Number + 'static {}
 
 macro_rules! elements {
@@ -190,12 +192,18 @@ elements! {
     f64: SHF_DTYPE_FLOAT64;
     [f32; 2]: SHF_DTYPE_COMPLEX64;
     [f64; 2]: SHF_DTYPE_COMPLEX128;
+    BF16: SHF_DTYPE_BFLOAT16;
 }
 
 /// The bits of a 16-bit float (IEEE 754 binary16), for which stable Rust has no type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct F16(pub u16);
+
+/// The bits of a bfloat16, the upper half of a 32-bit float.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct BF16(pub u16);
 
 /// One column of a [`Batch`]: numbers in C order without gaps, in one of three layouts.
 ///
@@ -375,9 +383,9 @@ mod tests {
     fn every_code_is_a_type() {
         for (code, dtype) in (-1..16).map(|code| (code, Dtype::from_code(code))) {
             assert_eq!(dtype.code(), code);
-            assert_eq!(matches!(dtype, Dtype::Other(_)), !(0..14).contains(&code));
+            assert_eq!(matches!(dtype, Dtype::Other(_)), !(0..15).contains(&code));
         }
         assert_eq!(Dtype::from_code(sys::SHF_DTYPE_UINT8), Dtype::Uint8);
-        assert_eq!(Dtype::from_code(sys::SHF_DTYPE_COMPLEX128), Dtype::Complex128);
+        assert_eq!(Dtype::from_code(sys::SHF_DTYPE_BFLOAT16), Dtype::Bfloat16);
     }
 }

@@ -52,7 +52,7 @@ mod stream;
 mod writer;
 
 pub use archive::{Archive, Member, MemberKind};
-pub use batch::{Batch, Column, ColumnKind, Dtype, Element, F16};
+pub use batch::{Batch, Column, ColumnKind, Dtype, Element, BF16, F16};
 pub use builder::{
     options, ArchiveBuilder, DatasetBuilder, MixBuilder, OptionInfo, Size, StreamBuilder,
     WriterBuilder,

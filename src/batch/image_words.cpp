@@ -1,0 +1,314 @@
+#include "batch/image_words.h"
+
+#include "batch/words.h"
+#include "core/error.h"
+#include "core/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace shf {
+
+namespace {
+
+using Filter = ImageOptions::Filter;
+using Mode = ImageOptions::Mode;
+using Normalize = ImageOptions::Normalize;
+
+constexpr std::pair<std::string_view, Mode> modes[] = {
+    {"rgb8", Mode::rgb8}, {"l8", Mode::l8},   {"rgba8", Mode::rgba8}, {"rgb16", Mode::rgb16},
+    {"l16", Mode::l16},   {"rgb", Mode::rgb}, {"l", Mode::l},
+};
+
+constexpr std::pair<std::string_view, Filter> filters[] = {
+    {"nearest", Filter::nearest}, {"box", Filter::box},         {"bilinear", Filter::bilinear},
+    {"hamming", Filter::hamming}, {"bicubic", Filter::bicubic}, {"lanczos", Filter::lanczos},
+};
+
+// Those of torchvision's and open_clip's models; "half" is -1..1.
+constexpr std::pair<std::string_view, Normalize> normalizations[] = {
+    {"imagenet", {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}},
+    {"clip", {{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}}},
+    {"half", {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}}},
+};
+
+}  // namespace
+
+void ImageWords::refuse(size_t at, const std::string& cause, const std::string& help) const {
+    refuse_text("decode", text_, at, cause, help);
+}
+
+// Each word once: a second one would take the place of the first.
+void ImageWords::once(size_t& given, size_t at, const char* what) const {
+    if (given != none)
+        refuse(at, std::string("a second ") + what + " for an image", "each of them once");
+    given = at;
+}
+
+void ImageWords::add(size_t at, std::string_view word) {
+    constexpr std::pair<std::string_view, Number> numbers[] = {
+        {"uint8", Number::uint8},
+        {"float32", Number::float32},
+        {"float16", Number::float16},
+        {"bfloat16", Number::bfloat16},
+    };
+    if (const auto mode = find_word(modes, word)) {
+        once(given_.mode, at, "kind of pixels");
+        image_.mode = *mode;
+        return;
+    }
+    if (const auto number = find_word(numbers, word)) {
+        once(given_.number, at, "kind of numbers");
+        number_ = *number;
+        return;
+    }
+    const size_t equals = std::min(word.find('='), word.size());
+    const std::string_view name = word.substr(0, equals);
+    const Value value{at + std::min(equals + 1, word.size()),
+                      equals == word.size() ? std::string_view() : word.substr(equals + 1)};
+    if (word == "hwc" || word == "chw") {
+        once(given_.layout, at, "layout");
+        image_.channels_first = word == "chw";
+    } else if (word == "exact") {
+        once(given_.exact, at, "exact");
+        image_.exact = true;
+    } else if (word == "exif") {
+        once(given_.exif, at, "exif");
+        const Given& g = given_;
+        if (std::min({g.resize, g.crop, g.rrc, g.flip, g.pad}) != none)
+            refuse(at, "an image is turned before all other steps",
+                   "exif before resize, crop, rrc, flip and pad");
+        image_.orient = true;
+    } else if (!add_step(at, name, value) && !add_detail(at, name, value)) {
+        refuse(at, "unknown word \"" + escape(word) + "\" for an image",
+               "one of " + list_words(modes) + ", " + list_words(numbers) +
+                   ", hwc, chw, exif, exact, resize=, crop=, rrc=, flip=, pad=, filter=, scale=, "
+                   "ratio=, fill=, normalize=");
+    }
+}
+
+// What is done in its order. False: it is no such word.
+bool ImageWords::add_step(size_t at, std::string_view name, const Value& value) {
+    Given& g = given_;
+    if (name == "resize" || name == "rrc") {
+        if (g.rrc != none || (name == "rrc" && (g.resize != none || g.crop != none)))
+            refuse(at, "a second crop or resize for an image", "rrc takes the place of both");
+        if (g.pad != none)
+            refuse(at, "an image is padded after it has its size",
+                   name == "rrc" ? "rrc before pad" : "resize before pad");
+        once(name == "rrc" ? g.rrc : g.resize, at, "resize");
+        image_.flip_before_resize = g.flip != none;
+    }
+    if (name == "resize") {
+        image_.crop_first = g.crop != none;
+        parse_resize(value);
+    } else if (name == "rrc") {
+        const auto [width, height] = parse_size(value, false, "rrc=WxH");
+        image_.crop = ImageOptions::Crop::area;
+        image_.crop_first = true;
+        image_.flip_before_crop = g.flip != none;
+        image_.resize = ImageOptions::Resize::exact;
+        image_.width = width;
+        image_.height = height;
+    } else if (name == "crop") {
+        if (g.rrc != none)
+            refuse(at, "a second crop for an image", "rrc takes the place of crop and resize");
+        once(g.crop, at, "crop");
+        image_.flip_before_crop = g.flip != none;
+        parse_crop(value);
+    } else if (name == "flip") {
+        once(g.flip, at, "flip");
+        if (value.text != "random" && value.text != "always")
+            refuse(value.at, "bad flip", "flip=random or flip=always");
+        image_.flip =
+            value.text == "random" ? ImageOptions::Flip::random : ImageOptions::Flip::always;
+    } else if (name == "pad") {
+        once(g.pad, at, "pad");
+        image_.crop_before_pad = g.crop != none;
+        image_.flip_before_pad = g.flip != none;
+        parse_pad(value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// What says how a step is done. False: it is no such word.
+bool ImageWords::add_detail(size_t at, std::string_view name, const Value& value) {
+    if (name == "filter") {
+        once(given_.filter, at, "filter");
+        const auto filter = find_word(filters, value.text);
+        if (!filter)
+            refuse(value.at, "unknown filter \"" + escape(value.text) + "\"",
+                   "one of " + list_words(filters));
+        image_.filter = *filter;
+    } else if (name == "scale") {
+        static constexpr const char* help = "scale=0.08..1: parts of the area above 0, up to 1";
+        once(given_.scale, at, "scale");
+        image_.scale = parse_range(value, help);
+        if (image_.scale.most > 1) refuse(value.at, "more than the whole image", help);
+    } else if (name == "ratio") {
+        once(given_.ratio, at, "ratio");
+        image_.ratio =
+            parse_range(value, "ratio=0.75..1.3333: width / height, the smaller one first");
+    } else if (name == "fill") {
+        once(given_.fill, at, "fill");
+        static constexpr const char* help = "fill=0 up to fill=255";
+        const double level = parse_number(value, help);
+        if (level < 0 || level > 255 || level != std::floor(level))
+            refuse(value.at, "no level of grey", help);
+        image_.fill = static_cast<uint8_t>(level);
+    } else if (name == "normalize") {
+        once(given_.normalize, at, "normalize");
+        parse_normalize(value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// "640x480"; the second number may be missing where `one` is set.
+std::pair<uint32_t, uint32_t> ImageWords::parse_size(const Value& value, bool one,
+                                                     const char* help) const {
+    const std::string_view text = value.text;
+    const size_t times = std::min(text.find('x'), text.size());
+    const auto number = [&](size_t from, size_t to) {
+        uint32_t out = 0;
+        const char* const stop = text.data() + to;
+        const auto [end, error] = std::from_chars(text.data() + from, stop, out);
+        if (error != std::errc() || end != stop || out < 1 || out > 65535)
+            refuse(value.at + from, "not a number of pixels from 1 to 65535", help);
+        return out;
+    };
+    const uint32_t width = number(0, times);
+    if (times == text.size() && one) return {width, 0};
+    if (times == text.size()) refuse(value.at + times, "no height", help);
+    return {width, number(times + 1, text.size())};
+}
+
+double ImageWords::parse_number(const Value& value, const char* help) const {
+    double number = 0;
+    const char* const stop = value.text.data() + value.text.size();
+    const auto [end, error] = std::from_chars(value.text.data(), stop, number);
+    if (error != std::errc() || end != stop || !std::isfinite(number))
+        refuse(value.at, "not a decimal number", help);
+    return number;
+}
+
+// "0.08..1", both above 0.
+ImageOptions::Range ImageWords::parse_range(const Value& value, const char* help) const {
+    const size_t dots = value.text.find("..");
+    if (dots == value.text.npos) refuse(value.at, "no range", help);
+    const Value last{value.at + dots + 2, value.text.substr(dots + 2)};
+    const ImageOptions::Range range{parse_number({value.at, value.text.substr(0, dots)}, help),
+                                    parse_number(last, help)};
+    if (range.least <= 0) refuse(value.at, "a range begins above 0", help);
+    if (range.most < range.least) refuse(last.at, "a range ends above its beginning", help);
+    return range;
+}
+
+namespace {
+
+// Whether the text begins so; takes that away.
+bool take_start(std::string_view& text, size_t& at, std::string_view start) {
+    if (!text.starts_with(start)) return false;
+    text.remove_prefix(start.size());
+    at += start.size();
+    return true;
+}
+
+}  // namespace
+
+void ImageWords::parse_resize(Value value) {
+    static constexpr const char* help = "resize=N (shorter side), resize=WxH, or resize=fit:WxH";
+    const bool fit = take_start(value.text, value.at, "fit:");
+    const auto [width, height] = parse_size(value, !fit, help);
+    image_.resize = fit           ? ImageOptions::Resize::fit
+                    : height == 0 ? ImageOptions::Resize::shorter
+                                  : ImageOptions::Resize::exact;
+    image_.width = width;
+    image_.height = height;
+}
+
+void ImageWords::parse_crop(Value value) {
+    const bool random = take_start(value.text, value.at, "random:");
+    const auto [width, height] = parse_size(value, false, "crop=WxH (centre) or crop=random:WxH");
+    image_.crop = random ? ImageOptions::Crop::random : ImageOptions::Crop::centre;
+    image_.crop_width = width;
+    image_.crop_height = height;
+}
+
+void ImageWords::parse_pad(Value value) {
+    static constexpr const char* help =
+        "pad=N (on each side), pad=NxM (left and right, above and below), or pad=to:WxH";
+    const bool to = take_start(value.text, value.at, "to:");
+    const auto [width, height] = parse_size(value, !to, help);
+    image_.pad = to ? ImageOptions::Pad::size : ImageOptions::Pad::sides;
+    image_.pad_width = width;
+    image_.pad_height = height == 0 ? width : height;
+}
+
+void ImageWords::parse_normalize(const Value& value) {
+    static constexpr const char* help =
+        "normalize=imagenet, clip or half, or the means and then the deviations of numbers in "
+        "0..1: "
+        "normalize=0.48:0.46:0.41:0.23:0.22:0.23, of grey normalize=0.45:0.22";
+    if (const auto known = find_word(normalizations, value.text)) {
+        image_.normalize = *known;
+        return;
+    }
+    double numbers[6];
+    size_t count = 0;
+    for (size_t from = 0; from <= value.text.size(); ++count) {
+        const size_t to = std::min(value.text.find(':', from), value.text.size());
+        const Value number{value.at + from, value.text.substr(from, to - from)};
+        if (count == 6) refuse(number.at, "more than six numbers", help);
+        numbers[count] = parse_number(number, help);
+        from = to + 1;
+    }
+    if (count != 6 && count != 2) refuse(value.at, "neither six numbers nor two", help);
+    normalized_ = count / 2;
+    for (size_t c = 0; c < 3; ++c) {
+        image_.normalize.mean[c] = numbers[c % normalized_];
+        image_.normalize.deviation[c] = numbers[normalized_ + c % normalized_];
+        // As a float, too: what is divided by it must not be infinite for its size alone.
+        if (!(image_.normalize.deviation[c] > 1e-30))
+            refuse(value.at, "a deviation that is not above 0", help);
+    }
+}
+
+ImageOptions ImageWords::finish() const {
+    ImageOptions image = image_;
+    const Given& g = given_;
+    const bool is_float = number_ > Number::uint8;
+    if (g.mode == none && (is_float || (g.normalize != none && number_ == Number::none)))
+        image.mode = Mode::rgb;
+    const bool float_mode = image.mode == Mode::rgb || image.mode == Mode::l;
+    if (is_float && !float_mode)
+        refuse(g.number, "these pixels have numbers of their own", "rgb or l: rgb/float16");
+    if (number_ == Number::uint8 && float_mode)
+        image.mode = image.mode == Mode::rgb ? Mode::rgb8 : Mode::l8;
+    else if (number_ == Number::uint8 && (image.mode == Mode::rgb16 || image.mode == Mode::l16))
+        refuse(g.number, "these pixels have numbers of their own", "rgb8 or l8");
+    if (number_ == Number::float16) image.precision = ImageOptions::Precision::float16;
+    if (number_ == Number::bfloat16) image.precision = ImageOptions::Precision::bfloat16;
+    if (g.normalize != none) {
+        if (image.mode != Mode::rgb && image.mode != Mode::l)
+            refuse(g.normalize, "integers cannot be normalized", "rgb or l");
+        if (image.mode == Mode::l && normalized_ != 1)
+            refuse(g.normalize, "grey has one mean and one deviation", "normalize=0.45:0.22");
+        if (image.mode == Mode::rgb && normalized_ == 1)
+            refuse(g.normalize, "colours have three means and three deviations",
+                   "normalize=imagenet, or six numbers");
+    }
+    if (g.rrc == none && std::min(g.scale, g.ratio) != none)
+        refuse(std::min(g.scale, g.ratio), "nothing that this belongs to", "rrc=WxH");
+    if (g.pad == none && g.fill != none)
+        refuse(g.fill, "nothing that this belongs to", "pad=N or pad=to:WxH");
+    if (image.resize == ImageOptions::Resize::none && g.filter != none)
+        refuse(g.filter, "nothing that this belongs to", "resize= or rrc=");
+    return image;
+}
+
+}  // namespace shf

@@ -1,0 +1,58 @@
+// The words of an image in the option "decode": what stands between slashes after "image".
+#pragma once
+
+#include "image/image_options.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace shf {
+
+// Of one column. `text` is the whole option, which errors point into.
+class ImageWords {
+  public:
+    explicit ImageWords(std::string_view text) : text_(text) {}
+
+    // The word that begins at `at`. Throws Error(USAGE).
+    void add(size_t at, std::string_view word);
+    // There are no more. Throws Error(USAGE) for words that do not go together.
+    [[nodiscard]] ImageOptions finish() const;
+
+  private:
+    // Where a word of each kind was given; `none` when it was not.
+    static constexpr size_t none = SIZE_MAX;
+    struct Given {
+        size_t mode = none, number = none, layout = none, normalize = none, exif = none;
+        size_t resize = none, crop = none, rrc = none, flip = none, pad = none;
+        size_t filter = none, exact = none, scale = none, ratio = none, fill = none;
+    };
+    enum class Number : uint8_t { none, uint8, float32, float16, bfloat16 };
+    struct Value {
+        size_t at;
+        std::string_view text;
+    };
+
+    [[noreturn]] void refuse(size_t at, const std::string& cause, const std::string& help) const;
+    bool add_step(size_t at, std::string_view name, const Value& value);
+    bool add_detail(size_t at, std::string_view name, const Value& value);
+    void once(size_t& given, size_t at, const char* what) const;
+    [[nodiscard]] std::pair<uint32_t, uint32_t> parse_size(const Value& value, bool one,
+                                                           const char* help) const;
+    [[nodiscard]] double parse_number(const Value& value, const char* help) const;
+    [[nodiscard]] ImageOptions::Range parse_range(const Value& value, const char* help) const;
+    void parse_resize(Value value);
+    void parse_crop(Value value);
+    void parse_pad(Value value);
+    void parse_normalize(const Value& value);
+
+    std::string_view text_;
+    ImageOptions image_;
+    Number number_ = Number::none;
+    size_t normalized_ = 0;  // the channels that it names; 0: a set of colours
+    Given given_;
+};
+
+}  // namespace shf
