@@ -10,13 +10,13 @@ namespace {
 constexpr size_t block = 512, name_room = 100, prefix_room = 155;
 constexpr uint64_t largest_octal = (uint64_t{1} << 33) - 1;  // eleven digits
 
-struct SplitName {
+struct PrefixedName {
     std::string_view prefix, name;
     bool fits = false;
 };
 
 // A name of more than 100 bytes may be cut at a slash, which is then left out.
-SplitName split(std::string_view name) {
+PrefixedName split(std::string_view name) {
     if (name.size() <= name_room) return {{}, name, true};
     if (name.size() > prefix_room + 1 + name_room) return {};
     const size_t slash = name.find('/', name.size() - name_room - 1);
@@ -29,7 +29,7 @@ void put_octal(char* field, size_t digits, uint64_t value) {
     for (size_t i = digits; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
 }
 
-void append_block(std::string& out, const SplitName& name, uint64_t size, char type) {
+void append_block(std::string& out, const PrefixedName& name, uint64_t size, char type) {
     std::array<char, block> header = {};
     const auto put = [&](size_t at, std::string_view text) {
         std::copy(text.begin(), text.end(), header.begin() + static_cast<ptrdiff_t>(at));
@@ -68,7 +68,7 @@ void append_record(std::string& out, std::string_view key, std::string_view valu
     out += '\n';
 }
 
-std::string pax_records(std::string_view name, uint64_t size, const SplitName& split_name) {
+std::string pax_records(std::string_view name, uint64_t size, const PrefixedName& split_name) {
     std::string records;
     if (!split_name.fits) append_record(records, "path", name);
     if (size > largest_octal) append_record(records, "size", std::to_string(size));
@@ -78,7 +78,7 @@ std::string pax_records(std::string_view name, uint64_t size, const SplitName& s
 }  // namespace
 
 void append_tar_header(std::string& out, std::string_view name, uint64_t size) {
-    const SplitName parts = split(name);
+    const PrefixedName parts = split(name);
     const std::string records = pax_records(name, size, parts);
     if (!records.empty()) {
         // The name is for readers that know no pax headers, and take them for files.
@@ -86,7 +86,7 @@ void append_tar_header(std::string& out, std::string_view name, uint64_t size) {
         out += records;
         out.append(tar_padding(records.size()), '\0');
     }
-    append_block(out, parts.fits ? parts : SplitName{{}, name, true},
+    append_block(out, parts.fits ? parts : PrefixedName{{}, name, true},
                  size > largest_octal ? 0 : size, '0');
 }
 
