@@ -838,14 +838,14 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          box, hamming, bicubic, lanczos; exact: no JPEG is reduced while it is
  *                          decoded. Random choices are keyed by seed, epoch, shard and key: the
  *                          same for all images of a sample, and in every run.
- *   audio                  WAV, FLAC, Ogg (Vorbis, Opus) or MP3: frames x channels. After slashes:
+ *   audio                  WAV, FLAC or MP3: frames x channels. After slashes:
  *                          float32 (as a rule in -1..1) or int16, the layout (fc or cf: frames or
  *                          channels first), mono (the mean of the channels; one dimension),
  *                          rate=N (frames a second), crop=5s (the middle), crop=start:5s,
  *                          crop=random:5s, pad (zeros up to the length of the crop). A length is
  *                          in s, ms or frames that come out.
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
- * png, webp: image/rgb8; flac, wav, ogg, mp3, opus: audio; npy; cls, cls2, index, inx, id: int;
+ * png, webp: image/rgb8; flac, wav, mp3: audio; npy; cls, cls2, index, inx, id: int;
  * txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.
  * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". With the
  * option even=pad "__valid__" (bool) is before them: false in rows that only fill up an epoch. */

@@ -1,4 +1,4 @@
-// What the headers of a sound promise of its end.
+// What the first bytes of a sound say it is, and what its headers promise of its end.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,13 @@
 
 namespace shf {
 
-// Throws Error(FORMAT) when `file` ends before it should: the size of the samples of a WAV (RIFF,
-// RF64; EBU Tech 3306), the mark of the last page of an Ogg file (RFC 3533 section 6). A FLAC file
-// says how many frames it has, which a reader finds missing; MP3 promises nothing. Formats that are
-// not known are left to the decoder.
-void check_audio_end(std::span<const uint8_t> file);
+enum class AudioFormat : uint8_t { wav, flac, mp3 };
+
+// Throws Error: FORMAT when `file` ends before it should. A WAV (RIFF, RF64: EBU Tech 3306) has the
+// size of its samples, unless the program that wrote it did not know it. A FLAC file says how many
+// frames it has, which a reader finds missing. So does an MP3 file with the header of its encoder
+// (Xing, Info, VBRI). UNSUPPORTED for an MP3 file without one, whose end nothing proves and whose
+// length is a guess; and for all other formats.
+AudioFormat check_audio_end(std::span<const uint8_t> file);
 
 }  // namespace shf

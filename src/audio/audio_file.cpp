@@ -12,7 +12,7 @@ namespace shf {
 
 namespace {
 
-constexpr const char* damaged_help =
+constexpr const char* damaged_sound_help =
     "re-encode the sound, or skip its sample with on_error=skip_sample";
 
 // A position in memory, which libsndfile moves.
@@ -59,19 +59,18 @@ struct Close {
 
 [[noreturn]] void unsupported(const std::string& what) {
     throw Error(SHF_E_UNSUPPORTED, what,
-                "re-encode the sound as WAV, FLAC, Ogg (Vorbis, Opus) or MP3, or take the field as "
-                "bytes");
+                "re-encode the sound as WAV, FLAC or MP3, or take the field as bytes");
 }
 
-void check_format(int format) {
-    switch (format & SF_FORMAT_TYPEMASK) {
+// Whether libsndfile took the file for the format whose end was looked at.
+bool is_in(AudioFormat format, int found) {
+    switch (found & SF_FORMAT_TYPEMASK) {
         case SF_FORMAT_WAV:
         case SF_FORMAT_WAVEX:
-        case SF_FORMAT_RF64:
-        case SF_FORMAT_FLAC:
-        case SF_FORMAT_OGG:
-        case SF_FORMAT_MPEG: return;
-        default: unsupported("a sound in a format whose end cannot be proven");
+        case SF_FORMAT_RF64: return format == AudioFormat::wav;
+        case SF_FORMAT_FLAC: return format == AudioFormat::flac;
+        case SF_FORMAT_MPEG: return format == AudioFormat::mp3;
+        default: return false;
     }
 }
 
@@ -89,43 +88,42 @@ bool is_short(int format) {
 struct AudioFile::Decoder {
     Cursor cursor;
     std::unique_ptr<SNDFILE, Close> file;
+    bool is_seekable = false;
 
     void check(sf_count_t found, sf_count_t wanted, const char* what) const {
         if (const int error = libsndfile().error(file.get()); error != SF_ERR_NO_ERROR)
             throw Error(SHF_E_FORMAT,
                         std::string("a damaged sound: ") + libsndfile().error_number(error),
-                        damaged_help);
+                        damaged_sound_help);
         if (found != wanted)
             throw Error(SHF_E_FORMAT,
                         "a damaged sound: " +
                             plural(static_cast<uint64_t>(std::max<sf_count_t>(found, 0)), what) +
                             " of " + std::to_string(wanted),
-                        damaged_help);
+                        damaged_sound_help);
     }
 };
 
 AudioFile::AudioFile(std::span<const uint8_t> file) : decoder_(std::make_unique<Decoder>()) {
     const Libsndfile& library = libsndfile();
-    if (file.empty()) throw Error(SHF_E_FORMAT, "a sound of 0 bytes", damaged_help);
-    check_audio_end(file);
+    if (file.empty()) throw Error(SHF_E_FORMAT, "a sound of 0 bytes", damaged_sound_help);
+    const AudioFormat format = check_audio_end(file);
     decoder_->cursor.bytes = file;
     SF_VIRTUAL_IO callbacks{cursor_size, cursor_seek, cursor_read, cursor_write, cursor_tell};
     SF_INFO info{};
     decoder_->file.reset(library.open_virtual(&callbacks, SFM_READ, &info, &decoder_->cursor));
-    if (!decoder_->file) {
-        const int error = library.error(nullptr);
-        if (error == SF_ERR_UNRECOGNISED_FORMAT || error == SF_ERR_UNSUPPORTED_ENCODING)
-            unsupported("not a sound that libsndfile reads");
-        throw Error(SHF_E_FORMAT, std::string("not a sound: ") + library.error_number(error),
-                    damaged_help);
-    }
-    check_format(info.format);
-    if (info.frames == 0) throw Error(SHF_E_FORMAT, "a sound of 0 frames", damaged_help);
+    // Why is in a variable of libsndfile that all threads share.
+    if (!decoder_->file)
+        throw Error(SHF_E_FORMAT, "a damaged sound: libsndfile finds none", damaged_sound_help);
+    if (!is_in(format, info.format)) unsupported("a sound within a file of another format");
+    if (info.frames == 0) throw Error(SHF_E_FORMAT, "a sound of 0 frames", damaged_sound_help);
     // A stream of FLAC may leave its length out.
     if (info.frames < 0 || info.frames >= SF_COUNT_MAX / 2)
         unsupported("a sound that does not say how long it is");
     if (info.channels < 1 || info.samplerate < 1)
-        throw Error(SHF_E_FORMAT, "a sound without channels, or with a rate of 0", damaged_help);
+        throw Error(SHF_E_FORMAT, "a sound without channels, or with a rate of 0",
+                    damaged_sound_help);
+    decoder_->is_seekable = info.seekable != 0;
     header_ = {.frames = static_cast<uint64_t>(info.frames),
                .channels = static_cast<uint32_t>(info.channels),
                .rate = static_cast<uint32_t>(info.samplerate),
@@ -136,6 +134,7 @@ AudioFile::~AudioFile() = default;
 
 void AudioFile::seek(uint64_t frame) {
     const auto to = static_cast<sf_count_t>(frame);
+    if (!decoder_->is_seekable) unsupported("a crop of a sound whose encoding has only one start");
     decoder_->check(libsndfile().seek(decoder_->file.get(), to, SEEK_SET), to, "frame");
 }
 

@@ -41,13 +41,13 @@ void resample_audio(std::span<const float> in, uint32_t channels, uint32_t from,
     const Libsoxr& library = libsoxr();
     const soxr_quality_spec_t quality = library.quality_spec(SOXR_HQ, 0);
     const soxr_runtime_spec_t runtime = library.runtime_spec(1);  // threads
-    const size_t wanted = out.size() / channels;
+    const size_t room = out.size() / channels, wanted = room - 1;
     size_t used = 0, made = 0;
     const soxr_error_t error =
         library.oneshot(from, to, channels, in.data(), in.size() / channels, &used, out.data(),
-                        wanted, &made, nullptr, &quality, &runtime);
+                        room, &made, nullptr, &quality, &runtime);
     if (error) throw Error(SHF_E_INTERNAL, std::string("libsoxr: ") + error);
-    if (made != wanted)
+    if (made < wanted)
         throw Error(SHF_E_INTERNAL, "libsoxr made " + std::to_string(made) + " frames of " +
                                         std::to_string(wanted));
 }

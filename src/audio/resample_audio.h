@@ -7,7 +7,8 @@
 namespace shf {
 
 // Resamples the frames of `in` in the quality SOXR_HQ, which the Python packages soxr and librosa
-// have by default. `out` has as many as resampled_frames() says. Throws Error(UNSUPPORTED) without
+// have by default. `out` has room for one more than resampled_frames() says: with less
+// libsoxr would not read the last frame of `in`, and not end. Throws Error(UNSUPPORTED) without
 // libsoxr, and std::bad_alloc.
 void resample_audio(std::span<const float> in, uint32_t channels, uint32_t from, uint32_t to,
                     std::span<float> out);

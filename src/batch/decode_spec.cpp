@@ -25,14 +25,13 @@ constexpr std::pair<std::string_view, Kind> kinds[] = {
 
 // By the part of the name after its last dot, as webdataset has them.
 constexpr std::pair<std::string_view, Kind> suffixes[] = {
-    {"jpg", Kind::image},       {"jpeg", Kind::image},      {"png", Kind::image},
-    {"webp", Kind::image},      {"npy", Kind::npy},         {"cls", Kind::integer},
-    {"cls2", Kind::integer},    {"index", Kind::integer},   {"inx", Kind::integer},
-    {"id", Kind::integer},      {"txt", Kind::text},        {"text", Kind::text},
-    {"transcript", Kind::text}, {"json", Kind::json},       {"jsn", Kind::json},
-    {"flac", Kind::audio},      {"wav", Kind::audio},       {"ogg", Kind::audio},
-    {"mp3", Kind::audio},       {"opus", Kind::audio},      {"mp", Kind::msgpack},
-    {"msg", Kind::msgpack},     {"msgpack", Kind::msgpack},
+    {"jpg", Kind::image},       {"jpeg", Kind::image},    {"png", Kind::image},
+    {"webp", Kind::image},      {"npy", Kind::npy},       {"cls", Kind::integer},
+    {"cls2", Kind::integer},    {"index", Kind::integer}, {"inx", Kind::integer},
+    {"id", Kind::integer},      {"txt", Kind::text},      {"text", Kind::text},
+    {"transcript", Kind::text}, {"json", Kind::json},     {"jsn", Kind::json},
+    {"flac", Kind::audio},      {"wav", Kind::audio},     {"mp3", Kind::audio},
+    {"mp", Kind::msgpack},      {"msg", Kind::msgpack},   {"msgpack", Kind::msgpack},
 };
 
 // One text and a place in it, which errors point at.

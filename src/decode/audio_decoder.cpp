@@ -61,7 +61,7 @@ class AudioDecoder final : public Decoder {
             read_mean(file, sound);
         if (resamples) {
             const std::span<float> resampled =
-                scratch.audio->resampled.hold(plan.resampled * channels);
+                scratch.audio->resampled.hold((plan.resampled + 1) * channels);
             resample_audio(sound, channels, file.header().rate, plan.rate, resampled);
             sound = resampled.subspan(plan.skipped * channels);
         }
@@ -98,7 +98,7 @@ class AudioDecoder final : public Decoder {
                             "crop it, or raise max_decoded if you trust the source");
         };
         check(plan.source_frames, header.channels, "a sound");
-        check(plan.resampled, channels_of(header), "a resampled sound");
+        check(plan.resampled + 1, channels_of(header), "a resampled sound");
         check(plan.padded, channels_of(header), "a result");
         return plan;
     }

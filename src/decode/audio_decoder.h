@@ -1,4 +1,4 @@
-// Sounds: WAV, FLAC, Ogg (Vorbis, Opus) and MP3, recognized by their first bytes, regardless of the
+// Sounds: WAV, FLAC and MP3, recognized by their first bytes, regardless of the
 // name of the field.
 #pragma once
 

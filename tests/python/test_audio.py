@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,6 @@ RATE = 16000
 FORMATS = {
     "wav": ("WAV", "PCM_16"),
     "flac": ("FLAC", "PCM_16"),
-    "ogg": ("OGG", "VORBIS"),
-    "opus": ("OGG", "OPUS"),
     "mp3": ("MP3", "MPEG_LAYER_III"),
 }
 
@@ -108,6 +107,12 @@ def test_rates_of_soxr(tmp_path, rates):
     np.testing.assert_allclose(found[: len(wanted)], wanted[: len(found)], atol=1e-5)
     mono = one(tmp_path, data, f"/rate={after}/mono")
     np.testing.assert_allclose(mono, found.mean(1), atol=1e-5)
+    # libsoxr leaves the last frame out where it has no room for one more than it makes.
+    for frames in (100000, 100001, 131072):
+        longer = encoded(sound(frames, 1), "wav", before, "FLOAT")
+        assert len(one(tmp_path, longer, f"/rate={after}")) == (2 * frames * after + before) // (
+            2 * before
+        )
     # A part is what the whole has there.
     part = one(tmp_path, data, f"/rate={after}/crop=500")
     start = (len(found) - 500) // 2
@@ -163,7 +168,7 @@ def test_random_parts_depend_on_key_and_epoch_alone(tmp_path):
         assert [int(row[0]) for row in data.batch(range(count))["wav"]] != first
 
 
-@pytest.mark.parametrize("suffix", ["wav", "flac", "ogg", "opus"])
+@pytest.mark.parametrize("suffix", FORMATS)
 def test_a_file_that_is_cut_is_an_error(tmp_path, suffix):
     data = encoded(sound(9600, 1), suffix, 48000)
     wrong = []
@@ -191,17 +196,24 @@ def test_damage_is_an_error_or_harmless(tmp_path, suffix):
             different += not np.array_equal(one(tmp_path, bytes(damaged)), whole)
     if suffix == "flac":  # bits of its header, as the rate, are in no checksum
         assert different <= 5
-    if suffix in ("ogg", "opus"):
-        assert different == 0
 
 
 def test_what_is_refused(tmp_path):
+    ogg = io.BytesIO()
+    soundfile.write(ogg, sound(4800), 48000, format="OGG", subtype="VORBIS")
+    assert "Ogg" in refusal(tmp_path, ogg.getvalue())
+    mp3 = bytearray(encoded(sound(4800), "mp3"))
+    for name in (b"Xing", b"Info"):
+        mp3 = mp3.replace(name, b"none")
+    assert "does not say how long it is" in refusal(tmp_path, bytes(mp3))
+    tagged = b"ID3\x04\0\0\0\0\0\x0a" + bytes(10) + encoded(sound(100))
+    assert "no WAV, FLAC or MP3" in refusal(tmp_path, tagged)
     assert "0 bytes" in refusal(tmp_path, b"")
     assert "0 frames" in refusal(tmp_path, encoded(sound(0), "wav"))
     assert "re-encode" in refusal(tmp_path, b"no sound at all, but text" * 9)
     file = io.BytesIO()
     soundfile.write(file, sound(10), RATE, format="AIFF")
-    assert "format whose end cannot be proven" in refusal(tmp_path, file.getvalue())
+    assert "no WAV, FLAC or MP3" in refusal(tmp_path, file.getvalue())
     limit = refusal(tmp_path, encoded(sound(RATE)), max_decoded=1000)
     assert "max_decoded=1000" in limit
 
@@ -217,6 +229,27 @@ def test_a_wav_of_a_program_that_wrote_into_a_pipe(tmp_path):
     at = data.index(b"data") + 4
     data[at : at + 4] = b"\xff" * 4
     assert np.array_equal(one(tmp_path, bytes(data)), sound_of_wav(data))
+
+
+def rf64(numbers: np.ndarray, said: int, missing: int = 0) -> bytes:
+    """An RF64 file of 16-bit numbers, whose chunk "data" has the size `said`."""
+    data = numbers.astype("<i2").tobytes()
+    form = struct.pack("<HHIIHH", 1, 1, RATE, 2 * RATE, 2, 16)
+    sizes = struct.pack("<QQQI", 72 + len(data), len(data), len(numbers), 0)
+    chunks = (
+        b"ds64" + struct.pack("<I", len(sizes)) + sizes + b"fmt " + struct.pack("<I", 16) + form
+    )
+    whole = b"RF64\xff\xff\xff\xffWAVE" + chunks + b"data" + struct.pack("<I", said) + data
+    return whole[: len(whole) - missing]
+
+
+def test_the_size_of_rf64_is_the_large_one(tmp_path):
+    numbers = np.arange(1000)
+    found = one(tmp_path, rf64(numbers, 0xFFFFFFFF), "/int16/mono")
+    assert found.tolist() == numbers.tolist()
+    for said in (0, 1000, 0xFFFFFFFF):
+        with pytest.raises(shardfeed.FormatError, match="the file ends after"):
+            one(tmp_path, rf64(numbers, said, missing=500))
 
 
 def sound_of_wav(data: bytes) -> np.ndarray:

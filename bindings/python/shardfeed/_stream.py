@@ -200,7 +200,7 @@ class Stream(Closable):
               resize=N             the shorter side; resize=WxH; resize=fit:WxH keeps the shape
               crop=WxH             the middle; crop=random:WxH
               flip=random          left and right; flip=always
-            audio                  WAV, FLAC, Ogg (Vorbis, Opus) or MP3. Then, after slashes:
+            audio                  WAV, FLAC or MP3. Then, after slashes:
               float32, int16       the numbers (float32: the default, as a rule in -1..1)
               fc, cf               frames first (the default), or channels
               mono                 the mean of the channels, in one dimension

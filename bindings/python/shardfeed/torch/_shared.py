@@ -11,6 +11,7 @@ and unmaps it.
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
 import threading
 import uuid
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 _HEADER = (
     64  # bytes before a tensor, which is aligned as those of batches; the first: 0 free, 1 used
 )
-_MOST_FREE = 32  # buffers that no tensor fits into
+# Buffers that no tensor fits into: more are given back, or more bytes than these and those in use.
+_MOST_FREE = 32
+_LITTLE = 64 << 20
 # Smaller tensors go through the pipe, which is faster than a buffer.
 _SMALL = 4096
 
@@ -97,7 +100,9 @@ class _Pool:
         fitting = [buffer for buffer in free if size <= buffer.size <= 2 * size]
         if fitting:
             return min(fitting, key=lambda buffer: buffer.size)
-        if len(free) >= _MOST_FREE:  # tensors have other sizes now
+        # Tensors have other sizes now.
+        used = sum(buffer.size for buffer in self._buffers if buffer.in_use.value)
+        if len(free) >= _MOST_FREE or sum(buffer.size for buffer in free) > max(used, _LITTLE):
             for buffer in free:
                 self._buffers.remove(buffer)
                 self._dropped += [buffer.number] if buffer.is_known else []
@@ -120,6 +125,7 @@ def _reduced(tensor: torch.Tensor) -> Reduced:
         or tensor.device.type != "cpu"
         or tensor.layout is not torch.strided
         or tensor.is_quantized
+        or tensor.is_nested
         or tensor.is_shared()  # the sender wants one memory for both
         or not tensor.is_contiguous()  # whose strides may matter
     ):
@@ -155,8 +161,8 @@ def _received(
     shape: tuple[int, ...],
 ) -> torch.Tensor:
     if memory is not None:
-        for other in list(_memories):
-            _forget_if_ended(other)
+        if pool not in _memories:
+            _forget_with_worker(pool)
         _memories.setdefault(pool, {})[number] = memory
     buffers = _memories.get(pool, {})
     for old in dropped:
@@ -169,13 +175,35 @@ def _received(
     memory = buffers[number]
     # All tensors that use the memory hold this, also those that are made from the first one.
     held = (ctypes.c_uint8 * (memory.numel() - _HEADER)).from_address(memory.data_ptr() + _HEADER)
-    weakref.finalize(held, _release, memory, pool).atexit = False
+    weakref.finalize(held, _release, memory, pool, _forks).atexit = False
     return _view_of(held, 0, dtype, shape)
 
 
-def _release(memory: torch.Tensor, pool: str) -> None:
-    _flag_of(memory).value = 0
+def _release(memory: torch.Tensor, pool: str, forks: int) -> None:
+    # A process that was forked meanwhile may have the tensor too: its memory is not used again.
+    if forks == _forks:
+        _flag_of(memory).value = 0
     _forget_if_ended(pool)
+
+
+_forks = 0  # of this process and of those that it comes from
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(before=_count_fork)
+
+
+def _forget_with_worker(pool: str) -> None:
+    """Unmaps the buffers of a worker when its DataLoader forgets the process."""
+    for other in list(_memories):
+        _forget_if_ended(other)
+    for process in multiprocessing.active_children():
+        if process.pid == int(pool.split()[0]):
+            weakref.finalize(process, _memories.pop, pool, None).atexit = False
 
 
 def _forget_if_ended(pool: str) -> None:
