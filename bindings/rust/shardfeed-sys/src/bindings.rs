@@ -1436,6 +1436,17 @@ extern "C" {
         size: usize,
         error: *mut shf_error,
     ) -> i32;
+    /// The same without a copy: the bytes are borrowed from the caller until shf_writer_end returns or
+    /// the sample is dropped, and must stay as they are. Large ones are written from where they lie.
+    /// Errors: USAGE, NOMEM. Since: 0.1
+    pub fn shf_writer_field_borrowed(
+        writer: *mut shf_writer,
+        name: *const core::ffi::c_char,
+        name_size: usize,
+        data: *const ::core::ffi::c_void,
+        size: usize,
+        error: *mut shf_error,
+    ) -> i32;
     /// Adds the bytes of the regular file at `path` as a field. A file of more than 1 MiB (64 MiB for
     /// a ZIP file, where it is then stored) is read by shf_writer_end. CHANGED: it was written to
     /// meanwhile. Errors: USAGE, IO, CHANGED, NOMEM. Since: 0.1
