@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures writing: shardfeed's Writer, webdataset's, and cp of the same bytes.
+"""Measures writing: shardfeed's Writer, webdataset's, and cp of the same bytes; then the command.
 
 Each row writes the same samples in a process of its own; rounds go over all rows in turn, and the
 best of each counts. What was written is read back and compared: wrong is an error, slow is not.
@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from pathlib import Path
 
-from command_line import add_measuring, parser_for
+import command_rows
+from command_line import BUILD, add_measuring, parser_for
 
 KINDS = {"small": (60_000, 200), "image": (4_000, 110_000)}  # samples, bytes of the large field
 # JSON-like text compresses to a third, as annotations do; images do not at all.
@@ -152,13 +155,16 @@ def main() -> None:
         return child(row, path, kind, float(scale))
     parser = parser_for(__doc__)
     parser.add_argument("--folder", type=Path, help="where shards go (a temporary folder)")
+    parser.add_argument("--command", type=Path, help="the command (of the build, or in PATH)")
     add_measuring(parser, scaled="number of samples, of 60,000 and 4,000")
     arguments = parser.parse_args()
-    figures: dict[str, dict[str, float]] = {}
+    built = arguments.command or BUILD / "src/cli/shardfeed"
+    command = str(built.resolve()) if built.exists() else shutil.which("shardfeed")
+    figures: dict[str, dict[str, object]] = {}
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         for kind in KINDS:
             best = measure(kind, Path(folder), arguments.scale, arguments.repeat)
-            figures[kind] = best
+            figures[kind] = dict(best)
             count = int(KINDS[kind][0] * arguments.scale)
             bytes_ = sum(
                 len(v) for s in samples(kind, arguments.scale) for v in list(s.values())[1:]
@@ -173,6 +179,14 @@ def main() -> None:
                 )
             threads = best["shardfeed, zst, 1 thread"] / best["shardfeed, zst, 2 threads"]
             print(f"two threads of zstd: {threads:.2f} times one")
+        if command is None:
+            print("\nthe command is left out: it is not built, and not in PATH")
+        else:
+            part = Path(folder) / "command"
+            part.mkdir()
+            rows = command_rows.measure(part, arguments.scale, arguments.repeat, command)
+            command_rows.show(rows, part, command)
+            figures["command"] = {name: astuple(seconds) for name, seconds in rows.items()}
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
     return None
