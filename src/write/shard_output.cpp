@@ -18,7 +18,7 @@ namespace shf {
 
 namespace {
 
-constexpr size_t buffer_size = size_t{1} << 20;
+constexpr size_t buffer_size = size_t{256} << 10;
 // From this size on, bytes are written from where they lie: a copy costs more than a call.
 constexpr size_t direct_size = size_t{64} << 10;
 
