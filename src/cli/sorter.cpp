@@ -88,32 +88,52 @@ void give(std::string_view record, std::vector<FieldView>& fields,
 class Sorter::Reader {
   public:
     Reader(std::FILE* file, size_t buffer, const std::string& folder)
-        : file_(file), folder_(folder), buffer_(std::make_unique_for_overwrite<char[]>(buffer)) {
-        std::rewind(file_);
-        std::setvbuf(file_, buffer_.get(), _IOFBF, buffer);
+        : fd_(::fileno(file)), folder_(folder), buffer_(buffer, '\0') {
+        if (::lseek(fd_, 0, SEEK_SET) < 0) fail_file(folder_, "reading");
     }
-    ~Reader() { std::setvbuf(file_, nullptr, _IONBF, 0); }
-    Reader(const Reader&) = delete;
-    Reader& operator=(const Reader&) = delete;
 
     // False at the end.
     bool next() {
+        start_ += size_;
+        size_ = 0;
         uint64_t size = 0;
-        if (std::fread(&size, sizeof size, 1, file_) != 1) {
-            if (std::ferror(file_)) fail_file(folder_, "reading");
-            return false;
+        if (!fill(sizeof size)) return false;
+        std::memcpy(&size, buffer_.data() + start_, sizeof size);
+        start_ += sizeof size;
+        if (!fill(size)) {
+            errno = EIO;  // nobody else can have shortened it
+            fail_file(folder_, "reading");
         }
-        record_.resize(size);
-        if (std::fread(record_.data(), 1, size, file_) != size) fail_file(folder_, "reading");
+        size_ = size;
         return true;
     }
-    [[nodiscard]] std::string_view record() const { return record_; }
+    // Until next().
+    [[nodiscard]] std::string_view record() const {
+        return std::string_view(buffer_).substr(start_, size_);
+    }
 
   private:
-    std::FILE* const file_;
+    // Whether `wanted` bytes lie from start_ on, or that many come from the file.
+    bool fill(size_t wanted) {
+        if (end_ - start_ >= wanted) return true;
+        std::memmove(buffer_.data(), buffer_.data() + start_, end_ - start_);
+        end_ -= start_;
+        start_ = 0;
+        if (buffer_.size() < wanted) buffer_.resize(wanted);
+        while (end_ < wanted) {
+            const ssize_t count = ::read(fd_, buffer_.data() + end_, buffer_.size() - end_);
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0) fail_file(folder_, "reading");
+            if (count == 0) return false;
+            end_ += static_cast<size_t>(count);
+        }
+        return true;
+    }
+
+    const int fd_;
     const std::string& folder_;
-    const std::unique_ptr<char[]> buffer_;
-    std::string record_;
+    std::string buffer_;
+    size_t start_ = 0, size_ = 0, end_ = 0;  // of the record, and of what was read
 };
 
 Sorter::Sorter(std::string folder, uint64_t memory, bool reverse)
