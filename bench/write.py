@@ -89,6 +89,10 @@ ROWS: dict[str, tuple[str, Callable[..., None], dict[str, object]]] = {
 }
 
 
+# What is copied behind a row, to compare with.
+COPIES = {"shardfeed": "cp", "shardfeed, on the disk": "cp and sync"}
+
+
 def child(row: str, path: str, kind: str, scale: float) -> None:
     """Writes one shard, and prints the seconds that took."""
     import shardfeed  # noqa: F401  before the clock runs
@@ -121,12 +125,14 @@ def seconds_of(row: str, path: Path, kind: str, scale: float) -> float:
     return float(subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout)
 
 
-def copy_seconds(path: Path) -> float:
-    """How long cp takes for the shard, when it is in the page cache."""
+def copy_seconds(path: Path, durable: bool) -> float:
+    """How long cp takes for the shard, when it is in the page cache; `durable`: and sync."""
     copy = path.with_suffix(".copy")
     path.read_bytes()
     start = time.perf_counter()
     subprocess.run(["cp", "--reflink=never", path, copy], check=True)
+    if durable:
+        subprocess.run(["sync", copy], check=True)
     seconds = time.perf_counter() - start
     copy.unlink()
     return seconds
@@ -140,13 +146,13 @@ def measure(kind: str, folder: Path, scale: float, repeat: int) -> dict[str, flo
             path = folder / f"{kind}{suffix}"
             seconds = seconds_of(row, path, kind, scale)
             best[row] = min(seconds, best.get(row, seconds))
-            if row == "shardfeed":
-                copied = copy_seconds(path)
-                best["cp"] = min(copied, best.get("cp", copied))
+            if row in COPIES:
+                copied = copy_seconds(path, durable=row != "shardfeed")
+                best[COPIES[row]] = min(copied, best.get(COPIES[row], copied))
             if round_ == 0 and row != "samples alone":
                 check(path, kind, scale)
     alone = best.pop("samples alone")
-    return {row: s if row == "cp" else max(s - alone, 1e-9) for row, s in best.items()}
+    return {row: s if row in COPIES.values() else max(s - alone, 1e-9) for row, s in best.items()}
 
 
 def main() -> None:
@@ -173,9 +179,10 @@ def main() -> None:
             print(f"{'':28}{'MB/s':>8}{'samples/s':>12}{'/ webdataset':>14}{'/ cp':>8}")
             for row, seconds in best.items():
                 peer = best["webdataset, gz" if "gz" in row or "zst" in row else "webdataset"]
+                copied = best[COPIES.get(row, "cp")]
                 print(
                     f"{row:28}{bytes_ / seconds / 1e6:8.0f}{count / seconds:12.0f}"
-                    f"{peer / seconds:14.2f}{best['cp'] / seconds:8.2f}"
+                    f"{peer / seconds:14.2f}{copied / seconds:8.2f}"
                 )
             threads = best["shardfeed, zst, 1 thread"] / best["shardfeed, zst, 2 threads"]
             print(f"two threads of zstd: {threads:.2f} times one")
