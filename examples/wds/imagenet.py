@@ -87,7 +87,11 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=29581)
     parser.add_argument("--package", default="shardfeed.wds", help="or webdataset")
     options = parser.parse_args()
-    torch.multiprocessing.spawn(train, (options,), nprocs=options.world_size)
+    # A forked process ends without finalizing the interpreter: threads of gloo that still run
+    # could abort it there.
+    torch.multiprocessing.start_processes(
+        train, (options,), nprocs=options.world_size, start_method="fork"
+    )
 
 
 if __name__ == "__main__":

@@ -110,7 +110,9 @@ def main() -> None:
         return
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    mp.spawn(train, args=(port, options), nprocs=options.processes)
+    # A forked process ends without finalizing the interpreter: threads of gloo that still run
+    # could abort it there.
+    mp.start_processes(train, (port, options), nprocs=options.processes, start_method="fork")
 
 
 if __name__ == "__main__":

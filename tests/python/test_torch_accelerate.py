@@ -72,11 +72,14 @@ def trainer(model, data, kind=None, **options):
     return (kind or Trainer)(model=model, args=arguments, train_dataset=data)
 """
 
+# Threads of gloo may end the interpreter by abort() when it is finalized.
 MAIN = """
 if __name__ == "__main__":
+    import os
     from accelerate import Accelerator, DataLoaderConfiguration
     url, folder, chosen = sys.argv[1:3] + [json.loads(sys.argv[3])]
-    print("result", json.dumps({case: globals()[case]() for case in chosen}))
+    print("result", json.dumps({case: globals()[case]() for case in chosen}), flush=True)
+    os._exit(0)
 """
 
 # Functions of the program. Those that are refused give the message.
