@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures writing: shardfeed's Writer, webdataset's, and cp of the same bytes.
+"""Measures writing: shardfeed's Writer, webdataset's, and cp of the same bytes; then the command.
 
 Each row writes the same samples in a process of its own; rounds go over all rows in turn, and the
 best of each counts. What was written is read back and compared: wrong is an error, slow is not.
@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from pathlib import Path
 
-from command_line import add_measuring, parser_for
+import command_rows
+from command_line import BUILD, add_measuring, parser_for
 
 KINDS = {"small": (60_000, 200), "image": (4_000, 110_000)}  # samples, bytes of the large field
 # JSON-like text compresses to a third, as annotations do; images do not at all.
@@ -86,6 +89,10 @@ ROWS: dict[str, tuple[str, Callable[..., None], dict[str, object]]] = {
 }
 
 
+# What is copied behind a row, to compare with.
+COPIES = {"shardfeed": "cp", "shardfeed, on the disk": "cp and sync"}
+
+
 def child(row: str, path: str, kind: str, scale: float) -> None:
     """Writes one shard, and prints the seconds that took."""
     import shardfeed  # noqa: F401  before the clock runs
@@ -118,12 +125,14 @@ def seconds_of(row: str, path: Path, kind: str, scale: float) -> float:
     return float(subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout)
 
 
-def copy_seconds(path: Path) -> float:
-    """How long cp takes for the shard, when it is in the page cache."""
+def copy_seconds(path: Path, durable: bool) -> float:
+    """How long cp takes for the shard, when it is in the page cache; `durable`: and sync."""
     copy = path.with_suffix(".copy")
     path.read_bytes()
     start = time.perf_counter()
     subprocess.run(["cp", "--reflink=never", path, copy], check=True)
+    if durable:
+        subprocess.run(["sync", copy], check=True)
     seconds = time.perf_counter() - start
     copy.unlink()
     return seconds
@@ -137,13 +146,13 @@ def measure(kind: str, folder: Path, scale: float, repeat: int) -> dict[str, flo
             path = folder / f"{kind}{suffix}"
             seconds = seconds_of(row, path, kind, scale)
             best[row] = min(seconds, best.get(row, seconds))
-            if row == "shardfeed":
-                copied = copy_seconds(path)
-                best["cp"] = min(copied, best.get("cp", copied))
+            if row in COPIES:
+                copied = copy_seconds(path, durable=row != "shardfeed")
+                best[COPIES[row]] = min(copied, best.get(COPIES[row], copied))
             if round_ == 0 and row != "samples alone":
                 check(path, kind, scale)
     alone = best.pop("samples alone")
-    return {row: s if row == "cp" else max(s - alone, 1e-9) for row, s in best.items()}
+    return {row: s if row in COPIES.values() else max(s - alone, 1e-9) for row, s in best.items()}
 
 
 def main() -> None:
@@ -152,13 +161,16 @@ def main() -> None:
         return child(row, path, kind, float(scale))
     parser = parser_for(__doc__)
     parser.add_argument("--folder", type=Path, help="where shards go (a temporary folder)")
+    parser.add_argument("--command", type=Path, help="the command (of the build, or in PATH)")
     add_measuring(parser, scaled="number of samples, of 60,000 and 4,000")
     arguments = parser.parse_args()
-    figures: dict[str, dict[str, float]] = {}
+    built = arguments.command or BUILD / "src/cli/shardfeed"
+    command = str(built.resolve()) if built.exists() else shutil.which("shardfeed")
+    figures: dict[str, dict[str, object]] = {}
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         for kind in KINDS:
             best = measure(kind, Path(folder), arguments.scale, arguments.repeat)
-            figures[kind] = best
+            figures[kind] = dict(best)
             count = int(KINDS[kind][0] * arguments.scale)
             bytes_ = sum(
                 len(v) for s in samples(kind, arguments.scale) for v in list(s.values())[1:]
@@ -167,12 +179,21 @@ def main() -> None:
             print(f"{'':28}{'MB/s':>8}{'samples/s':>12}{'/ webdataset':>14}{'/ cp':>8}")
             for row, seconds in best.items():
                 peer = best["webdataset, gz" if "gz" in row or "zst" in row else "webdataset"]
+                copied = best[COPIES.get(row, "cp")]
                 print(
                     f"{row:28}{bytes_ / seconds / 1e6:8.0f}{count / seconds:12.0f}"
-                    f"{peer / seconds:14.2f}{best['cp'] / seconds:8.2f}"
+                    f"{peer / seconds:14.2f}{copied / seconds:8.2f}"
                 )
             threads = best["shardfeed, zst, 1 thread"] / best["shardfeed, zst, 2 threads"]
             print(f"two threads of zstd: {threads:.2f} times one")
+        if command is None:
+            print("\nthe command is left out: it is not built, and not in PATH")
+        else:
+            part = Path(folder) / "command"
+            part.mkdir()
+            rows = command_rows.measure(part, arguments.scale, arguments.repeat, command)
+            command_rows.show(rows, part, command)
+            figures["command"] = {name: astuple(seconds) for name, seconds in rows.items()}
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
     return None

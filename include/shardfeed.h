@@ -1288,7 +1288,7 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
 
 /* ---- Writing shards -------------------------------------------------------------------------- */
 
-/* Samples in, shards out. A writer makes tar or ZIP files whose names come from a pattern, and
+/* Samples in, shards out. A writer makes tar or ZIP files whose names come from a pattern
  * or from a function, and begins the next one where the options "max_samples" and "max_bytes" say:
  *
  *     shf_options_set_all(options, "max_samples=10000,write_index=true", &error);
@@ -1347,6 +1347,12 @@ int32_t shf_writer_begin(shf_writer *writer, const char *key, size_t size, shf_e
  * Errors: USAGE, NOMEM. Since: 0.1 */
 int32_t shf_writer_field(shf_writer *writer, const char *name, size_t name_size, const void *data,
                          size_t size, shf_error *error);
+
+/* The same without a copy: the bytes are borrowed from the caller until shf_writer_end returns or
+ * the sample is dropped, and must stay as they are. Large ones are written from where they lie.
+ * Errors: USAGE, NOMEM. Since: 0.1 */
+int32_t shf_writer_field_borrowed(shf_writer *writer, const char *name, size_t name_size,
+                                  const void *data, size_t size, shf_error *error);
 
 /* Adds the bytes of the regular file at `path` as a field. A file of more than 1 MiB (64 MiB for
  * a ZIP file, where it is then stored) is read by shf_writer_end. CHANGED: it was written to

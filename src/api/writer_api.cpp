@@ -32,6 +32,26 @@ int32_t call(shf_writer* writer, shf_error* error, Body body) {
     });
 }
 
+struct GivenField {
+    const char* name;
+    size_t name_size;
+    const void* data;
+    size_t size;
+};
+
+int32_t add_field(shf_writer* writer, const GivenField& field,
+                  void (shf::Writer::*add)(std::string_view, std::span<const uint8_t>),
+                  shf_error* error) {
+    return call(writer, error, [&](shf::Writer& w) {
+        if (!field.name || (!field.data && field.size > 0)) {
+            w.drop();
+            throw Error(SHF_E_USAGE, "shf_writer_field: name or data is NULL");
+        }
+        (w.*add)(shf::name_of(field.name, field.name_size),
+                 {static_cast<const uint8_t*>(field.data), field.size});
+    });
+}
+
 std::string_view text_of(const shf::PublishedShard& shard, int32_t what) {
     switch (what) {
         case SHF_SHARD_URL: return shard.url;
@@ -83,13 +103,12 @@ int32_t shf_writer_begin(shf_writer* writer, const char* key, size_t size, shf_e
 
 int32_t shf_writer_field(shf_writer* writer, const char* name, size_t name_size, const void* data,
                          size_t size, shf_error* error) {
-    return call(writer, error, [&](shf::Writer& w) {
-        if (!name || (!data && size > 0)) {
-            w.drop();
-            throw Error(SHF_E_USAGE, "shf_writer_field: name or data is NULL");
-        }
-        w.field(shf::name_of(name, name_size), {static_cast<const uint8_t*>(data), size});
-    });
+    return add_field(writer, {name, name_size, data, size}, &shf::Writer::field, error);
+}
+
+int32_t shf_writer_field_borrowed(shf_writer* writer, const char* name, size_t name_size,
+                                  const void* data, size_t size, shf_error* error) {
+    return add_field(writer, {name, name_size, data, size}, &shf::Writer::field_borrowed, error);
 }
 
 int32_t shf_writer_field_file(shf_writer* writer, const char* name, size_t name_size,

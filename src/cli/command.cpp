@@ -53,7 +53,8 @@ int run_without_verb(const std::vector<std::string>& words) {
 
 int run_verb(const VerbEntry& entry, const std::vector<std::string>& words) {
     DeclaredVerb declared(entry);
-    std::vector<std::string> reversed(words.rbegin(), words.rend() - 1);  // as CLI11 wants them
+    std::vector<std::string> reversed = declared.options.joined({words.begin() + 1, words.end()});
+    std::reverse(reversed.begin(), reversed.end());  // as CLI11 wants them
     try {
         declared.app.parse(reversed);
     } catch (const CLI::CallForHelp&) {

@@ -57,13 +57,29 @@ void LibraryOptions::declare(CLI::App& app, std::string_view openers) {
         const std::string names = plain == with_dashes ? plain : with_dashes + "," + plain;
         const std::string_view type = shf_option_describe(i, SHF_OPTION_TYPE);
         CLI::Option* option = nullptr;
-        if (type == "bool")
+        if (type == "bool") {
             option = app.add_flag(names + ",!--no-" + dashed(name), values_[name]);
-        else
+            switches_.insert({plain, with_dashes});
+        } else {
             option = app.add_option(names, values_[name]);
+        }
         option->description(shf_option_describe(i, SHF_OPTION_HELP))->group("");
         option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
+}
+
+std::vector<std::string> LibraryOptions::joined(std::vector<std::string> words) const {
+    std::vector<std::string> made;
+    bool are_options = true;
+    for (std::string& word : words) {
+        are_options = are_options && word != "--";
+        if (are_options && (word == "true" || word == "false") && !made.empty() &&
+            switches_.contains(made.back()))
+            made.back() += "=" + word;
+        else
+            made.push_back(std::move(word));
+    }
+    return made;
 }
 
 void LibraryOptions::apply(int32_t level) {
@@ -112,8 +128,8 @@ std::string option_table(std::string_view openers) {
         }
         const std::string_view preset = shf_option_describe(i, SHF_OPTION_DEFAULT);
         made += "  --" + dashed(name) + " " + shf_option_describe(i, SHF_OPTION_RANGE) +
-                (preset.empty() ? "" : " (default " + std::string(preset) + ")") + "\n      " +
-                shf_option_describe(i, SHF_OPTION_HELP) + "\n";
+                (preset.empty() ? "" : " (default " + std::string(preset) + ")") + "\n" +
+                wrapped(shf_option_describe(i, SHF_OPTION_HELP), 6);
     }
     return made;
 }

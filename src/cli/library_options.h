@@ -5,6 +5,7 @@
 #include "cli/library.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ class LibraryOptions {
     // already. "_" may be written "-". An option of type bool needs no value, and has a
     // --no-NAME beside it.
     void declare(CLI::App& app, std::string_view openers);
+    // The words of a command line with "--NAME true" of an option of type bool as one word, which
+    // is how the parser takes a value that may be missing.
+    [[nodiscard]] std::vector<std::string> joined(std::vector<std::string> words) const;
     // Sets what the command line has, and who receives messages: those of `level` and more serious
     // ones go to standard error. Throws Failure.
     void apply(int32_t level);
@@ -44,6 +48,7 @@ class LibraryOptions {
   private:
     Options options_;
     std::map<std::string, std::string> values_;  // what the parser stores
+    std::set<std::string> switches_;             // --NAME of options of type bool
     int32_t level_ = SHF_LOG_WARNING;
 };
 

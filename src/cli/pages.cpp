@@ -30,26 +30,6 @@ constexpr std::array<StatusMeaning, 3> statuses = {{
     {wrong_command_line, "the command line is wrong"},
 }};
 
-// Text with lines of at most 80 columns, each after `indent` blanks.
-std::string wrapped(std::string_view text, size_t indent) {
-    std::string made;
-    std::string line;
-    const auto end_line = [&] {
-        made += std::string(indent, ' ') + line + "\n";
-        line.clear();
-    };
-    while (!text.empty()) {
-        const size_t end = std::min(text.find(' '), text.size());
-        const std::string_view word = text.substr(0, end);
-        if (!line.empty() && indent + line.size() + 1 + word.size() > 80) end_line();
-        if (!line.empty()) line += ' ';
-        line += word;
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    if (!line.empty()) end_line();
-    return made;
-}
-
 // "-o,--output OUT"
 std::string words_of(const CLI::Option& option) {
     std::string made;

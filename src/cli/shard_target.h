@@ -23,8 +23,9 @@ class ShardTarget {
     void begin(std::string_view key) {
         call(shf_writer_begin, writer_.get(), key.data(), key.size());
     }
+    // The bytes stay as they are until end() returns.
     void field(std::string_view name, shf_bytes data) {
-        call(shf_writer_field, writer_.get(), name.data(), name.size(),
+        call(shf_writer_field_borrowed, writer_.get(), name.data(), name.size(),
              static_cast<const void*>(data.data), data.size);
     }
     void field_file(std::string_view name, const std::string& path) {

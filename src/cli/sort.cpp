@@ -52,8 +52,8 @@ class Sort final : public Verb {
                  "Sorts ten shards by key into shards of 1 GB."},
                 {"shardfeed sort in.tar --by cls --type int -o by-class.tar",
                  "Sorts by the number in the field cls."},
-                {"shardfeed sort 'in-{000..099}.tar' --random --seed 1 --memory 4GiB -o mixed.tar",
-                 "Shuffles 100 shards perfectly, with 4 GiB of memory."}};
+                {"shardfeed sort 'in-*.tar' --random --seed 1 --memory 4GiB -o mixed.tar",
+                 "Shuffles all shards perfectly, with 4 GiB of memory."}};
     }
 
     int run(const LibraryOptions& options) override {

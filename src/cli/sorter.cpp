@@ -3,13 +3,17 @@
 #include "cli/interrupts.h"
 #include "cli/terminal.h"
 
-#include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <queue>
+#include <span>
 
 namespace cli {
 
@@ -17,7 +21,7 @@ namespace {
 
 // Files that are merged at once: enough for 16 GB in 256 MiB, and few enough to be open together.
 constexpr size_t most_merged = 128;
-constexpr size_t smallest_buffer = size_t{64} << 10, largest_buffer = size_t{4} << 20;
+constexpr size_t smallest_buffer = size_t{64} << 10, largest_buffer = size_t{1} << 20;
 
 [[noreturn]] void fail_file(const std::string& folder, const char* what) {
     const int error = errno;
@@ -26,8 +30,26 @@ constexpr size_t smallest_buffer = size_t{64} << 10, largest_buffer = size_t{4} 
                               "; help: --tmpdir names a folder with room for all samples");
 }
 
+// Writes all of `parts`, which are used up, past the buffer of the file.
+void write_parts(std::FILE* file, std::span<iovec> parts, const std::string& folder) {
+    while (!parts.empty()) {
+        const size_t most = std::min<size_t>(parts.size(), IOV_MAX);
+        const ssize_t done = ::writev(::fileno(file), parts.data(), static_cast<int>(most));
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) fail_file(folder, "writing");
+        auto left = static_cast<size_t>(done);
+        while (!parts.empty() && left >= parts.front().iov_len) {
+            left -= parts.front().iov_len;
+            parts = parts.subspan(1);
+        }
+        if (left == 0) continue;
+        parts.front().iov_base = static_cast<char*>(parts.front().iov_base) + left;
+        parts.front().iov_len -= left;
+    }
+}
+
 // A record is a row of texts, each after its size of 8 bytes: the order, the key, and the name and
-// bytes of each field. Only this process reads it.
+// bytes of each field. Its own size comes before it. Only this process reads it.
 void put(std::string& out, std::string_view text) {
     const uint64_t size = text.size();
     out.append(reinterpret_cast<const char*>(&size), sizeof size);
@@ -66,32 +88,52 @@ void give(std::string_view record, std::vector<FieldView>& fields,
 class Sorter::Reader {
   public:
     Reader(std::FILE* file, size_t buffer, const std::string& folder)
-        : file_(file), folder_(folder), buffer_(std::make_unique_for_overwrite<char[]>(buffer)) {
-        std::rewind(file_);
-        std::setvbuf(file_, buffer_.get(), _IOFBF, buffer);
+        : fd_(::fileno(file)), folder_(folder), buffer_(buffer, '\0') {
+        if (::lseek(fd_, 0, SEEK_SET) < 0) fail_file(folder_, "reading");
     }
-    ~Reader() { std::setvbuf(file_, nullptr, _IONBF, 0); }
-    Reader(const Reader&) = delete;
-    Reader& operator=(const Reader&) = delete;
 
     // False at the end.
     bool next() {
+        start_ += size_;
+        size_ = 0;
         uint64_t size = 0;
-        if (std::fread(&size, sizeof size, 1, file_) != 1) {
-            if (std::ferror(file_)) fail_file(folder_, "reading");
-            return false;
+        if (!fill(sizeof size)) return false;
+        std::memcpy(&size, buffer_.data() + start_, sizeof size);
+        start_ += sizeof size;
+        if (!fill(size)) {
+            errno = EIO;  // nobody else can have shortened it
+            fail_file(folder_, "reading");
         }
-        record_.resize(size);
-        if (std::fread(record_.data(), 1, size, file_) != size) fail_file(folder_, "reading");
+        size_ = size;
         return true;
     }
-    [[nodiscard]] std::string_view record() const { return record_; }
+    // Until next().
+    [[nodiscard]] std::string_view record() const {
+        return std::string_view(buffer_).substr(start_, size_);
+    }
 
   private:
-    std::FILE* const file_;
+    // Whether `wanted` bytes lie from start_ on, or that many come from the file.
+    bool fill(size_t wanted) {
+        if (end_ - start_ >= wanted) return true;
+        std::memmove(buffer_.data(), buffer_.data() + start_, end_ - start_);
+        end_ -= start_;
+        start_ = 0;
+        if (buffer_.size() < wanted) buffer_.resize(wanted);
+        while (end_ < wanted) {
+            const ssize_t count = ::read(fd_, buffer_.data() + end_, buffer_.size() - end_);
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0) fail_file(folder_, "reading");
+            if (count == 0) return false;
+            end_ += static_cast<size_t>(count);
+        }
+        return true;
+    }
+
+    const int fd_;
     const std::string& folder_;
-    const std::unique_ptr<char[]> buffer_;
-    std::string record_;
+    std::string buffer_;
+    size_t start_ = 0, size_ = 0, end_ = 0;  // of the record, and of what was read
 };
 
 Sorter::Sorter(std::string folder, uint64_t memory, bool reverse)
@@ -104,6 +146,7 @@ void Sorter::add(const std::string& order, const SampleView& sample) {
         spill();
     if (records_.capacity() == 0)  // memory that is not written to is not taken
         records_.reserve(std::min<uint64_t>(memory_, uint64_t{1} << 30));
+    records_.append(sizeof(uint64_t), '\0');
     const uint64_t start = records_.size();
     put(records_, order);
     put(records_, sample.key);
@@ -111,7 +154,9 @@ void Sorter::add(const std::string& order, const SampleView& sample) {
         put(records_, field.name);
         put(records_, text(field.data));
     }
-    entries_.push_back({start, records_.size() - start});
+    const uint64_t recorded = records_.size() - start;
+    std::memcpy(records_.data() + start - sizeof recorded, &recorded, sizeof recorded);
+    entries_.push_back({start, recorded});
 }
 
 void Sorter::finish(const std::function<void(const SampleView&)>& take) {
@@ -130,6 +175,8 @@ void Sorter::finish(const std::function<void(const SampleView&)>& take) {
         for (size_t first = 0; first < runs_.size(); first += most_merged) {
             const size_t last = std::min(first + most_merged, runs_.size());
             File file = new_file();
+            const auto room = std::make_unique_for_overwrite<char[]>(largest_buffer);
+            std::setvbuf(file.get(), room.get(), _IOFBF, largest_buffer);
             merge(first, last, [&](std::string_view record) {
                 const uint64_t size = record.size();
                 if (std::fwrite(&size, sizeof size, 1, file.get()) != 1 ||
@@ -137,6 +184,7 @@ void Sorter::finish(const std::function<void(const SampleView&)>& take) {
                     fail_file(folder_, "writing");
             });
             if (std::fflush(file.get()) != 0) fail_file(folder_, "writing");
+            std::setvbuf(file.get(), nullptr, _IONBF, 0);
             for (size_t i = first; i < last; ++i) runs_[i].reset();
             longer.push_back(std::move(file));
         }
@@ -155,12 +203,16 @@ void Sorter::sort_run() {
 void Sorter::spill() {
     sort_run();
     File file = new_file();
-    std::setvbuf(file.get(), nullptr, _IOFBF, size_t{1} << 20);
-    for (const Entry& entry : entries_)
-        if (std::fwrite(&entry.size, sizeof entry.size, 1, file.get()) != 1 ||
-            std::fwrite(records_.data() + entry.start, 1, entry.size, file.get()) != entry.size)
-            fail_file(folder_, "writing");
-    if (std::fflush(file.get()) != 0) fail_file(folder_, "writing");
+    // Many records with one call, from where they lie.
+    std::vector<iovec> parts;
+    for (const Entry& entry : entries_) {
+        parts.push_back(
+            {records_.data() + entry.start - sizeof(uint64_t), entry.size + sizeof(uint64_t)});
+        if (parts.size() < IOV_MAX) continue;
+        write_parts(file.get(), parts, folder_);
+        parts.clear();
+    }
+    write_parts(file.get(), parts, folder_);
     runs_.push_back(std::move(file));
     entries_.clear();
     // A large sample is not a reason to keep its memory.

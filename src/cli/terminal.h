@@ -66,4 +66,7 @@ class Progress {
     unsigned calls_ = 0;
 };
 
+// Text with lines of at most 80 columns, each after `indent` blanks.
+std::string wrapped(std::string_view text, size_t indent);
+
 }  // namespace cli

@@ -18,10 +18,8 @@ thread_local constinit Opening* Opening::innermost = nullptr;
 
 Opening::Opening(const Options& options, Opens what)
     : outer_(innermost), options_(options), what_(what) {
-    const auto now = Clock::now();
-    next_question_ = now + pause;
     if (options.timeout != 0 && (what != Opens::stream || options.interrupt == nullptr))
-        deadline_ = now + std::chrono::nanoseconds(options.timeout);
+        deadline_ = Clock::now() + std::chrono::nanoseconds(options.timeout);
     innermost = this;
 }
 
@@ -40,7 +38,10 @@ void Opening::ask() {
         throw Error(SHF_E_TIMEOUT, "opening took" + bound,
                     "raise the option timeout, 0 for no limit, and open it again");
     }
-    if (options_.interrupt == nullptr || now < next_question_) return;
+    if (options_.interrupt == nullptr) return;
+    // Most calls wait for nothing: the first one that looks at the clock is the first wait.
+    if (next_question_ == Clock::time_point()) next_question_ = now + pause;
+    if (now < next_question_) return;
     // The function may call this library, and what it opens is not what it was asked about.
     innermost = nullptr;
     const int32_t answer = options_.interrupt(options_.interrupt_ctx);

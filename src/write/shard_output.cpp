@@ -18,7 +18,9 @@ namespace shf {
 
 namespace {
 
-constexpr size_t buffer_size = size_t{1} << 20;
+constexpr size_t buffer_size = size_t{256} << 10;
+// From this size on, bytes are written from where they lie: a copy costs more than a call.
+constexpr size_t direct_size = size_t{64} << 10;
 
 // Buffers start at a page: a write from there is copied faster.
 struct alignas(4096) Buffer {
@@ -79,7 +81,7 @@ void ShardOutput::write(std::span<const uint8_t> bytes) {
     State& s = *state_;
     s.position += bytes.size();
     if (s.encoders) return s.encoders->write(bytes, s.putting());
-    if (bytes.size() >= buffer_size) {  // not worth a copy
+    if (bytes.size() >= direct_size) {
         s.empty_buffer();
         return s.put(bytes);
     }

@@ -155,6 +155,7 @@ void Writer::field(std::string_view name, std::span<const uint8_t> data) {
         fields_.push_back({.name = member_names_.name(name),
                            .suffix = static_cast<uint32_t>(key_.size() + 1),
                            .data = {},
+                           .copied = true,
                            .start = copied_.size(),
                            .size = data.size(),
                            .file = {}});
@@ -163,6 +164,24 @@ void Writer::field(std::string_view name, std::span<const uint8_t> data) {
         drop();
         throw;
     }
+}
+
+void Writer::field_borrowed(std::string_view name, std::span<const uint8_t> data) {
+    require_sample();
+    try {
+        fields_.push_back(borrowed_field(name, data));
+    } catch (...) {
+        drop();
+        throw;
+    }
+}
+
+Writer::Field Writer::borrowed_field(std::string_view name, std::span<const uint8_t> data) {
+    return {.name = member_names_.name(name),
+            .suffix = static_cast<uint32_t>(key_.size() + 1),
+            .data = data,
+            .size = data.size(),
+            .file = {}};
 }
 
 void Writer::field_file(std::string_view name, const std::string& path) {
@@ -178,6 +197,7 @@ void Writer::field_file(std::string_view name, const std::string& path) {
         fields_.push_back({.name = std::move(member),
                            .suffix = static_cast<uint32_t>(key_.size() + 1),
                            .data = {},
+                           .copied = true,
                            .start = start,
                            .size = copied_.size() - start,
                            .file = std::move(file)});
@@ -204,6 +224,7 @@ void Writer::field_url(std::string_view name, const std::string& url) {
         fields_.push_back({.name = std::move(member),
                            .suffix = static_cast<uint32_t>(key_.size() + 1),
                            .data = {},
+                           .copied = true,
                            .start = start,
                            .size = copied_.size() - start,
                            .file = {}});
@@ -215,7 +236,8 @@ void Writer::field_url(std::string_view name, const std::string& url) {
 
 void Writer::end() {
     require_sample();
-    for (Field& field : fields_) field.data = std::span(copied_).subspan(field.start, field.size);
+    for (Field& field : fields_)
+        if (field.copied) field.data = std::span(copied_).subspan(field.start, field.size);
     try {
         write_sample();
     } catch (...) {
@@ -229,11 +251,7 @@ void Writer::write(std::string_view key, std::span<const FieldView> fields) {
     begin(key);
     try {
         for (const FieldView& field : fields)
-            fields_.push_back({.name = member_names_.name(field.name),
-                               .suffix = static_cast<uint32_t>(key_.size() + 1),
-                               .data = {field.data, field.size},
-                               .size = field.size,
-                               .file = {}});
+            fields_.push_back(borrowed_field(field.name, {field.data, field.size}));
         write_sample();
     } catch (...) {
         drop();

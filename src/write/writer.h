@@ -42,6 +42,9 @@ class Writer {
     void begin(std::string_view key);
     // Adds a field to it. The bytes are copied.
     void field(std::string_view name, std::span<const uint8_t> data);
+    // The same without a copy: the bytes are the caller's, and stay as they are until the sample is
+    // ended or dropped.
+    void field_borrowed(std::string_view name, std::span<const uint8_t> data);
     // The same with the bytes of a file. A large one is read at end(), and must not change until
     // then.
     void field_file(std::string_view name, const std::string& path);
@@ -71,13 +74,15 @@ class Writer {
         std::string name;  // of the member
         uint32_t suffix;   // where the name of the field starts in it
         std::span<const uint8_t> data;
-        size_t start = 0;  // in copied_, when data is not the caller's
+        bool copied = false;  // into copied_, from `start` on; else data is the caller's
+        size_t start = 0;
         size_t size = 0;
         FieldFile file;  // open when the bytes are to be read from it
     };
     struct Shard;
 
     void require_sample() const;
+    [[nodiscard]] Field borrowed_field(std::string_view name, std::span<const uint8_t> data);
     void write_sample();
     uint64_t new_key();
     void check_name(const std::string& name) const;

@@ -186,3 +186,16 @@ def test_options_of_the_library(shard: Shard, tmp_path: Path) -> None:
     for words in (["--end-marker", "optional"], ["--end_marker=optional"]):
         assert keys_of(output("cat", bare, *words)) == keys_of(a)
     assert "memory" in fails(2, "cat", a, "--memory", "many")
+
+
+@pytest.mark.parametrize("words", [["--overwrite", "true"], ["--overwrite=true"], ["--overwrite"]])
+def test_switches_of_the_library_take_a_value_in_either_form(
+    shard: Shard, tmp_path: Path, words: list[str]
+) -> None:
+    made = tmp_path / "made.tar"
+    for _ in range(2):
+        output("cat", *words, shard("a.tar", numbered(0, 2)), "-o", made)
+    assert keys_of(made) == ["0000", "0001"]
+    assert "nothing is overwritten" in fails(
+        1, "cat", "--overwrite", "false", shard("a.tar", numbered(0, 2)), "-o", made
+    )

@@ -67,6 +67,12 @@ def test_help_has_every_flag_and_examples_that_parse(verb: str) -> None:
     assert verb in output("help").decode()
 
 
+def test_the_options_of_the_library_fit_a_terminal() -> None:
+    text = output("help", "options").decode()
+    assert "  --compress-threads " in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
 def test_flags_of_tarp_are_there() -> None:
     page = (ROOT / "docs/from-tarp.md").read_text()
     for row in re.findall(

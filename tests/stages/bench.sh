@@ -10,7 +10,7 @@ bench_smoke() {
         "$python" bench/order.py --build "$plain" --scale 0.2 --repeat 1 &&
         "$python" bench/remote.py --build "$plain" --scale 0.01 --repeat 1 --corpus small \
             --python "$python" --json "$build/remote.json" &&
-        "$python" bench/write.py --scale 0.01 --repeat 1 &&
+        "$python" bench/write.py --command "$plain/src/cli/shardfeed" --scale 0.01 --repeat 1 &&
         "$python" bench/draw.py "$build/bench.json" "$build/batches.json" "$build/speed.svg"
 }
 bench_checks() { check "benchmark, small" bench_smoke; }

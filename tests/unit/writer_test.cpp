@@ -446,6 +446,35 @@ TEST_F(Writer, two_writers_of_one_name) {
     EXPECT_EQ(bytes_of_file(folder / "t.tar.sfidx"), index);
 }
 
+TEST_F(Writer, borrowed_fields_are_what_they_are_when_the_sample_ends) {
+    std::string small = "1", large(200'000, 'x'), name = "jpg";
+    for (const char* shard : {"borrowed.tar", "borrowed.zip", "borrowed.tar.zst"}) {
+        WriterClient client(folder / shard);
+        ASSERT_EQ(shf_writer_begin(client.writer, "a", 1, nullptr), SHF_OK);
+        ASSERT_EQ(shf_writer_field_borrowed(client.writer, name.data(), name.size(), large.data(),
+                                            large.size(), nullptr),
+                  SHF_OK);
+        ASSERT_EQ(shf_writer_field(client.writer, "cls", 3, small.data(), 1, nullptr), SHF_OK);
+        ASSERT_EQ(
+            shf_writer_field_borrowed(client.writer, "txt", SHF_STRLEN, small.data(), 1, nullptr),
+            SHF_OK);
+        small[0] = '2';  // the copy stays
+        large[100'000] = 'y';
+        ASSERT_EQ(shf_writer_end(client.writer, &client.error), SHF_OK) << client.message();
+        ASSERT_EQ(client.write("b", {{"txt", "after"}}), SHF_OK);
+        ASSERT_EQ(client.finish(), SHF_OK) << client.message();
+        const auto samples = samples_of({folder / shard});
+        ASSERT_EQ(samples.size(), 2U);
+        EXPECT_EQ(samples[0], "a jpg=" + large + " cls=1 txt=2");
+        small[0] = '1';
+        large[100'000] = 'x';
+    }
+    WriterClient client(folder / "none.tar");
+    ASSERT_EQ(shf_writer_begin(client.writer, "a", 1, nullptr), SHF_OK);
+    EXPECT_EQ(shf_writer_field_borrowed(client.writer, "jpg", 3, nullptr, 5, nullptr), SHF_E_USAGE);
+    EXPECT_EQ(shf_writer_end(client.writer, nullptr), SHF_E_USAGE);
+}
+
 TEST_F(Writer, arguments_that_are_null_drop_the_sample) {
     WriterClient client(folder / "u.tar");
     ASSERT_EQ(shf_writer_begin(client.writer, "a", 1, nullptr), SHF_OK);

@@ -344,6 +344,15 @@ class _Lib:
         size: int,
         error: _CData,
     ) -> int: ...
+    def shf_writer_field_borrowed(
+        self,
+        writer: _CData,
+        name: bytes,
+        name_size: int,
+        data: _CData,
+        size: int,
+        error: _CData,
+    ) -> int: ...
     def shf_writer_field_file(
         self, writer: _CData, name: bytes, name_size: int, path: bytes, error: _CData
     ) -> int: ...

@@ -228,12 +228,15 @@ class Writer(Closable):
     def _write_fields(self, key: str, fields: list[tuple[str, Any]]) -> None:
         holder, error = self._opened(), self._error
         self._begin_sample(holder, key)
+        writer, add = holder[0], lib.shf_writer_field_borrowed
+        views = []  # what they are of stays until the sample is written
         for name, data in fields:
             field = _bytes_of(name)
             view = ffi.from_buffer("char[]", data)
-            if lib.shf_writer_field(holder[0], field, len(field), view, len(view), error):
+            views.append(view)
+            if add(writer, field, len(field), view, len(view), error):
                 raise error_from(error)
-        self._check(lib.shf_writer_end(holder[0], error))
+        self._check(lib.shf_writer_end(writer, error))
 
     def _write_native(self, sample: Sample) -> None:
         holder = self._opened()

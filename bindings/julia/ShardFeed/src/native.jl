@@ -221,7 +221,7 @@ const COUNTER_NAME = Int32(0)
 
 @native shf_writer_open(out::Ptr{Pointer}, pattern::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
 @native shf_writer_begin(writer::Pointer, key::Ptr{UInt8}, size::Csize_t, error::Ptr{UInt8})::Int32
-@native shf_writer_field(writer::Pointer, name::Ptr{UInt8}, name_size::Csize_t, data::Ptr{UInt8}, size::Csize_t, error::Ptr{UInt8})::Int32
+@native shf_writer_field_borrowed(writer::Pointer, name::Ptr{UInt8}, name_size::Csize_t, data::Ptr{UInt8}, size::Csize_t, error::Ptr{UInt8})::Int32
 @native blocking shf_writer_field_file(writer::Pointer, name::Ptr{UInt8}, name_size::Csize_t, path::Ptr{UInt8}, error::Ptr{UInt8})::Int32
 @native blocking shf_writer_field_url(writer::Pointer, name::Ptr{UInt8}, name_size::Csize_t, url::Ptr{UInt8}, error::Ptr{UInt8})::Int32
 @native blocking shf_writer_end(writer::Pointer, error::Ptr{UInt8})::Int32

@@ -285,7 +285,7 @@ function _write(writer::Writer, given_key, fields)
             code = shf_writer_begin(handle, pointer(key), sizeof(key), writer.error)
             for (name, from, content) in zip(names, data, contents)
                 code == OK || return code
-                code = shf_writer_field(
+                code = shf_writer_field_borrowed(
                     handle, pointer(name), sizeof(name), from, length(content), writer.error,
                 )
             end

@@ -12,7 +12,7 @@ extern "C" {
     pub fn shf_version_string() -> *const core::ffi::c_char;
     /// The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
     /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
-    /// webp, http, libarchive.
+    /// webp, audio, http, libarchive.
     /// Owns: static. Since: 0.1
     pub fn shf_feature(name: *const core::ffi::c_char) -> *const core::ffi::c_char;
 }
@@ -1431,6 +1431,17 @@ extern "C" {
     /// `data` may be NULL when size is 0. Fields lie in the shard in the order in which they were added.
     /// Errors: USAGE, NOMEM. Since: 0.1
     pub fn shf_writer_field(
+        writer: *mut shf_writer,
+        name: *const core::ffi::c_char,
+        name_size: usize,
+        data: *const ::core::ffi::c_void,
+        size: usize,
+        error: *mut shf_error,
+    ) -> i32;
+    /// The same without a copy: the bytes are borrowed from the caller until shf_writer_end returns or
+    /// the sample is dropped, and must stay as they are. Large ones are written from where they lie.
+    /// Errors: USAGE, NOMEM. Since: 0.1
+    pub fn shf_writer_field_borrowed(
         writer: *mut shf_writer,
         name: *const core::ffi::c_char,
         name_size: usize,
