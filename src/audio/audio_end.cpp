@@ -37,11 +37,6 @@ class AudioBytes {
     const bool big_endian_;
 };
 
-[[noreturn]] void unsupported(const char* what) {
-    throw Error(SHF_E_UNSUPPORTED, what,
-                "re-encode the sound as WAV, FLAC or MP3, or take the field as bytes");
-}
-
 // The chunk "data" has to be there as a whole. A program that writes into a pipe does not know its
 // size, and writes 2^32 - 1. In RF64 the size is in the chunk "ds64", which comes first.
 void check_wav(const AudioBytes& file, bool is_rf64) {
@@ -87,17 +82,22 @@ void check_mp3(const AudioBytes& file) {
     while (at < file.size() && file.number(at, 1) == 0) ++at;  // what some programs put behind it
     if (file.size() - at < frame_header || file.number(at, 1) != 0xff ||
         (file.number(at + 1, 1) & 0xe0) != 0xe0)
-        unsupported("not a sound that is known: it is no WAV, FLAC or MP3");
+        unsupported_sound("not a sound that is known: it is no WAV, FLAC or MP3");
     const bool is_mpeg_1 = (file.number(at + 1, 1) & 0x18) == 0x18;
     const bool is_mono = (file.number(at + 3, 1) & 0xc0) == 0xc0;
     const bool has_crc = (file.number(at + 1, 1) & 1) == 0;
     const size_t side = is_mpeg_1 ? (is_mono ? 17 : 32) : (is_mono ? 9 : 17);
     const size_t xing = at + frame_header + (has_crc ? 2 : 0) + side, vbri = at + frame_header + 32;
     if (!file.has(xing, "Xing") && !file.has(xing, "Info") && !file.has(vbri, "VBRI"))
-        unsupported("an MP3 that does not say how long it is (no header Xing, Info or VBRI)");
+        unsupported_sound("an MP3 that does not say how long it is (no header Xing, Info or VBRI)");
 }
 
 }  // namespace
+
+void unsupported_sound(const char* what) {
+    throw Error(SHF_E_UNSUPPORTED, what,
+                "re-encode the sound as WAV, FLAC or MP3, or take the field as bytes");
+}
 
 AudioFormat check_audio_end(std::span<const uint8_t> file) {
     const AudioBytes bytes(file);
@@ -107,7 +107,7 @@ AudioFormat check_audio_end(std::span<const uint8_t> file) {
         return AudioFormat::wav;
     }
     if (bytes.has(0, "fLaC")) return AudioFormat::flac;
-    if (bytes.has(0, "OggS")) unsupported("a sound in Ogg (Vorbis, Opus)");
+    if (bytes.has(0, "OggS")) unsupported_sound("a sound in Ogg (Vorbis, Opus)");
     check_mp3(bytes);
     return AudioFormat::mp3;
 }

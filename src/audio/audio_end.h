@@ -15,4 +15,7 @@ enum class AudioFormat : uint8_t { wav, flac, mp3 };
 // length is a guess; and for all other formats.
 AudioFormat check_audio_end(std::span<const uint8_t> file);
 
+// Throws Error(UNSUPPORTED) with the formats that are read.
+[[noreturn]] void unsupported_sound(const char* what);
+
 }  // namespace shf

@@ -57,11 +57,6 @@ struct Close {
     void operator()(SNDFILE* file) const { libsndfile().close(file); }
 };
 
-[[noreturn]] void unsupported(const std::string& what) {
-    throw Error(SHF_E_UNSUPPORTED, what,
-                "re-encode the sound as WAV, FLAC or MP3, or take the field as bytes");
-}
-
 // Whether libsndfile took the file for the format whose end was looked at.
 bool is_in(AudioFormat format, int found) {
     switch (found & SF_FORMAT_TYPEMASK) {
@@ -115,11 +110,11 @@ AudioFile::AudioFile(std::span<const uint8_t> file) : decoder_(std::make_unique<
     // Why is in a variable of libsndfile that all threads share.
     if (!decoder_->file)
         throw Error(SHF_E_FORMAT, "a damaged sound: libsndfile finds none", damaged_sound_help);
-    if (!is_in(format, info.format)) unsupported("a sound within a file of another format");
+    if (!is_in(format, info.format)) unsupported_sound("a sound within a file of another format");
     if (info.frames == 0) throw Error(SHF_E_FORMAT, "a sound of 0 frames", damaged_sound_help);
     // A stream of FLAC may leave its length out.
     if (info.frames < 0 || info.frames >= SF_COUNT_MAX / 2)
-        unsupported("a sound that does not say how long it is");
+        unsupported_sound("a sound that does not say how long it is");
     if (info.channels < 1 || info.samplerate < 1)
         throw Error(SHF_E_FORMAT, "a sound without channels, or with a rate of 0",
                     damaged_sound_help);
@@ -134,7 +129,8 @@ AudioFile::~AudioFile() = default;
 
 void AudioFile::seek(uint64_t frame) {
     const auto to = static_cast<sf_count_t>(frame);
-    if (!decoder_->is_seekable) unsupported("a crop of a sound whose encoding has only one start");
+    if (!decoder_->is_seekable)
+        unsupported_sound("a crop of a sound whose encoding has only one start");
     decoder_->check(libsndfile().seek(decoder_->file.get(), to, SEEK_SET), to, "frame");
 }
 
