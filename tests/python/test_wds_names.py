@@ -170,17 +170,3 @@ import webdataset
 print(json.dumps([*inside, webdataset.__file__ == before]))
 """
     assert outcome(program) == [True, True, "shardfeed.wds", True]
-
-
-def test_a_data_set_that_is_older_than_torch_is_one_of_torch() -> None:
-    pytest.importorskip("torch")
-    program = """
-import json, sys
-import shardfeed.wds as wds
-data = wds.MockDataset({"x": 1}, 3)
-assert "torch" not in sys.modules
-import torch
-loader = torch.utils.data.DataLoader(data, batch_size=None)
-print(json.dumps([isinstance(data, torch.utils.data.IterableDataset), len(list(loader))]))
-"""
-    assert outcome(program) == [True, 3]

@@ -6,6 +6,8 @@ import io
 import itertools
 import json
 import pickle
+import subprocess
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -252,6 +254,33 @@ def test_jpeg_of_the_engine_is_that_of_pillow(
 
 def double(batch: Any) -> Any:
     return batch
+
+
+@pytest.mark.slow
+def test_a_data_set_that_is_older_than_torch_is_one_of_torch() -> None:
+    pytest.importorskip("torch")
+    program = """
+import copy, pickle, sys
+import shardfeed.wds as wds
+data = wds.DataPipeline(range(3).__iter__)
+assert "torch" not in sys.modules
+import torch
+assert isinstance(data, torch.utils.data.IterableDataset) and isinstance(data, wds.DataPipeline)
+for each in (data, copy.copy(data), data.with_length(4, silent=True), wds.FluidWrapper([5])):
+    again = pickle.loads(pickle.dumps(each))
+    assert type(again).__name__ == type(each).__name__
+    assert isinstance(again, torch.utils.data.IterableDataset)
+    pickle.loads(pickle.dumps(each, 0))
+class Both(wds.DataPipeline, torch.utils.data.IterableDataset):
+    pass
+assert Both(range(3).__iter__).__class__ is Both
+data = wds.DataPipeline(range(3).__iter__)
+for workers in (0, 2):
+    loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=workers)
+    print(sorted(loader))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[0, 1, 2]\n[0, 0, 1, 1, 2, 2]\n", done.stderr
 
 
 @pytest.mark.slow
