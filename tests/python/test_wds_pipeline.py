@@ -35,6 +35,20 @@ def test_explain_says_where_stages_run(urls: list[str]) -> None:
     assert len(text.splitlines()) == 10
 
 
+@pytest.mark.slow
+def test_a_loader_explains_its_data_set_too(urls: list[str]) -> None:
+    pytest.importorskip("torch")
+    data = wds.WebDataset(urls, shardshuffle=False).select(is_any).batched(3)
+    lines = wds.WebLoader(data, batch_size=None).unbatched().explain().splitlines()
+    assert lines[0].startswith("DataLoader")
+    assert [line.strip() for line in lines[1:-1]] == data.explain().splitlines()
+    assert any("select(is_any)" in line for line in lines)
+
+
+def is_any(sample: Any) -> bool:
+    return bool(sample)
+
+
 def pipeline_with_state(urls: list[str]) -> Any:
     data = wds.WebDataset(urls, shardshuffle=3, detshuffle=True, seed=5)
     return data.shuffle(20, seed=1).decode().to_tuple("__key__", "cls").batched(7)
