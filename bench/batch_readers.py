@@ -72,6 +72,21 @@ def prepare_shardfeed() -> Reader:
     return read
 
 
+def prepare_workers() -> Reader:
+    """Batches from the workers of a DataLoader of PyTorch."""
+    import shardfeed.torch
+    import torch.utils.data
+
+    def read(shards: list[str], options: dict[str, Any], counts: Counts) -> None:
+        field, workers = options.pop("field"), options.pop("workers")
+        stream = shardfeed.torch.Stream(shards, **options)
+        for batch in torch.utils.data.DataLoader(stream, batch_size=None, num_workers=workers):
+            add_batch(batch["cls"].numpy(), counts)
+            add_rows(batch[field].numpy(), counts)
+
+    return read
+
+
 def prepare_handing() -> Reader:
     """What it takes to have all columns of a batch as arrays of NumPy, or tensors of PyTorch: the
     best of many batches, nothing of which is made before it is asked for.
@@ -265,6 +280,7 @@ def prepare_spdl() -> Reader:
 
 READERS: dict[str, Callable[[], Reader]] = {
     "shardfeed": prepare_shardfeed,
+    "workers": prepare_workers,
     "handing": prepare_handing,
     "webdataset": prepare_webdataset,
     "litdata": prepare_litdata,

@@ -151,6 +151,9 @@ def _python_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
     for threads in (1, 2):
         options = decode | {"decode_threads": threads}
         yield row(f"py-{threads}", f"shardfeed Python, {threads} thr.", "shardfeed", options)
+    if work.field != "json" and "torch" in tools.python_modules and len(corpus.shards) > 1:
+        options = decode | {"workers": 2}
+        yield row("py-workers", "shardfeed.torch, 2 workers", "workers", options)
     if work.field == "json":
         label = "shardfeed Python, objects"
         yield row("py-objects", label, "shardfeed", decode | OBJECTS, "labels")

@@ -97,7 +97,7 @@ const char *shf_version_string(void);
 
 /* The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
  * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
- * webp, http, libarchive.
+ * webp, audio, http, libarchive.
  * Owns: static. Since: 0.1 */
 const char *shf_feature(const char *name);
 
@@ -833,8 +833,14 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          resize=fit:WxH, crop=WxH (centre), crop=random:WxH, flip=random or
  *                          always. Random choices are keyed by seed, epoch, shard and key: the same
  *                          for all images of a sample, and in every run.
+ *   audio                  WAV, FLAC, Ogg (Vorbis, Opus) or MP3: frames x channels. After slashes:
+ *                          float32 (as a rule in -1..1) or int16, the layout (fc or cf: frames or
+ *                          channels first), mono (the mean of the channels; one dimension),
+ *                          rate=N (frames a second), crop=5s (the middle), crop=start:5s,
+ *                          crop=random:5s, pad (zeros up to the length of the crop). A length is
+ *                          in s, ms or frames that come out.
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
- * png, webp: image/rgb8; npy; cls, cls2, index, inx, id: int; txt, text, transcript: text; json,
+ * png, webp: image/rgb8; flac, wav, ogg, mp3, opus: audio; npy; cls, cls2, index, inx, id: int; txt, text, transcript: text; json,
  * jsn; mp, msg, msgpack; all others: bytes.
  * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". With the
  * option even=pad "__valid__" (bool) is before them: false in rows that only fill up an epoch. */

@@ -1,4 +1,5 @@
 // Versions, error texts, features.
+#include "audio/audio_file.h"
 #include "codec/filter.h"
 #include "core/error_codes.h"
 #ifdef SHF_HAVE_CURL
@@ -33,6 +34,7 @@ const char* shf_feature(const char* name) {
         }
     }
 #endif
+    if (std::string_view(name) == "audio") return shf::audio_library();
     if (std::string_view(name) == "libarchive") return shf::libarchive_version();
     if (const char* version = shf::image_codec_version(name)) return version;
     return shf::codec_version(name);

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "decode/audio_decoder.h"
 #include "decode/image_decoder.h"
 #include "decode/npy.h"
 #include "decode/number.h"
@@ -31,6 +32,7 @@ std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decode
         case Kind::npy: return npy_decoder(max_decoded);
         case Kind::npz: return npz_decoder(spec.member, max_decoded);
         case Kind::image: return image_decoder(spec.image, max_decoded);
+        case Kind::audio: return audio_decoder(spec.audio, max_decoded);
     }
     return nullptr;
 }
@@ -67,7 +69,8 @@ BatchPlan::BatchPlan(const Options& options) : options_(options) {
 }
 
 void BatchPlan::add(ColumnSpec spec) {
-    any_image_ = any_image_ || spec.kind == ColumnSpec::Kind::image;
+    using Kind = ColumnSpec::Kind;
+    any_choice_ = any_choice_ || spec.kind == Kind::image || spec.kind == Kind::audio;
     auto decoder = decoder_for(spec, options_.max_decoded);
     columns_.push_back({.spec = std::move(spec), .decoder = std::move(decoder), .type = {}});
     // A number is always the same.
@@ -214,7 +217,7 @@ void BatchPlan::restore_columns(std::string_view text) {
 }
 
 uint64_t BatchPlan::random_of(const Block& block, uint32_t sample) const {
-    if (!any_image_) return 0;
+    if (!any_choice_) return 0;
     const Origin& origin = *block.origins[block.origin[sample]];
     const std::string_view key = block.key_of(sample);
     return Random(Random::sample_augmentation,

@@ -70,9 +70,9 @@ class BatchPlan {
     void fill(Fields& fields, const std::shared_ptr<const Schema>& schema);
 
     const Options options_;
-    bool automatic_ = false;  // decode=auto ...
-    bool undecided_ = false;  // ... and the first sample is still to come
-    bool any_image_ = false;
+    bool automatic_ = false;   // decode=auto ...
+    bool undecided_ = false;   // ... and the first sample is still to come
+    bool any_choice_ = false;  // a column may have choices at random
     std::vector<ColumnPlan> columns_;
     std::unordered_map<const Schema*, Fields> known_;
     const Fields* last_ = nullptr;

@@ -1,5 +1,6 @@
 #include "batch/decode_spec.h"
 
+#include "batch/audio_words.h"
 #include "core/error.h"
 #include "core/options.h"
 
@@ -35,6 +36,7 @@ constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"bytes", Kind::bytes},     {"text", Kind::text},   {"json", Kind::json},
     {"msgpack", Kind::msgpack}, {"int", Kind::integer}, {"float", Kind::real},
     {"npy", Kind::npy},         {"npz", Kind::npz},     {"image", Kind::image},
+    {"audio", Kind::audio},
 };
 
 constexpr std::pair<std::string_view, ImageOptions::Mode> modes[] = {
@@ -46,12 +48,14 @@ constexpr std::pair<std::string_view, ImageOptions::Mode> modes[] = {
 
 // By the part of the name after its last dot, as webdataset has them.
 constexpr std::pair<std::string_view, Kind> suffixes[] = {
-    {"jpg", Kind::image},       {"jpeg", Kind::image},    {"png", Kind::image},
-    {"webp", Kind::image},      {"npy", Kind::npy},       {"cls", Kind::integer},
-    {"cls2", Kind::integer},    {"index", Kind::integer}, {"inx", Kind::integer},
-    {"id", Kind::integer},      {"txt", Kind::text},      {"text", Kind::text},
-    {"transcript", Kind::text}, {"json", Kind::json},     {"jsn", Kind::json},
-    {"mp", Kind::msgpack},      {"msg", Kind::msgpack},   {"msgpack", Kind::msgpack},
+    {"jpg", Kind::image},       {"jpeg", Kind::image},      {"png", Kind::image},
+    {"webp", Kind::image},      {"npy", Kind::npy},         {"cls", Kind::integer},
+    {"cls2", Kind::integer},    {"index", Kind::integer},   {"inx", Kind::integer},
+    {"id", Kind::integer},      {"txt", Kind::text},        {"text", Kind::text},
+    {"transcript", Kind::text}, {"json", Kind::json},       {"jsn", Kind::json},
+    {"flac", Kind::audio},      {"wav", Kind::audio},       {"ogg", Kind::audio},
+    {"mp3", Kind::audio},       {"opus", Kind::audio},      {"mp", Kind::msgpack},
+    {"msg", Kind::msgpack},     {"msgpack", Kind::msgpack},
 };
 
 // One text and a place in it, which errors point at.
@@ -111,6 +115,7 @@ class Parser {
         ColumnSpec column;
         column.fields = std::move(fields);
         given_ = {};
+        AudioWords audio_words(text_, column.audio);
         bool first = true;
         for (size_t from = colon + 1; from <= end;) {
             const size_t to = std::min(text_.find('/', from), end);
@@ -120,6 +125,8 @@ class Parser {
                 if (!kind)
                     refuse(at, "unknown kind \"" + escape(word) + "\"", "one of " + list(kinds));
                 column.kind = *kind;
+            } else if (column.kind == Kind::audio) {
+                audio_words.take(at, word);
             } else {
                 modify(column, at, word);
             }
@@ -127,6 +134,7 @@ class Parser {
         }
         if (column.kind == Kind::npz && column.member.empty())
             refuse(end, "no member of the npz", "npz/NAME");
+        if (column.kind == Kind::audio) audio_words.end(end);
         return column;
     }
 

@@ -8,6 +8,7 @@
 // field of the first sample, each as its suffix says.
 #pragma once
 
+#include "audio/audio_options.h"
 #include "image/image_options.h"
 
 #include <string>
@@ -18,11 +19,12 @@ namespace shf {
 
 struct ColumnSpec {
     // Bytes of any length, and what a binding makes of them, or arrays.
-    enum class Kind : uint8_t { bytes, text, json, msgpack, integer, real, npy, npz, image };
+    enum class Kind : uint8_t { bytes, text, json, msgpack, integer, real, npy, npz, image, audio };
 
     std::vector<std::string> fields;  // the first one names the column
     Kind kind = Kind::bytes;
     ImageOptions image;  // of an image
+    AudioOptions audio;  // of a sound
     std::string member;  // of an npz
 
     [[nodiscard]] const std::string& name() const { return fields[0]; }

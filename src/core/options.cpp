@@ -19,7 +19,7 @@ namespace {
 enum class Type : uint8_t { boolean, count, bytes, duration, choice, text, secret };
 
 // Where a parsed value goes. Choices are enums of one byte, numbered as in the row's range.
-using Member =
+using OptionField =
     std::variant<bool Options::*, uint64_t Options::*, OnError Options::*, EndMarker Options::*,
                  Trailing Options::*, DuplicateKeys Options::*, Leniency Options::*,
                  IndexUse Options::*, LastBatch Options::*, Ragged Options::*, Missing Options::*,
@@ -33,7 +33,7 @@ struct Row {
     const char* fallback;  // the default
     const char* range;     // "LOW..HIGH" in the type's units, "a|b|c", or what a text means
     const char* openers;
-    Member member;
+    OptionField member;
     const char* help;
     bool orders = false;  // which samples come when depends on it
 };

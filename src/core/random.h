@@ -21,7 +21,8 @@ class Random {
         image_crop = 4,
         image_flip = 5,
         sample_augmentation = 6,
-        mixing = 7
+        mixing = 7,
+        audio_crop = 32
     };
 
     Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {

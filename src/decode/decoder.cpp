@@ -1,5 +1,6 @@
 #include "decode/decoder.h"
 
+#include "decode/audio_scratch.h"
 #include "image/image_scratch.h"
 
 namespace shf {

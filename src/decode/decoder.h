@@ -12,6 +12,7 @@
 
 namespace shf {
 
+struct AudioScratch;
 struct ImageScratch;
 
 // What a decoding thread keeps between fields: memory, and handles that are dear to make.
@@ -22,6 +23,7 @@ struct DecodeScratch {
     DecodeScratch& operator=(const DecodeScratch&) = delete;
 
     std::unique_ptr<ImageScratch> image;  // made by the first image
+    std::unique_ptr<AudioScratch> audio;  // by the first sound
 };
 
 // What a field becomes, and what that takes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from case import Case, frozen
@@ -306,6 +306,43 @@ def images(archives: Folder) -> list[Case]:
     return cases
 
 
+def sounds(archives: Folder) -> list[Case]:
+    """Sounds: WAV of noise, whose numbers are known."""
+    frames = [list(struct.iter_unpack("<hh", noise(n, 24))) for n in range(3)]
+
+    def of(name: str, about: str, words: str, dtype: str, shape: Sequence[int],
+           made: Sequence[bytes]) -> Case:  # fmt: skip
+        column = even("wav", dtype, shape, made)
+        return batches(f"audio_{name}", about, "sounds.tar",
+                       [batch_bytes(archives.samples("sounds.tar"), [column])],
+                       {"batch": "8", "decode": f"wav:audio{words}"})  # fmt: skip
+
+    def floats(numbers: Iterable[float]) -> bytes:
+        return b"".join(struct.pack("<f", number / 32768) for number in numbers)
+
+    whole = [floats(number for frame in sound for number in frame) for sound in frames]
+    means = [[(left + right) / 2 for left, right in sound] for sound in frames]
+    return [
+        of("float", "numbers in -1..1", "", "float32", (6, 2), whole),
+        batches("audio_auto", "the suffix says audio", "sounds.tar",
+                [batch_bytes(archives.samples("sounds.tar"),
+                             [even("wav", "float32", (6, 2), whole)])], {"batch": "8"}),
+        of("int16", "numbers as they are stored", "/int16", "int16", (6, 2),
+           [noise(n, 24) for n in range(3)]),
+        of("cf", "channels first", "/cf", "float32", (2, 6),
+           [floats([*(f[0] for f in sound), *(f[1] for f in sound)]) for sound in frames]),
+        of("mono", "the mean of the channels", "/mono", "float32", (6,), [*map(floats, means)]),
+        of("crop", "the middle", "/mono/crop=2", "float32", (2,),
+           [floats(mean[2:4]) for mean in means]),
+        of("pad", "zeros behind what is too short", "/mono/crop=start:1ms/pad", "float32", (8,),
+           [floats([*mean, 0, 0]) for mean in means]),
+        batches("audio_cut", "a sound without its end", "bad_wav.tar",
+                [batch_bytes(archives.samples("bad_wav.tar")[:1],
+                             [even("wav", "float32", (6, 2), whole[:1])])],
+                {"batch": "1"}, error=("FORMAT", 1024)),
+    ]  # fmt: skip
+
+
 def of_texts(samples: Sequence[Sample], valid: Sequence[bool] | None = None) -> bytes:
     """A batch with the columns cls and txt, and perhaps which rows are valid."""
     return batch_bytes(
@@ -341,5 +378,5 @@ def order(archives: Folder) -> list[Case]:
 
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
-    parts = (kinds, unequal, damaged, images, order)
+    parts = (kinds, unequal, damaged, images, sounds, order)
     return [case for part in parts for case in part(archives)]

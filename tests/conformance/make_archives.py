@@ -417,6 +417,17 @@ def good_zips() -> dict[str, bytes]:
 # ---- Fields of batches --------------------------------------------------------------------------
 
 
+def wav(frames: int, channels: int, seed: int) -> bytes:
+    """A WAV of noise, in 16 bits."""
+    data = noise(seed, frames * channels * 2)
+    form = struct.pack("<HHIIHH", 1, channels, 8000, 16000 * channels, 2 * channels, 16)
+    chunks = b"".join(
+        name + struct.pack("<I", len(body)) + body
+        for name, body in ((b"fmt ", form), (b"data", data))
+    )
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
 def png(width: int, height: int, kind: int, seed: int, depth: int = 8) -> bytes:
     """A PNG of noise. kind: 0 grey, 2 RGB, 4 grey and alpha, 6 RGB and alpha."""
     channels = {0: 1, 2: 3, 4: 2, 6: 4}[kind]
@@ -556,6 +567,8 @@ def batch_tars() -> dict[str, bytes]:
         "images.tar": tar(
             rows(4, {"png": lambda n: png(5, 4, 2, n), "cls": lambda n: b"%d" % n})
         ),
+        "sounds.tar": tar(rows(3, {"wav": lambda n: wav(6, 2, n)})),
+        "bad_wav.tar": tar(rows(2, {"wav": lambda n: wav(6, 2, n)[: -n or None]})),
         "grey.tar": tar(rows(2, {"png": lambda n: png(3, 2, 0, n)})),
         "alpha.tar": tar(rows(2, {"png": lambda n: png(3, 2, 6, n)})),
         "deep.tar": tar(rows(2, {"png": lambda n: png(3, 2, 2, n, 16)})),

@@ -200,6 +200,13 @@ class Stream(Closable):
               resize=N             the shorter side; resize=WxH; resize=fit:WxH keeps the shape
               crop=WxH             the middle; crop=random:WxH
               flip=random          left and right; flip=always
+            audio                  WAV, FLAC, Ogg (Vorbis, Opus) or MP3. Then, after slashes:
+              float32, int16       the numbers (float32: the default, as a rule in -1..1)
+              fc, cf               frames first (the default), or channels
+              mono                 the mean of the channels, in one dimension
+              rate=N               resampled to N frames a second
+              crop=5s              the middle; crop=start:5s, crop=random:5s; 250ms, 80000 frames
+              pad                  zeros behind what is shorter than its crop
 
         Random choices are keyed by seed, epoch, shard and key. 16 bits become 8 as value / 257,
         alpha that is not wanted is dropped, and CMYK is an error (UnsupportedError). docs/decode.md

@@ -15,6 +15,7 @@ from .._integration import KEYS, VALID, check_epoch, log_to_logging
 from ._epochs import NO_LOADER, Epochs
 from ._lightning import TrainingFetcher, saves_items_taken_ahead, training_fetcher
 from ._ranks import Ranks, Share, ranks_of, share_of
+from ._shared import send_tensors_in_buffers
 from ._sharers import refuse_second_share
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ class Stream(IterableDataset[Any]):
         refuse_second_share(self._options, ranks)
         self._epoch = _Epoch(self, ranks, transform)
         if get_worker_info() is not None:
+            send_tensors_in_buffers()
             # Workers begin together, and not when they happen to be asked for an item.
             self._epoch.begin()
         return self._epoch

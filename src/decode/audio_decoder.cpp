@@ -1,0 +1,162 @@
+#include "decode/audio_decoder.h"
+
+#include "audio/audio_file.h"
+#include "audio/audio_plan.h"
+#include "audio/resample_audio.h"
+#include "core/error.h"
+#include "decode/audio_scratch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace shf {
+
+namespace {
+
+int16_t to_int16(float value) {
+    const float scaled = std::nearbyint(value * 32768.0F);
+    if (!(scaled >= -32768.0F)) return -32768;  // NaN too
+    return scaled >= 32767.0F ? int16_t{32767} : static_cast<int16_t>(scaled);
+}
+
+class AudioDecoder final : public Decoder {
+  public:
+    AudioDecoder(const AudioOptions& options, uint64_t max_decoded)
+        : options_(options), max_decoded_(max_decoded) {}
+
+    [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
+        const AudioFile file(field);
+        return {.type = type_of(plan(file.header(), random), channels_of(file.header()))};
+    }
+
+    void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
+                std::span<uint8_t> out, DecodeScratch& scratch) const override {
+        AudioFile file(field);
+        const AudioPlan plan = this->plan(file.header(), random);
+        const uint32_t channels = channels_of(file.header());
+        if (type_of(plan, channels) != type || out.size() != type.bytes())
+            throw Error(SHF_E_INTERNAL, "a sound is decoded into what was measured of another");
+        const bool resamples = plan.rate != file.header().rate;
+        const bool same_layout = channels == 1 || !options_.channels_first;
+        const bool same_channels = channels == file.header().channels;
+        if (plan.source_begin != 0) file.seek(plan.source_begin);
+        if (!resamples && same_layout && same_channels && reads_straight(file.header())) {
+            const size_t size = plan.frames * channels * number_size();
+            if (options_.numbers == AudioOptions::Numbers::int16)
+                file.read(std::span(reinterpret_cast<int16_t*>(out.data()), size / 2));
+            else
+                file.read(std::span(reinterpret_cast<float*>(out.data()), size / 4));
+            std::memset(out.data() + size, 0, out.size() - size);
+            return;
+        }
+        if (!scratch.audio) scratch.audio = std::make_unique<AudioScratch>();
+        const AudioScratch::Trim trim{*scratch.audio};
+        std::span<float> sound = scratch.audio->stored.hold(plan.source_frames * channels);
+        if (same_channels)
+            file.read(sound);
+        else
+            read_mean(file, sound);
+        if (resamples) {
+            const std::span<float> resampled =
+                scratch.audio->resampled.hold(plan.resampled * channels);
+            resample_audio(sound, channels, file.header().rate, plan.rate, resampled);
+            sound = resampled.subspan(plan.skipped * channels);
+        }
+        sound = sound.first(plan.frames * channels);
+        if (options_.numbers == AudioOptions::Numbers::int16)
+            write(sound, channels, plan.padded, reinterpret_cast<int16_t*>(out.data()), to_int16);
+        else
+            write(sound, channels, plan.padded, reinterpret_cast<float*>(out.data()),
+                  [](float value) { return value; });
+    }
+
+  private:
+    [[nodiscard]] size_t number_size() const {
+        return options_.numbers == AudioOptions::Numbers::int16 ? 2 : 4;
+    }
+    // Whether libsndfile writes the numbers that come out.
+    [[nodiscard]] bool reads_straight(const AudioHeader& header) const {
+        return options_.numbers == AudioOptions::Numbers::float32 || header.fits_in_16_bits;
+    }
+    [[nodiscard]] uint32_t channels_of(const AudioHeader& header) const {
+        return options_.mono ? 1 : header.channels;
+    }
+
+    [[nodiscard]] AudioPlan plan(const AudioHeader& header, uint64_t random) const {
+        const AudioPlan plan = plan_audio(header, options_, random);
+        const auto check = [&](uint64_t frames, uint32_t channels, const char* what) {
+            uint64_t bytes = 0;
+            if (__builtin_mul_overflow(frames, uint64_t{channels} * sizeof(float), &bytes) ||
+                bytes > max_decoded_)
+                throw Error(SHF_E_LIMIT,
+                            std::string(what) + " of " + plural(frames, "frame") +
+                                " takes more than max_decoded=" + std::to_string(max_decoded_) +
+                                " bytes as float32",
+                            "crop it, or raise max_decoded if you trust the source");
+        };
+        check(plan.source_frames, header.channels, "a sound");
+        check(plan.resampled, channels_of(header), "a resampled sound");
+        check(plan.padded, channels_of(header), "a result");
+        return plan;
+    }
+
+    [[nodiscard]] ArrayType type_of(const AudioPlan& plan, uint32_t channels) const {
+        const DType dtype =
+            options_.numbers == AudioOptions::Numbers::int16 ? DType::i16 : DType::f32;
+        const auto frames = static_cast<int64_t>(plan.padded);
+        if (options_.mono) return {dtype, 1, {frames}};
+        if (options_.channels_first) return {dtype, 2, {channels, frames}};
+        return {dtype, 2, {frames, channels}};
+    }
+
+    static void read_mean(AudioFile& file, std::span<float> out) {
+        constexpr size_t most_numbers = 8192;
+        const size_t channels = file.header().channels;
+        std::vector<float> piece(std::max(most_numbers / channels, size_t{1}) * channels);
+        const float share = 1.0F / static_cast<float>(channels);
+        while (!out.empty()) {
+            const size_t frames = std::min(out.size(), piece.size() / channels);
+            file.read(std::span(piece).first(frames * channels));
+            for (size_t i = 0; i < frames; ++i) {
+                float sum = 0;
+                for (size_t c = 0; c < channels; ++c) sum += piece[i * channels + c];
+                out[i] = sum * share;
+            }
+            out = out.subspan(frames);
+        }
+    }
+
+    // Writes `sound`, and zeros up to `padded` frames.
+    template <typename Number, typename Convert>
+    void write(std::span<const float> sound, size_t channels, size_t padded, Number* out,
+               Convert convert) const {
+        const size_t frames = sound.size() / channels;
+        if (channels == 1 || !options_.channels_first) {
+            std::transform(sound.begin(), sound.end(), out, convert);
+            std::fill(out + sound.size(), out + padded * channels, Number{0});
+            return;
+        }
+        for (size_t c = 0; c < channels; ++c) {
+            Number* const row = out + c * padded;
+            for (size_t i = 0; i < frames; ++i) row[i] = convert(sound[i * channels + c]);
+            std::fill(row + frames, row + padded, Number{0});
+        }
+    }
+
+    const AudioOptions options_;
+    const uint64_t max_decoded_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> audio_decoder(const AudioOptions& options, uint64_t max_decoded) {
+    if (options.pad && options.crop == AudioOptions::Crop::none)
+        throw Error(SHF_E_USAGE, "a sound is padded to the length of its crop, and has none",
+                    "for example crop=5s/pad");
+    return std::make_unique<AudioDecoder>(options, max_decoded);
+}
+
+}  // namespace shf

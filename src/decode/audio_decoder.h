@@ -1,0 +1,22 @@
+// Sounds: WAV, FLAC, Ogg (Vorbis, Opus) and MP3, recognized by their first bytes, regardless of the
+// name of the field.
+#pragma once
+
+#include "audio/audio_options.h"
+#include "decode/decoder.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace shf {
+
+// The steps are: decode the part that is wanted; the mean of the channels; another rate; zeros
+// behind what is too short; and the numbers that come out. An int16 is the nearest to 32768 times
+// the float32, or the largest or smallest there is.
+//
+// A sound that ends early, or has damage that its decoder sees in the part that is decoded, is an
+// error. Neither what is decoded (as float32) nor what comes out may have more than `max_decoded`
+// bytes. Throws Error(USAGE) for options that contradict each other.
+std::unique_ptr<Decoder> audio_decoder(const AudioOptions& options, uint64_t max_decoded);
+
+}  // namespace shf
