@@ -155,3 +155,13 @@ def threads_run():
     yield
     thread.join()
     assert counted[0] > 1000
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Runs programs of examples/wds: see wds_programs.py."""
+    from wds_programs import Programs
+
+    made = Programs(tmp_path_factory.mktemp("programs") / "output")
+    yield made
+    made.server.communicate()

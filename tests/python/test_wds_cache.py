@@ -18,6 +18,7 @@ import pytest
 from conftest import numbered, write_tar
 from http_servers import Answer, stand_in, whole
 from shardfeed.wds import _cache_files, cache, shardcache
+from wds_workers import downloaded_size
 
 webdataset = pytest.importorskip("webdataset")
 theirs = sys.modules["webdataset.cache"]
@@ -127,22 +128,19 @@ def test_a_cache_for_reading_alone(tmp_path, monkeypatch):
     assert files(folder) == ["a.tar"]
 
 
-def fetch(arguments: tuple[str, str]) -> int:
-    folder, url = arguments
-    return os.path.getsize(cache.FileCache(folder).get_file(url))
-
-
 def test_processes_and_threads_that_want_the_same_shard_wait(tmp_path):
     data = tar_bytes(tmp_path)
     slow = Answer(200, {}, data, wait=lambda: time.sleep(0.3))
     with stand_in(lambda _: slow) as server:
         wanted = (str(tmp_path / "cache"), server.url("a.tar"))
         with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-            assert list(pool.map(fetch, [wanted] * 4)) == [len(data)] * 4
+            assert list(pool.map(downloaded_size, [wanted] * 4)) == [len(data)] * 4
         assert len(server.requests) == 1
         got = []
         wanted = (str(tmp_path / "cache"), server.url("b.tar"))
-        threads = [threading.Thread(target=lambda: got.append(fetch(wanted))) for _ in range(4)]
+        threads = [
+            threading.Thread(target=lambda: got.append(downloaded_size(wanted))) for _ in range(4)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

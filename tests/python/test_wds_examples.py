@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import io
 import socket
-import subprocess
-import sys
 import wave
 from pathlib import Path
 
 import pytest
 from conftest import write_tar
+from wds_programs import Programs
 
 pytest.importorskip("webdataset")
 numpy = pytest.importorskip("numpy")
 image = pytest.importorskip("PIL.Image")
 
-PROGRAMS = Path(__file__).resolve().parents[2] / "examples" / "wds"
 pytestmark = pytest.mark.slow
-
-
-def run(program: str, *arguments: str) -> tuple[str, str]:
-    """What a program prints with both packages."""
-    outputs = []
-    for package in ("webdataset", "shardfeed.wds"):
-        command = [sys.executable, str(PROGRAMS / program), *arguments, "--package", package]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240)
-        assert done.returncode == 0, done.stderr[-2000:]
-        outputs.append(done.stdout)
-    return outputs[0], outputs[1]
 
 
 def jpeg(number: int) -> bytes:
@@ -54,23 +41,23 @@ def images(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_training_in_two_processes(images: str, workers: str) -> None:
+def test_training_in_two_processes(programs: Programs, images: str, workers: str) -> None:
     pytest.importorskip("torch")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    theirs, ours = run("imagenet.py", images, "--workers", workers, "--port", port)
+    theirs, ours = programs.run_both("imagenet.py", images, "--workers", workers, "--port", port)
     assert '"batches"' in theirs
     assert theirs == ours
 
 
-def test_mixture(images: str) -> None:
-    theirs, ours = run("mixture.py", f"{images}=3", f"{images[:-10]}{{0..1}}.tar=1")
+def test_mixture(programs: Programs, images: str) -> None:
+    theirs, ours = programs.run_both("mixture.py", f"{images}=3", f"{images[:-10]}{{0..1}}.tar=1")
     assert '"source 1"' in theirs
     assert theirs == ours
 
 
-def test_speech(tmp_path: Path) -> None:
+def test_speech(programs: Programs, tmp_path: Path) -> None:
     for shard in range(2):
         members = []
         for number in range(9):
@@ -83,25 +70,24 @@ def test_speech(tmp_path: Path) -> None:
             data = b"no sound" if number == 7 else stream.getvalue()
             members += [(f"{shard}{number}.wav", data), (f"{shard}{number}.txt", b"Hello World")]
         write_tar(tmp_path / f"speech-{shard}.tar", members)
-    theirs, ours = run("speech.py", str(tmp_path / "speech-{0..1}.tar"))
+    theirs, ours = programs.run_both("speech.py", str(tmp_path / "speech-{0..1}.tar"))
     assert '"sounds": 14' in theirs
     assert theirs == ours
 
 
-def test_inference(images: str, tmp_path: Path) -> None:
+def test_inference(programs: Programs, images: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     results = []
     for package in ("webdataset", "shardfeed.wds"):
         target = tmp_path / f"{package}.tsv"
-        command = [sys.executable, str(PROGRAMS / "inference.py"), images, str(target)]
-        subprocess.run([*command, "--package", package], check=True, timeout=240)
+        programs.run("inference.py", images, target, "--package", package)
         results.append(target.read_text())
     assert len(results[0].splitlines()) == 48
     assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--resampled"]])
-def test_captions(images: str, arguments: list[str]) -> None:
-    theirs, ours = run("captions.py", images, *arguments)
+def test_captions(programs: Programs, images: str, arguments: list[str]) -> None:
+    theirs, ours = programs.run_both("captions.py", images, *arguments)
     assert '"samples"' in theirs
     assert theirs == ours

@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from conftest import write_tar
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "wds"
-
-
-def run(program: str, *arguments: object, folder: Path) -> str:
-    made = subprocess.run(
-        [sys.executable, EXAMPLES / program, *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert made.returncode == 0, made.stderr
-    return made.stdout
-
 
 @pytest.mark.slow
-def test_wids_with_a_distributed_sampler(torch, tmp_path):
+def test_wids_with_a_distributed_sampler(programs, torch, tmp_path):
     pytest.importorskip("wids")
-    run("wids_sampler.py", "--make", "shards", "--shards", 4, "--samples", 51, folder=tmp_path)
+    programs.run(
+        "wids_sampler.py", "--make", "shards", "--shards", 4, "--samples", 51, folder=tmp_path
+    )
     said = {}
     for package in ("shardfeed.wids", "wids"):
         options = ["--package", package, "--cache-dir", f"cache-{package}"]
-        output = run("wids_sampler.py", "shards/index.json", *options, folder=tmp_path)
+        output = programs.run("wids_sampler.py", "shards/index.json", *options, folder=tmp_path)
         lines = [json.loads(line) for line in output.splitlines()]
         said[package] = sorted(lines, key=lambda line: (line["epoch"], line["rank"]))
     assert said["shardfeed.wids"] == said["wids"]
@@ -41,7 +25,7 @@ def test_wids_with_a_distributed_sampler(torch, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_data_set_is_written_again(tmp_path):
+def test_a_data_set_is_written_again(programs, tmp_path):
     pytest.importorskip("webdataset")
     for shard in range(3):
         members = []
@@ -56,7 +40,9 @@ def test_a_data_set_is_written_again(tmp_path):
         folder = tmp_path / package
         folder.mkdir()
         options = ["--maxcount", 25, "--list", "list.json", "--package", package]
-        output = run("rewrite.py", "../in-{0..2}.tar", "o-%03d.tar", *options, folder=folder)
+        output = programs.run(
+            "rewrite.py", "../in-{0..2}.tar", "o-%03d.tar", *options, folder=folder
+        )
         files = {path.name: path.read_bytes() for path in folder.iterdir()}
         said[package] = json.loads(output), files
     assert said["shardfeed.wds"] == said["webdataset"]

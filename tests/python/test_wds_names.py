@@ -96,6 +96,8 @@ def test_every_exported_name_is_there() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_submodules_have_the_same_names_and_arguments(module: str) -> None:
+    if module == "pytorch":
+        pytest.importorskip("torch")
     theirs = importlib.import_module(f"webdataset.{module}")
     ours = importlib.import_module(f"shardfeed.wds.{module}")
     missing = []
@@ -170,17 +172,3 @@ import webdataset
 print(json.dumps([*inside, webdataset.__file__ == before]))
 """
     assert outcome(program) == [True, True, "shardfeed.wds", True]
-
-
-def test_a_data_set_that_is_older_than_torch_is_one_of_torch() -> None:
-    pytest.importorskip("torch")
-    program = """
-import json, sys
-import shardfeed.wds as wds
-data = wds.MockDataset({"x": 1}, 3)
-assert "torch" not in sys.modules
-import torch
-loader = torch.utils.data.DataLoader(data, batch_size=None)
-print(json.dumps([isinstance(data, torch.utils.data.IterableDataset), len(list(loader))]))
-"""
-    assert outcome(program) == [True, 3]

@@ -6,6 +6,8 @@ import io
 import itertools
 import json
 import pickle
+import subprocess
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -31,6 +33,20 @@ def test_explain_says_where_stages_run(urls: list[str]) -> None:
     assert "engine" in text
     assert "map(len" in text
     assert len(text.splitlines()) == 10
+
+
+@pytest.mark.slow
+def test_a_loader_explains_its_data_set_too(urls: list[str]) -> None:
+    pytest.importorskip("torch")
+    data = wds.WebDataset(urls, shardshuffle=False).select(is_any).batched(3)
+    lines = wds.WebLoader(data, batch_size=None).unbatched().explain().splitlines()
+    assert lines[0].startswith("DataLoader")
+    assert [line.strip() for line in lines[1:-1]] == data.explain().splitlines()
+    assert any("select(is_any)" in line for line in lines)
+
+
+def is_any(sample: Any) -> bool:
+    return bool(sample)
 
 
 def pipeline_with_state(urls: list[str]) -> Any:
@@ -250,17 +266,40 @@ def test_jpeg_of_the_engine_is_that_of_pillow(
         assert all(map(numpy.array_equal, found, expected))
 
 
-def double(batch: Any) -> Any:
-    return batch
+@pytest.mark.slow
+def test_a_data_set_that_is_older_than_torch_is_one_of_torch() -> None:
+    pytest.importorskip("torch")
+    program = """
+import copy, pickle, sys
+import shardfeed.wds as wds
+data = wds.DataPipeline(range(3).__iter__)
+assert "torch" not in sys.modules
+import torch
+assert isinstance(data, torch.utils.data.IterableDataset) and isinstance(data, wds.DataPipeline)
+for each in (data, copy.copy(data), data.with_length(4, silent=True), wds.FluidWrapper([5])):
+    again = pickle.loads(pickle.dumps(each))
+    assert type(again).__name__ == type(each).__name__
+    assert isinstance(again, torch.utils.data.IterableDataset)
+    pickle.loads(pickle.dumps(each, 0))
+class Both(wds.DataPipeline, torch.utils.data.IterableDataset):
+    pass
+assert Both(range(3).__iter__).__class__ is Both
+data = wds.DataPipeline(range(3).__iter__)
+for workers in (0, 2):
+    loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=workers)
+    print(sorted(loader))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[0, 1, 2]\n[0, 0, 1, 1, 2, 2]\n", done.stderr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_loader_workers_give_what_the_original_gives(urls: list[str], context: str) -> None:
+def test_loader_workers_give_what_the_original_gives(urls: list[str]) -> None:
     torch = pytest.importorskip("torch")
     original = pytest.importorskip("webdataset")
     outcomes = []
-    for package in (original, wds):
+    # The original is the same with both; processes that are spawned import PyTorch again.
+    for package, context in ((original, "fork"), (wds, "fork"), (wds, "spawn")):
         data = package.WebDataset(urls, shardshuffle=2, seed=3).shuffle(9, seed=4).decode()
         data = data.to_tuple("__key__", "cls").batched(6)
         loader = package.WebLoader(
@@ -269,7 +308,7 @@ def test_loader_workers_give_what_the_original_gives(urls: list[str], context: s
         loader = loader.unbatched().shuffle(11, seed=5).batched(8).with_epoch(15)
         outcomes.append([(list(k), torch.as_tensor(c).tolist()) for k, c in loader])
     assert len(outcomes[0]) == 15
-    assert outcomes[0] == outcomes[1]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
 class Point(NamedTuple):

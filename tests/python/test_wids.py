@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import importlib
 import inspect
@@ -27,6 +26,7 @@ from shardfeed import wids as ours
 from shardfeed.wds import utils
 from shardfeed.wids import wids as our_wids
 from shardfeed.wids import wids_decode, wids_dl
+from wds_workers import last_key
 
 pytestmark = pytest.mark.filterwarnings("ignore:String specifications")
 
@@ -208,20 +208,13 @@ def test_servers(theirs, tmp_path):
             ours.ShardListDataset(server.url("d/none.json"))
 
 
-def fetch(arguments):
-    url, folder = arguments
-    with contextlib.redirect_stderr(io.StringIO()):
-        data = ours.ShardListDataset([(url, 5)], transformations=[], cache_dir=folder)
-    return data[4]["__key__"]
-
-
 def test_one_process_downloads_and_others_wait(tmp_path):
     make_index(tmp_path)
     body = (tmp_path / "0.tar").read_bytes()
     with stand_in(lambda _: Answer(200, {}, body, wait=lambda: time_passes())) as server:
         wanted = [(server.url("0.tar"), str(tmp_path / "cache"))] * 4
         with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-            assert list(pool.map(fetch, wanted)) == ["000004"] * 4
+            assert list(pool.map(last_key, wanted)) == ["000004"] * 4
         assert len(server.requests) == 1
     assert os.listdir(tmp_path / "cache") == ["0.tar"]
 

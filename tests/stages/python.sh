@@ -87,5 +87,5 @@ python_checks() {
     check "the wheel in Debian's Python" use_old_environment
     # What has to do with other versions of PyTorch, NumPy, Pillow and msgpack.
     pytests "Python tests with Debian's PyTorch" "$old/bin/python" tests/python \
-        -k "torch or batch or hooks or wids or pages or conformance"
+        -k "torch or batch or hooks or wids or wds_pipeline or pages or conformance"
 }

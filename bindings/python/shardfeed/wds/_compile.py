@@ -58,6 +58,9 @@ def explained(pipeline: DataPipeline) -> str:
     width = max((len(step.name) for step in steps), default=0)
     where = max((len(step.where) for step in steps), default=0)
     lines = [f"{s.name:<{width}}  {s.where:<{where}}  {s.why}".rstrip() for s in steps]
+    explain = getattr(getattr(pipeline.pipeline[0], "dataset", None), "explain", None)
+    if explain is not None:  # a loader
+        lines[1:1] = ["    " + line for line in explain().splitlines()]
     if pipeline.repetitions != 1:
         most = f", {pipeline.nsamples} items in all" if pipeline.nsamples > 0 else ""
         passes = "passes without an end" if pipeline.repetitions > 1 << 40 else "passes"
@@ -301,5 +304,6 @@ def _python_step(pipeline: DataPipeline, stage: Any, count: int) -> Step:
     elif isinstance(stage, (PipelineStage, FilterFunction)):
         why = ""
     else:
-        why = "a function of the program" if callable(stage) else ""
+        own = (getattr(stage, "__module__", None) or "").startswith(f"{__package__}.")
+        why = "a function of the program" if callable(stage) and not own else ""
     return Step(name, "Python", why, lambda source: pipeline.invoke(stage, source))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 # True: no local files, no commands, no unpickling. It is looked at whenever something is opened.
-enforce_security: bool = os.environ.get("WDS_SECURE") == "1"
+enforce_security: bool = bool(int(os.environ.get("WDS_SECURE", "0")))
 
 
 class PipelineStage:
@@ -180,7 +180,7 @@ def obsolete(func: Any = None, *, reason: str | None = None) -> Any:
 
     @functools.wraps(func)
     def call(*args: Any, **kw: Any) -> Any:
-        if os.environ.get("ALLOW_OBSOLETE", "0") != "1":
+        if not int(os.environ.get("ALLOW_OBSOLETE", "0")):
             why = f" Reason: {reason}" if reason else ""
             raise ObsoleteException(
                 f"Call to obsolete function {func.__name__}. "
