@@ -4,10 +4,10 @@
 
 Every reader makes float32 batches of 64 in CHW from the same shards of photographs, made by
 photographs.py, with two threads or worker processes, in a process of its own; the runs are
-interleaved, and the best of each counts. Printed are images/s and CPU milliseconds an image, worker processes included, and
-imports, the first batches and what is paid once left out. A peer is run by the first --python that
-can import it, and left out with a note when none can: shardfeed, nvidia-dali-cuda120 (its CPU
-pipeline), torch and torchvision, webdataset and Pillow.
+interleaved, and the best of each counts. Printed are images/s and CPU milliseconds an image. Worker
+processes are counted; imports, and an epoch before the one that is measured, are not. A peer is run
+by the first --python that can import it, and left out with a note when none can: shardfeed,
+nvidia-dali-cuda120 (its CPU pipeline), torch and torchvision, webdataset and Pillow.
 """
 
 from __future__ import annotations
