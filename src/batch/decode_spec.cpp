@@ -47,12 +47,13 @@ class Parser {
         }
         for (size_t begin = 0; begin <= text_.size();) {
             const size_t end = std::min(text_.find(',', begin), text_.size());
-            ColumnSpec column = parse_column(begin, end);
-            for (const ColumnSpec& other : spec.columns)
-                if (other.name() == column.name())
-                    refuse(begin, "column \"" + escape(column.name()) + "\" is there twice",
-                           "each field once");
-            spec.columns.push_back(std::move(column));
+            for (ColumnSpec& column : parse_column(begin, end)) {
+                for (const ColumnSpec& other : spec.columns)
+                    if (other.name() == column.name())
+                        refuse(begin, "column \"" + escape(column.name()) + "\" is there twice",
+                               "each field once");
+                spec.columns.push_back(std::move(column));
+            }
             begin = end + 1;
         }
         return spec;
@@ -70,7 +71,8 @@ class Parser {
         return {begin, text_.substr(begin, end - begin)};
     }
 
-    ColumnSpec parse_column(size_t begin, size_t end) {
+    // One column, or one for each view.
+    std::vector<ColumnSpec> parse_column(size_t begin, size_t end) {
         const size_t colon = std::min(text_.find(':', begin), end);
         std::vector<std::string> fields;
         for (size_t from = begin; from <= colon;) {
@@ -86,7 +88,7 @@ class Parser {
         if (colon == end) {
             ColumnSpec column = column_for(fields[0]);
             column.fields = std::move(fields);
-            return column;
+            return {std::move(column)};
         }
         ColumnSpec column;
         column.fields = std::move(fields);
@@ -113,7 +115,13 @@ class Parser {
             refuse(end, "no member of the npz", "npz/NAME");
         if (column.kind == Kind::audio) audio.end(end);
         if (column.kind == Kind::image) column.image = image.finish();
-        return column;
+        if (image.views() == 0) return {std::move(column)};
+        std::vector<ColumnSpec> views(image.views(), column);
+        for (uint32_t view = 0; view < views.size(); ++view) {
+            views[view].image.view = view;
+            views[view].label = column.fields[0] + '.' + std::to_string(view);
+        }
+        return views;
     }
 
     // What stands after a slash.

@@ -26,8 +26,9 @@ struct ColumnSpec {
     ImageOptions image;  // of an image
     AudioOptions audio;  // of a sound
     std::string member;  // of an npz
+    std::string label;   // the name of the column, when it is not that of the field
 
-    [[nodiscard]] const std::string& name() const { return fields[0]; }
+    [[nodiscard]] const std::string& name() const { return label.empty() ? fields[0] : label; }
     bool operator==(const ColumnSpec&) const = default;
 };
 

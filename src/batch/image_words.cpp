@@ -26,6 +26,8 @@ constexpr std::pair<std::string_view, Filter> filters[] = {
     {"hamming", Filter::hamming}, {"bicubic", Filter::bicubic}, {"lanczos", Filter::lanczos},
 };
 
+constexpr double above_0 = 1e-9;
+
 // Those of torchvision's and open_clip's models; "half" is -1..1.
 constexpr std::pair<std::string_view, Normalize> normalizations[] = {
     {"imagenet", {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}},
@@ -80,11 +82,13 @@ void ImageWords::add(size_t at, std::string_view word) {
             refuse(at, "an image is turned before all other steps",
                    "exif before resize, crop, rrc, flip and pad");
         image_.orient = true;
-    } else if (!add_step(at, name, value) && !add_detail(at, name, value)) {
+    } else if (!add_step(at, name, value) && !add_detail(at, name, value) &&
+               !add_colour(at, name, value)) {
         refuse(at, "unknown word \"" + escape(word) + "\" for an image",
                "one of " + list_words(modes) + ", " + list_words(numbers) +
                    ", hwc, chw, exif, exact, resize=, crop=, rrc=, flip=, pad=, filter=, scale=, "
-                   "ratio=, fill=, normalize=");
+                   "ratio=, fill=, normalize=, brightness=, contrast=, saturation=, hue=, jitter=, "
+                   "grayscale=, solarize=, views=");
     }
 }
 
@@ -146,12 +150,12 @@ bool ImageWords::add_detail(size_t at, std::string_view name, const Value& value
     } else if (name == "scale") {
         static constexpr const char* help = "scale=0.08..1: parts of the area above 0, up to 1";
         once(given_.scale, at, "scale");
-        image_.scale = parse_range(value, help);
+        image_.scale = parse_range(value, above_0, help);
         if (image_.scale.most > 1) refuse(value.at, "more than the whole image", help);
     } else if (name == "ratio") {
         once(given_.ratio, at, "ratio");
-        image_.ratio =
-            parse_range(value, "ratio=0.75..1.3333: width / height, the smaller one first");
+        image_.ratio = parse_range(value, above_0,
+                                   "ratio=0.75..1.3333: width / height, the smaller one first");
     } else if (name == "fill") {
         once(given_.fill, at, "fill");
         static constexpr const char* help = "fill=0 up to fill=255";
@@ -196,16 +200,62 @@ double ImageWords::parse_number(const Value& value, const char* help) const {
     return number;
 }
 
-// "0.08..1", both above 0.
-ImageOptions::Range ImageWords::parse_range(const Value& value, const char* help) const {
+// "0.08..1", both at least `least`.
+ImageOptions::Range ImageWords::parse_range(const Value& value, double least,
+                                            const char* help) const {
     const size_t dots = value.text.find("..");
     if (dots == value.text.npos) refuse(value.at, "no range", help);
     const Value last{value.at + dots + 2, value.text.substr(dots + 2)};
     const ImageOptions::Range range{parse_number({value.at, value.text.substr(0, dots)}, help),
                                     parse_number(last, help)};
-    if (range.least <= 0) refuse(value.at, "a range begins above 0", help);
+    if (range.least < least) refuse(value.at, "a range that begins too low", help);
     if (range.most < range.least) refuse(last.at, "a range ends above its beginning", help);
     return range;
+}
+
+// What is done to the colours. False: it is no such word.
+bool ImageWords::add_colour(size_t at, std::string_view name, const Value& value) {
+    using Colours = ImageOptions::Colours;
+    constexpr std::pair<std::string_view,
+                        std::pair<size_t Given::*, ImageOptions::Range Colours::*>>
+        factors[] = {{"brightness", {&Given::brightness, &Colours::brightness}},
+                     {"contrast", {&Given::contrast, &Colours::contrast}},
+                     {"saturation", {&Given::saturation, &Colours::saturation}},
+                     {"hue", {&Given::hue, &Colours::hue}}};
+    constexpr std::pair<std::string_view, std::pair<size_t Given::*, double Colours::*>> chances[] =
+        {{"jitter", {&Given::jitter, &Colours::jitter}},
+         {"grayscale", {&Given::grayscale, &Colours::grayscale}},
+         {"solarize", {&Given::solarize, &Colours::solarize}}};
+    if (const auto factor = find_word(factors, name)) {
+        once(given_.*factor->first, at, "change of this kind");
+        const bool is_hue = name == "hue";
+        const char* const help = is_hue ? "hue=-0.1..0.1: parts of a turn, from -0.5 up to 0.5"
+                                        : "factors, 1 for none: brightness=0.6..1.4";
+        const ImageOptions::Range range = parse_range(value, is_hue ? -0.5 : 0, help);
+        if (range.most > (is_hue ? 0.5 : 1000))
+            refuse(value.at, "a range that ends too high", help);
+        image_.colours.*factor->second = range;
+    } else if (const auto chance = find_word(chances, name)) {
+        once(given_.*chance->first, at, "chance of this kind");
+        static constexpr const char* help = "a chance from 0 up to 1: grayscale=0.2";
+        const double given = parse_number(value, help);
+        if (given < 0 || given > 1) refuse(value.at, "no chance", help);
+        image_.colours.*chance->second = given;
+    } else if (name == "views") {
+        once(given_.views, at, "number of views");
+        parse_views(value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void ImageWords::parse_views(const Value& value) {
+    static constexpr const char* help = "views=2 up to views=16";
+    const double views = parse_number(value, help);
+    if (views < 2 || views > 16 || views != std::floor(views))
+        refuse(value.at, "no number of views", help);
+    views_ = static_cast<uint32_t>(views);
 }
 
 namespace {
@@ -302,6 +352,13 @@ ImageOptions ImageWords::finish() const {
             refuse(g.normalize, "colours have three means and three deviations",
                    "normalize=imagenet, or six numbers");
     }
+    const size_t colour = std::min(
+        {g.brightness, g.contrast, g.saturation, g.hue, g.jitter, g.grayscale, g.solarize});
+    if (colour != none && image.mode != Mode::rgb && image.mode != Mode::rgb8)
+        refuse(colour, "these pixels have no colours to change", "rgb8 or rgb");
+    if (g.jitter != none && std::min({g.brightness, g.contrast, g.saturation, g.hue}) == none)
+        refuse(g.jitter, "nothing that this belongs to",
+               "brightness=, contrast=, saturation= or hue=");
     if (g.rrc == none && std::min(g.scale, g.ratio) != none)
         refuse(std::min(g.scale, g.ratio), "nothing that this belongs to", "rrc=WxH");
     if (g.pad == none && g.fill != none)

@@ -20,6 +20,8 @@ class ImageWords {
     void add(size_t at, std::string_view word);
     // There are no more. Throws Error(USAGE) for words that do not go together.
     [[nodiscard]] ImageOptions finish() const;
+    // How often the image is wanted; 0: once, as a column of the field's name.
+    [[nodiscard]] uint32_t views() const { return views_; }
 
   private:
     // Where a word of each kind was given; `none` when it was not.
@@ -28,6 +30,8 @@ class ImageWords {
         size_t mode = none, number = none, layout = none, normalize = none, exif = none;
         size_t resize = none, crop = none, rrc = none, flip = none, pad = none;
         size_t filter = none, exact = none, scale = none, ratio = none, fill = none;
+        size_t brightness = none, contrast = none, saturation = none, hue = none;
+        size_t jitter = none, grayscale = none, solarize = none, views = none;
     };
     enum class Number : uint8_t { none, uint8, float32, float16, bfloat16 };
     struct Value {
@@ -38,11 +42,14 @@ class ImageWords {
     [[noreturn]] void refuse(size_t at, const std::string& cause, const std::string& help) const;
     bool add_step(size_t at, std::string_view name, const Value& value);
     bool add_detail(size_t at, std::string_view name, const Value& value);
+    bool add_colour(size_t at, std::string_view name, const Value& value);
+    void parse_views(const Value& value);
     void once(size_t& given, size_t at, const char* what) const;
     [[nodiscard]] std::pair<uint32_t, uint32_t> parse_size(const Value& value, bool one,
                                                            const char* help) const;
     [[nodiscard]] double parse_number(const Value& value, const char* help) const;
-    [[nodiscard]] ImageOptions::Range parse_range(const Value& value, const char* help) const;
+    [[nodiscard]] ImageOptions::Range parse_range(const Value& value, double least,
+                                                  const char* help) const;
     void parse_resize(Value value);
     void parse_crop(Value value);
     void parse_pad(Value value);
@@ -51,6 +58,7 @@ class ImageWords {
     std::string_view text_;
     ImageOptions image_;
     Number number_ = Number::none;
+    uint32_t views_ = 0;
     size_t normalized_ = 0;  // the channels that it names; 0: a set of colours
     Given given_;
 };

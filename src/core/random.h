@@ -41,6 +41,11 @@ class Random {
             if (const auto number = nth_below(++drawn_, bound)) return *number;
     }
 
+    // Uniform in least .. most, in steps of 2^-53 of their distance.
+    double uniform(double least, double most) {
+        return least + (most - least) * (static_cast<double>(next() >> 11) * 0x1p-53);
+    }
+
     // What draw number `n` (1, 2, ...) gives to below(bound): nothing when it is rejected. So a
     // sequence can be looked through from its end.
     [[nodiscard]] std::optional<uint64_t> nth_below(uint64_t n, uint64_t bound) const {

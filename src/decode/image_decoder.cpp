@@ -1,6 +1,8 @@
 #include "decode/image_decoder.h"
 
 #include "core/error.h"
+#include "core/random.h"
+#include "image/image_colours.h"
 #include "image/image_geometry.h"
 #include "image/image_header.h"
 #include "image/image_mode.h"
@@ -13,6 +15,7 @@
 #include "image/webp.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -40,7 +43,7 @@ class ImageDecoder final : public Decoder {
 
     [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
         const ImageHeader header = read_image_header(field, options_.orient);
-        const ImageGeometry plan = plan_image(header, options_, random);
+        const ImageGeometry plan = plan_image(header, options_, choices(random));
         check_limits(header, plan);
         return {.type = type_of(plan)};
     }
@@ -48,7 +51,7 @@ class ImageDecoder final : public Decoder {
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                 std::span<uint8_t> out, DecodeScratch& scratch) const override {
         const ImageHeader header = read_image_header(field, options_.orient);
-        const ImageGeometry plan = plan_image(header, options_, random);
+        const ImageGeometry plan = plan_image(header, options_, choices(random));
         check_limits(header, plan);
         if (type_of(plan) != type || out.size() != type.bytes())
             throw Error(SHF_E_INTERNAL, "an image is decoded into what was measured of another");
@@ -60,7 +63,7 @@ class ImageDecoder final : public Decoder {
             decode_whole(field, header, whole);
             if (plan.flipped) flip(whole);
         } else {
-            decode_in_steps(field, header, plan, out, *scratch.image);
+            decode_in_steps(field, header, plan, choices(random), out, *scratch.image);
         }
     }
 
@@ -77,9 +80,15 @@ class ImageDecoder final : public Decoder {
         return {mode_.dtype, 3, {height, width, c}};
     }
 
+    // The key of the choices for this view.
+    [[nodiscard]] uint64_t choices(uint64_t random) const {
+        if (options_.view == 0) return random;
+        return Random(Random::image_view, {random, options_.view}).next();
+    }
+
     // Of the pixels while they are worked on: 16 bits are kept where the mode has room for them.
     [[nodiscard]] uint32_t header_depth(const ImageHeader& header) const {
-        return mode_.dtype == DType::u8 ? 8 : header.depth;
+        return mode_.dtype == DType::u8 || changes_colours_ ? 8 : header.depth;
     }
 
     // Grey stays one channel as long as possible, and colour becomes grey as soon as it is there.
@@ -123,7 +132,7 @@ class ImageDecoder final : public Decoder {
         return same_numbers &&
                (mode_.channels == 1 ? header.is_grey() : !options_.channels_first) &&
                header.orientation == 1 && !plan.takes_part() && !plan.is_resized() &&
-               !plan.is_cropped() && !plan.is_padded();
+               !plan.is_cropped() && !plan.is_padded() && !changes_colours_;
     }
 
     static void decode_whole(std::span<const uint8_t> field, const ImageHeader& header,
@@ -192,7 +201,7 @@ class ImageDecoder final : public Decoder {
     }
 
     void decode_in_steps(std::span<const uint8_t> field, const ImageHeader& header,
-                         const ImageGeometry& plan, std::span<uint8_t> out,
+                         const ImageGeometry& plan, uint64_t random, std::span<uint8_t> out,
                          ImageScratch& scratch) const {
         const uint32_t reduction = reduction_of(header, plan);
         const Axes axes = axes_of(plan, reduction);
@@ -231,11 +240,41 @@ class ImageDecoder final : public Decoder {
         Pixels shape = pixels;
         shape.width = plan.crop.width;
         shape.height = plan.crop.height;
+        if (changes_colours_) return resample_colours(pixels, shape, plan, random, out, scratch);
         RowWriter writer(options_, numbers_, plan, shape, scratch.line, out);
         writer.pad();
         if (pixels.channels == 4 && header.format != ImageFormat::jpeg && plan.is_resized())
             return resample_alpha(pixels, shape, writer, scratch);
         resample(pixels, scratch.resample, writer);
+    }
+
+    // What is made of the colours of a whole image.
+    void resample_colours(const Pixels& pixels, const Pixels& shape, const ImageGeometry& plan,
+                          uint64_t random, std::span<uint8_t> out, ImageScratch& scratch) const {
+        struct Rows final : RowSink {
+            explicit Rows(const Pixels& to) : to(to) {}
+            uint8_t* row(uint32_t y) override { return to.row(y); }
+            void done(uint32_t /*y*/) override {}
+            const Pixels to;
+        };
+        Pixels part = shape;
+        scratch.resampled.hold(part);
+        Rows rows(part);
+        resample(pixels, scratch.resample, rows);
+        if (part.channels == 1) {
+            Pixels coloured = part;
+            coloured.channels = 3;
+            scratch.turned.hold(coloured);
+            make_coloured(part, coloured);
+            part = coloured;
+        }
+        change_colours(part, options_.colours, random);
+        RowWriter writer(options_, numbers_, plan, part, scratch.line, out);
+        writer.pad();
+        for (uint32_t y = 0; y < part.height; ++y) {
+            std::memcpy(writer.row(y), part.row(y), part.stride());
+            writer.done(y);
+        }
     }
 
     // Transparent pixels must not bleed.
@@ -260,6 +299,7 @@ class ImageDecoder final : public Decoder {
     const ImageOptions options_;
     const ModeTraits mode_;
     const SampleNumbers numbers_;
+    const bool changes_colours_ = options_.colours != ImageOptions::Colours();
     const uint64_t max_decoded_;
 };
 

@@ -48,12 +48,6 @@ uint32_t centred(uint32_t whole, uint32_t part) {
     return half + (twice % 2 != 0 && half % 2 != 0 ? 1 : 0);
 }
 
-// Uniform in the range.
-double draw_from(Random& draw, double least, double most) {
-    constexpr int unused_bits = 64 - 53;
-    return least + (most - least) * (static_cast<double>(draw.next() >> unused_bits) * 0x1p-53);
-}
-
 // RandomResizedCrop.get_params() of torchvision: ten tries, then the largest part in the middle
 // whose shape is allowed.
 CropBox draw_area(const ImageOptions& options, uint32_t width, uint32_t height, uint64_t random) {
@@ -61,8 +55,8 @@ CropBox draw_area(const ImageOptions& options, uint32_t width, uint32_t height, 
     const double area = static_cast<double>(width) * height;
     const double flattest = std::log(options.ratio.most), highest = std::log(options.ratio.least);
     for (int tries = 0; tries < 10; ++tries) {
-        const double part = area * draw_from(draw, options.scale.least, options.scale.most);
-        const double ratio = std::exp(draw_from(draw, highest, flattest));
+        const double part = area * draw.uniform(options.scale.least, options.scale.most);
+        const double ratio = std::exp(draw.uniform(highest, flattest));
         const double w = std::nearbyint(std::sqrt(part * ratio));
         const double h = std::nearbyint(std::sqrt(part / ratio));
         if (!(w >= 1 && w <= width && h >= 1 && h <= height)) continue;

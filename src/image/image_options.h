@@ -41,6 +41,15 @@ struct ImageOptions {
         bool operator==(const Normalize&) const = default;
     };
 
+    // Ranges of factors, and chances.
+    struct Colours {
+        Range brightness{1, 1}, contrast{1, 1}, saturation{1, 1};
+        Range hue{0, 0};    // of a whole turn
+        double jitter = 1;  // of any of these
+        double grayscale = 0, solarize = 0;
+        bool operator==(const Colours&) const = default;
+    };
+
     Mode mode = Mode::rgb8;
     Precision precision = Precision::float32;
     bool channels_first = false;  // chw; grey images have no channel dimension either way
@@ -60,6 +69,8 @@ struct ImageOptions {
     // In which order: crop before resize, crop before pad, and flip before either of them.
     bool crop_first = false, crop_before_pad = false;
     bool flip_before_resize = false, flip_before_crop = false, flip_before_pad = false;
+    Colours colours{};
+    uint32_t view = 0;    // which of several: each has random choices of its own
     bool orient = false;  // turn the image as its EXIF orientation says
 
     bool operator==(const ImageOptions&) const = default;

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     constexpr uint8_t rgb8 = 0, l8 = 1, rgba8 = 2, rgb16 = 3, l16 = 4, rgb = 5, l = 6;
     constexpr uint8_t hwc = 0, chw = 1, shorter = 2, exact = 4, fit = 6, centre = 8, random = 16,
                       flip = 32, orient = 64, larger = 128;
-    constexpr uint8_t area = 8, padded = 16;  // of the first byte's quotient
+    constexpr uint8_t area = 8, padded = 16, changed = 32;  // of the first byte's quotient
     const Bytes colours = gradient(12, 9, 3);
     const Bytes jpeg = jpeg_file(12, 9, colours);
     Bytes two_frames = jpeg;
@@ -61,6 +61,8 @@ int main(int argc, char** argv) {
         {"png_area", rgb + 7 * (area + padded), chw | orient | 8, png_rgb(12, 9, colours)},
         {"png_padded", rgba8 + 7 * padded, flip | random,
          png_file({.width = 12, .height = 9, .type = PNG_COLOR_TYPE_RGB_ALPHA}, noise(432))},
+        {"png_colours", rgb8 + 7 * changed, chw | exact, png_rgb(12, 9, colours)},
+        {"png_colours_of_grey", rgb + 7 * changed, flip, png_grey(12, 9, noise(108))},
         {"png", rgb8, hwc, png_rgb(12, 9, colours)},
         {"png_interlaced", rgb8, chw,
          png_file({.width = 12, .height = 9, .interlaced = true}, colours)},

@@ -3,9 +3,9 @@
 //
 // The first two bytes choose the options, so that a corpus file says how it is read: the first one
 // mod 7 the mode, and of its quotient bits 0 to 2 the order of the steps, bit 3 a crop of random
-// area, bit 4 padding and 16-bit floating point; of the second one bit 0 the layout, bits 1 and 2
-// how to resize, bits 3 and 4 how to crop, or the filter of a crop of random area, bit 5 a flip at
-// random, bit 6 the orientation, bit 7 larger sizes.
+// area, bit 4 padding and 16-bit floating point, bit 5 changes of colour; of the second one bit 0
+// the layout or the view, bits 1 and 2 how to resize, bits 3 and 4 how to crop, or the filter of a
+// crop of random area, bit 5 a flip at random, bit 6 the orientation, bit 7 larger sizes.
 #include "core/error.h"
 #include "decode/image_decoder.h"
 
@@ -49,6 +49,10 @@ ImageOptions options_of(uint8_t mode, uint8_t choice) {
         options.flip_before_pad = (order & 2) != 0;
         options.precision = (choice & 64) != 0 ? ImageOptions::Precision::float16
                                                : ImageOptions::Precision::bfloat16;
+    }
+    if ((order & 32) != 0 && (mode % 7 == 0 || mode % 7 == 5)) {
+        options.colours = {{0.5, 1.5}, {0.5, 1.5}, {0.5, 1.5}, {-0.5, 0.5}, 0.9, 0.5, 0.5};
+        options.view = choice & 1;
     }
     return options;
 }

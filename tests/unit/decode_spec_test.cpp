@@ -12,6 +12,22 @@ namespace {
 
 using Kind = ColumnSpec::Kind;
 
+// Where the mark stands in the message, or what else happened.
+std::string pointed(const std::string& text) {
+    try {
+        DecodeSpec::parse(text);
+        return "accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), SHF_E_USAGE);
+        const std::string message = error.what();
+        const size_t mark = message.find(" >>> ");
+        if (mark == std::string::npos) return message;
+        const std::string rest = message.substr(mark + 5);
+        // Up to the quote that ends the text.
+        return rest.substr(0, rest.find('"'));
+    }
+}
+
 TEST(DecodeSpec, columns_with_kinds) {
     const DecodeSpec spec = DecodeSpec::parse(
         "jpg:image/rgb8/chw/resize=256x256, cls:int, json:bytes,a.txt : text ,x:npy,y:npz/w, "
@@ -94,6 +110,24 @@ TEST(DecodeSpec, words_of_training) {
     EXPECT_FALSE(image("pad=2/crop=4x4/flip=random").crop_before_pad);
 }
 
+TEST(DecodeSpec, views_are_columns) {
+    const DecodeSpec spec =
+        DecodeSpec::parse("jpg;png:image/rgb8/brightness=0.5..1.5/jitter=0.8/views=3, cls");
+    ASSERT_EQ(spec.columns.size(), 4U);
+    for (uint32_t view = 0; view < 3; ++view) {
+        const ColumnSpec& column = spec.columns[view];
+        EXPECT_EQ(column.name(), "jpg." + std::to_string(view));
+        EXPECT_EQ(column.fields, (std::vector<std::string>{"jpg", "png"}));
+        EXPECT_EQ(column.image.view, view);
+        EXPECT_EQ(column.image.colours.brightness, (ImageOptions::Range{0.5, 1.5}));
+        EXPECT_EQ(column.image.colours.jitter, 0.8);
+    }
+    EXPECT_EQ(spec.columns[3].name(), "cls");
+    EXPECT_EQ(pointed("jpg:image/views=1"), "1");
+    EXPECT_EQ(pointed("jpg.1, jpg:image/views=2"), " jpg:image/views=2");
+    EXPECT_EQ(pointed("jpg:image/l8/hue=0..0.1"), "hue=0..0.1");
+}
+
 TEST(DecodeSpec, image_steps_have_an_order) {
     const auto order = [](const std::string& words) {
         const ImageOptions image = DecodeSpec::parse("x:image/" + words).columns[0].image;
@@ -108,22 +142,6 @@ TEST(DecodeSpec, image_steps_have_an_order) {
     // Of one column only.
     EXPECT_EQ(DecodeSpec::parse("a:image/crop=4x4, b:image/resize=9").columns[1].image,
               DecodeSpec::parse("b:image/resize=9").columns[0].image);
-}
-
-// Where the mark stands in the message, or what else happened.
-std::string pointed(const std::string& text) {
-    try {
-        DecodeSpec::parse(text);
-        return "accepted";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), SHF_E_USAGE);
-        const std::string message = error.what();
-        const size_t mark = message.find(" >>> ");
-        if (mark == std::string::npos) return message;
-        const std::string rest = message.substr(mark + 5);
-        // Up to the quote that ends the text.
-        return rest.substr(0, rest.find('"'));
-    }
 }
 
 TEST(DecodeSpec, errors_point_at_the_character) {

@@ -193,13 +193,18 @@ class Stream(Closable):
             npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
             image                  JPEG, PNG or WebP. Then, after slashes, what is read:
               rgb8, l8, rgba8      uint8: colour (the default), grey, with alpha
-              rgb16, l16           uint16; rgb, l: float32 in 0..1
+              rgb16, l16           uint16; rgb, l: float32 in 0..1; also float16, bfloat16
+              normalize=imagenet   rgb as (number - mean) / deviation; or six numbers, M:M:M:D:D:D
               hwc, chw             colours last (the default), or first
               exif                 turned as the EXIF orientation says
             and the steps, each once, done in their order:
               resize=N             the shorter side; resize=WxH; resize=fit:WxH keeps the shape
               crop=WxH             the middle; crop=random:WxH
+              rrc=WxH              RandomResizedCrop; scale=0.08..1, ratio=0.75..1.3333
+              pad=N, pad=to:WxH    at each side, or to that size; fill=LEVEL
               flip=random          left and right; flip=always
+            filter= names one of Pillow's, brightness=A..B, contrast=, saturation=, hue=, grayscale=
+            and solarize= change colours, and views=2 makes columns "jpg.0" and "jpg.1".
             audio                  WAV, FLAC or MP3. Then, after slashes:
               float32, int16       the numbers (float32: the default, as a rule in -1..1)
               fc, cf               frames first (the default), or channels
@@ -208,9 +213,9 @@ class Stream(Closable):
               crop=5s              the middle; crop=start:5s, crop=random:5s; 250ms, 80000 frames
               pad                  zeros behind what is shorter than its crop
 
-        Random choices are keyed by seed, epoch, shard and key. 16 bits become 8 as value / 257,
-        alpha that is not wanted is dropped, and inks (CMYK) become colours. docs/decode.md says
-        all of it.
+        Random choices are keyed by seed, epoch, shard, key and view. 16 bits become 8 as
+        value / 257, alpha that is not wanted is dropped, and inks (CMYK) become colours.
+        docs/decode.md says all of it.
         """
         given = option_texts(options)
         if batch is not None:
