@@ -4,12 +4,10 @@
 // The first byte chooses the options, so that a corpus file says how it is read: bits 0 and 1 how
 // to crop, bit 2 int16, bit 3 channels first, bit 4 mono, bit 5 another rate, bit 6 pad, bit 7 a
 // longer crop.
-#include "core/error.h"
 #include "decode/audio_decoder.h"
+#include "decoded_twice.h"
 
 #include <cstdint>
-#include <cstdlib>
-#include <vector>
 
 namespace {
 
@@ -32,22 +30,7 @@ AudioOptions options_of(uint8_t choice) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (size < 1) return 0;
     constexpr uint64_t max_decoded = 1 << 18;
-    static shf::DecodeScratch scratch;
     const auto decoder = shf::audio_decoder(options_of(data[0]), max_decoded);
-    // A copy of its own size, so that the sanitizer sees what is read behind the end.
-    const std::vector<uint8_t> file(data + 1, data + size);
-    const uint64_t random = size;
-    try {
-        const shf::ArrayType type = decoder->measure(file, random).type;
-        if (type.bytes() == 0 || type.bytes() > max_decoded) std::abort();
-        std::vector<uint8_t> first(type.bytes(), 0x55), second(type.bytes(), 0xaa);
-        decoder->decode(file, random, type, first, scratch);
-        decoder->decode(file, random, type, second, scratch);
-        if (first != second) std::abort();
-    } catch (const shf::Error& error) {
-        if (error.code() != SHF_E_FORMAT && error.code() != SHF_E_UNSUPPORTED &&
-            error.code() != SHF_E_LIMIT)
-            std::abort();
-    }
+    decode_twice(*decoder, {data + 1, size - 1}, size, max_decoded);
     return 0;
 }

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
-_HEADER = (
-    64  # bytes before a tensor, which is aligned as those of batches; the first: 0 free, 1 used
-)
+# Bytes before a tensor, which is aligned as those of batches. The first: 0 free, 1 in use.
+_HEADER = 64
 # Buffers that no tensor fits into: more are given back, or more bytes than these and those in use.
 _MOST_FREE = 32
 _LITTLE = 64 << 20
