@@ -1,6 +1,7 @@
 #include "cli/pages.h"
 
 #include "cli/shell.h"
+#include "cli/terminal.h"
 
 #include <algorithm>
 #include <array>
