@@ -25,6 +25,7 @@ const NOT_BOUND = Dict(
     "shf_cache_count" => "as shf_cache_list",
     "shf_cache_text" => "as shf_cache_list",
     "shf_cache_number" => "as shf_cache_list",
+    "shf_writer_field" => "bytes stay as they are while a sample is written: shf_writer_field_borrowed",
 )
 
 # name => (result, types of the arguments), of all functions declared in the header.
