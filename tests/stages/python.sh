@@ -5,11 +5,14 @@ python=$environment/bin/python
 # The oldest PyTorch that shardfeed.torch is for: the one of Debian 12, in Debian's own Python.
 old=$build/venv-old
 
-# pytests NAME PYTHON ARGUMENTS...: adds up what pytest counts.
+# pytests NAME PYTHON ARGUMENTS...: adds up what pytest counts. Where a test takes 5 minutes, the output
+# says what its threads do; what hangs is a failure, and no CI that does not end.
 pytests() {
     local name=$1 interpreter=$2 start=$SECONDS
     shift 2
-    "$interpreter" -m pytest -q -p no:cacheprovider --junit-xml "$output.xml" "$@" >"$output" 2>&1
+    rm -f "$output.xml"
+    timeout --kill-after=30 2400 "$interpreter" -m pytest -v --tb=short -p no:cacheprovider \
+        -o faulthandler_timeout=300 --junit-xml "$output.xml" "$@" >"$output" 2>&1
     local status=$? ok bad
     read -r ok bad < <("$interpreter" - "$output.xml" <<'PY'
 import sys
@@ -19,7 +22,7 @@ bad = int(suite.get("failures")) + int(suite.get("errors"))
 print(int(suite.get("tests")) - bad - int(suite.get("skipped")), bad)
 PY
     ) || { ok=0 bad=1; }
-    count "$name" "$start" "$status" "$ok" "$bad"
+    count "$name" "$start" "$status" "$ok" "$bad" " PASSED "
 }
 
 make_environment() {

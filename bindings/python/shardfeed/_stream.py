@@ -176,8 +176,8 @@ class Stream(Closable):
         are not given are those of the stream.
 
         hooks: functions for fields that the library takes as bytes, by field or suffix, called in
-        the thread that asks for the column: {"flac": decode_flac} makes batch["flac"] a list of
-        what decode_flac made of the bytes of each row. {"pyd": "pickle"} unpickles, which can run
+        the thread that asks for the column: {"ogg": decode_vorbis} makes batch["ogg"] a list of
+        what decode_vorbis made of the bytes of each row. {"pyd": "pickle"} unpickles, which can run
         any program that a shard brings; in secure mode it is refused.
 
         With epoch_samples, an epoch has as many whole batches as hold those samples (with
