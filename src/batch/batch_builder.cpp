@@ -68,8 +68,8 @@ StorageRef BatchBuilder::allocate(uint64_t bytes) {
     const uint64_t memory = plan_.options().memory;
     if (bytes > memory || bytes_ > memory - bytes)
         throw BatchTooLarge(SHF_E_LIMIT,
-                            "a batch of " + plural(capacity_, "row") + " takes more than " +
-                                "memory=" + std::to_string(memory),
+                            "a batch of " + plural(packs() ? rows_ : capacity_, "row") +
+                                " takes more than " + "memory=" + std::to_string(memory),
                             "raise memory, or lower batch");
     StorageRef storage = allocate_(std::max<uint64_t>(bytes, 1));
     bytes_ += storage->capacity;
@@ -164,6 +164,25 @@ void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan:
     }
 }
 
+// Rows of tokens and of what belongs to each of them are cut at the same places.
+void BatchBuilder::check_lengths(const Block& block, uint32_t sample,
+                                 const BatchPlan::Fields& fields) const {
+    for (size_t c = 0; c < measured_.size(); ++c) {
+        const ArrayType& type = measured_[c].type;
+        std::string cause;
+        if (type.ndim != 1)
+            cause = "an array " + type.text() + ", where pack joins arrays of one dimension";
+        else if (type.shape[0] != measured_[0].type.shape[0])
+            cause = "an array " + type.text() + " beside one of " +
+                    plural(measured_[0].type.elements(), "element") +
+                    ", where pack cuts all arrays of a sample at the same places";
+        if (cause.empty()) continue;
+        const FieldView field = block.field_of(sample, static_cast<uint64_t>(fields.number[c]));
+        throw placed(Error(SHF_E_FORMAT, cause, "name the fields to pack in decode"), block, sample,
+                     field.name);
+    }
+}
+
 void BatchBuilder::allocate_rows(size_t column, const ArrayType& type) {
     uint64_t bytes = 0;
     if (__builtin_mul_overflow(type.bytes(), capacity_, &bytes)) bytes = UINT64_MAX;
@@ -249,6 +268,7 @@ bool BatchBuilder::add(const Block& block, uint32_t sample) {
     forget_failed_row();
     const uint64_t random = plan_.random_of(block, sample);
     measure(block, sample, fields, random);
+    if (packs()) check_lengths(block, sample, fields);
     const size_t work = work_.size(), waiting = waiting_.size();
     try {
         write_row(block, sample, fields, random);
@@ -260,6 +280,7 @@ bool BatchBuilder::add(const Block& block, uint32_t sample) {
     for (size_t c = 0; c < plans.size(); ++c)
         if (plans[c].decoder && fields.number[c] >= 0 && !plans[c].type)
             plans[c].type = measured_[c].type;
+    if (packs()) elements_ += measured_[0].type.elements();
     ++rows_;
     return true;
 }

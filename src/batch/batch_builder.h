@@ -3,6 +3,7 @@
 #pragma once
 
 #include "batch/batch_plan.h"
+#include "batch/packing.h"
 #include "core/error.h"
 
 #include <cstdint>
@@ -44,7 +45,9 @@ class BatchBuilder {
     // field. Throws Error, with shard, member and offset; nothing is added then.
     bool add(const Block& block, uint32_t sample);
     [[nodiscard]] uint64_t rows() const { return rows_; }
-    [[nodiscard]] bool full() const { return rows_ == capacity_; }
+    [[nodiscard]] bool full() const {
+        return rows_ == capacity_ || (packs() && elements_ >= elements_of_batch(plan_.options()));
+    }
     // What it holds, in bytes.
     [[nodiscard]] uint64_t bytes() const { return bytes_; }
     // Some work must wait for close(): keep the blocks until it is done.
@@ -73,12 +76,14 @@ class BatchBuilder {
         bool waits = false;  // for close()
     };
 
+    [[nodiscard]] bool packs() const { return plan_.options().pack > 0; }
     void set_up_columns();
     void measure(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
                  uint64_t random);
     static Measured measured(const Decoder& decoder, const Block& block, const FieldView& field,
                              const Deferred& rest, uint64_t random);
     void check_type(size_t column) const;
+    void check_lengths(const Block& block, uint32_t sample, const BatchPlan::Fields& fields) const;
     void add_empty(size_t column);
     void reserve(Growing& growing, uint64_t more, uint64_t guess);
     void append(Growing& growing, const void* bytes, uint64_t size, uint64_t guess = 0);
@@ -97,6 +102,7 @@ class BatchBuilder {
     const Allocate allocate_;
     const bool marks_padding_;
     uint64_t rows_ = 0;
+    uint64_t elements_ = 0;  // with the option pack: of each column
     uint64_t bytes_ = 0;
     bool waits_ = false;
     std::vector<Building> columns_;   // of the plan, then keys, URLs, and what is no padding

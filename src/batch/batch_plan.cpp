@@ -62,7 +62,17 @@ std::function<bool(std::string_view field)> fields_to_copy(const Options& option
     };
 }
 
-BatchPlan::BatchPlan(const Options& options) : options_(options) {
+namespace {
+
+// Samples that are packed have any length.
+Options with_lengths(Options options) {
+    if (options.pack > 0) options.ragged = Ragged::offsets;
+    return options;
+}
+
+}  // namespace
+
+BatchPlan::BatchPlan(const Options& options) : options_(with_lengths(options)) {
     DecodeSpec spec = DecodeSpec::parse(options.decode);
     automatic_ = undecided_ = spec.automatic;
     for (ColumnSpec& column : spec.columns) add(std::move(column));
@@ -72,6 +82,10 @@ void BatchPlan::add(ColumnSpec spec) {
     using Kind = ColumnSpec::Kind;
     any_choice_ = any_choice_ || spec.kind == Kind::image || spec.kind == Kind::audio;
     auto decoder = decoder_for(spec, options_.max_decoded);
+    if (options_.pack > 0 && (spec.kind < Kind::npy || spec.kind == Kind::image))
+        throw Error(SHF_E_USAGE,
+                    "pack joins arrays, and the column " + escape(spec.name()) + " has none",
+                    "name the fields with tokens in decode, for example decode=\"npy\"");
     columns_.push_back({.spec = std::move(spec), .decoder = std::move(decoder), .type = {}});
     // A number is always the same.
     if (ColumnPlan& column = columns_.back(); column.decoder && !column.any_shape())

@@ -22,7 +22,7 @@ struct RowBytes {
     size_t size;
 };
 
-RowBytes bytes_of(const BatchColumn& column, uint64_t row) {
+RowBytes row_bytes(const BatchColumn& column, uint64_t row) {
     if (!column.ragged) {
         const uint64_t size = column.row.bytes();
         return {column.values->data + row * size, static_cast<size_t>(size)};
@@ -126,7 +126,7 @@ class Gathering {
         if (out.shape_memory) std::memset(to, 0, static_cast<size_t>(out.bytes));
         for (const RowOfBatch& row : rows_) {
             const BatchColumn& from = column(row);
-            const uint8_t* data = bytes_of(from, row.row).data;
+            const uint8_t* data = row_bytes(from, row.row).data;
             if (from.row == out.row) {
                 if (size > 0) std::memcpy(to, data, static_cast<size_t>(size));
             } else {
@@ -140,11 +140,11 @@ class Gathering {
         out.offset_memory = allocate_((rows_.size() + 1) * sizeof(int64_t));
         auto* offsets = reinterpret_cast<int64_t*>(out.offset_memory->data);
         *offsets = 0;
-        for (const RowOfBatch& row : rows_) out.bytes += bytes_of(column(row), row.row).size;
+        for (const RowOfBatch& row : rows_) out.bytes += row_bytes(column(row), row.row).size;
         out.values = allocate_(std::max<uint64_t>(out.bytes, 1));
         uint8_t* to = out.values->data;
         for (const RowOfBatch& row : rows_) {
-            const RowBytes bytes = bytes_of(column(row), row.row);
+            const RowBytes bytes = row_bytes(column(row), row.row);
             if (bytes.size > 0) std::memcpy(to, bytes.data, bytes.size);
             to += bytes.size;
             const size_t size = traits_of(out.dtype).size;
@@ -162,6 +162,11 @@ class Gathering {
 
 void copy_padded(const uint8_t* in, const ArrayType& type, uint8_t* out, const ArrayType& larger) {
     copy_part(in, type, out, larger, type);
+}
+
+BatchColumn gather_column(std::span<const RowOfBatch> rows, size_t column,
+                          const std::function<StorageRef(uint64_t)>& allocate) {
+    return Gathering(rows, allocate).gather(column);
 }
 
 BatchRef gather_rows(std::span<const RowOfBatch> rows,

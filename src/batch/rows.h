@@ -17,6 +17,10 @@ struct RowOfBatch {
     uint64_t row;
 };
 
+// Column number `column` of these rows, which are at least one.
+BatchColumn gather_column(std::span<const RowOfBatch> rows, size_t column,
+                          const std::function<StorageRef(uint64_t)>& allocate);
+
 // A new batch of these rows, at least one, all from batches of one plan. `allocate` gives memory of
 // at least so many bytes, or throws. Throws Error(FORMAT) when their shapes do not go together.
 BatchRef gather_rows(std::span<const RowOfBatch> rows,

@@ -255,6 +255,10 @@ constexpr Row rows[] = {
      &O::decode, "columns of a batch: which field becomes what; auto: every field, by its suffix"},
     {"batch", "batches", Type::count, "0", "0..4294967295", "stream mix", &O::batch,
      "samples in a batch; 0: the stream delivers samples"},
+    {"pack", "batches", Type::count, "0", "0..1073741824", "stream mix", &O::pack,
+     "elements in each row of a batch: arrays of samples, as tokens of documents, are joined and "
+     "cut "
+     "into such rows; 0: a row is a sample"},
     {"last", "batches", Type::choice, "keep", "keep|drop", "stream mix", &O::last,
      "the last batch, when it has fewer samples"},
     {"ragged", "batches", Type::choice, "error", "error|offsets|pad", "stream mix dataset",

@@ -118,6 +118,7 @@ struct Options {
     bool write_index;
     std::string decode;
     uint64_t batch;  // rows, 0: no batches
+    uint64_t pack;   // elements of a row that samples are joined into, 0: a row is a sample
     LastBatch last;
     Ragged ragged;
     Missing missing;

@@ -46,6 +46,8 @@ struct LaneState {
     // Samples after this place that the user has had, or that are not to be given again; of all of
     // the lane's, unless Position::skips_own.
     uint64_t skip = 0;
+    // Of the sample after those: elements of its arrays that rows have had, with the option pack.
+    uint64_t begun_elements = 0;
     std::vector<ShardState> shards;  // oldest first; all but the last one are over
 };
 
@@ -53,6 +55,12 @@ struct LaneState {
 struct LanePlace {
     uint32_t part = 0;  // number of its stream among those of a mix, nested ones counted through
     uint32_t lane = 0;
+};
+
+// A sample, the next one of its lane, of which rows have had some elements.
+struct BegunSample {
+    LanePlace from;
+    uint64_t elements = 0;
 };
 
 // Where the lanes of one consumer stand, or the parts of a mix.
@@ -83,11 +91,28 @@ struct Position {
             }
             from.part -= streams;
         }
-        const auto place = std::lower_bound(
-            lanes.begin(), lanes.end(), from.lane,
-            [](const LaneState& state, uint32_t number) { return state.lane < number; });
-        ++place->skip;
+        ++lane_at(from.lane)->skip;
         if (remaining != UINT64_MAX) --remaining;
+    }
+
+    // Says that rows have had a part of the next sample of a lane; of one of another consumer
+    // nothing is said.
+    void begin(BegunSample sample) {
+        for (Position& part : parts) {
+            const uint32_t streams = part.streams();
+            if (sample.from.part < streams) return part.begin(sample);
+            sample.from.part -= streams;
+        }
+        const auto place = lane_at(sample.from.lane);
+        if (place != lanes.end() && place->lane == sample.from.lane)
+            place->begun_elements = sample.elements;
+    }
+
+  private:
+    [[nodiscard]] std::vector<LaneState>::iterator lane_at(uint32_t lane) {
+        return std::lower_bound(
+            lanes.begin(), lanes.end(), lane,
+            [](const LaneState& state, uint32_t number) { return state.lane < number; });
     }
 };
 

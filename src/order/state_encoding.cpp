@@ -117,11 +117,12 @@ ShardState read_shard(NumberReader& in, const ShardState* before) {
     return shard;
 }
 
-constexpr uint64_t flag_closed = 1, flag_base = 2;
+constexpr uint64_t flag_closed = 1, flag_base = 2, flag_begun = 4;
 
 void write_lane(NumberWriter& out, const LaneState& lane) {
     out.add(lane.lane);
-    out.add((lane.closed ? flag_closed : 0) | (lane.base > 0 ? flag_base : 0));
+    out.add((lane.closed ? flag_closed : 0) | (lane.base > 0 ? flag_base : 0) |
+            (lane.begun_elements > 0 ? flag_begun : 0));
     out.add(lane.epoch);
     out.add(lane.taken);
     out.add(lane.drawn);
@@ -129,6 +130,7 @@ void write_lane(NumberWriter& out, const LaneState& lane) {
     if (lane.base > 0) out.add(lane.base);
     out.add(lane.begun);
     out.add(lane.skip);
+    if (lane.begun_elements > 0) out.add(lane.begun_elements);
     out.add(lane.shards.size());
     const ShardState* before = nullptr;
     for (const ShardState& shard : lane.shards) {
@@ -140,7 +142,7 @@ void write_lane(NumberWriter& out, const LaneState& lane) {
 LaneState read_lane(NumberReader& in) {
     LaneState lane;
     const uint64_t number = in.next(), flags = in.next();
-    if (number > UINT32_MAX || flags > (flag_closed | flag_base))
+    if (number > UINT32_MAX || flags > (flag_closed | flag_base | flag_begun))
         throw_damaged_state("has a lane of an impossible number");
     lane.lane = static_cast<uint32_t>(number);
     lane.closed = (flags & flag_closed) != 0;
@@ -151,6 +153,7 @@ LaneState read_lane(NumberReader& in) {
     if (flags & flag_base) lane.base = in.next();
     lane.begun = in.next();
     lane.skip = in.next();
+    if (flags & flag_begun) lane.begun_elements = in.next();
     const size_t shards = in.count();
     for (size_t i = 0; i < shards; ++i) {
         if (i > 0 && !lane.shards.back().is_over())

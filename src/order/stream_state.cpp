@@ -15,6 +15,21 @@ void StreamState::stand_at(Position where) {
     position = std::move(where);
 }
 
+std::vector<BegunSample> StreamState::begun_samples() const {
+    std::vector<BegunSample> begun;
+    for (const LaneState& lane : position.lanes)
+        if (lane.begun_elements > 0) begun.push_back({{0, lane.lane}, lane.begun_elements});
+    uint32_t streams = 0;
+    for (const StreamState& part : parts) {
+        for (BegunSample& sample : part.begun_samples()) {
+            sample.from.part += streams;
+            begun.push_back(sample);
+        }
+        streams += part.position.streams();
+    }
+    return begun;
+}
+
 void check_same_run(const StreamState& saved, const StreamState& now) {
     const auto changed = [](const std::string& what, const std::string& help) {
         throw Error(SHF_E_USAGE, what, help);

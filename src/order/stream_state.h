@@ -43,6 +43,8 @@ struct StreamState {
     [[nodiscard]] LaneReaders lane_readers() const { return {lanes_in_all, consumers}; }
     // Takes over the position of a stream with this identity.
     void stand_at(Position where);
+    // The samples of all parts that rows have had a part of.
+    [[nodiscard]] std::vector<BegunSample> begun_samples() const;
 };
 
 // Mixes of mixes of ..., at most.

@@ -5,7 +5,6 @@
 #include "core/threads.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace shf {
@@ -14,6 +13,8 @@ namespace {
 
 // Decoding so much, about, is one piece of work for a thread.
 constexpr uint64_t piece = 256 * 1024;
+// Samples that are decoded together to be packed.
+constexpr uint64_t most_documents = 16384;
 // In the place of a column: the sample was bad as a whole.
 constexpr uint32_t never_added = UINT32_MAX;
 
@@ -29,7 +30,9 @@ Batcher::Batcher(SequenceTree& samples)
       context_(samples.context()),
       plan_(context_.options),
       threads_wanted_(thread_count(context_.options)),
-      most_makings_(threads_wanted_ + 2) {}
+      most_makings_(threads_wanted_ + 2) {
+    check_packing();
+}
 
 void Batcher::join() noexcept {
     wake();
@@ -158,7 +161,8 @@ void Batcher::open_making() {
     {
         // After a row that failed one batch has fewer rows, so that the later ones fit again.
         const std::lock_guard lock(mutex_);
-        capacity = context_.options.batch - phase_;
+        const bool packs = context_.options.pack > 0;
+        capacity = packs ? most_documents : context_.options.batch - phase_;
         phase_ = 0;
         start = next_start_;
     }
@@ -414,107 +418,14 @@ void Batcher::wait_for_batch(std::unique_lock<std::mutex>& lock,
                     "call again to continue waiting");
 }
 
-// The rows of a batch that is complete, and what became of those that failed.
-Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
-    auto& failures = making->failures;
-    std::sort(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
-        // Samples that were never added come before the row that took their place.
-        return std::tuple(a.row, a.column != never_added, a.column) <
-               std::tuple(b.row, b.column != never_added, b.column);
-    });
-    Left left;
-    auto failure = failures.begin();
-    for (uint64_t row = 0; row <= making->builder.rows(); ++row) {
-        for (; failure != failures.end() && failure->row == row && failure->column == never_added;
-             ++failure)
-            context_.fault(std::move(failure->fault), false);
-        if (row == making->builder.rows()) break;
-        if (failure == failures.end() || failure->row != row) {
-            left.rows.push_back(row);
-            continue;
-        }
-        context_.fault(std::move(failure->fault), false);
-        while (failure != failures.end() && failure->row == row) ++failure;
-    }
-    const uint64_t failed = making->builder.rows() - left.rows.size();
-    {
-        const std::lock_guard lock(mutex_);
-        const uint64_t size = context_.options.batch;
-        phase_ = (phase_ + size - failed % size) % size;
-    }
-    left.start = making->start;
-    left.lanes = std::move(making->lanes);
-    left.before = std::move(making->before);
-    if (making->broken_off) left.rows.clear();
-    if (!left.rows.empty()) left.batch = making->builder.finish();
-    context_.batch_bytes.fetch_sub(making->bytes, std::memory_order_relaxed);
-    return left;
-}
-
-// A batch of the first rows that are left. As long as no row fails that is the batch as it was
-// made; after that rows are copied, until the batches fit again.
-BatchRef Batcher::join_rows(uint64_t most) {
-    Left& first = left_.front();
-    const uint64_t count = std::min(most, left_rows_);
-    left_rows_ -= count;
-    if (first.next == 0 && first.rows.size() == count && first.batch->rows == count) {
-        BatchRef batch = std::move(first.batch);
-        left_.pop_front();
-        return batch;
-    }
-    std::vector<RowOfBatch> rows;
-    std::vector<BatchRef> sources;
-    while (rows.size() < count) {
-        Left& left = left_.front();
-        while (left.next < left.rows.size() && rows.size() < count)
-            rows.push_back({left.batch.get(), left.rows[left.next++]});
-        if (left.next < left.rows.size()) break;
-        sources.push_back(std::move(left.batch));
-        left_.pop_front();
-    }
-    uint64_t all = 0;
-    return gather_rows(rows, [this, &all](uint64_t bytes) {
-        const uint64_t memory = context_.options.memory;
-        if (bytes > memory || all > memory - bytes)
-            throw Error(SHF_E_LIMIT, "a batch takes more than memory=" + std::to_string(memory),
-                        "raise memory, or lower batch");
-        all += bytes;
-        return context_.pool->acquire(static_cast<size_t>(bytes), context_.cancel);
-    });
-}
-
-Position Batcher::Start::position() const {
-    Position position = *before;
-    for (uint64_t i = 0; i < skip; ++i) position.skip({0, position.lanes[0].lane});
-    for (const LanePlace lane : lanes) position.skip(lane);
-    return position;
-}
-
-Batcher::Start Batcher::Left::next_start() const {
-    Start next = start;
-    const auto taken = static_cast<std::ptrdiff_t>(before[rows[this->next]]);
-    next.lanes.assign(lanes.begin(), lanes.begin() + taken);
-    return next;
-}
-
 std::string Batcher::saved_columns() {
     const std::lock_guard lock(mutex_);
     return saved_columns_;
 }
 
-Position Batcher::position(bool unused_batch) {
-    if (unused_batch) return last_->position();
-    if (threads_.empty()) return samples_.top().position();
-    if (!left_.empty()) return left_.front().next_start().position();
-    if (lost_) return lost_->position();
-    const std::lock_guard lock(mutex_);
-    return (makings_.empty() ? next_start_ : makings_.front()->start).position();
-}
-
 BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     if (threads_.empty()) start();
-    const uint64_t wanted = context_.options.batch;
-    while (left_rows_ < wanted) {
+    while (!has_whole_batch()) {
         std::unique_ptr<PendingBatch> making;
         {
             std::unique_lock lock(mutex_);
@@ -529,25 +440,26 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
         }
         // A saved stream resumes at the rows that a fault keeps from the user.
         const bool broken_off = making->broken_off;
-        if (!lost_) lost_ = making->start;
+        if (!lost_) {
+            lost_ = making->start;
+            lost_->begun = begun_;
+        }
         Left left = collect(std::move(making));
         if (broken_off) {
             // Batches behind it would come as if nothing were missing.
             const std::lock_guard lock(mutex_);
             if (end_fault_) throw Error(*end_fault_);
-        } else {
-            lost_.reset();
         }
-        if (left.rows.empty()) continue;
-        left_rows_ += left.rows.size();
-        left_.push_back(std::move(left));
+        add_left(std::move(left));
+        if (!broken_off) lost_.reset();
     }
-    if (left_rows_ == 0 || (left_rows_ < wanted && context_.options.last == LastBatch::drop))
-        return nullptr;
-    Start start = left_.front().next_start();
+    const Options& options = context_.options;
+    if (!has_rows() || (!has_whole_batch() && options.last == LastBatch::drop)) return nullptr;
+    Start start = start_of_left();
     BatchRef batch;
     try {
-        batch = join_rows(wanted);
+        batch = options.pack > 0 ? join_documents(elements_of_batch(options))
+                                 : join_rows(options.batch);
     } catch (...) {
         left_.clear();
         lost_ = std::move(start);

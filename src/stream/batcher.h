@@ -43,6 +43,9 @@ class Batcher {
     // was not used. On the consumer's thread.
     [[nodiscard]] Position position(bool unused_batch);
     [[nodiscard]] bool gave_batch() const { return last_.has_value(); }
+    // A stream resumes in the middle of these samples, with the option pack. Before the first
+    // call of next().
+    void restore_begun(std::vector<BegunSample> begun) { begun_ = std::move(begun); }
     // What the first rows decided of the columns, for a stream that resumes: see BatchPlan.
     [[nodiscard]] std::string saved_columns();
     void restore_columns(std::string_view text) { plan_.restore_columns(text); }
@@ -57,6 +60,7 @@ class Batcher {
         std::shared_ptr<const Position> before;
         uint64_t skip = 0;             // all of one lane, and then
         std::vector<LanePlace> lanes;  // one of each of these
+        std::vector<BegunSample> begun = {};
 
         [[nodiscard]] Position position() const;
     };
@@ -95,9 +99,15 @@ class Batcher {
         Start start;
         std::vector<LanePlace> lanes;  // as of the batch in the making
         std::vector<uint32_t> before;
+        // Samples that were begun before the stream resumed: the number among `lanes`, and how
+        // many elements rows have had.
+        std::vector<std::pair<uint32_t, uint64_t>> begun;
 
-        // Of the next row.
+        // Of the next row: its number among `lanes`.
+        [[nodiscard]] uint32_t next_sample() const { return before[rows[next]]; }
         [[nodiscard]] Start next_start() const;
+        // Elements of a row's sample that other rows had before the stream resumed.
+        [[nodiscard]] uint64_t begun_elements(uint64_t row) const;
     };
 
     void start();
@@ -120,8 +130,19 @@ class Batcher {
     [[nodiscard]] bool complete() const;
     void wait_for_batch(std::unique_lock<std::mutex>& lock,
                         const std::optional<Clock::time_point>& deadline);
+    void check_packing() const;
     Left collect(std::unique_ptr<PendingBatch> making);
+    void add_left(Left left);
+    [[nodiscard]] bool has_whole_batch() const;
+    [[nodiscard]] bool has_rows() const;
     BatchRef join_rows(uint64_t most);
+    BatchRef join_documents(uint64_t most);
+    void end_document(std::vector<BatchRef>& used);
+    [[nodiscard]] Start start_of_left() const;
+    Start start_of_making();
+    Allocate allocate_copy();
+    void find_begun(Left& left);
+    [[nodiscard]] std::vector<BegunSample> begun_samples() const;
 
     SequenceTree& samples_;
     StreamContext& context_;
@@ -152,8 +173,11 @@ class Batcher {
     // Of the consumer.
     std::deque<Left> left_;
     uint64_t left_rows_ = 0;
-    std::optional<Start> lost_;  // of a batch that ended in a fault
-    std::optional<Start> last_;  // of the batch that was handed out last
+    // With the option pack: elements that are left, and those of the next row that rows have had.
+    uint64_t left_elements_ = 0, row_elements_ = 0;
+    std::vector<BegunSample> begun_;  // in which the stream resumes, and that did not come yet
+    std::optional<Start> lost_;       // of a batch that ended in a fault
+    std::optional<Start> last_;       // of the batch that was handed out last
 };
 
 }  // namespace shf

@@ -221,8 +221,15 @@ void Stream::restore(const StreamState& state) {
         throw Error(SHF_E_USAGE, "samples were already taken from this stream",
                     "restore right after opening");
     check_same_run(state, tree_.top().identity());
+    std::vector<BegunSample> begun = state.begun_samples();
+    if (!begun.empty() && tree_.context().options.pack == 0)
+        throw Error(SHF_E_USAGE, "the state was saved in the middle of a sample that is packed",
+                    "open the stream with the option pack");
     SampleSequence::Restored restored = tree_.top().prepare(state);
-    if (batcher_) batcher_->restore_columns(state.columns);
+    if (batcher_) {
+        batcher_->restore_columns(state.columns);
+        batcher_->restore_begun(std::move(begun));
+    }
     tree_.top().apply(std::move(restored));
     restored_columns_ = state.columns;
 }

@@ -23,7 +23,7 @@ from expected import (
     xxh64,
 )
 from make_archives import DTYPES as DTYPES_OF_NPY
-from make_archives import noise, numbers, ragged_shape
+from make_archives import noise, numbers, ragged_shape, token_count
 from order_model import ordered
 
 
@@ -206,6 +206,62 @@ def unequal(archives: Folder) -> list[Case]:
                     even("a.cls", "int64", (),
                          [int(one.fields[0][1]).to_bytes(8, "little") for one in alternatives])
                 ])], {"decode": "a.cls;b.cls:int", "batch": "4"}),
+    ]  # fmt: skip
+
+
+def packed(archives: Folder) -> list[Case]:
+    """Documents of tokens, joined and cut into rows of 4."""
+    width = 4
+    samples = archives.samples("tokens.tar")
+    elements = [
+        (sample, n, place)
+        for n, sample in enumerate(samples)
+        for place in range(token_count(n))
+    ]  # fmt: skip
+    tokens = {n: numbers("<i4", token_count(n), n) for n in range(len(samples))}
+    rows = [elements[at : at + width] for at in range(0, len(elements), width)]
+
+    def batch_of(rows: Sequence[Sequence[tuple[Sample, int, int]]], *, mask: bool = False) -> bytes:
+        def column(name: str, dtype: str, size: int, values: list[bytes]) -> bytes:
+            return even(
+                name, dtype, (width,), [value.ljust(width * size, b"\0") for value in values]
+            )
+
+        def places(name: str, values: list[list[int]]) -> bytes:
+            whole = [value + [-1] * (width - len(value)) for value in values]
+            return even(name, "int64", (width,), [struct.pack("<4q", *value) for value in whole])
+
+        columns = [
+            column("npy", "int32", 4, [
+                b"".join(tokens[n][4 * place : 4 * place + 4] for _, n, place in row)
+                for row in rows
+            ])
+        ]  # fmt: skip
+        if mask:
+            masks = [bytes(n for _, n, _ in row) for row in rows]
+            columns.append(column("mask.npy", "uint8", 1, masks))
+        documents = []
+        for row in rows:
+            of_row = list(dict.fromkeys(n for _, n, _ in row))
+            documents.append([of_row.index(n) for _, n, _ in row])
+        columns.append(places("__document__", documents))
+        columns.append(places("__position__", [[place for *_, place in row] for row in rows]))
+        return batch_bytes([row[0][0] for row in rows], columns)
+
+    assert len(rows[-1]) < width
+    options = {"decode": "npy", "batch": "2", "pack": str(width)}
+    by_2 = [batch_of(rows[at : at + 2]) for at in range(0, len(rows), 2)]
+    return [
+        batches("pack", "documents joined and cut into rows", "tokens.tar", by_2, options),
+        batches("pack_drop", "a batch with less rows is left out", "tokens.tar",
+                by_2[: len(rows) // 2], {**options, "last": "drop"}),
+        batches("pack_columns", "two arrays of each sample, cut at the same places", "tokens.tar",
+                [batch_of(rows, mask=True)],
+                {"decode": "npy,mask.npy", "batch": "9", "pack": str(width)}),
+        batches("pack_resume", "saved in the middle of a document", "tokens.tar", by_2, options,
+                kind="resume_batches", stop=2),
+        batches("pack_texts", "what is no array cannot be packed", "columns.tar", [],
+                {"decode": "txt", "batch": "2", "pack": "4"}, error=("USAGE", None)),
     ]  # fmt: skip
 
 
@@ -420,5 +476,5 @@ def order(archives: Folder) -> list[Case]:
 
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
-    parts = (kinds, unequal, damaged, images, sounds, order)
+    parts = (kinds, unequal, packed, damaged, images, sounds, order)
     return [case for part in parts for case in part(archives)]

@@ -493,6 +493,10 @@ def ragged_npy(number: int) -> bytes:
     return npy("<i2", (height, width), numbers("<i2", height * width, number))
 
 
+def token_count(number: int) -> int:
+    return [5, 0, 12, 1, 3, 9, 4][number]
+
+
 def second_png_damaged(number: int) -> bytes:
     sound = png(3, 2, 2, number)
     return changed(sound, 29, b"?") if number == 1 else sound
@@ -543,6 +547,19 @@ def batch_tars() -> dict[str, bytes]:
                 {
                     "npy": ragged_npy,
                     "cls": lambda n: b"%d" % n,
+                },
+            )
+        ),
+        "tokens.tar": tar(
+            rows(
+                7,
+                {
+                    "npy": lambda n: npy(
+                        "<i4", (token_count(n),), numbers("<i4", token_count(n), n)
+                    ),
+                    "mask.npy": lambda n: npy(
+                        "|u1", (token_count(n),), bytes([n]) * token_count(n)
+                    ),
                 },
             )
         ),

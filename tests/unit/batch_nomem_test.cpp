@@ -110,6 +110,7 @@ const std::vector<Case>& cases() {
         {"arrays", {{"decode", "x.npy, cls, txt"}, {"lanes", "1"}}},
         {"ragged_arrays", {{"decode", "y.npy, x.npy, cls"}, {"ragged", "offsets"}}},
         {"padded_arrays", {{"decode", "y.npy, cls"}, {"ragged", "pad"}}},
+        {"packed_arrays", {{"decode", "x.npy"}, {"pack", "3000"}}},
         {"bytes", {{"decode", "txt, png:bytes, cls:text"}, {"even", "pad"}, {"missing", "empty"}}},
         {"all_fields", {{"decode", "auto"}, {"ragged", "offsets"}, {"missing", "empty"}}},
     };

@@ -487,6 +487,7 @@ class StreamOptions(StorageOptions, total=False):
     write_index: bool | str
     decode: str
     batch: int | str
+    pack: int | str
     last: Literal["keep", "drop"]
     ragged: Literal["error", "offsets", "pad"]
     missing: Literal["error", "skip", "empty"]
@@ -505,6 +506,7 @@ class MixOptions(TypedDict, total=False):
     max_skips: int | str
     decode: str
     batch: int | str
+    pack: int | str
     last: Literal["keep", "drop"]
     ragged: Literal["error", "offsets", "pad"]
     missing: Literal["error", "skip", "empty"]
@@ -516,6 +518,7 @@ class MixOptions(TypedDict, total=False):
 @type_check_only
 class BatchOptions(TypedDict, total=False):
     decode: str
+    pack: int | str
     last: Literal["keep", "drop"]
     ragged: Literal["error", "offsets", "pad"]
     missing: Literal["error", "skip", "empty"]

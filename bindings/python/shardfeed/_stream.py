@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _Opened = TypeVar("_Opened", BlockStream, BatchStream)
 
 # What batches() takes beside the options of its stream.
-_BATCH_OPTIONS = {"decode", "last", "ragged", "missing", "decode_threads", "max_decoded"}
+_BATCH_OPTIONS = {"decode", "pack", "last", "ragged", "missing", "decode_threads", "max_decoded"}
 
 
 class Stream(Closable):
@@ -172,8 +172,8 @@ class Stream(Closable):
             for batch in stream.batches(256, decode="jpg:image/rgb8/resize=64x64, cls:int"):
                 images, labels = batch["jpg"], batch["cls"]    # NumPy arrays
 
-        batch, options: decode, last, ragged, missing, decode_threads and max_decoded; those that
-        are not given are those of the stream.
+        batch, options: decode, pack, last, ragged, missing, decode_threads and max_decoded; those
+        that are not given are those of the stream.
 
         hooks: functions for fields that the library takes as bytes, by field or suffix, called in
         the thread that asks for the column: {"ogg": decode_vorbis} makes batch["ogg"] a list of
@@ -212,6 +212,12 @@ class Stream(Closable):
               rate=N               resampled to N frames a second
               crop=5s              the middle; crop=start:5s, crop=random:5s; 250ms, 80000 frames
               pad                  zeros behind what is shorter than its crop
+
+        pack: rows of so many elements, for language models: batches(8, decode="npy", pack=4096) has
+        batch["npy"] of shape (8, 4096), the documents of the shards one after another, cut where a
+        row is full; nothing is lost. batch["__document__"] numbers the documents of each row, and
+        batch["__position__"] the elements of each document; -1 where nothing fills the last row. A
+        stream resumes in the middle of a document.
 
         Random choices are keyed by seed, epoch, shard, key and view. 16 bits become 8 as
         value / 257, alpha that is not wanted is dropped, and inks (CMYK) become colours.
