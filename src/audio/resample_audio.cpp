@@ -6,7 +6,9 @@
 #include <soxr.h>
 
 #include <cstddef>
+#include <new>
 #include <string>
+#include <string_view>
 
 namespace shf {
 
@@ -46,6 +48,11 @@ void resample_audio(std::span<const float> in, uint32_t channels, uint32_t from,
     const soxr_error_t error =
         library.oneshot(from, to, channels, in.data(), in.size() / channels, &used, out.data(),
                         room, &made, nullptr, &quality, &runtime);
+    // It says "malloc failed" or "out of memory", and has no other failure for these arguments.
+    const std::string_view why = error ? error : "";
+    if (why.find("memory") != std::string_view::npos ||
+        why.find("malloc") != std::string_view::npos)
+        throw std::bad_alloc();
     if (error) throw Error(SHF_E_INTERNAL, std::string("libsoxr: ") + error);
     if (made < wanted)
         throw Error(SHF_E_INTERNAL, "libsoxr made " + std::to_string(made) + " frames of " +

@@ -28,12 +28,22 @@ class AudioDecoder final : public Decoder {
         : options_(options), max_decoded_(max_decoded) {}
 
     [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
-        const AudioFile file(field);
-        return {.type = type_of(plan(file.header(), random), channels_of(file.header()))};
+        Measured measured;
+        with_memory_to_decode([&] {
+            const AudioFile file(field);
+            measured.type = type_of(plan(file.header(), random), channels_of(file.header()));
+        });
+        return measured;
     }
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                 std::span<uint8_t> out, DecodeScratch& scratch) const override {
+        with_memory_to_decode([&] { decode_once(field, random, type, out, scratch); });
+    }
+
+  private:
+    void decode_once(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
+                     std::span<uint8_t> out, DecodeScratch& scratch) const {
         AudioFile file(field);
         const AudioPlan plan = this->plan(file.header(), random);
         const uint32_t channels = channels_of(file.header());
@@ -73,7 +83,6 @@ class AudioDecoder final : public Decoder {
                   [](float value) { return value; });
     }
 
-  private:
     [[nodiscard]] size_t number_size() const {
         return options_.numbers == AudioOptions::Numbers::int16 ? 2 : 4;
     }

@@ -3,8 +3,13 @@
 #include "failing_allocations.h"
 #include "image_files.h"
 #include "npy_builder.h"
+#include "zip_builder.h"
+
+#include <dlfcn.h>
 
 #include <array>
+#include <fstream>
+#include <iterator>
 
 namespace shf::test {
 namespace {
@@ -17,19 +22,55 @@ std::string text_of(const Bytes& bytes) {
     return {bytes.begin(), bytes.end()};
 }
 
+// A WAV file of `frames` frames, mono, 16 bits.
+std::string wav(size_t frames) {
+    std::string numbers;
+    for (size_t i = 0; i < frames; ++i) numbers += le16(i * 77);
+    return "RIFF" + le32(36 + numbers.size()) + "WAVEfmt " + le32(16) + le16(1) + le16(1) +
+           le32(8000) + le32(16000) + le16(2) + le16(16) + "data" + le32(numbers.size()) + numbers;
+}
+// An input of the fuzz target of sounds, without the byte that chooses the options.
+std::string sound_of_corpus(const char* name) {
+    std::ifstream file(SHF_AUDIO_CORPUS "/" + std::string(name), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_GT(bytes.size(), 1U) << name;
+    return bytes.substr(1);
+}
+bool reads_sounds() {
+    return shf_feature("audio") != nullptr;
+}
+
+// libsndfile 1.2 and libsoxr 0.1 crash where they get no memory. What they need is there before
+// they are called.
+bool spare_libraries_of_sounds() {
+    for (const char* library : {"libsndfile.so.1", "libsoxr.so.0"}) {
+        if (!reads_sounds()) break;
+        if (!::dlopen(library, RTLD_NOW)) return false;
+        faults::spare_library(library);
+    }
+    return true;
+}
+
 // Sample `i`: the number in "cls", two pictures of 40 x 30, an array of 12 kB (more than is decoded
 // with the row, and bytes in an order that is not this machine's), one of another length in each
-// sample, and text. In every seventh the checksum of the PNG is wrong when `damaged`.
+// sample, text, and three sounds, where the build reads them. In every seventh the checksum of the
+// PNG is wrong when `damaged`.
 std::string sample(uint64_t i, bool damaged) {
     const std::string key = numbered("k", i);
     Bytes png = png_grey(40, 30, Bytes(1200, static_cast<uint8_t>(i)));
     if (damaged && i % 7 == 3) png[png.size() - 13] ^= 1;
+    std::string sounds;
+    if (reads_sounds())
+        sounds = member(key + ".wav", wav(400 + 10 * i)) +
+                 member(key + ".flac", sound_of_corpus("flac")) +
+                 member(key + ".mp3", sound_of_corpus("mp3"));
     return member(key + ".cls", std::to_string(i)) +
            member(key + ".jpg", text_of(jpeg_file(40, 30, gradient(40, 30, 3)))) +
            member(key + ".png", text_of(png)) + member(key + ".txt", key) +
            member(key + ".x.npy", npy(">f4", {3000}, std::vector<uint32_t>(3000, 1))) +
            member(key + ".y.npy",
-                  npy("<i4", {static_cast<int64_t>(i % 7)}, std::vector<uint32_t>(i % 7, 1)));
+                  npy("<i4", {static_cast<int64_t>(i % 7)}, std::vector<uint32_t>(i % 7, 1))) +
+           sounds;
 }
 
 // Whether the rows are `expected` and the samples after it.
@@ -41,6 +82,16 @@ bool sound_rows(const shf_batch* batch, uint64_t& expected, bool gaps) {
         if (test::text_of(key) != numbered("k", expected++)) return false;
     }
     return true;
+}
+
+// Goes over all bytes of the columns.
+uint64_t digest_of(const shf_batch* batch, uint64_t digest) {
+    for (size_t i = 0; i < shf_batch_column_count(batch); ++i) {
+        shf_array array{};
+        EXPECT_EQ(shf_batch_column(batch, i, nullptr, &array), SHF_OK);
+        digest = 31 * digest + crc_of({static_cast<const char*>(array.data), array.size});
+    }
+    return digest;
 }
 
 shf_options* options_of(const Settings& settings, Where where) {
@@ -81,6 +132,7 @@ Scenario batches_of(const std::string& url, const Settings& settings, Where wher
             if (batch) {
                 outcome.sound = outcome.sound && sound_rows(batch, expected, gaps);
                 outcome.count += shf_batch_row_count(batch);
+                outcome.digest = digest_of(batch, outcome.digest);
             }
             shf_batch_unref(batch);
         }
@@ -101,8 +153,8 @@ struct Case {
     bool damaged = false;
 };
 
-const std::vector<Case>& cases() {
-    static const std::vector<Case> all = {
+std::vector<Case> cases() {
+    std::vector<Case> all = {
         {"images", {{"decode", "jpg:image/rgb/chw/resize=20x20/flip=random, png:image/l8, cls"}}},
         {"skipped_images",
          {{"decode", "png:image/rgb8/resize=16, cls"}, {"on_error", "skip_sample"}},
@@ -112,8 +164,18 @@ const std::vector<Case>& cases() {
         {"padded_arrays", {{"decode", "y.npy, cls"}, {"ragged", "pad"}}},
         {"packed_arrays", {{"decode", "x.npy"}, {"pack", "3000"}}},
         {"bytes", {{"decode", "txt, png:bytes, cls:text"}, {"even", "pad"}, {"missing", "empty"}}},
+        {"training_images",
+         {{"decode",
+           "jpg:image/rgb/chw/rrc=16x16/flip=random/brightness=0.6..1.4/hue=-0.1..0.1/"
+           "grayscale=0.2/normalize=imagenet/views=2, png:image/l8/pad=to:50x50"}}},
         {"all_fields", {{"decode", "auto"}, {"ragged", "offsets"}, {"missing", "empty"}}},
     };
+    if (reads_sounds()) {
+        all.push_back({"sounds", {{"decode", "flac:audio, mp3:audio/int16, cls"}}});
+        all.push_back({"resampled_sounds",
+                       {{"decode", "wav:audio/rate=5000/crop=random:40ms, mp3:audio/mono"}}});
+        all.push_back({"ragged_sounds", {{"decode", "wav:audio/int16"}, {"ragged", "offsets"}}});
+    }
     return all;
 }
 
@@ -130,6 +192,8 @@ void delete_tensor(void* tensor) {
 class BatchNomem : public testing::TestWithParam<int64_t> {
   protected:
     BatchNomem() {
+        static const bool once = spare_libraries_of_sounds();
+        EXPECT_TRUE(once);
         for (const bool damaged : {false, true})
             for (uint64_t s = 0; s < 2; ++s) {
                 std::string bytes;
@@ -223,6 +287,7 @@ TEST_P(BatchNomem, of_a_dataset) {
                         code = shf_dataset_get_batch(dataset, numbers.data(), numbers.size(),
                                                      nullptr, &batch, &error);
                         outcome.count += shf_batch_row_count(batch);
+                        outcome.digest = digest_of(batch, outcome.digest);
                         for (size_t row = 0; row < shf_batch_row_count(batch); ++row) {
                             const faults::Exempt own;
                             shf_bytes key;
@@ -267,6 +332,7 @@ TEST_P(BatchNomem, of_samples) {
                 {
                     const faults::Exempt own;
                     outcome.sound = !batch || sound_rows(batch, expected, false);
+                    outcome.digest = digest_of(batch, 0);
                 }
                 void* tensor = nullptr;
                 if (code == SHF_OK && (code = shf_batch_dlpack(batch, 0, 0, &tensor, &error)) == 0)

@@ -11,15 +11,18 @@
 #include "temp_shards.h"
 
 #include <gtest/gtest.h>
+#include <link.h>
 #include <shardfeed.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <string>
+#include <vector>
 
 #if defined(__GLIBC__) && !SANITIZED
 #define SHF_TEST_MALLOC 1
@@ -54,8 +57,35 @@ inline std::atomic<int64_t> pieces{0};   // of the allocator callback that live
 // Allocations of this thread are the test's own.
 inline thread_local bool exempt = false;
 
-inline bool fail(Faults::Where here) {
+// Code whose calls of malloc never fail.
+struct Code {
+    uintptr_t begin = 0, end = 0;
+};
+inline std::vector<Code> spared;
+
+// Calls of malloc by the loaded library with `name` in its path do not fail. For those that crash
+// without memory.
+inline void spare_library(const char* name) {
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* library, size_t /*size*/, void* wanted) {
+            if (!std::strstr(library->dlpi_name, static_cast<const char*>(wanted))) return 0;
+            for (size_t i = 0; i < library->dlpi_phnum; ++i) {
+                const auto& segment = library->dlpi_phdr[i];
+                const uintptr_t begin = library->dlpi_addr + segment.p_vaddr;
+                if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
+                    spared.push_back({begin, begin + segment.p_memsz});
+            }
+            return 1;
+        },
+        const_cast<char*>(name));
+}
+
+inline bool fail(Faults::Where here, const void* caller = nullptr) {
     int64_t left = until_failure.load(std::memory_order_relaxed);
+    if (left >= 0 && caller)
+        for (const Code& code : spared)
+            if (reinterpret_cast<uintptr_t>(caller) - code.begin < code.end - code.begin)
+                return false;
     if (left < 0 || exempt || here != where.load(std::memory_order_relaxed)) return false;
     while (left >= 0) {
         const bool stays = left == 0 && lasting.load(std::memory_order_relaxed);
@@ -119,6 +149,7 @@ class Exempt {
 struct Outcome {
     int32_t code = SHF_OK;
     uint64_t count = 0;    // of what was delivered
+    uint64_t digest = 0;   // of its bytes, where a scenario looks at them
     bool sound = true;     // all of it was right, and calls behind the failure repeat it
     char message[1008]{};  // of the failure
     bool reached = false;  // an allocation did fail
@@ -177,6 +208,7 @@ inline Counts fail_each_allocation(const Scenario& scenario, Faults::Where where
             counts.points += outcome.reached ? 1 : 0;
             if (outcome.code == whole.code) {
                 EXPECT_EQ(outcome.count, whole.count) << which;
+                EXPECT_EQ(outcome.digest, whole.digest) << which;
             } else {
                 EXPECT_TRUE(outcome.reached) << which;
                 EXPECT_TRUE(outcome.code == SHF_E_NOMEM || (allowed && allowed(outcome)))
@@ -230,17 +262,22 @@ void operator delete[](void* memory, const std::nothrow_t&) noexcept {
 #if SHF_TEST_MALLOC
 extern "C" {
 void* malloc(size_t size) {
-    return shf::test::faults::fail(shf::test::Faults::heap) ? nullptr : __libc_malloc(size);
+    return shf::test::faults::fail(shf::test::Faults::heap, __builtin_return_address(0))
+               ? nullptr
+               : __libc_malloc(size);
 }
 void* calloc(size_t count, size_t size) {
-    return shf::test::faults::fail(shf::test::Faults::heap) ? nullptr : __libc_calloc(count, size);
+    return shf::test::faults::fail(shf::test::Faults::heap, __builtin_return_address(0))
+               ? nullptr
+               : __libc_calloc(count, size);
 }
 void* realloc(void* memory, size_t size) {
-    return shf::test::faults::fail(shf::test::Faults::heap) ? nullptr
-                                                            : __libc_realloc(memory, size);
+    return shf::test::faults::fail(shf::test::Faults::heap, __builtin_return_address(0))
+               ? nullptr
+               : __libc_realloc(memory, size);
 }
 int posix_memalign(void** out, size_t alignment, size_t size) {
-    void* memory = shf::test::faults::fail(shf::test::Faults::heap)
+    void* memory = shf::test::faults::fail(shf::test::Faults::heap, __builtin_return_address(0))
                        ? nullptr
                        : __libc_memalign(alignment, size);
     if (!memory) return ENOMEM;
