@@ -24,7 +24,8 @@ PEERS = ("boto3", "s3fs", "s3torchconnector", "obstore")
 @dataclass(frozen=True)
 class Row:
     """`counted`: what a run has to find, "samples", "bytes" (of the shards) or "" for curl, which
-    counts nothing. `prepare` comes before each run.
+    counts nothing. `epochs`: how often it finds that; seconds are those of one. `prepare` comes
+    before each run.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Row:
     command: list[str]
     counted: str = "samples"
     prepare: Callable[[], object] | None = field(default=None, compare=False)
+    epochs: int = 1
 
     def with_environment(self, variables: Mapping[str, str]) -> Row:
         words = [f"{name}={value}" for name, value in variables.items()]
@@ -146,9 +148,10 @@ def run_curl(command: list[str]) -> Result:
 
 
 def wanted_of(corpus: Corpus, row: Row) -> Result:
+    wanted = {"samples": corpus.samples, "bytes": corpus.bytes, "checksum": corpus.checksum}
     if row.counted == "bytes":
-        return {"bytes": corpus.file_bytes}
-    return {"samples": corpus.samples, "bytes": corpus.bytes, "checksum": corpus.checksum}
+        wanted = {"bytes": corpus.file_bytes}
+    return {name: row.epochs * count for name, count in wanted.items()}
 
 
 def run_row(corpus: Corpus, row: Row) -> Result:
@@ -162,6 +165,8 @@ def run_row(corpus: Corpus, row: Row) -> Result:
         raise RunError(mistake)
     # Those of the curl of a pipe.
     result["cpu_seconds"] += result.get("children_cpu_seconds", 0)
+    for name in ("seconds", "cpu_seconds"):
+        result[name] /= row.epochs
     return result
 
 

@@ -1,7 +1,7 @@
 // One block of a shard as a file. It is written under another name, and renamed when it is whole;
 // then it does not change. Every piece of it has a checksum that is compared at every read.
 //
-//     0  "SHFBLOC1"                    48  length of the URL
+//     0  "SHFBLOC2"                    48  length of the URL
 //     8  checksum of the header after  56  length of the version
 //    16  length of the header          64  the URL without secrets, the version
 //    24  number of the block               checksums of the pieces, from a multiple of 8 on
@@ -13,6 +13,8 @@
 #pragma once
 
 #include "cache/cache_folder.h"
+
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -29,8 +31,9 @@ namespace shf {
 // What is fetched, locked and kept as one. Files of 1 MiB are read at 9.2 GB/s, of 2 MiB at 9.9, of
 // 16 MiB at 10.2; who wants 10 kB of a shard waits for all of its block, once.
 inline constexpr uint64_t cache_block_size = uint64_t{2} << 20;
-// What has a checksum: fits with its copy into the L2 cache.
-inline constexpr uint64_t cache_piece_size = uint64_t{64} << 10;
+// What has a checksum. Readers take parts of pieces, and what they do not take is copied later; as
+// small as the checksums of all of them fit into the first page.
+inline constexpr uint64_t cache_piece_size = uint64_t{16} << 10;
 
 // The size of the file of a block.
 uint64_t block_file_size(const CacheLabel& label, uint64_t data_size);
@@ -42,11 +45,17 @@ inline uint64_t block_data_size(const CacheLabel& label, uint64_t number) {
 // What the files of a whole shard take.
 uint64_t shard_on_disk(const CacheLabel& label);
 
-// The last piece that was read in part: readers whose reads are no whole pieces need it again.
-struct HeldPiece {
-    std::unique_ptr<uint8_t[]> bytes;
-    uint64_t block = no_block, piece = 0, size = 0;
-};
+// What was read beyond the bytes that were wanted, to the end of their piece: a reader in sequence
+// wants it next.
+struct HeldBytes {
+    // In pages, so that the kernel copies whole ones.
+    struct alignas(4096) Memory {
+        std::array<uint8_t, cache_piece_size> before, behind;  // of the pieces of what is wanted
+    };
+    std::unique_ptr<Memory> memory;
+    uint64_t block = no_block;
+    uint64_t begin = 0, end = 0;  // in the data of the block; in `behind`, as far from its start
+};                                // as `begin` is from that of its piece
 
 enum class BlockState : uint8_t { absent, damaged, good };
 struct BlockLook {
@@ -68,13 +77,15 @@ class OpenBlock {
     [[nodiscard]] uint64_t inode() const { return inode_; }
     // Reads up to out.size() bytes at `offset` of the data, and returns the count: at least one,
     // unless `offset` is the end, or what is there is damaged.
-    size_t read(uint64_t offset, std::span<uint8_t> out, HeldPiece& held) const;
+    size_t read(uint64_t offset, std::span<uint8_t> out, HeldBytes& held) const;
 
   private:
     OpenBlock(Descriptor file, uint64_t inode, uint64_t number, uint64_t size, uint64_t header)
         : file_(std::move(file)), inode_(inode), number_(number), size_(size), header_(header) {}
 
-    [[nodiscard]] bool is_right(uint64_t piece, std::span<const uint8_t> bytes) const;
+    // `parts` are all the data from `start` on, where a piece begins, to the end of a piece.
+    // Returns where the first piece begins that is not what was written, or that end.
+    [[nodiscard]] uint64_t right_before(uint64_t start, std::span<const iovec> parts) const;
 
     Descriptor file_;
     uint64_t inode_, number_, size_, header_;
@@ -103,6 +114,8 @@ class BlockWriter {
     [[nodiscard]] bool full() const { return full_; }
 
   private:
+    void make_room();
+
     CacheFolder& folder_;
     const CacheLabel& label_;
     const uint64_t number_, generation_;

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace shf {
@@ -18,17 +20,33 @@ int write_all(int fd, std::span<const uint8_t> bytes, uint64_t offset) {
     return 0;
 }
 
-int64_t read_all(int fd, std::span<uint8_t> out, uint64_t offset) {
-    size_t done = 0;
-    while (done < out.size()) {
-        const ssize_t count =
-            ::pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return -1;
-        if (count == 0) break;
-        done += static_cast<size_t>(count);
+int64_t read_all(int fd, std::span<const iovec> wanted, uint64_t offset) {
+    std::array<iovec, 4> parts{};
+    std::copy(wanted.begin(), wanted.end(), parts.begin());
+    uint64_t done = 0;
+    for (std::span<iovec> rest(parts.data(), wanted.size());;) {
+        while (!rest.empty() && rest.front().iov_len == 0) rest = rest.subspan(1);
+        if (rest.empty()) break;
+        const ssize_t got = ::preadv(fd, rest.data(), static_cast<int>(rest.size()),
+                                     static_cast<off_t>(offset + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -1;
+        if (got == 0) break;
+        auto count = static_cast<size_t>(got);
+        done += count;
+        for (iovec& part : rest) {
+            const size_t here = std::min(count, part.iov_len);
+            part.iov_base = static_cast<uint8_t*>(part.iov_base) + here;
+            part.iov_len -= here;
+            count -= here;
+        }
     }
     return static_cast<int64_t>(done);
+}
+
+int64_t read_all(int fd, std::span<uint8_t> out, uint64_t offset) {
+    const iovec whole = {out.data(), out.size()};
+    return read_all(fd, {&whole, 1}, offset);
 }
 
 }  // namespace shf

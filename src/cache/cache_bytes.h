@@ -3,6 +3,8 @@
 
 #include "core/little_endian.h"
 
+#include <sys/uio.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,5 +24,7 @@ inline void put_number(std::string& out, uint64_t number) {
 int write_all(int fd, std::span<const uint8_t> bytes, uint64_t offset);
 // Reads up to out.size() bytes, fewer only at the end of the file; -1: an error.
 int64_t read_all(int fd, std::span<uint8_t> out, uint64_t offset);
+// The same for bytes that go to several places, at most four.
+int64_t read_all(int fd, std::span<const iovec> parts, uint64_t offset);
 
 }  // namespace shf

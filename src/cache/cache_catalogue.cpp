@@ -69,7 +69,7 @@ std::vector<CacheRow> rows(const CacheFolder& folder, const CacheChoice& choice,
 
 // Whether all of the block is as it was written.
 bool is_good(const OpenBlock& block, std::vector<uint8_t>& buffer) {
-    HeldPiece held;
+    HeldBytes held;
     for (uint64_t at = 0; at < block.size();) {
         const size_t count = block.read(at, buffer, held);
         if (count == 0) return false;
@@ -87,7 +87,7 @@ std::vector<CacheRow> list_cache(const Options& options, const CacheChoice& choi
 
 std::vector<CacheRow> verify_cache(const Options& options, const CacheChoice& choice) {
     CacheFolder folder = folder_of(options);
-    std::vector<uint8_t> buffer(static_cast<size_t>(4 * cache_piece_size));
+    std::vector<uint8_t> buffer(256 * 1024);
     return rows(
         folder, choice, [&](const CachedVersion& version, const CacheLabel& label, CacheRow& row) {
             if (label.url.empty()) {

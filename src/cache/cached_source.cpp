@@ -78,7 +78,10 @@ class CachedSequential final : public Sequential {
     bool ready() override {
         if (at_ >= size() || (block_ && block_->number() == at_ / cache_block_size)) return true;
         if (fetching_ == at_ / cache_block_size) return stream_at_ == at_ && stream_->ready();
-        return shard_->has(at_ / cache_block_size);
+        // Who fetches has locks to give back first.
+        if (stream_ || claimed_ < claimed_end_) return shard_->has(at_ / cache_block_size);
+        block_ = shard_->open_block(at_ / cache_block_size);
+        return block_ != nullptr;
     }
 
     void finish() override {
@@ -184,7 +187,7 @@ class CachedSequential final : public Sequential {
     const std::shared_ptr<CachedShard> shard_;
     uint64_t at_;
     std::unique_ptr<OpenBlock> block_;
-    HeldPiece held_;
+    HeldBytes held_;
     BlockLocks locks_;
     uint64_t claimed_ = 0, claimed_end_ = 0;  // blocks that are locked
     uint64_t fetching_ = no_block;
@@ -238,7 +241,7 @@ class CachedSource final : public Source {
     size_t read(uint64_t offset, std::span<uint8_t> out) override {
         if (offset >= *size()) return 0;
         out = out.first(static_cast<size_t>(std::min<uint64_t>(out.size(), *size() - offset)));
-        HeldPiece held;
+        HeldBytes held;
         std::unique_ptr<OpenBlock> block;
         BlockLocks locks;
         uint64_t announced = 0;  // what comes before this block was announced to the remote

@@ -3,6 +3,8 @@
 // time that the copy takes with those of every x86-64, a quarter with wider ones.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,9 +12,11 @@
 
 namespace shf {
 
-using PieceSum = uint64_t (*)(const uint8_t* bytes, size_t size);
+using PieceSum = uint64_t (*)(const iovec* parts, size_t count);
 
 uint64_t piece_sum(std::span<const uint8_t> bytes);
+// Of a piece that lies in several places.
+uint64_t piece_sum(std::span<const iovec> parts);
 
 // All that this processor can run; the last one is used. They give the same.
 std::vector<PieceSum> piece_sums();

@@ -3,12 +3,15 @@
  * be the one that the linker keeps for all, which older processors cannot run. */
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-uint64_t SHF_PIECE_SUM(const uint8_t* bytes, size_t size);
+uint64_t SHF_PIECE_SUM(const struct iovec* parts, size_t count);
 
-uint64_t SHF_PIECE_SUM(const uint8_t* bytes, size_t size) {
-    return XXH3_64bits(bytes, size);
+#include "piece_sum_parts.h"
+
+uint64_t SHF_PIECE_SUM(const struct iovec* parts, size_t count) {
+    return sum_of_parts(parts, count);
 }

@@ -21,7 +21,7 @@ void read_block(const FuzzCache& cache) {
     if (block->size() != fuzz_data().size()) std::abort();
     const std::string file = bytes_of_file(cache.file("00000000"));
     for (const size_t chunk : {size_t{1000}, size_t{70000}, size_t{200000}}) {
-        shf::HeldPiece held;
+        shf::HeldBytes held;
         std::vector<uint8_t> out(chunk);
         for (uint64_t at = 0; at < block->size();) {
             const size_t count = block->read(at, out, held);
@@ -72,7 +72,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
     size = LLVMFuzzerMutate(data, size, max_size);
     if (seed % 8 == 0 || size < 1 + 64) return size;
     const size_t header = data[0] == 'b' ? std::min<size_t>(size - 1, 4096) : size - 1;
-    std::memcpy(data + 1, data[0] == 'b' ? "SHFBLOC1" : "SHFVERS1", 8);
+    std::memcpy(data + 1, data[0] == 'b' ? "SHFBLOC2" : "SHFVERS1", 8);
     const uint64_t sum = XXH3_64bits(data + 1 + 16, header - 16);
     std::memcpy(data + 1 + 8, &sum, 8);
     return size;

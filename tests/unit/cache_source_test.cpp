@@ -61,6 +61,58 @@ TEST_F(CacheSource, sequential_reading_uses_what_others_left) {
     EXPECT_EQ(fetched(), cache_block_size);
 }
 
+// Readers take parts of what has a checksum, and what is left of it with the next read.
+TEST_F(CacheSource, reads_of_any_size_at_any_place_give_the_same_bytes) {
+    constexpr uint64_t piece = shf::cache_piece_size;
+    const std::string& bytes = serve(url, size, 20);
+    const auto source = open(url);
+    ASSERT_EQ(rest_of(*source), bytes);
+    for (const uint64_t offset : {0UL, 1UL, 511UL, piece - 1, piece, piece + 1, 5 * piece + 7,
+                                  cache_block_size - 1, cache_block_size + piece - 3, size - 1})
+        for (const size_t count : {1UL, 512UL, piece - 1, piece, piece + 1, 3 * piece + 5,
+                                   40 * piece + 9, cache_block_size + 1})
+            ASSERT_EQ(part_of(*source, offset, count), bytes.substr(offset, count))
+                << count << " bytes at " << offset;
+    // One reader, whose reads have another size each time, over gaps too.
+    const auto reader = source->open_sequential(13);
+    std::vector<uint8_t> buffer(3 * piece);
+    uint64_t at = 13;
+    for (size_t wanted = 1; at < size; wanted = wanted * 7 % 49999 + 1) {
+        const size_t count = reader->read(std::span(buffer).first(std::min(wanted, buffer.size())));
+        ASSERT_GT(count, 0U);
+        ASSERT_EQ(0, std::memcmp(buffer.data(), bytes.data() + at, count)) << at;
+        at += count;
+        if (wanted % 5 == 0 && at + 700 < size) {
+            ASSERT_TRUE(reader->skip(700));
+            at += 700;
+        }
+    }
+    EXPECT_EQ(use.cache_faults, 0U);
+    EXPECT_EQ(fetched(), size);
+}
+
+// Nothing of a damaged piece is delivered, and what others before and after it have is.
+TEST_F(CacheSource, a_read_that_ends_inside_a_damaged_piece_gives_none_of_it) {
+    constexpr uint64_t piece = shf::cache_piece_size;
+    const std::string& bytes = serve(url, cache_block_size, 21);
+    for (const uint64_t bad : {uint64_t{0}, piece + 100, 2 * piece - 1, cache_block_size - 1})
+        for (const size_t chunk : {size_t{1000}, static_cast<size_t>(piece + 5), size_t{100000}}) {
+            ASSERT_EQ(rest_of(*open(url)), bytes);
+            const auto reader = open(url)->open_sequential(0);
+            (void)fetched();
+            const auto path = blocks().at(0);
+            std::string file = file_bytes(path);
+            file[file.size() - bytes.size() + bad] ^= 1;
+            write_file(path, file);
+            std::vector<uint8_t> buffer(chunk);
+            std::string text;
+            while (const size_t count = reader->read(buffer))
+                text.append(reinterpret_cast<const char*>(buffer.data()), count);
+            ASSERT_TRUE(text == bytes) << bad << " " << chunk;
+            ASSERT_GT(fetched(), 0U);
+        }
+}
+
 TEST_F(CacheSource, bytes_are_delivered_before_their_block_is_whole) {
     const std::string& bytes = serve(url, size, 4);
     const auto reader = open(url)->open_sequential(0);
