@@ -14,7 +14,11 @@ import pytest
 import shardfeed
 
 PACKAGE = Path(__file__).parents[2] / "bindings/python/shardfeed"
-INTEGRATIONS = [*sorted((PACKAGE / "torch").glob("*.py")), PACKAGE / "grain.py"]
+INTEGRATIONS = [
+    *sorted((PACKAGE / "torch").glob("*.py")),
+    *sorted((PACKAGE / "cluster").glob("*.py")),
+    PACKAGE / "grain.py",
+]
 CORE = sorted(set(PACKAGE.glob("*.py")) - set(INTEGRATIONS))
 
 

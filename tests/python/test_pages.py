@@ -72,6 +72,18 @@ def test_the_example_of_the_page_about_the_cache(
         assert "versions of shards" in capfd.readouterr().out
 
 
+def test_the_examples_of_the_page_about_many_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for shard in range(3):
+        write_tar(tmp_path / f"train-{shard:03}.tar", numbered(shard * 20, 20))
+    monkeypatch.chdir(tmp_path)
+    shown = blocks("docs/cluster.md", "text")
+    for example, lines in zip(blocks("docs/cluster.md", "python"), shown):
+        exec(compile(example, "docs/cluster.md", "exec"), {})
+        assert capfd.readouterr().out == lines
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_examples_of_the_pytorch_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

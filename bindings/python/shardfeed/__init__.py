@@ -32,6 +32,8 @@ over it. Members gives all of them from front to back, of any size. Options are 
 shardfeed.options(). All errors are shardfeed.Error, and also the built-in ones people catch.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from ._archive import Archive, Member
 from ._batch import Batch
 from ._column import BytesColumn, Column, Ragged
@@ -77,6 +79,9 @@ from ._state import merge_states
 from ._stream import Stream
 from ._urls import expand_urls
 from ._writer import Shard, Writer
+
+if _TYPE_CHECKING:
+    from .cluster import map_shards
 
 __version__: str = _ffi.string(_lib.shf_version_string()).decode("ascii")
 
@@ -130,8 +135,18 @@ __all__ = [
     "__version__",
     "expand_urls",
     "features",
+    "map_shards",
     "merge_states",
     "mix",
     "options",
     "plan",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name != "map_shards":
+        raise AttributeError(f"module 'shardfeed' has no attribute {name!r}")
+    from .cluster import map_shards  # with the processes that it starts: slow to import
+
+    globals()[name] = map_shards
+    return map_shards

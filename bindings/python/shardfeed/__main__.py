@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command and gives its exit status."""
+    given = list(sys.argv[1:] if words is None else words)
+    if given[:1] == ["map"]:
+        from .cluster.__main__ import is_for_tasks
+        from .cluster.__main__ import main as run_tasks
+
+        if is_for_tasks(given):
+            return run_tasks(given[1:])
     os.environ.setdefault("SHARDFEED_PYTHON", sys.executable)  # of functions that verbs call
-    said = [
-        ffi.new("char[]", os.fsencode(word)) for word in (sys.argv[1:] if words is None else words)
-    ]
+    said = [ffi.new("char[]", os.fsencode(word)) for word in given]
     for file in (sys.stdout, sys.stderr):
         if file is not None:
             file.flush()

@@ -1,0 +1,166 @@
+"""`shardfeed map` with an executor or a reduction: one task for each shard."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .. import Error, UsageError, options
+from ._executors import EXECUTORS
+from ._map_shards import map_shards
+from ._reducer import Reducer, reducer_of
+from ._report import MapError
+from ._statistics import function_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .. import Sample
+    from ._report import MapReport, TaskReport
+
+_WORDS = ("--executor", "--reduce")
+
+
+def is_for_tasks(words: Sequence[str]) -> bool:
+    """Whether these words of a command line are for this `map`, and not for that of one output."""
+    return words[:1] == ["map"] and any(word.split("=", 1)[0] in _WORDS for word in words)
+
+
+class _OfDicts:
+    """A function as `shardfeed map --python` calls it: with a dict of bytes and "__key__"."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._function: Any = None
+
+    def __call__(self, sample: Sample) -> Any:
+        if self._function is None:
+            self._function = function_named(self._name)
+        return self._function({"__key__": sample.key, **sample.to_dict()})
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _OfDicts, (self._name,)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="shardfeed map",
+        description="Makes a shard of each shard, one task for each. What is published is skipped, "
+        "so that a run that was interrupted is run again. Options of the library are --NAME VALUE.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("inputs", nargs="+", metavar="INPUT", help="shards")
+    add("output", metavar="OUTPUT", help='a folder, "out/", or a pattern, "out/%%06d.tar"')
+    add("--executor", choices=sorted(EXECUTORS), default="local", help="where the tasks run")
+    add("--python", metavar="FUNCTION", help="MODULE:FUNCTION, called with a dict of bytes")
+    add("--reduce", metavar="REDUCER", help="MODULE:NAME of a shardfeed.cluster.Reducer")
+    add("-p", "--parallel", type=int, metavar="N", help="processes; by default one for each core")
+    add("--samples-per-task", type=int, metavar="N", help="tasks of so many samples")
+    add("-e", "--on-error", choices=["abort", "skip"], default="abort", help="of the function")
+    add("--task-retries", type=int, default=2, metavar="N", help="when a task dies; default 2")
+    add("--json", action="store_true", help="print the report as JSON")
+    add("-q", "--quiet", action="store_true", help="no line for each task")
+    return parser
+
+
+def _library_options(words: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Options of readers and writers among what the parser did not know."""
+    known = {option["name"]: option for option in options()}
+    reader: dict[str, str] = {}
+    writer: dict[str, str] = {}
+    left = list(words)
+    while left:
+        word, given, value = left.pop(0).partition("=")
+        option = known.get(word[2:].replace("-", "_")) if word.startswith("--") else None
+        if option is None:
+            raise UsageError(f"{word} is no option; help: shardfeed map --executor local --help")
+        if not given:
+            flag = option["type"] == "bool" and not (left and left[0] in ("true", "false"))
+            if not flag and not left:
+                raise UsageError(f"{word} has no value; help: give {word} VALUE")
+            value = "true" if flag else left.pop(0)
+        takes = option["openers"].split()
+        # Only outputs are written: an index beside inputs is the reader's affair.
+        if "writer" in takes:
+            writer[option["name"]] = value
+        if ("stream" in takes or "dataset" in takes) and option["name"] != "write_index":
+            reader[option["name"]] = value
+    return reader, writer
+
+
+def _described(report: MapReport) -> str:
+    tasks = [
+        {
+            "input": task.task.input,
+            "start": task.task.start,
+            "stop": task.task.stop,
+            "output": task.task.output,
+            **{
+                name: getattr(task, name)
+                for name in ("status", "samples", "written", "skipped", "bytes", "digest", "error")
+            },
+        }
+        for task in report
+    ]
+    return json.dumps({"tasks": tasks, "result": report.result})
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs it and gives the exit status: 1 when tasks failed, 2 for a wrong command line."""
+    try:
+        given, rest = _parser().parse_known_args(words)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    # What is not whole is removed, and processes are ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as `shardfeed map --python` finds modules
+
+    def say(task: TaskReport) -> None:
+        if not given.quiet and task.status != "elsewhere":
+            sys.stderr.write(f"{task}\n")
+
+    try:
+        reader, writer = _library_options(rest)
+        reduce: Any = function_named(given.reduce) if given.reduce else None
+        if isinstance(reduce, type) and issubclass(reduce, Reducer):
+            reduce = reduce()
+        report = map_shards(
+            given.inputs,
+            given.output,
+            _OfDicts(given.python) if given.python else None,
+            executor=given.executor,
+            workers=given.parallel,
+            samples_per_task=given.samples_per_task,
+            reduce=reducer_of(reduce),
+            on_error="raise" if given.on_error == "abort" else "skip",
+            retries=given.task_retries,
+            reader=reader,
+            writer=writer,
+            on_task=say,
+        )
+    except MapError as error:
+        if given.json:
+            sys.stdout.write(_described(error.report) + "\n")
+        sys.stderr.write(f"shardfeed: {error}\n")
+        return 1
+    except (UsageError, ImportError) as error:
+        sys.stderr.write(f"shardfeed: {error}\n")
+        return 2
+    except (Error, OSError) as error:
+        sys.stderr.write(f"shardfeed: {error}\n")
+        return 1
+    if given.json:
+        sys.stdout.write(_described(report) + "\n")
+    elif report.result is not None:
+        sys.stdout.write(json.dumps(report.result) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

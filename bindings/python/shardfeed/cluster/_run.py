@@ -1,0 +1,205 @@
+"""One task: its samples through the function into its shard, whole or not at all."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from errno import EEXIST
+from typing import TYPE_CHECKING, Any
+
+from .. import Dataset, Error, Sample, Stream, UsageError, Writer
+from ._reducer import encoded_partial
+from ._report import TaskReport
+from ._statistics import function_named
+from ._tasks import is_published, marker_of, options_for, publish_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ._reducer import Reducer
+    from ._tasks import Task
+
+_AT_ONCE = 64  # samples that are read by number with one call
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with every task: sent once to each worker."""
+
+    function: Callable[[Any], Any] | str | None
+    reducer: Reducer | None
+    decode: str | None
+    skips_faults: bool
+    retries: int
+    encoder: Any
+    reader: dict[str, Any]
+    writer: dict[str, Any]
+
+    def called(self) -> Callable[[Any], Any] | None:
+        """The function."""
+        return function_named(self.function) if isinstance(self.function, str) else self.function
+
+
+class _FunctionError(Exception):
+    """The function, or what it returned, is at fault."""
+
+    def __init__(self, key: str, cause: Exception) -> None:
+        super().__init__(f'sample "{key}": {type(cause).__name__}: {cause}')
+        self.key = key
+        self.__cause__ = cause
+
+
+def run_task(job: Job, task: Task) -> TaskReport:
+    """Runs a task, again where a fault may pass, and says what became of it. Raises nothing."""
+    for attempt in range(job.retries + 1):
+        try:
+            return _attempt(job, task)
+        except (_FunctionError, UsageError) as error:  # which another attempt would find again
+            return _failed(task, error)
+        except Exception as error:
+            if attempt == job.retries:
+                return _failed(task, error)
+    raise AssertionError("no attempt")
+
+
+def _failed(task: Task, error: Exception) -> TaskReport:
+    text = str(error) if isinstance(error, (_FunctionError, Error)) else repr(error)
+    shown = error.__cause__ if isinstance(error, _FunctionError) else error
+    assert shown is not None
+    lines = traceback.format_exception(type(shown), shown, shown.__traceback__)
+    key = getattr(error, "key", None)
+    return TaskReport(task, "failed", error=text, key=key, traceback="".join(lines))
+
+
+def found_there(job: Job, task: Task) -> TaskReport | None:
+    """What is published for a task already."""
+    if task.output is None or job.writer.get("overwrite"):
+        return None
+    if is_published(task.output, job.reader):
+        return TaskReport(task, "there")
+    if job.reducer is None and is_published(marker_of(task.output), job.reader):
+        return TaskReport(task, "empty")
+    return None
+
+
+def _attempt(job: Job, task: Task) -> TaskReport:
+    there = found_there(job, task)
+    if there is not None:
+        return there
+    made = _Made(job, task)
+    if job.reducer is not None:
+        partial = job.reducer.empty()
+        for key, item in made:
+            try:
+                partial = job.reducer.add(partial, item)
+            except Exception as error:
+                made.fault(key, error)
+        if task.output is None:
+            return TaskReport(task, "made", made.read, made.given, made.skipped, partial=partial)
+        return _published(
+            job, task, made, [("", encoded_partial(job.reducer, partial, task.input))]
+        )
+    return _published(job, task, made, made)
+
+
+def _published(
+    job: Job, task: Task, made: _Made, samples: Iterable[tuple[str, Mapping[str, Any]]]
+) -> TaskReport:
+    name = task.output or ""
+    try:
+        with Writer(lambda _: name, encoder=job.encoder, **job.writer) as writer:
+            for key, sample in samples:
+                try:
+                    writer.write(sample)
+                except OSError:
+                    raise  # of the shard, and not of the sample
+                except Exception as error:
+                    made.fault(key, error)
+    except OSError as error:
+        if error.errno != EEXIST:  # another run was quicker
+            raise
+        return TaskReport(task, "there")
+    report = TaskReport(task, "made", made.read, made.given, made.skipped)
+    if not writer.shards:
+        publish_marker(task, made.read, job.writer)
+        return replace(report, status="empty")
+    (shard,) = writer.shards
+    return replace(report, bytes=shard.bytes, digest=shard.digest)
+
+
+class _Made:
+    """What the function made of the samples of a task, each with the key it was made of."""
+
+    def __init__(self, job: Job, task: Task) -> None:
+        self.read = self.given = self.skipped = 0
+        self._job = job
+        self._task = task
+
+    def fault(self, key: str, error: Exception) -> None:
+        """Leaves out what a sample became, or ends the task."""
+        if not self._job.skips_faults:
+            raise _FunctionError(key, error) from error
+        self.given -= 1
+        self.skipped += 1
+
+    def __iter__(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        self.read = self.given = self.skipped = 0
+        function, decode = self._job.called(), self._job.decode
+        if function is None and decode is None:
+            for sample in samples_of(self._task, self._job.reader):
+                self.read += 1
+                self.given += 1
+                yield sample.key, sample
+            return
+        for sample in samples_of(self._task, self._job.reader):
+            self.read += 1
+            key = sample.key
+            try:
+                item: Any = sample
+                if decode is not None:
+                    item = {"__key__": key, **sample.decode(decode)}
+                items = list(_items(item if function is None else function(item), key))
+            except Exception as error:
+                self.given += 1
+                self.fault(key, error)
+                continue
+            for item in items:
+                self.given += 1
+                yield key, item
+
+
+def samples_of(task: Task, reader: Mapping[str, Any]) -> Iterator[Sample]:
+    """The samples of a task, in the order of the shard."""
+    options: Any = {**reader, "expand": False}
+    if task.start is None or task.stop is None:
+        with Stream(task.input, **options_for("stream", options)) as stream:
+            yield from stream
+        return
+    with Dataset(task.input, **options_for("dataset", options)) as data:
+        for start in range(task.start, task.stop, _AT_ONCE):
+            yield from data.get_many(range(start, min(start + _AT_ONCE, task.stop)))
+
+
+def _items(made: Any, key: str) -> Iterator[Mapping[str, Any]]:
+    """The samples that a function returned: none, one, or several."""
+    if made is None:
+        return
+    if isinstance(made, Mapping):
+        yield _with_key(made, key)
+        return
+    if isinstance(made, (str, bytes)) or not isinstance(made, Iterable):
+        raise TypeError(
+            f"the function returned {type(made).__name__}; help: return a sample, a mapping from "
+            "field to value, None to leave the sample out, or an iterable of them"
+        )
+    for number, item in enumerate(made):
+        if not isinstance(item, Mapping):
+            raise TypeError(f"the function returned an iterable of {type(item).__name__}")
+        yield _with_key(item, f"{key}-{number}")
+
+
+def _with_key(made: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    if isinstance(made, Sample) or "__key__" in made:
+        return made
+    return {"__key__": key, **made}
