@@ -837,10 +837,10 @@ int32_t shf_block_url(const shf_block* block, size_t index, shf_bytes* out);
  *                          (with fill=LEVEL), flip=random or always. filter=bilinear, or nearest,
  *                          box, hamming, bicubic, lanczos; exact: no JPEG is reduced while it is
  *                          decoded. brightness=A..B, contrast=, saturation=, hue= (with the chance
- *                          jitter=P), grayscale=P and solarize=P change colours at random; views=N
- *                          makes N columns, "jpg.0" and on. Random choices are keyed by seed,
- *                          epoch, shard, key and view: the same for all images of a sample, and in
- *                          every run.
+ *                          jitter=P), grayscale=P, blur=P (sigma=A..B, kernel=N) and solarize=P
+ *                          change colours at random; views=N makes N columns, "jpg.0" and on.
+ *                          Random choices are keyed by seed, epoch, shard, key and view: the same
+ *                          for all images of a sample, and in every run.
  *   audio                  WAV, FLAC or MP3: frames x channels. After slashes:
  *                          float32 (as a rule in -1..1) or int16, the layout (fc or cf: frames or
  *                          channels first), mono (the mean of the channels; one dimension),

@@ -88,7 +88,7 @@ void ImageWords::add(size_t at, std::string_view word) {
                "one of " + list_words(modes) + ", " + list_words(numbers) +
                    ", hwc, chw, exif, exact, resize=, crop=, rrc=, flip=, pad=, filter=, scale=, "
                    "ratio=, fill=, normalize=, brightness=, contrast=, saturation=, hue=, jitter=, "
-                   "grayscale=, solarize=, views=");
+                   "grayscale=, blur=, sigma=, kernel=, solarize=, views=");
     }
 }
 
@@ -225,6 +225,7 @@ bool ImageWords::add_colour(size_t at, std::string_view name, const Value& value
     constexpr std::pair<std::string_view, std::pair<size_t Given::*, double Colours::*>> chances[] =
         {{"jitter", {&Given::jitter, &Colours::jitter}},
          {"grayscale", {&Given::grayscale, &Colours::grayscale}},
+         {"blur", {&Given::blur, &Colours::blur}},
          {"solarize", {&Given::solarize, &Colours::solarize}}};
     if (const auto factor = find_word(factors, name)) {
         once(given_.*factor->first, at, "change of this kind");
@@ -241,6 +242,14 @@ bool ImageWords::add_colour(size_t at, std::string_view name, const Value& value
         const double given = parse_number(value, help);
         if (given < 0 || given > 1) refuse(value.at, "no chance", help);
         image_.colours.*chance->second = given;
+    } else if (name == "sigma") {
+        static constexpr const char* help = "sigma=0.1..2: pixels above 0, up to 100";
+        once(given_.sigma, at, "sigma");
+        image_.colours.sigma = parse_range(value, 1e-3, help);
+        if (image_.colours.sigma.most > 100) refuse(value.at, "a range that ends too high", help);
+    } else if (name == "kernel") {
+        once(given_.kernel, at, "kernel");
+        parse_kernel(value);
     } else if (name == "views") {
         once(given_.views, at, "number of views");
         parse_views(value);
@@ -248,6 +257,14 @@ bool ImageWords::add_colour(size_t at, std::string_view name, const Value& value
         return false;
     }
     return true;
+}
+
+void ImageWords::parse_kernel(const Value& value) {
+    static constexpr const char* help = "kernel=23: an odd number of pixels from 3 up to 255";
+    const double pixels = parse_number(value, help);
+    if (pixels < 3 || pixels > 255 || std::fmod(pixels, 2) != 1)
+        refuse(value.at, "no size of a kernel", help);
+    image_.colours.kernel = static_cast<uint32_t>(pixels);
 }
 
 void ImageWords::parse_views(const Value& value) {
@@ -353,12 +370,14 @@ ImageOptions ImageWords::finish() const {
                    "normalize=imagenet, or six numbers");
     }
     const size_t colour = std::min(
-        {g.brightness, g.contrast, g.saturation, g.hue, g.jitter, g.grayscale, g.solarize});
+        {g.brightness, g.contrast, g.saturation, g.hue, g.jitter, g.grayscale, g.blur, g.solarize});
     if (colour != none && image.mode != Mode::rgb && image.mode != Mode::rgb8)
         refuse(colour, "these pixels have no colours to change", "rgb8 or rgb");
     if (g.jitter != none && std::min({g.brightness, g.contrast, g.saturation, g.hue}) == none)
         refuse(g.jitter, "nothing that this belongs to",
                "brightness=, contrast=, saturation= or hue=");
+    if (g.blur == none && std::min(g.sigma, g.kernel) != none)
+        refuse(std::min(g.sigma, g.kernel), "nothing that this belongs to", "blur=0.5");
     if (g.rrc == none && std::min(g.scale, g.ratio) != none)
         refuse(std::min(g.scale, g.ratio), "nothing that this belongs to", "rrc=WxH");
     if (g.pad == none && g.fill != none)

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "image/image_blur.h"
 #include "image/image_colours.h"
 #include "image/image_geometry.h"
 #include "image/image_header.h"
@@ -123,6 +124,9 @@ class ImageDecoder final : public Decoder {
             check(resample_memory(axes.columns, axes.rows, options_.filter, stored_pixel),
                   "resizing from " + size(plan.source.width, plan.source.height) + " to " +
                       size(plan.resized_width, plan.resized_height));
+        if (options_.colours.blur > 0)
+            check(blur_memory(plan.crop.width, plan.crop.height, 3, options_.colours.kernel),
+                  "blurring " + size(plan.crop.width, plan.crop.height));
     }
 
     // Whether the codec alone can write the result.
@@ -251,15 +255,9 @@ class ImageDecoder final : public Decoder {
     // What is made of the colours of a whole image.
     void resample_colours(const Pixels& pixels, const Pixels& shape, const ImageGeometry& plan,
                           uint64_t random, std::span<uint8_t> out, ImageScratch& scratch) const {
-        struct Rows final : RowSink {
-            explicit Rows(const Pixels& to) : to(to) {}
-            uint8_t* row(uint32_t y) override { return to.row(y); }
-            void done(uint32_t /*y*/) override {}
-            const Pixels to;
-        };
         Pixels part = shape;
         scratch.resampled.hold(part);
-        Rows rows(part);
+        PixelRows rows(part);
         resample(pixels, scratch.resample, rows);
         if (part.channels == 1) {
             Pixels coloured = part;
@@ -268,7 +266,8 @@ class ImageDecoder final : public Decoder {
             make_coloured(part, coloured);
             part = coloured;
         }
-        change_colours(part, options_.colours, random);
+        part = change_colours(part, draw_colours(options_.colours, random), options_.colours.kernel,
+                              scratch.stored, scratch.resample);
         RowWriter writer(options_, numbers_, plan, part, scratch.line, out);
         writer.pad();
         for (uint32_t y = 0; y < part.height; ++y) {

@@ -1,6 +1,7 @@
 #include "image/image_colours.h"
 
 #include "core/random.h"
+#include "image/image_blur.h"
 
 #include <algorithm>
 #include <array>
@@ -98,32 +99,52 @@ void solarize(const Pixels& pixels) {
 
 }  // namespace
 
-void change_colours(const Pixels& pixels, const ImageOptions::Colours& colours, uint64_t random) {
+ColourChoices draw_colours(const ImageOptions::Colours& colours, uint64_t random) {
+    using Kind = ColourChoices::Kind;
     // All are drawn, so that a word more changes nothing of the others.
     Random draw(Random::image_colour, {random});
+    ColourChoices choices;
     const bool jitters = draw.uniform(0, 1) < colours.jitter;
-    const bool greys = draw.uniform(0, 1) < colours.grayscale;
-    const bool solarizes = draw.uniform(0, 1) < colours.solarize;
-    struct Change {
-        void (*change)(const Pixels&, float);
+    choices.grayscale = draw.uniform(0, 1) < colours.grayscale;
+    choices.solarize = draw.uniform(0, 1) < colours.solarize;
+    struct Drawn {
+        Kind kind;
         ImageOptions::Range range;
         double nothing;
+        float factor = 0;
     };
-    std::array<std::pair<Change, float>, 4> changes = {{
-        {{change_brightness, colours.brightness, 1}, 0.0F},
-        {{change_contrast, colours.contrast, 1}, 0.0F},
-        {{change_saturation, colours.saturation, 1}, 0.0F},
-        {{change_hue, colours.hue, 0}, 0.0F},
-    }};
-    for (auto& [change, factor] : changes)
-        factor = static_cast<float>(draw.uniform(change.range.least, change.range.most));
+    std::array<Drawn, 4> changes = {{{Kind::brightness, colours.brightness, 1},
+                                     {Kind::contrast, colours.contrast, 1},
+                                     {Kind::saturation, colours.saturation, 1},
+                                     {Kind::hue, colours.hue, 0}}};
+    for (Drawn& change : changes)
+        change.factor = static_cast<float>(draw.uniform(change.range.least, change.range.most));
     for (size_t left = changes.size(); left > 1; --left)
         std::swap(changes[left - 1], changes[draw.below(left)]);
-    for (const auto& [change, factor] : changes)
+    for (const Drawn& change : changes)
         if (jitters && change.range != ImageOptions::Range{change.nothing, change.nothing})
-            change.change(pixels, factor);
-    if (greys) drop_colours(pixels);
-    if (solarizes) solarize(pixels);
+            choices.changes[choices.count++] = {change.kind, change.factor};
+    const bool blurs = draw.uniform(0, 1) < colours.blur;
+    const double sigma = draw.uniform(colours.sigma.least, colours.sigma.most);
+    choices.sigma = blurs ? sigma : 0;
+    return choices;
+}
+
+Pixels change_colours(const Pixels& pixels, const ColourChoices& choices, uint32_t kernel,
+                      PixelBuffer& blurred, ResampleScratch& scratch) {
+    // In the order of ColourChoices::Kind.
+    constexpr void (*functions[])(const Pixels&, float) = {change_brightness, change_contrast,
+                                                           change_saturation, change_hue};
+    for (size_t i = 0; i < choices.count; ++i)
+        functions[static_cast<size_t>(choices.changes[i].kind)](pixels, choices.changes[i].factor);
+    if (choices.grayscale) drop_colours(pixels);
+    Pixels result = pixels;
+    if (choices.sigma > 0) {
+        blurred.hold(result);
+        blur(pixels, result, kernel, choices.sigma, scratch);
+    }
+    if (choices.solarize) solarize(result);
+    return result;
 }
 
 void make_coloured(const Pixels& grey, const Pixels& to) {

@@ -46,7 +46,9 @@ struct ImageOptions {
         Range brightness{1, 1}, contrast{1, 1}, saturation{1, 1};
         Range hue{0, 0};    // of a whole turn
         double jitter = 1;  // of any of these
-        double grayscale = 0, solarize = 0;
+        double grayscale = 0, blur = 0, solarize = 0;
+        Range sigma{0.1, 2};   // of the blur, in pixels
+        uint32_t kernel = 23;  // how many pixels it is made of, on each axis
         bool operator==(const Colours&) const = default;
     };
 

@@ -118,14 +118,6 @@ void fill_table(FilterTable& table, const FilterAxis& axis, Filter filter, uint3
     }
 }
 
-void fill_pairs(FilterTable& table) {
-    table.pairs.resize(table.weights.size());
-    for (size_t i = 0; i < table.weights.size(); i += 2) {
-        table.pairs[i] = pair_high(table.weights[i], table.weights[i + 1]);
-        table.pairs[i + 1] = pair_low(table.weights[i], table.weights[i + 1]);
-    }
-}
-
 template <size_t Channels>
 void resample_wide_rows(const uint16_t* in, const FilterTable& table, uint16_t* out) {
     const float* weights = table.precise.data();
@@ -235,6 +227,14 @@ class Resampling {
 
 }  // namespace
 
+void FilterTable::fill_pairs() {
+    pairs.resize(weights.size());
+    for (size_t i = 0; i < weights.size(); i += 2) {
+        pairs[i] = pair_high(weights[i], weights[i + 1]);
+        pairs[i + 1] = pair_low(weights[i], weights[i + 1]);
+    }
+}
+
 void FilterTable::move(int64_t by) {
     for (Taps& tap : taps) tap.first = static_cast<uint32_t>(tap.first + by);
 }
@@ -253,7 +253,7 @@ uint64_t resample_memory(const FilterAxis& columns, const FilterAxis& rows,
 void plan_resample(const FilterAxis& columns, const FilterAxis& rows, ImageOptions::Filter filter,
                    uint32_t depth, ResampleScratch& scratch) {
     fill_table(scratch.columns, columns, filter, depth);
-    fill_pairs(scratch.columns);
+    scratch.columns.fill_pairs();
     fill_table(scratch.rows, rows, filter, depth);
 }
 

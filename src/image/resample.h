@@ -38,6 +38,8 @@ struct FilterTable {
     // The samples that are needed: the first one, and one past the last.
     [[nodiscard]] uint32_t begin() const { return taps.front().first; }
     [[nodiscard]] uint32_t end() const { return taps.back().first + taps.back().count; }
+    // Makes the pairs of the weights, which the columns of a picture need.
+    void fill_pairs();
     // Counts samples from another one: `by` is added to their numbers.
     void move(int64_t by);
 };
@@ -64,6 +66,17 @@ class RowSink {
     virtual uint8_t* row(uint32_t y) = 0;
     // It is there.
     virtual void done(uint32_t y) = 0;
+};
+
+// Rows that become those of another image.
+class PixelRows final : public RowSink {
+  public:
+    explicit PixelRows(const Pixels& to) : to_(to) {}
+    uint8_t* row(uint32_t y) override { return to_.row(y); }
+    void done(uint32_t /*y*/) override {}
+
+  private:
+    const Pixels to_;
 };
 
 // Makes the rows that the tables say of `from`, which has all samples that are needed. 16 bytes

@@ -55,6 +55,32 @@ def test_each_change_is_that_of_torchvision(tmp_path, functional, name):
             assert (difference > 0).mean() < 0.02
 
 
+@pytest.mark.parametrize("name", ["x.jpg", "x.png"])
+def test_blur_is_that_of_torchvision(tmp_path, functional, name):
+    """At kernels and sigmas at random, in images that are smaller than the kernel too."""
+    import torch
+
+    chance = np.random.default_rng(2)
+    kind = "jpeg" if name == "x.jpg" else "png"
+    pictures = [noise(width, height) for width, height in ((40, 30), (64, 24), (5, 70))]
+    path = rows_tar(tmp_path / "t.tar", ({name: encoded(p, kind)} for p in pictures))
+    stored = decoded(path, f"{name}:image/rgb8", ragged="offsets")[name]
+    for sigma, half in zip(chance.uniform(0.1, 4, 100), chance.integers(1, 12, 100)):
+        kernel = 2 * half + 1
+        text = f"{sigma:.6f}"
+        words = f"blur=1/sigma={text}..{text}/kernel={kernel}"
+        found = decoded(path, f"{name}:image/rgb8/{words}", ragged="offsets")[name]
+        for row, picture in zip(found, stored):
+            # torchvision pads by less than the size of the image, so it is padded here.
+            padded = np.pad(picture, ((half, half), (half, half), (0, 0)), "reflect")
+            planes = torch.from_numpy(padded).permute(2, 0, 1)
+            if kernel // 2 >= min(planes.shape[1:]):
+                continue
+            wanted = functional.gaussian_blur(planes, [kernel, kernel], [float(text)] * 2)
+            wanted = wanted[:, half:-half, half:-half].permute(1, 2, 0).numpy()
+            assert np.abs(row.astype(int) - wanted).max() <= 1, words
+
+
 def test_grey_and_solarized(tmp_path, functional):
     import torch
 
@@ -90,7 +116,7 @@ def test_every_order_is_as_likely_as_any_other(tmp_path, functional):
     assert ((seen - expected) ** 2 / expected).sum() < 75
 
 
-@pytest.mark.parametrize("words", ["grayscale=0.3", "solarize=0.3", "brightness=2..2/jitter=0.3"])
+@pytest.mark.parametrize("words", ["grayscale=0.3", "blur=0.3", "solarize=0.3", "brightness=2..2/jitter=0.3"])
 def test_chances(tmp_path, words):
     picture = noise(8, 8)
     count = 2000
@@ -109,6 +135,30 @@ def test_factors_are_uniform(tmp_path):
     parts = np.searchsorted(levels, np.arange(50, 150), "right") / count
     limit = math.sqrt(math.log(2 / 1e-6) / (2 * count))
     assert np.abs(parts - (np.arange(50, 150) - 49) / 100).max() < limit
+
+
+def test_sigma_is_uniform(tmp_path):
+    """Of one bright column the level in it says how far it was blurred."""
+    count = 2000
+    picture = np.zeros((3, 41, 3), "u1")
+    picture[:, 20] = 255
+    path = written(tmp_path / "t.tar", [picture] * count)
+    words = "png:image/rgb8/blur=1/kernel=41/sigma="
+    levels = decoded(path, f"{words}1..3", size=count)["png"][:, 1, 20, 0]
+    limit = math.sqrt(math.log(2 / 1e-6) / (2 * count))
+    for sigma in np.arange(1, 3, 0.1):
+        (level,) = decoded(path, f"{words}{sigma:.6f}..{sigma:.6f}", size=1)["png"][:, 1, 20, 0]
+        share = [np.mean(levels > level), np.mean(levels >= level)]
+        assert share[0] - limit < (sigma - 1) / 2 < share[1] + limit
+
+
+def test_blur_comes_before_solarize(tmp_path):
+    path = written(tmp_path / "t.tar", [noise(30, 20)])
+    blurred, both = (
+        decoded(path, f"png:image/rgb8/{words}")["png"]
+        for words in ("blur=1/sigma=1..1", "solarize=1/blur=1/sigma=1..1")
+    )
+    assert np.array_equal(both, np.where(blurred >= 128, 255 - blurred, blurred))
 
 
 def test_changes_of_grey_and_deep_images(tmp_path):
@@ -158,7 +208,7 @@ def test_changes_are_the_same_in_every_run(tmp_path):
     path = written(tmp_path / "t.tar", [noise(30, 20, seed=n) for n in range(20)])
     decode = (
         "png:image/rgb/rrc=9x9/brightness=0.5..1.5/contrast=0.5..1.5/saturation=0.5..1.5/"
-        "hue=-0.1..0.1/jitter=0.8/grayscale=0.2/solarize=0.2/views=2"
+        "hue=-0.1..0.1/jitter=0.8/grayscale=0.2/blur=0.5/solarize=0.2/views=2"
     )
 
     def run(size: int, **options: object) -> np.ndarray:
@@ -188,6 +238,15 @@ def test_changes_are_the_same_in_every_run(tmp_path):
         ("contrast=2..1", "ends above its beginning"),
         ("grayscale=1.5", "no chance"),
         ("jitter=0.5", "nothing that this belongs to"),
+        ("blur=2", "no chance"),
+        ("blur=0.5/sigma=0..1", "begins too low"),
+        ("blur=0.5/sigma=1..101", "ends too high"),
+        ("blur=0.5/kernel=4", "no size of a kernel"),
+        ("blur=0.5/kernel=257", "no size of a kernel"),
+        ("blur=0.5/kernel=5.5", "no size of a kernel"),
+        ("sigma=1..2", "nothing that this belongs to"),
+        ("kernel=5", "nothing that this belongs to"),
+        ("l8/blur=0.5", "no colours to change"),
         ("l8/hue=0..0.1", "no colours to change"),
         ("rgb16/grayscale=0.5", "no colours to change"),
         ("views=1", "no number of views"),
