@@ -141,6 +141,41 @@ def test_the_example_of_the_page_about_decode(
     ]
 
 
+@pytest.mark.slow
+def test_the_examples_of_the_page_about_transforms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("numpy")
+    from batches import ramps, rows_tar
+
+    for shard in range(4):
+        ramps(tmp_path / f"train-{shard:03}.tar", 20)
+    monkeypatch.chdir(tmp_path)
+    examples = blocks("docs/transforms.md", "python")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(examples[0], "docs/transforms.md", "exec"), names)
+    names["stream"].close()
+    assert capsys.readouterr().out == "4 dropped\n"
+    assert names["batch"]["x"].shape[1:] == (16,)
+    assert names["batch"]["x"].dtype == "float64"
+
+    image = pytest.importorskip("PIL.Image")
+    pictures = []
+    for number in range(16):
+        file = io.BytesIO()
+        image.new("RGB", (20 + number, 16), (1, 2, 3)).save(file, "png")
+        pictures.append({"png": file.getvalue(), "cls": b"%d" % number})
+    rows_tar(tmp_path / "pictures.tar", pictures)
+    pytest.importorskip("torchvision.transforms.v2")
+    exec(compile(examples[1], "docs/transforms.md, example 1", "exec"), names)
+    assert names["batch"]["png"].shape == (8, 3, 32, 32)
+    pytest.importorskip("albumentations")
+    exec(compile(examples[2], "docs/transforms.md, example 2", "exec"), names)
+    names["stream"].close()
+    assert names["batch"]["image"].shape == (8, 32, 32, 3)
+    assert len(examples) == 3
+
+
 def test_help_and_the_page_name_every_word_of_decode() -> None:
     import shardfeed
 

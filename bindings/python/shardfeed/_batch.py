@@ -85,6 +85,20 @@ class Batch:
                 )
         self._hooks = chosen
 
+    @property
+    def hooked(self) -> dict[str, list[Any]]:
+        """The columns that are lists of what functions made, as far as those were called."""
+        return self._hooked
+
+    def with_columns(
+        self, rows: int, columns: dict[str, Column], objects: dict[str, list[Any]]
+    ) -> Batch:
+        """A batch of other columns. objects: those of them that are lists."""
+        numbers = {name: number for number, name in enumerate(columns)}
+        made = Batch(Columns(rows, numbers, columns, None), empty_is_none=self._empty_is_none)
+        made._hooked = objects
+        return made
+
     # ---- Columns ----
 
     def __getitem__(self, name: str) -> Any:
@@ -214,9 +228,8 @@ class Batch:
             name: column.pinned() if column.kind == "array" else column
             for name, column in self._columns.all().items()
         }
-        copies = Columns(len(self), self._columns.numbers, columns, None)
-        batch = Batch(copies, empty_is_none=self._empty_is_none)
-        batch._hooks, batch._hooked = self._hooks, self._hooked
+        batch = self.with_columns(len(self), columns, self._hooked)
+        batch._hooks = self._hooks
         return batch
 
     def arrow(self) -> Any:
@@ -243,8 +256,8 @@ class Batch:
         """
         if self._columns.holder is None:
             raise UnsupportedError(
-                "a batch that was pickled or pinned has no Arrow form; help: call arrow() before, "
-                "and pickle what it gives"
+                "a batch that was pickled, pinned or transformed has no Arrow form; help: call "
+                "arrow() before, and pickle what it gives"
             )
         from ._capsule import capsule  # ctypes is slow to import
 
@@ -281,7 +294,5 @@ class Batch:
 def _copied_batch(
     rows: int, columns: dict[str, Column], empty_is_none: bool, hooked: dict[str, Any]
 ) -> Batch:
-    numbers = {name: number for number, name in enumerate(columns)}
-    batch = Batch(Columns(rows, numbers, columns, None), empty_is_none=empty_is_none)
-    batch._hooked = hooked
-    return batch
+    empty = Batch(Columns(0, {}, {}, None), empty_is_none=empty_is_none)
+    return empty.with_columns(rows, columns, hooked)

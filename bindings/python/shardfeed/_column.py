@@ -36,6 +36,7 @@ _DTYPES: dict[int, str] = {
     lib.SHF_DTYPE_COMPLEX128: "complex128",
     lib.SHF_DTYPE_BFLOAT16: "bfloat16",
 }
+DTYPE_NAMES = frozenset(_DTYPES.values())
 _KINDS: dict[int, str] = {
     lib.SHF_COLUMN_ARRAY: "array",
     lib.SHF_COLUMN_BYTES: "bytes",

@@ -6,7 +6,7 @@ import operator
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ._batch import Batch, new_holder
 from ._errors import AmbiguousError, NoMemberError, UsageError, error_from
@@ -17,10 +17,12 @@ from ._receivers import Receivers, Target, log_to_logging
 from ._reopenable import Reopenable
 from ._sample import Sample, has_random_choices
 from ._signals import Signals
+from ._transform import checked_transforms, seed_base
+from ._transformed import Transforming, new_runner, transformed
 from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from typing_extensions import SupportsIndex, Unpack
 
@@ -28,7 +30,12 @@ if TYPE_CHECKING:
     from ._native import DatasetOptions, NumberedBatchOptions, _CData
     from ._opener import Opener
     from ._receivers import Log
+    from ._transform import TransformOptions
     from ._urls import URLs
+
+    class _BatchesOptions(NumberedBatchOptions, TransformOptions, total=False):
+        """What batches() takes by name."""
+
 
 # Names of fields, each followed by "/" -> field name -> position. Samples have few different ones.
 _schemas: dict[bytes, dict[str, int]] = {}
@@ -255,7 +262,40 @@ class Dataset(Reopenable, Sequence[Sample]):
         hooks: as for Stream.batches().
         """
         checked = checked_hooks(hooks, self._options)
-        texts, native = self._decoding(options)
+        return self._read_batch(checked, *self._decoding({**options}), numbers)
+
+    def batches(
+        self,
+        batches: Iterable[Iterable[SupportsIndex]],
+        *,
+        hooks: Mapping[str, Hook | str] | None = None,
+        **options: Unpack[_BatchesOptions],
+    ) -> Iterator[Any]:
+        """The batches of these numbers, one after another, such as a batch sampler gives.
+
+            numbers = torch.utils.data.BatchSampler(sampler, 256, drop_last=True)
+            for batch in data.batches(numbers, transform=augment, transform_workers=4): ...
+
+        With transform_threads and transform_workers, batches are read ahead. hooks, and the options
+        of transforms: as for Stream.batches(); the others are those of batch().
+        """
+        own: dict[str, Any] = {**options}
+        transforms = checked_transforms(own)
+        checked = checked_hooks(hooks, self._options)
+        texts, native = self._decoding(own)
+        read = partial(self._read_batch, checked, texts, native)
+        if transforms is None:
+            return map(read, batches)
+        base = seed_base(int(texts.get("seed", "0")), int(texts.get("epoch", "0")))
+        return transformed(map(read, batches), Transforming(new_runner(transforms), base))
+
+    def _read_batch(
+        self,
+        hooks: dict[str, Hook],
+        texts: dict[str, str],
+        native: _CData,
+        numbers: Iterable[SupportsIndex],
+    ) -> Batch:
         listed = list(map(self._checked, numbers))
         if not listed:
             raise UsageError("a batch of no samples")
@@ -266,16 +306,16 @@ class Dataset(Reopenable, Sequence[Sample]):
         if lib.shf_dataset_get_batch(dataset[0], array, len(listed), native, holder, error):
             raise self._failure(error)
         batch = Batch.received(holder, texts)
-        batch.use_hooks(checked)
+        batch.use_hooks(hooks)
         return batch
 
-    def _decoding(self, options: NumberedBatchOptions) -> tuple[dict[str, str], _CData]:
+    def _decoding(self, options: dict[str, Any]) -> tuple[dict[str, str], _CData]:
         """The options that a batch is made with, as texts and for the library."""
         unexpected = sorted(set(options) - _BATCH_OPTIONS)
         if unexpected:
             raise TypeError(
-                f'unexpected keyword argument: "{unexpected[0]}" is no option of batch(); help: '
-                f"it takes {', '.join(sorted(_BATCH_OPTIONS))}"
+                f'unexpected keyword argument: "{unexpected[0]}" is no option of batches; help: '
+                f"they take {', '.join(sorted(_BATCH_OPTIONS))}"
             )
         texts = {**self._options, **option_texts(options)}
         if "epoch" not in options and self._epoch is not None:

@@ -180,6 +180,36 @@ class UsageError(Error, ValueError):
     code = lib.SHF_E_USAGE
 
 
+class TransformError(Error, RuntimeError):
+    """A transform of the program failed: it raised, hung, died, or gave what cannot be stacked.
+
+    url: the shard of the sample, without secrets. key: that of the sample, or of the first one of a
+    batch. __cause__: what the transform raised, whose cause is the traceback of the worker.
+    """
+
+    code = lib.SHF_E_USAGE
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        offset: int | None = None,
+        os_error: int = 0,
+        url: str = "",
+        key: str = "",
+    ) -> None:
+        super().__init__(message, offset=offset, os_error=os_error)
+        self.url = url
+        self.key = key
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_transform_error, (self.message, self.url, self.key)
+
+
+def _rebuild_transform_error(message: str, url: str, key: str) -> TransformError:
+    return TransformError(message, url=url, key=key)
+
+
 class NoMemberError(Error, KeyError):
     """There is no member, sample, field or column of that name."""
 

@@ -241,8 +241,13 @@ class BatchIterator(_EpochIterator[BatchStream, Batch]):
         left = self._left if self._left == ENDLESS else self._left - 1
         self._ready, self._left, source.fetched = batch, left, None
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether something was fetched that was not given out."""
+        return self._ready is not None
+
     def _unused(self) -> int:
-        return 0 if self._ready is None else 1
+        return 1 if self.is_ahead else 0
 
     def _drop(self) -> None:
         self._ready = None

@@ -76,13 +76,14 @@ class OpenStream(ABC, Generic[_T]):
         self.options = options
         self.epoch = epoch
         self.over = False  # after the end, an error or cancel() there is nothing more to come
+        self.cancelled = False
         # Held for fetch(), close_now() and save(); a signal handler may save inside fetch().
         self.lock = RLock()
         self.caller = 0  # the thread that is inside fetch() or close_now()
         self.closing = False
         self._reason: str | None = None  # why it was closed, if not by the user
         self.fetched: _T | None = None
-        self._timeout = timeout
+        self.timeout = timeout
         wait = min(_WAIT, timeout or _WAIT)
         self._received: _CData | None = None
         self._pointer_lock = RLock()  # held for calls that any thread may make
@@ -118,12 +119,12 @@ class OpenStream(ABC, Generic[_T]):
             )
         else:
             array, keep = native_urls(part.source)
-            signals = Signals(native, self._timeout)
+            signals = Signals(native, self.timeout)
             failed = lib.shf_stream_open(stream, array, len(keep), native, self._error)
             signals.raise_exception()
             if signals.late:
                 raise TimeoutError(
-                    f"the stream could not be opened within {self._timeout:g} s; help: open it "
+                    f"the stream could not be opened within {self.timeout:g} s; help: open it "
                     "again, or raise timeout"
                 )
         if failed:
@@ -161,9 +162,9 @@ class OpenStream(ABC, Generic[_T]):
             for target in self._targets:
                 target.raise_exception()
             if result == lib.SHF_E_TIMEOUT:
-                if self._timeout and monotonic() - start >= self._timeout:
+                if self.timeout and monotonic() - start >= self.timeout:
                     raise TimeoutError(
-                        f"no {self._unit} came within {self._timeout:g} s; help: call next() again "
+                        f"no {self._unit} came within {self.timeout:g} s; help: call next() again "
                         "to wait on, or raise timeout"
                     )
             elif result == lib.SHF_END:
@@ -213,7 +214,7 @@ class OpenStream(ABC, Generic[_T]):
             raise error_from(self._error)
 
     def cancel(self) -> None:
-        self.over = True
+        self.over = self.cancelled = True
         with self._pointer_lock:
             if self._stream is not None:
                 lib.shf_stream_cancel(self._stream[0])
@@ -292,6 +293,8 @@ class BatchStream(OpenStream[Batch]):
 
     _unit = "batch"
     _numbers: dict[str, int] | None = None  # of the columns, once they are known
+    # Samples that functions of the user dropped, and that were skipped because those failed.
+    dropped = skipped = 0
 
     def _new_holder(self) -> _CData:
         return new_holder()

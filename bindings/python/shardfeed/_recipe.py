@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _SHARE = ("rank", "world_size", "worker", "num_workers")
 
 
-def _seconds(timeout: Duration) -> float:
+def seconds(timeout: Duration) -> float:
     """A time such as 1.5, "30s" or None in seconds; 0 is no limit, as in the library."""
     if timeout is None:
         return 0.0
@@ -84,7 +84,7 @@ class Recipe(ABC):
 
     def _set(self, timeout: Duration, receivers: Receivers, options: dict[str, str]) -> None:
         """Completes a new recipe. Bad values are refused before anything uses them."""
-        self.__dict__.update(timeout=_seconds(timeout), **receivers._asdict(), _options=options)
+        self.__dict__.update(timeout=seconds(timeout), **receivers._asdict(), _options=options)
         native_options(options, self._opener)
 
     @property
@@ -113,7 +113,7 @@ class Recipe(ABC):
         if opener is not None:
             made = made._with_opener(opener)
         if timeout is not None:
-            made.__dict__["timeout"] = _seconds(timeout)
+            made.__dict__["timeout"] = seconds(timeout)
         if log is not log_to_logging:
             made.__dict__["log"] = log
         if on_skip is not None:

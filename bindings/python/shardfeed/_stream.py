@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ._errors import UsageError
 from ._hooks import checked_hooks
@@ -15,6 +15,8 @@ from ._receivers import Receivers, log_to_logging
 from ._recipe import StreamRecipe
 from ._reopenable import Closable
 from ._state import SavedState, from_dict, to_dict
+from ._transform import checked_transforms, seed_base
+from ._transformed import TransformedIterator, Transforming, new_runner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +28,13 @@ if TYPE_CHECKING:
     from ._opener import Opener
     from ._receivers import Log, OnSkip
     from ._recipe import Duration, Recipe
+    from ._transform import TransformOptions, Transforms
+    from ._transform_threads import Runner
     from ._urls import URLs
+
+    class _BatchesOptions(BatchOptions, TransformOptions, total=False):
+        """What batches() takes by name."""
+
 
 _Opened = TypeVar("_Opened", BlockStream, BatchStream)
 
@@ -107,6 +115,8 @@ class Stream(Closable):
         self._resume: SavedState | None = None
         self._iterator: SampleIterator | BatchIterator | None = None
         self._source: BlockStream | BatchStream | None = None
+        self._runner: Runner | None = None  # of transforms
+        self._pid = os.getpid()
         self._counted: dict[int, int] = {}  # samples of an epoch
 
     def _open_early(self) -> None:
@@ -142,8 +152,9 @@ class Stream(Closable):
 
     def _leave_parent(self) -> None:
         """In a forked child, lets go of what belongs to the parent."""
-        if self._source is not None and self._source.pid != os.getpid():
-            self._source = self._iterator = None
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._source = self._iterator = self._runner = None
 
     def __aiter__(self) -> NoReturn:
         refuse_async()
@@ -165,7 +176,7 @@ class Stream(Closable):
         batch: int | str | None = None,
         *,
         hooks: Mapping[str, Hook | str] | None = None,
-        **options: Unpack[BatchOptions],
+        **options: Unpack[_BatchesOptions],
     ) -> BatchIterator:
         """The batches of the next epoch: `batch` samples at a time, decoded.
 
@@ -179,6 +190,15 @@ class Stream(Closable):
         the thread that asks for the column: {"ogg": decode_vorbis} makes batch["ogg"] a list of
         what decode_vorbis made of the bytes of each row. {"pyd": "pickle"} unpickles, which can run
         any program that a shard brings; in secure mode it is refused.
+
+        transform: a function that takes a decoded sample, a dict with the value of each column
+        (and "__key__", "__url__", "__seed__"), and gives the dict that the batch is made of; None
+        drops the sample. batch_transform: one that takes the Batch, and gives what comes instead.
+        They run in the thread that asks for batches, or in transform_threads threads, or in
+        transform_workers processes, started as transform_start says, and may take
+        transform_timeout each. With transform_arrays="torch" arrays of samples are tensors. Order
+        and state are as without. Where one fails there is a TransformError, or
+        on_error=skip_sample leaves out that sample. docs/transforms.md says all of it.
 
         With epoch_samples, an epoch has as many whole batches as hold those samples (with
         last="drop": as go into them), the same number for every rank and worker.
@@ -224,11 +244,13 @@ class Stream(Closable):
         value / 257, alpha that is not wanted is dropped, and inks (CMYK) become colours.
         docs/decode.md says all of it.
         """
-        given = option_texts(options)
+        own: dict[str, Any] = {**options}
+        transforms = checked_transforms(own)
+        given = option_texts(own)
         if batch is not None:
             given.update(option_texts({"batch": batch}))
         recipe = self._recipe._with(given)
-        unexpected = sorted(set(options) - _BATCH_OPTIONS)
+        unexpected = sorted(set(own) - _BATCH_OPTIONS)
         if unexpected:
             raise TypeError(
                 f'unexpected keyword argument: "{unexpected[0]}" is an option of the stream; help: '
@@ -239,12 +261,50 @@ class Stream(Closable):
         checked = checked_hooks(hooks, {"secure": "true" if recipe._is_secure else "false"})
         count = recipe.batches_of_epoch(recipe.consumer[1])
         previous = self._iterator
+        self._rewind(previous, transforms is not None)
+        runner = None if transforms is None else self._runner_of(transforms)
+        epoch = self._next_epoch
         source = self._begin_epoch(BatchStream, recipe.options)
         left = self._resumed_left("batches", ENDLESS if count is None else count)
-        self._iterator = BatchIterator(source, left, previous, checked)
+        if runner is None:
+            self._iterator = BatchIterator(source, left, previous, checked)
+        else:
+            transforming = Transforming(
+                runner,
+                seed_base(recipe.number("seed"), epoch),
+                recipe.options.get("on_error") == "skip_sample",
+                recipe.number("max_skips"),
+                recipe._receivers,
+            )
+            self._iterator = TransformedIterator(source, left, checked, transforming)
         if previous is not None:
             previous.refuse(UsageError("batches() was called again, which ended this iterator"))
         return self._iterator
+
+    def _rewind(self, previous: object, is_transformed: bool) -> None:
+        """Takes back what the last iterator fetched ahead, where the next one cannot have it."""
+        if not (is_transformed or isinstance(previous, TransformedIterator)):
+            return
+        if self._resume is None and isinstance(previous, BatchIterator) and previous.is_ahead:
+            saved = previous.save("batches", 0) if self._recipe.continues else None
+            if saved is not None:
+                self._resume = saved._replace(epoch=self._next_epoch, left=None)
+
+    def _runner_of(self, transforms: Transforms) -> Runner:
+        """What runs these functions, also for the next epochs."""
+        self._leave_parent()
+        runner = self._runner
+        if runner is not None and runner.transforms == transforms:
+            runner.stop()
+            return runner
+        self._end_runner()
+        self._runner = new_runner(transforms)
+        return self._runner
+
+    def _end_runner(self) -> None:
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.close()
 
     def __len__(self) -> int:
         """The samples that this rank and worker has in an epoch: in the one that runs, or the next.
@@ -419,13 +479,22 @@ class Stream(Closable):
             self._source.close()
         if self._iterator is not None:
             self._iterator.refuse(UsageError("the stream is closed"))
+        self._end_runner()
 
     def stats(self) -> dict[str, int]:
-        """Counters of the epoch that runs or ran last, by name: "samples", "skipped_shards", ..."""
+        """Counters of the epoch that runs or ran last, by name: "samples", "skipped_shards", ...
+
+        With a transform, "skipped_samples" has those that it failed with, too, and
+        "dropped_samples" those for which it gave None.
+        """
         self._leave_parent()
         if self._source is None:
             return {name: 0 for _, name in stat_names()}
-        return self._source.stats()
+        stats, source = self._source.stats(), self._source
+        if isinstance(self._iterator, TransformedIterator) and isinstance(source, BatchStream):
+            stats["skipped_samples"] += source.skipped
+            stats["dropped_samples"] = source.dropped
+        return stats
 
     @property
     def recipe(self) -> Recipe:
@@ -443,7 +512,7 @@ class Stream(Closable):
         return self._recipe.options
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_source": None, "_iterator": None}
+        return {**self.__dict__, "_source": None, "_iterator": None, "_runner": None, "_pid": 0}
 
     def __repr__(self) -> str:
         return f"<shardfeed.Stream {self._recipe}>"

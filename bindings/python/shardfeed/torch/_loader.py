@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import SequentialSampler, get_worker_info
 
-from .. import Ragged, UsageError
+from .. import Batch, Ragged, UsageError
 from .._integration import KEYS, asked_by_data_loader, log_to_logging
 from ._lightning import training_fetcher
 from ._stream import Stream, tensors_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
+    from typing import Literal
 
     from typing_extensions import Self, Unpack
 
-    from .. import Batch, Recipe
+    from .. import Recipe
     from .. import Stream as _Samples
     from .._integration import Duration, Hook, Log, OnSkip, Opener, StreamOptions, URLs
     from ._lightning import TrainingFetcher
@@ -35,6 +37,12 @@ def loader(
     log: Log | None = log_to_logging,
     on_skip: OnSkip | None = None,
     opener: Opener | None = None,
+    transform: Callable[[dict[str, Any]], Any] | None = None,
+    batch_transform: Callable[[dict[str, Any]], Any] | None = None,
+    transform_threads: int = 0,
+    transform_workers: int = 0,
+    transform_timeout: Duration = None,
+    transform_start: Literal["fork", "spawn", "forkserver"] | None = None,
     **options: Unpack[StreamOptions],
 ) -> Loader:
     """Batches of tensors, for training: what DataLoader is for, without its workers.
@@ -55,6 +63,12 @@ def loader(
     device: where tensors are moved. pin_memory: copy them to pinned memory first, from where they
     are moved while the program continues; by default where that helps, for a device of CUDA.
 
+    transform: a function for each sample, of a dict whose arrays are tensors, before it becomes a
+    row: a transform of torchvision, as it is. batch_transform: one for each batch, of the dict of
+    tensors that an item is, and whatever it gives comes instead. These, and where they run
+    (transform_threads, transform_workers, transform_timeout, transform_start), are those of
+    shardfeed.Stream.batches().
+
     Ranks, epochs and states are those of shardfeed.torch.Stream; hooks, timeout, log, on_skip,
     opener and options those of shardfeed.Stream.
     """
@@ -66,7 +80,32 @@ def loader(
         stream = Stream(
             urls, hooks=hooks, timeout=timeout, log=log, on_skip=on_skip, opener=opener, **options
         )
-    return Loader(stream, device=device, pin_memory=pin_memory, keys=keys)
+    made = Loader(stream, device=device, pin_memory=pin_memory, keys=keys)
+    stream._functions = {
+        "transform": transform,
+        "batch_transform": batch_transform and OnTensors(batch_transform, keys),
+        "transform_threads": transform_threads,
+        "transform_workers": transform_workers,
+        "transform_timeout": transform_timeout,
+        "transform_start": transform_start,
+        "transform_arrays": "torch",
+    }
+    return made
+
+
+@dataclass(frozen=True)
+class OnTensors:
+    """A function of a batch's tensors, as one of the batch. It can be pickled if the other can."""
+
+    function: Callable[[dict[str, Any]], Any]
+    keys: bool
+
+    def __call__(self, batch: Batch) -> Any:
+        return self.function(_tensors_and_keys(batch, self.keys))
+
+
+def _tensors_and_keys(batch: Batch, keys: bool) -> dict[str, Any]:
+    return {**tensors_of(batch), **({KEYS: batch.sample_keys} if keys else {})}
 
 
 _NO_DATA_SET = (
@@ -92,7 +131,7 @@ class Loader:
         if stream.transform is not None:
             raise UsageError(
                 "a loader makes tensors of batches itself; help: leave out the stream's transform, "
-                "and call it with what the loader gives"
+                "and give loader() a transform of samples, or a batch_transform"
             )
         self._stream = stream
         self._dataset = stream._remade(None, batch=0)
@@ -150,22 +189,27 @@ class Loader:
         self._latest = _Tensors(self, fetcher, moves_on)
         return self._latest
 
-    def _tensors(self, batch: Batch) -> dict[str, Any]:
+    def _tensors(self, batch: Any) -> Any:
+        """The item of a batch, or of what a batch_transform made of it."""
+        if not isinstance(batch, Batch):
+            return self._moved(batch)
         if self._pins:
             batch = batch.pin_memory()
-        tensors = {name: self._moved(value) for name, value in tensors_of(batch).items()}
-        if self._keys:
-            tensors[KEYS] = batch.sample_keys
-        return tensors
+        return self._moved(_tensors_and_keys(batch, self._keys), is_pinned=True)
 
-    def _moved(self, value: Any) -> Any:
-        if self._device is None:
-            return value
+    def _moved(self, value: Any, is_pinned: bool = False) -> Any:
+        """A value whose tensors are on the device."""
+        if isinstance(value, torch.Tensor):
+            if self._pins and not is_pinned:
+                value = value.pin_memory()
+            return value.to(self._device, non_blocking=self._pins) if self._device else value
         if isinstance(value, Ragged):
             parts = value.values, value.offsets, value.shapes
-            return Ragged(*(None if part is None else self._moved(part) for part in parts))
-        if isinstance(value, torch.Tensor):
-            return value.to(self._device, non_blocking=self._pins)
+            return Ragged(*(self._moved(part, is_pinned) for part in parts))
+        if type(value) is dict:
+            return {name: self._moved(each, is_pinned) for name, each in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(self._moved(each, is_pinned) for each in value)
         return value
 
     def __len__(self) -> int:

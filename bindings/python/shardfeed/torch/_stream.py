@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 
     from .. import Sample
     from .. import Stream as _Samples
-    from .._integration import Duration, Hook, Log, OnSkip, Opener, StreamOptions, URLs
+    from .._integration import (
+        Duration,
+        Hook,
+        Log,
+        OnSkip,
+        Opener,
+        StreamOptions,
+        TransformOptions,
+        URLs,
+    )
 
 
 _WARNING = 30  # as the module logging has it, which is slow to import
@@ -93,6 +102,7 @@ class Stream(IterableDataset[Any]):
     ) -> None:
         self.transform = transform
         self._hooks = hooks
+        self._functions: TransformOptions = {}  # of a Loader
         self._recipe = Recipe.of(urls).with_options(
             timeout=timeout, log=log, on_skip=on_skip, opener=opener, **options
         )
@@ -152,7 +162,7 @@ class Stream(IterableDataset[Any]):
         samples = self._samples
         if samples is None or self._epoch is None:
             return {**self._recipe.open().stats(), **self._last_stats}
-        return {**samples.stats(), "dropped_samples": self._epoch.dropped}
+        return _stats(samples, self._epoch)
 
     def _refuse_for_workers(self, what: str) -> None:
         if get_worker_info() is None and self._epochs.by_loader:
@@ -305,7 +315,11 @@ class Stream(IterableDataset[Any]):
             items: Iterator[Any] | None = None
             if not is_over:
                 batches = self._number_of("batch") > 0
-                items = self._samples.batches(hooks=self._hooks) if batches else iter(self._samples)
+                items = (
+                    self._samples.batches(hooks=self._hooks, **self._functions)
+                    if batches
+                    else iter(self._samples)
+                )
         except Exception:
             if info is None:
                 self._epochs.set(epoch)  # which has not begun
@@ -409,10 +423,7 @@ class Stream(IterableDataset[Any]):
         """Stops reading and frees what was read ahead. iter() opens the shards again."""
         if self._samples is not None:
             if self._epoch is not None:
-                self._last_stats = {
-                    **self._samples.stats(),
-                    "dropped_samples": self._epoch.dropped,
-                }
+                self._last_stats = _stats(self._samples, self._epoch)
             self._samples.close()
         self._samples = self._position = self._epoch = None
 
@@ -481,6 +492,11 @@ class _Epoch:
             if made is not None:
                 return made
             self.dropped += len(item) if isinstance(item, Batch) else 1
+
+
+def _stats(samples: _Samples, epoch: _Epoch) -> dict[str, int]:
+    stats = samples.stats()
+    return {**stats, "dropped_samples": stats.get("dropped_samples", 0) + epoch.dropped}
 
 
 def tensors_of(batch: Batch) -> dict[str, Any]:
