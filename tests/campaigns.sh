@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Every allocation that fails, every bit of files with a branch filter and every cut of files that end in zeros; hundreds
-# of kills of readers of pipes and of processes that share a cache (SHARDFEED_KILLS=10000: so many of those), and of
-# cancels of openings. Ten minutes that tests/run.sh leaves to this script; of all of them it runs a sample.
+# Every allocation that fails, of readers, batches and writers, every bit of files with a branch filter and every cut of
+# files that end in zeros; hundreds of kills of readers of pipes and of processes that share a cache (SHARDFEED_KILLS=10000:
+# so many of those), and of cancels of openings. Fifteen minutes that tests/run.sh leaves to this script; of all of them it
+# runs a sample.
 #   tests/campaigns.sh [FOLDER]     the build folder, build-campaigns unless it is given
 set -euo pipefail
 cd "$(dirname "$0")/.."

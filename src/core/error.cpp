@@ -151,7 +151,7 @@ Fault describe_exception() noexcept {
         } catch (const std::bad_alloc&) {
             fault.code = SHF_E_NOMEM;
         } catch (const std::system_error& error) {
-            fault.code = SHF_E_IO;
+            fault.code = error.code() == std::errc::not_enough_memory ? SHF_E_NOMEM : SHF_E_IO;
             fault.os_error = error.code().value();
             fault.cause = error.what();
         } catch (const std::exception& error) {

@@ -37,7 +37,7 @@ constexpr NameElsewhere names[] = {
     {"keys", "fields"},
     {"columns", "fields"},
     {"to_tuple", "fields"},
-    {"cache_dir", "index_dir"},
+    {"cache_dir", "cache"},
     {"handle_duplicates", "duplicate_keys"},
     {"maxcount", "max_samples"},
     {"max_count", "max_samples"},

@@ -139,6 +139,7 @@ def test_unknown_keyword_is_a_type_error_with_the_nearest_name():
         (shardfeed.Stream, "batch_size", "batch"),
         (shardfeed.Stream, "nworkers", "threads"),
         (shardfeed.Stream, "resampled", "resample"),
+        (shardfeed.Stream, "cache_dir", "cache"),
         (shardfeed.Dataset, "columns", "fields"),
         (shardfeed.Dataset, "num_threads", "threads"),
         (shardfeed.Archive, "prefetch", "memory"),

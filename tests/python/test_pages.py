@@ -250,6 +250,19 @@ def test_the_example_of_the_readme(pictures: Path) -> None:
     names = run_first("README.md")
     assert names["label"] < 200
     assert bytes(names["image"][:4]) == b"\x89PNG"
+    assert names["stream"].epoch == 2
+    ended = json.loads((pictures / "data.json").read_text())
+    assert ended["epoch"] == 2
+    # A run that was stopped: it resumes behind the 150th sample of the second epoch.
+    stopped = names["stream"].recipe.open()
+    list(stopped)
+    iterator = iter(stopped)
+    keys = [next(iterator).key for _ in range(150)]
+    assert stopped.epoch == 1
+    (pictures / "data.json").write_text(json.dumps(stopped.state_dict()))
+    resumed = run_first("README.md")["stream"]
+    assert resumed.stats()["samples"] == 200 - len(keys)
+    assert json.loads((pictures / "data.json").read_text()) == ended
 
 
 def test_the_example_of_the_page_about_batches(pictures: Path) -> None:

@@ -1,61 +1,14 @@
 // Every allocation of a run fails, by itself and with all after it: the run then ends with NOMEM
 // or, where the library can do without, as if nothing had been; it neither crashes nor hangs nor
-// leaks, and never delivers fewer samples as if they were all. Batches: batch_nomem_test.cpp.
-#include "failing_allocations.h"
+// leaks, and never delivers fewer samples as if they were all. Batches: batch_nomem_test.cpp, other
+// formats than plain tar: format_nomem_test.cpp, writers: writer_nomem_test.cpp.
+#include "nomem_client.h"
 
 #include <array>
 
 namespace {
 
 using namespace shf::test;
-
-// One run, with the calls that a user makes.
-Scenario run(const std::string& url, const Settings& settings, bool blocks) {
-    return [=](Outcome& outcome) {
-        shf_error error = {};
-        shf_stream* stream = nullptr;
-        shf_options* options = shf_options_new();
-        outcome.code = options ? SHF_OK : SHF_E_NOMEM;
-        for (const auto& [name, value] : settings)
-            if (outcome.code == SHF_OK)
-                outcome.code = shf_options_set(options, name.c_str(), value.c_str(), &error);
-        const char* const given = url.c_str();
-        if (outcome.code == SHF_OK)
-            outcome.code = shf_stream_open(&stream, &given, 1, options, &error);
-        if (outcome.code != SHF_OK && stream) outcome.sound = false;
-        const auto step = [&]() -> int32_t {
-            shf_sample* sample = nullptr;
-            shf_block* block = nullptr;
-            const int32_t code = blocks ? shf_stream_next_block(stream, 0, &block, &error)
-                                        : shf_stream_next(stream, &sample, &error);
-            const size_t count = blocks ? shf_block_sample_count(block) : (sample ? 1 : 0);
-            {
-                const faults::Exempt own;
-                for (size_t i = 0; i < count; ++i)
-                    outcome.sound =
-                        outcome.sound && is_whole(blocks ? shf_block_sample(block, i) : sample);
-            }
-            outcome.count += count;
-            shf_sample_unref(sample);
-            shf_block_unref(block);
-            return code;
-        };
-        if (outcome.code == SHF_OK) {
-            while ((outcome.code = step()) == SHF_OK) {
-            }
-            for (int i = 0; i < 2; ++i) outcome.sound = outcome.sound && step() == outcome.code;
-        }
-        std::copy(std::begin(error.message), std::end(error.message), outcome.message);
-        shf_stream_close(stream);
-        shf_options_free(options);
-    };
-}
-
-// pthread_create says EAGAIN also where the memory for a thread is missing.
-bool no_thread(const Outcome& outcome) {
-    return outcome.code == SHF_E_LIMIT &&
-           std::string_view(outcome.message).find("could not be started") != std::string_view::npos;
-}
 
 // The stride is 1 in the slow suite.
 class EngineNomem : public testing::TestWithParam<int64_t> {

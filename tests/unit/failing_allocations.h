@@ -90,8 +90,10 @@ inline bool fail(Faults::Where here, const void* caller = nullptr) {
     while (left >= 0) {
         const bool stays = left == 0 && lasting.load(std::memory_order_relaxed);
         if (!until_failure.compare_exchange_weak(left, stays ? 0 : left - 1)) continue;
-        if (left == 0) failures.fetch_add(1, std::memory_order_relaxed);
-        return left == 0;
+        if (left != 0) return false;
+        failures.fetch_add(1, std::memory_order_relaxed);
+        errno = ENOMEM;
+        return true;
     }
     return false;
 }

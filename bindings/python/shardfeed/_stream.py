@@ -407,7 +407,8 @@ class Stream(Closable):
             while stream.epoch < 90:    # also after load_state_dict()
                 for sample in stream: ...
 
-        It is "epoch" of state_dict(), too. An epoch has ended when its iterator has said so.
+        It is "epoch" of state_dict(), too. An epoch has ended when its iterator has said so. Where
+        the option epochs gives an iterator several, it is the first of these.
         """
         runs = self._iterator is not None and self._iterator.epoch is not None
         return self._next_epoch - (max(self._recipe.epochs, 1) if runs else 0)
