@@ -61,25 +61,29 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
         key.write_private_key(folder / name)
         key.write_public_key(folder / f"{name}.pub")
         (folder / name).chmod(0o600)
+    unpacked = sshd.startswith(str(CACHED))
     root = os.geteuid() == 0
     if root:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     port = free_port()
     config = CONFIG.format(port=port, folder=folder, pam="yes" if root else "no")
     for part in ("session", "auth"):  # programs of their own since OpenSSH 9.8 and 10
-        if sshd.startswith(str(CACHED)) and (CACHED / f"lib/openssh/sshd-{part}").exists():
+        if unpacked and (CACHED / f"lib/openssh/sshd-{part}").exists():
             config += f"Sshd{part.title()}Path {CACHED}/lib/openssh/sshd-{part}\n"
     (folder / "sshd_config").write_text(config)
     for name, host in (("known", "host"), ("other", "other-host")):
         line = f"[127.0.0.1]:{port} {(folder / f'{host}.pub').read_text()}"
         (folder / f"{name}_hosts").write_text(line)
-    libraries = os.pathsep.join(str(path) for path in CACHED.glob("lib/*-linux-*"))
+    environment = os.environ.copy()
+    if unpacked:
+        libraries = (str(path) for path in CACHED.glob("lib/*-linux-*"))
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
             [sshd, "-D", "-e", "-f", str(folder / "sshd_config")],
             stdin=subprocess.DEVNULL,
             stderr=log,
-            env=os.environ | ({"LD_LIBRARY_PATH": libraries} if sshd.startswith(str(CACHED)) else {}),
+            env=environment,
         )
     try:
         deadline = time.monotonic() + 30

@@ -26,7 +26,8 @@ opener = functools.partial(
     fsspec.open, mode="rb", known_hosts=known_hosts, client_keys=[key], config=None, agent_path=None
 )
 try:
-    stream = shardfeed.Stream(url + "s-{000..003}.tar", opener=opener, shuffle=20, seed=1, threads=3)
+    urls = url + "s-{000..003}.tar"
+    stream = shardfeed.Stream(urls, opener=opener, shuffle=20, seed=1, threads=3)
     with stream:
         samples = iter(stream)
         first = [next(samples).key for _ in range(70)]
@@ -39,7 +40,7 @@ try:
     with shardfeed.Archive(url + "s-002.tar", opener=opener) as archive:
         assert archive.read("000101.cls") == b"1"
         assert len(archive.read_many(range(100))) == 100
-    with shardfeed.Dataset(url + "s-{000..003}.tar", opener=opener, index="memory") as data:
+    with shardfeed.Dataset(urls, opener=opener, index="memory") as data:
         assert numbers(data.get_many([199, 0, 60])) == [199, 0, 60]
     shardfeed.Archive(url + "none.tar", opener=opener)
 except shardfeed.Error as error:
