@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the servers of object stores that the tests read from, each once for a machine, in ~/.cache/shardfeed/tests:
-# versitygw (S3), fake-gcs-server (Google Cloud Storage) and azurite/azurite-blob (Azure Blob Storage). Go and Node are
-# those of PATH when they are new enough, else those of PyPI: Go for as long as this takes, Node beside azurite. A server
-# that cannot be installed is named, and does not keep the others away.
+# versitygw (S3), fake-gcs-server (Google Cloud Storage), azurite/azurite-blob (Azure Blob Storage) and openssh (SFTP). Go
+# and Node are those of PATH when they are new enough, else those of PyPI: Go for as long as this takes, Node beside azurite.
+# Of Debian's OpenSSH the files alone are taken: its package would start a server for everybody. A server that cannot be
+# installed is named, and does not keep the others away.
 set -euo pipefail
 folder=$HOME/.cache/shardfeed/tests
 mkdir -p "$folder"
@@ -79,10 +80,25 @@ install_azurite() { # VERSION
     mv "$here" "$folder/azurite"
 }
 
+install_openssh() {
+    local here=$work/openssh package
+    # A server that root starts does not run without its own user.
+    [ "$(id -u)" != 0 ] || id sshd >/dev/null 2>&1 ||
+        useradd --system --home-dir /run/sshd --no-create-home --shell /usr/sbin/nologin sshd || return 1
+    [ -x "$folder/openssh/usr/sbin/sshd" ] && return
+    mkdir "$here"
+    for package in openssh-server libwrap0; do
+        (cd "$work" && apt-get download --quiet=2 "$package") && dpkg-deb -x "$work/$package"_*.deb "$here" || return 1
+    done
+    rm -rf "$folder/openssh"
+    mv "$here" "$folder/openssh"
+}
+
 failed=()
 build_with_go github.com/versity/versitygw/cmd/versitygw@v1.8.0 go1.25 || failed+=(versitygw)
 build_with_go github.com/fsouza/fake-gcs-server@v1.56.1 go1.26 || failed+=(fake-gcs-server)
 install_azurite 3.35.0 || failed+=(azurite)
+install_openssh || failed+=(openssh)
 [ ${#failed[@]} = 0 ] || {
     echo "cannot be installed here: ${failed[*]}" >&2
     exit 1

@@ -94,9 +94,9 @@ TEST_F(CacheSource, reads_of_any_size_at_any_place_give_the_same_bytes) {
 // Nothing of a damaged piece is delivered, and what others before and after it have is.
 TEST_F(CacheSource, a_read_that_ends_inside_a_damaged_piece_gives_none_of_it) {
     constexpr uint64_t piece = shf::cache_piece_size;
-    const std::string& bytes = serve(url, cache_block_size, 21);
-    for (const uint64_t bad : {uint64_t{0}, piece + 100, 2 * piece - 1, cache_block_size - 1})
-        for (const size_t chunk : {size_t{1000}, static_cast<size_t>(piece + 5), size_t{100000}}) {
+    const std::string& bytes = serve(url, 5 * piece + 3, 21);
+    for (const uint64_t bad : {uint64_t{0}, piece + 100, 2 * piece - 1, 5 * piece + 2})
+        for (const size_t chunk : {size_t{1000}, static_cast<size_t>(piece + 5), size_t{60000}}) {
             ASSERT_EQ(rest_of(*open(url)), bytes);
             const auto reader = open(url)->open_sequential(0);
             (void)fetched();
