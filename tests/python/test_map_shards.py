@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import shardfeed
 from conftest import write_tar
+from http_servers import Answer, ranged, stand_in
 from shardfeed.__main__ import main
 from shardfeed.cluster import (
     ChannelStatistics,
@@ -23,6 +24,7 @@ from shardfeed.cluster import (
     merged_result,
 )
 from shardfeed.cluster._executors import array_share
+from shardfeed.cluster._tasks import is_published
 
 
 def keys(url: Any, **options: Any) -> list[str]:
@@ -137,6 +139,15 @@ def test_an_input_of_which_nothing_is_left_is_done_too(tmp_path: Path, shards: A
     assert [task.status for task in second] == ["there", "empty"]
     assert second.outputs == first.outputs == [f"{tmp_path}/out/s-000.tar"]
     assert len(calls.read_text()) == 10
+
+
+def test_whether_an_object_of_a_server_is_there(tmp_path: Path, shards: Any) -> None:
+    path = Path(shards(1, 3).replace("{000..000}", "000"))
+    there = ranged(path.read_bytes())
+    missing = Answer(404)
+    with stand_in(lambda asked: there(asked) if asked.path == "/s.tar" else missing) as server:
+        assert is_published(server.url("s.tar"), {"retries": 1})
+        assert not is_published(server.url("t.tar"), {"retries": 1})
 
 
 def _run(urls: str, target: str, barrier: Any, found: Any) -> None:
@@ -461,6 +472,30 @@ def test_the_command(module: None, tmp_path: Path, shards: Any, capfd: Any) -> N
     assert main([*words, *function, "--json"]) == 0
     report = json.loads(capfd.readouterr().out)
     assert [task["status"] for task in report["tasks"]] == ["there", "there"]
+
+
+def test_the_command_runs_commands(tmp_path: Path, shards: Any, capfd: Any) -> None:
+    command = (
+        "printf x >> sample.txt; rm sample.cls; printf 1 > sample.a; cat sample.__key__ > sample.b"
+    )
+    words = ["map", "--executor", "local", shards(1, 4), output(tmp_path), "-c"]
+    assert main([*words, command]) == 0
+    with shardfeed.Stream(f"{tmp_path}/out/s-000.tar") as stream:
+        assert [(s.key, list(s), bytes(s["txt"])[-1:], bytes(s["b"])) for s in stream] == [
+            (f"{n:06}", ["txt", "a", "b"], b"x", f"{n:06}".encode()) for n in range(4)
+        ]
+    whole = ["map", shards(1, 4), "-o", f"{tmp_path}/whole.tar", "-c", command]
+    assert main(whole) == 0  # the other map makes the same of them
+    assert (tmp_path / "whole.tar").read_bytes() == (tmp_path / "out/s-000.tar").read_bytes()
+    capfd.readouterr()
+    words[4] = f"{tmp_path}/other/"
+    assert main([*words, "echo no; test $(cat sample.__key__) != 000002"]) == 1
+    assert (
+        'sample "000002": ChildError: the command failed with status 1: no'
+        in capfd.readouterr().err
+    )
+    assert main([*words, "rm sample.[a-z]*"]) == 1
+    assert "the command left no file sample.FIELD" in capfd.readouterr().err
 
 
 def test_the_command_reduces(module: None, tmp_path: Path, shards: Any, capfd: Any) -> None:

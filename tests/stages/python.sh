@@ -31,6 +31,7 @@ make_environment() {
     wants docs && files+=(-r docs/requirements.txt)
     # The peers of the benchmark, and PyTorch.
     wants python bench && files+=(-r bench/requirements.txt -r tests/python/requirements-torch.txt)
+    wants python && files+=(-r tests/python/requirements-cluster.txt)
     # For 6 GB of packages pip takes 3 minutes of one core, uv half a minute. Where uv does not find
     # them, because it reads no settings of pip, pip does.
     local pip=("$environment/bin/pip" install --quiet --disable-pip-version-check)

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import Error, UsageError, options
+from ._command import Command
 from ._executors import EXECUTORS
 from ._map_shards import map_shards
 from ._reducer import Reducer, reducer_of
@@ -46,6 +47,12 @@ class _OfDicts:
         return _OfDicts, (self._name,)
 
 
+def _function(given: argparse.Namespace) -> _OfDicts | Command | None:
+    if given.command:
+        return Command(given.command)
+    return _OfDicts(given.python) if given.python else None
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="shardfeed map",
@@ -57,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     add("inputs", nargs="+", metavar="INPUT", help="shards")
     add("output", metavar="OUTPUT", help='a folder, "out/", or a pattern, "out/%%06d.tar"')
     add("--executor", choices=sorted(EXECUTORS), default="local", help="where the tasks run")
-    add("--python", metavar="FUNCTION", help="MODULE:FUNCTION, called with a dict of bytes")
+    what = parser.add_mutually_exclusive_group().add_argument
+    what("-c", "--command", help="a shell command, in a folder with the files sample.FIELD")
+    what("--python", metavar="FUNCTION", help="MODULE:FUNCTION, called with a dict of bytes")
     add("--reduce", metavar="REDUCER", help="MODULE:NAME of a shardfeed.cluster.Reducer")
     add("-p", "--parallel", type=int, metavar="N", help="processes; by default one for each core")
     add("--samples-per-task", type=int, metavar="N", help="tasks of so many samples")
@@ -133,7 +142,7 @@ def main(words: Sequence[str] | None = None) -> int:
         report = map_shards(
             given.inputs,
             given.output,
-            _OfDicts(given.python) if given.python else None,
+            _function(given),
             executor=given.executor,
             workers=given.parallel,
             samples_per_task=given.samples_per_task,

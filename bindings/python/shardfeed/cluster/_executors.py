@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
     from ._run import Job
     from ._tasks import Task
+
+
+_PATIENCE = 5.0  # seconds for a process to end
 
 
 def run_local(job: Job, tasks: Sequence[Task], workers: int | None) -> Iterator[TaskReport]:
@@ -102,11 +107,15 @@ class _Worker:
 
     def end(self) -> None:
         self.process.terminate()
-        self.process.join()
+        self.process.join(_PATIENCE)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
         self.connection.close()
 
 
 def _serve(connection: Connection, job: Job, parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, who ends this process
     while os.getppid() == parent or multiprocessing.get_start_method() == "forkserver":
         if not connection.poll(1):
             continue  # other processes may hold the parent's end of the pipe
@@ -205,21 +214,23 @@ def run_dask(job: Job, tasks: Sequence[Task], workers: int | None) -> Iterator[T
         client, own = distributed.get_client(), False
     except ValueError:
         client, own = distributed.Client(n_workers=workers, threads_per_worker=1), True
+    # The job goes with each task: scattered data is lost with the workers that hold it.
+    submit = partial(client.submit, run_task, job, pure=False, retries=job.retries)
     try:
-        shared = client.scatter(job, broadcast=True, hash=False)
-        futures = {
-            client.submit(run_task, shared, task, pure=False, retries=job.retries): task
-            for task in tasks
-        }
-        for future in distributed.as_completed(list(futures)):
-            error = future.exception()
-            task = futures.pop(future)
-            yield (
-                future.result()
-                if error is None
-                else TaskReport(task, "failed", error=f"{type(error).__name__}: {error}")
-            )
-            future.release()
+        futures: dict[Any, tuple[Task, int]] = {submit(task): (task, 0) for task in tasks}
+        completed = distributed.as_completed(list(futures))
+        for future in completed:
+            task, losses = futures.pop(future)
+            try:
+                report = future.result()
+            except Exception as error:  # the result was lost with its worker, or the worker died
+                if losses < job.retries:
+                    again = submit(task)
+                    futures[again] = task, losses + 1
+                    completed.add(again)
+                    continue
+                report = TaskReport(task, "failed", error=f"{type(error).__name__}: {error}")
+            yield report
     finally:
         if own:
             client.close()

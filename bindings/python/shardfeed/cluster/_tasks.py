@@ -159,9 +159,7 @@ def is_published(url: str, reader: Mapping[str, Any]) -> bool:
         return os.path.lexists(url)
     if url.startswith("file://"):
         return os.path.lexists(expand_urls(url)[0][len("file://") :])
-    taken = options_for(
-        "archive", {**reader, "format": "tar"} if url.endswith(".empty") else reader
-    )
+    taken: Any = options_for("archive", reader)
     try:
         with Members(url, **taken) as members:
             next(iter(members), None)
@@ -170,9 +168,16 @@ def is_published(url: str, reader: Mapping[str, Any]) -> bool:
     return True
 
 
+# Options of a writer that are not for markers.
+_OF_SHARDS = {
+    *("format", "compression", "level", "encode_threads", "index", "write_index"),
+    *("index_for", "index_dir"),
+}
+
+
 def publish_marker(task: Task, samples: int, writer: Mapping[str, Any]) -> None:
     """Says that the task is done and made no sample."""
-    kept = {n: v for n, v in writer.items() if n not in ("format", "compression", "index")}
+    kept: Any = {n: value for n, value in writer.items() if n not in _OF_SHARDS}
     name = marker_of(task.output or "")
     sample = {"__key__": "empty", "json": {"input": task.input, "samples": samples}}
     try:

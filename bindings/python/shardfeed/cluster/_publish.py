@@ -1,0 +1,109 @@
+"""Shards of many tasks that appear together."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from .. import Shard, UsageError, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_REFUSED = ("index_for", "wids_index", "index_dir", "overwrite", "first_shard", "keep_partial")
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A folder beside the outputs, where shards are until all of them are written."""
+
+    pattern: str
+    folder: str
+    max_samples: int
+    encoder: Any
+    options: dict[str, Any]
+
+    @staticmethod
+    def of(
+        output: str | os.PathLike[str],
+        max_samples: int,
+        encoder: Any,
+        writer: Mapping[str, Any] | None,
+    ) -> Staging:
+        """For shards that a pattern names, with the settings of their writers."""
+        pattern, options = os.fspath(output), dict(writer or {})
+        for name in _REFUSED:
+            if name in options:
+                raise UsageError(
+                    f"writer: the option {name} is not for shards that appear together; help: "
+                    "leave it out"
+                )
+        if "://" in pattern:
+            raise UsageError(
+                f"{pattern}: a store cannot rename shards, so they would not appear together; "
+                "help: write to a file system that all machines share, or use shardfeed.map_shards"
+            )
+        try:
+            if pattern % 0 == pattern % 1:
+                raise ValueError("no number")
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"the output {pattern!r} is no pattern; help: give one with one number, such as "
+                '"out/%06d.tar"'
+            ) from None
+        folder, name = os.path.split(os.path.abspath(pattern))
+        run = f".{name.replace('%', '')}.{uuid.uuid4().hex}.partial"
+        return Staging(
+            os.path.join(folder, name), os.path.join(folder, run), max_samples, encoder, options
+        )
+
+    def make(self) -> None:
+        """Makes the folder."""
+        os.makedirs(self.folder, exist_ok=True)
+
+    def writer(self, task: int) -> Writer:
+        """The writer of one attempt of a task, which finds nothing that another one has left."""
+        self.make()
+        attempt = f"{self.folder}/{task:09d}-{uuid.uuid4().hex}"
+        suffix = self.pattern[self.pattern.rindex("%") :].partition("d")[2]
+        return Writer(
+            lambda number: f"{attempt}-{number:09d}{suffix}",
+            max_samples=self.max_samples,
+            encoder=self.encoder,
+            **self.options,
+        )
+
+    def publish(self, made: Sequence[Shard]) -> list[Shard]:
+        """Gives the shards their names, in the order of tasks: all of them, or none."""
+        moved: list[str] = []
+        published = []
+        try:
+            for number, shard in enumerate(sorted(made, key=lambda shard: shard.url)):
+                name = self.pattern % number
+                index = None if shard.index is None else name + shard.index[len(shard.url) :]
+                # The index first: a shard that is there has its index then.
+                for source, target in ((shard.index, index), (shard.url, name)):
+                    if source is not None and target is not None:
+                        os.link(source, target)
+                        moved.append(target)
+                published.append(replace(shard, url=name, index=index))
+        except OSError as error:
+            for path in moved:
+                with suppress(OSError):
+                    os.unlink(path)
+            if isinstance(error, FileExistsError):
+                raise UsageError(
+                    f"{error.filename2}: it is there already, and nothing is overwritten; help: "
+                    "remove it, or give another name"
+                ) from error
+            raise
+        self.remove()
+        return published
+
+    def remove(self) -> None:
+        """Removes the folder, with what attempts have left that did not end."""
+        shutil.rmtree(self.folder, ignore_errors=True)

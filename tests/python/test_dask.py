@@ -1,0 +1,188 @@
+"""shardfeed.dask, and map_shards under Dask, on two worker processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shardfeed
+from conftest import numbered, write_tar
+
+pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+shards_of_dask = pytest.importorskip("shardfeed.dask")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two worker processes, which come again when they die."""
+    import dask
+
+    dask.config.set({"distributed.worker.daemon": False})
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def urls(tmp_path: Path) -> str:
+    """Four shards of 25 samples; the first two have indexes."""
+    for shard in range(4):
+        path = write_tar(tmp_path / f"s-{shard}.tar", numbered(25 * shard, 25))
+        if shard < 2:
+            shardfeed.Dataset(path).close()
+    return f"{tmp_path}/s-{{0..3}}.tar"
+
+
+KEYS = [f"{number:06}" for number in range(100)]
+
+
+def keys(url: Any) -> list[str]:
+    with shardfeed.Stream(url, shuffle_shards=False) as stream:
+        return [sample.key for sample in stream]
+
+
+def die_once(flag: str) -> None:
+    """Kills this worker, the first time."""
+    try:
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("npartitions", [1, 3, 7])
+def test_a_bag_has_each_sample_once(cluster: Any, urls: str, npartitions: int) -> None:
+    bag = shards_of_dask.read_shards(urls, npartitions=npartitions)
+    samples = bag.compute()
+    assert [sample["__key__"] for sample in samples] == KEYS
+    assert samples[30]["txt"] == b"30........"
+    assert samples[30]["__url__"].endswith("s-1.tar")
+    assert bag.npartitions == (npartitions if npartitions < 7 else bag.npartitions)
+
+
+def test_a_bag_of_decoded_fields(cluster: Any, urls: str) -> None:
+    bag = shards_of_dask.read_shards(urls, decode="cls:int")
+    assert int(bag.pluck("cls").sum().compute()) == 450
+
+
+def test_batches(cluster: Any, urls: str) -> None:
+    import dask
+
+    parts = dask.compute(*shards_of_dask.read_batches(urls, decode="cls:int", batch=10))
+    batches = [batch for part in parts for batch in part]
+    assert [key for batch in batches for key in batch.sample_keys] == KEYS
+    assert max(map(len, batches)) == 10
+    (part, *_) = dask.compute(*shards_of_dask.read_batches(urls, columns=["cls"]))
+    assert list(part[0]) == ["cls"]
+
+
+def test_a_frame_of_scalar_fields(cluster: Any, urls: str) -> None:
+    frame = shards_of_dask.read_frame(urls, decode="cls:int, txt", npartitions=5)
+    assert dict(frame.groupby("cls").size().compute()) == dict.fromkeys(range(10), 10)
+    assert list(frame.index.compute()) == KEYS
+    assert frame.txt.compute().iloc[99] == "99........"
+
+
+def test_shards_appear_together(cluster: Any, urls: str, tmp_path: Path) -> None:
+    bag = shards_of_dask.read_shards(urls, npartitions=3)
+    output = tmp_path / "out"
+    output.mkdir()
+    made = shards_of_dask.to_shards(
+        bag, output / "%03d.tar", max_samples=20, writer={"index": True}
+    )
+    names = sorted(path.name for path in output.iterdir() if not path.name.endswith(".sfidx"))
+    assert names == [f"{number:03}.tar" for number in range(len(made))]
+    assert keys([shard.url for shard in made]) == KEYS
+    with shardfeed.Dataset([shard.url for shard in made], index="require") as data:
+        assert len(data) == 100
+    with pytest.raises(shardfeed.UsageError, match="it is there already"):
+        shards_of_dask.to_shards(bag, output / "%03d.tar")
+    assert keys([shard.url for shard in made]) == KEYS
+
+    def wrong(sample: Any) -> Any:
+        if sample["__key__"] == "000060":
+            raise ZeroDivisionError
+        return sample
+
+    other = tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(ZeroDivisionError):
+        shards_of_dask.to_shards(bag.map(wrong), other / "%03d.tar")
+    assert list(other.iterdir()) == []
+
+
+def test_workers_that_are_killed(cluster: Any, urls: str, tmp_path: Path) -> None:
+    flag = str(tmp_path / "died")
+
+    def deadly(sample: Any) -> Any:
+        if sample["__key__"] == "000060":
+            die_once(flag)
+        return sample
+
+    bag = shards_of_dask.read_shards(urls, npartitions=4).map(deadly)
+    output = tmp_path / "out"
+    output.mkdir()
+    made = shards_of_dask.to_shards(bag, output / "%03d.tar", max_samples=10)
+    assert os.path.exists(flag)
+    assert sorted(path.name for path in output.iterdir()) == [
+        os.path.basename(shard.url) for shard in made
+    ]
+    assert keys([shard.url for shard in made]) == KEYS
+
+
+def test_map_shards_survives_a_killed_worker(cluster: Any, urls: str, tmp_path: Path) -> None:
+    flag = str(tmp_path / "died")
+
+    def deadly(sample: Any) -> Any:
+        if sample.key == "000060":
+            die_once(flag)
+        return None if sample.key.endswith("7") else sample
+
+    report = shardfeed.map_shards(urls, f"{tmp_path}/out/", deadly, executor="dask")
+    assert os.path.exists(flag)
+    assert report.is_complete  # what a worker has published before it died is there
+    assert report.outputs == [f"{tmp_path}/out/s-{number}.tar" for number in range(4)]
+    assert keys(report.outputs) == [key for key in KEYS if key[-1] != "7"]
+    local = shardfeed.map_shards(
+        urls,
+        f"{tmp_path}/local/",
+        lambda sample: None if sample.key.endswith("7") else sample,
+        workers=0,
+    )
+    for made, same in zip(report.outputs, local.outputs):
+        assert Path(made).read_bytes() == Path(same).read_bytes()
+
+
+def test_map_shards_reports_what_fails(cluster: Any, urls: str, tmp_path: Path) -> None:
+    def wrong(sample: Any) -> Any:
+        return sample if sample.key != "000060" else 1 / 0
+
+    with pytest.raises(shardfeed.cluster.MapError) as raised:
+        shardfeed.map_shards(urls, f"{tmp_path}/out/", wrong, executor="dask")
+    assert raised.value.key == "000060"
+    assert raised.value.report.counts == {"made": 3, "failed": 1}
+
+
+def test_wrong_arguments(tmp_path: Path, urls: str) -> None:
+    with pytest.raises(shardfeed.UsageError, match="the option shuffle is not for tasks"):
+        shards_of_dask.read_shards(urls, reader={"shuffle": 10})
+    with pytest.raises(shardfeed.UsageError, match="give 1 or more"):
+        shards_of_dask.read_shards(urls, npartitions=0)
+    bag = shards_of_dask.read_shards(urls)
+    for output, said in [
+        ("out.tar", "is no pattern"),
+        ("s3://bucket/%03d.tar", "a store cannot rename"),
+    ]:
+        with pytest.raises(shardfeed.UsageError, match=said):
+            shards_of_dask.to_shards(bag, output)

@@ -1,0 +1,202 @@
+"""shardfeed.ray, and map_shards under Ray, on two worker processes."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shardfeed
+from conftest import numbered, write_tar
+
+ray = pytest.importorskip("ray")
+pytest.importorskip("ray.data")
+np = pytest.importorskip("numpy")
+shards_of_ray = pytest.importorskip("shardfeed.ray")
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+KEYS = [f"{number:06}" for number in range(100)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    # Its workers find the modules of this process.
+    paths = [*map(os.path.dirname, (__file__, os.path.dirname(shardfeed.__file__)))]
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        object_store_memory=100 << 20,
+        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(paths)}},
+    )
+    context = ray.data.DataContext.get_current()
+    context.execution_options.preserve_order = True
+    context.enable_progress_bars = False
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def urls(tmp_path: Path) -> str:
+    """Four shards of 25 samples; the first two have indexes."""
+    for shard in range(4):
+        path = write_tar(tmp_path / f"s-{shard}.tar", numbered(25 * shard, 25))
+        if shard < 2:
+            shardfeed.Dataset(path).close()
+    return f"{tmp_path}/s-{{0..3}}.tar"
+
+
+def keys(url: Any) -> list[str]:
+    with shardfeed.Stream(url, shuffle_shards=False) as stream:
+        return [sample.key for sample in stream]
+
+
+def die_once(flag: str) -> None:
+    """Kills this worker, the first time."""
+    try:
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_data_set_has_each_sample_once(urls: str) -> None:
+    data = shards_of_ray.read_shards(urls, decode="cls:int, txt", override_num_blocks=3)
+    rows = data.take_all()
+    assert [row["__key__"] for row in rows] == KEYS
+    assert [row["cls"] for row in rows] == [number % 10 for number in range(100)]
+    assert rows[30]["txt"] == "30........"
+    assert rows[30]["__url__"].endswith("s-1.tar")
+
+
+def test_tasks_are_dealt_out_by_bytes(urls: str) -> None:
+    from shardfeed.cluster._pieces import reading_of
+
+    source = shards_of_ray.ShardsDatasource(urls, reading_of("cls:int, txt", None, None, None))
+    tasks = source.get_read_tasks(4)
+    assert [task.metadata.num_rows for task in tasks] == [25, 25, None, None]
+    assert [[Path(url).name for url in task.metadata.input_files] for task in tasks] == [
+        [f"s-{number}.tar"] for number in range(4)
+    ]
+    many = source.get_read_tasks(16)  # shards with an index are divided
+    assert len(many) == 4 + 4 + 1 + 1
+    assert sum(task.metadata.num_rows or 25 for task in many) == 100
+    read = [key for task in many for table in task() for key in table["__key__"].to_pylist()]
+    assert read == KEYS
+    size = sum(table.nbytes for task in tasks for table in task())
+    assert 0.5 * size < source.estimate_inmemory_data_size() < 2 * size
+    assert 0 < tasks[3].metadata.size_bytes < size
+    assert len(source.get_read_tasks(1)) == 1
+
+
+def test_images_come_as_tensors(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    members = []
+    for number in range(20):
+        file = io.BytesIO()
+        image.fromarray(np.full((8, 6, 3), number, np.uint8)).save(file, "png")
+        members += [(f"{number}.png", file.getvalue()), (f"{number}.cls", b"%d" % number)]
+    url = write_tar(tmp_path / "t.tar", members)
+    data = shards_of_ray.read_shards(url, decode="png:image/rgb8, cls:int", columns=["png", "cls"])
+    batches = list(data.iter_batches(batch_size=8))
+    assert list(batches[0]) == ["png", "cls"]
+    pixels = np.concatenate([batch["png"] for batch in batches])
+    assert pixels.shape == (20, 8, 6, 3)
+    assert [int(row.mean()) for row in pixels] == list(range(20))
+    pytest.importorskip("torch")
+    tensors = [batch["png"] for batch in data.iter_torch_batches(batch_size=8)]
+    assert [tuple(tensor.shape) for tensor in tensors] == [(8, 8, 6, 3), (8, 8, 6, 3), (4, 8, 6, 3)]
+
+
+def test_two_trainers_share_a_data_set(urls: str) -> None:
+    data = shards_of_ray.read_shards(urls, decode="cls:int", override_num_blocks=4)
+    found: list[list[str]] = [[], []]
+
+    def train(rank: int, split: Any) -> None:
+        for batch in split.iter_batches(batch_size=10):
+            found[rank] += list(batch["__key__"])
+
+    threads = [
+        threading.Thread(target=train, args=pair)
+        for pair in enumerate(data.streaming_split(2, equal=True))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+        assert not thread.is_alive()
+    assert sorted(found[0] + found[1]) == KEYS
+    assert len(found[0]) == len(found[1]) == 50
+
+
+def test_a_killed_worker_reads_again(urls: str, tmp_path: Path) -> None:
+    flag = str(tmp_path / "died")
+
+    def deadly(batch: Any) -> Any:
+        if "000060" in batch["__key__"]:
+            die_once(flag)
+        return batch
+
+    data = shards_of_ray.read_shards(urls, decode="txt", override_num_blocks=4)
+    output = tmp_path / "out"
+    output.mkdir()
+    made = shards_of_ray.write_shards(
+        data.map_batches(deadly), output / "%03d.tar", max_samples=30, writer={"index": True}
+    )
+    assert os.path.exists(flag)
+    assert keys([shard.url for shard in made]) == KEYS
+    assert sorted(path.name for path in output.glob("*.tar")) == [
+        os.path.basename(shard.url) for shard in made
+    ]
+    assert not [path for path in output.iterdir() if path.name.endswith(".partial")]
+    with shardfeed.Dataset([shard.url for shard in made], index="require") as indexed:
+        assert bytes(indexed[99]["txt"]) == b"99........"
+
+
+def test_shards_appear_together(urls: str, tmp_path: Path) -> None:
+    data = shards_of_ray.read_shards(urls, decode="txt")
+    (tmp_path / "001.tar").touch()
+    with pytest.raises(shardfeed.UsageError, match="it is there already"):
+        shards_of_ray.write_shards(data, tmp_path / "%03d.tar", max_samples=30)
+    assert not (tmp_path / "000.tar").exists()
+    assert not list(tmp_path.glob("*.partial"))
+    with pytest.raises(shardfeed.UsageError, match="a store cannot rename"):
+        shards_of_ray.write_shards(data, "s3://bucket/%03d.tar")
+    with pytest.raises(shardfeed.UsageError, match="the option shuffle is not for tasks"):
+        shards_of_ray.read_shards(urls, reader={"shuffle": 10})
+
+
+def test_map_shards_survives_a_killed_worker(urls: str, tmp_path: Path) -> None:
+    flag = str(tmp_path / "died")
+
+    def deadly(sample: Any) -> Any:
+        if sample.key == "000060":
+            die_once(flag)
+        return None if sample.key.endswith("7") else sample
+
+    report = shardfeed.map_shards(urls, f"{tmp_path}/out/", deadly, executor="ray")
+    assert os.path.exists(flag)
+    assert report.is_complete  # what a worker has published before it died is there
+    assert report.outputs == [f"{tmp_path}/out/s-{number}.tar" for number in range(4)]
+    assert keys(report.outputs) == [key for key in KEYS if key[-1] != "7"]
+    local = shardfeed.map_shards(urls, f"{tmp_path}/local/", deadly, workers=0)
+    for made, same in zip(report.outputs, local.outputs):
+        assert Path(made).read_bytes() == Path(same).read_bytes()
+
+
+def test_map_shards_reports_what_fails(urls: str, tmp_path: Path) -> None:
+    def wrong(sample: Any) -> Any:
+        return sample if sample.key != "000060" else 1 / 0
+
+    with pytest.raises(shardfeed.cluster.MapError) as raised:
+        shardfeed.map_shards(urls, f"{tmp_path}/out/", wrong, executor="ray")
+    assert raised.value.key == "000060"
+    assert raised.value.report.counts == {"made": 3, "failed": 1}
