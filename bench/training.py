@@ -5,7 +5,8 @@
 Every reader makes float32 batches of 64 in CHW from the same shards of photographs, made by
 photographs.py, with two threads or worker processes, in a process of its own; the runs are
 interleaved, and the best of each counts. Printed are images/s and CPU milliseconds an image. Worker
-processes are counted; imports, and an epoch before the one that is measured, are not. A peer is run
+processes are counted; imports, and an epoch before the one that is measured, are not. One reader
+of shardfeed has a transform that does nothing, in as many worker processes. A peer is run
 by the first --python that can import it, and left out with a note when none can: shardfeed,
 nvidia-dali-cuda120 (its CPU pipeline), torch and torchvision, webdataset and Pillow.
 """
@@ -15,6 +16,8 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import multiprocessing
+import os
 import resource
 import subprocess
 import sys
@@ -181,7 +184,12 @@ PACKAGES = {
 
 def _cpu_seconds() -> float:
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    ticks = 0
+    for process in multiprocessing.active_children():  # which stay for the next epoch
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    used = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    return used + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def run_reader(name: str, paths: list[str]) -> dict[str, float]:

@@ -13,6 +13,7 @@ from ._column import KEYS, VALID
 from ._dataset import leave_warnings_to_others
 from ._receivers import log_to_logging
 from ._recipe import check_epoch
+from ._shared_memory import HEADER, RECEIVER, Memory, Pool
 from ._stream import asked_by_data_loader
 
 if TYPE_CHECKING:
@@ -28,8 +29,12 @@ if TYPE_CHECKING:
     from ._urls import URLs as URLs
 
 __all__ = [
+    "HEADER",
     "KEYS",
+    "RECEIVER",
     "VALID",
+    "Memory",
+    "Pool",
     "asked_by_data_loader",
     "check_epoch",
     "leave_warnings_to_others",

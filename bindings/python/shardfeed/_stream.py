@@ -262,7 +262,7 @@ class Stream(Closable):
         count = recipe.batches_of_epoch(recipe.consumer[1])
         previous = self._iterator
         self._rewind(previous, transforms is not None)
-        runner = None if transforms is None else self._runner_of(transforms)
+        runner = self._runner_of(transforms)
         epoch = self._next_epoch
         source = self._begin_epoch(BatchStream, recipe.options)
         left = self._resumed_left("batches", ENDLESS if count is None else count)
@@ -290,15 +290,15 @@ class Stream(Closable):
             if saved is not None:
                 self._resume = saved._replace(epoch=self._next_epoch, left=None)
 
-    def _runner_of(self, transforms: Transforms) -> Runner:
-        """What runs these functions, also for the next epochs."""
+    def _runner_of(self, transforms: Transforms | None) -> Runner | None:
+        """What runs these functions, also for the next epochs. Another one is ended."""
         self._leave_parent()
         runner = self._runner
         if runner is not None and runner.transforms == transforms:
             runner.stop()
             return runner
         self._end_runner()
-        self._runner = new_runner(transforms)
+        self._runner = None if transforms is None else new_runner(transforms)
         return self._runner
 
     def _end_runner(self) -> None:

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 _EACH = 2
 # How often a worker may die with one sample before that sample is at fault.
 _DEATHS = 2
-# How many workers may die before any of them has begun with a batch.
-_FALSE_STARTS = 3
+# How many workers may die before any of them has begun with a batch: by themselves, and by a
+# signal, which may have come from outside.
+_FALSE_STARTS, _KILLS = 3, 20
 # Seconds that a worker has to end by itself.
 _GRACE = 0.5
 # What a worker says of its progress: the number of the batch, the row, since when in nanoseconds,
@@ -70,6 +71,8 @@ class _Worker:
         self.link = Link(ours)
         self.tasks: deque[_Begun] = deque()
         self.is_late = False  # and was killed for that
+        # An interrupt has left a part of a message in the connection, which is of no more use.
+        self.is_broken = False
 
     def send(self, begun: _Begun) -> None:
         try:
@@ -78,8 +81,31 @@ class _Worker:
                 self.link.send((begun.number, begun.task.work))
         except Exception as error:  # of a hook, whose results are sent
             begun.task.outcome = Outcome(None, 0, [], failure_of(WHOLE, error))
+        except BaseException:
+            self.is_broken = True
+            raise
         else:
             self.tasks.append(begun)
+
+    def receive(self) -> bool:
+        """Takes an answer. False: the worker is gone."""
+        try:
+            if self.is_broken or not self.link.connection.poll():
+                return False
+            number, outcome = self.link.receive()
+            if self.tasks and self.tasks[0].number == number:
+                self.tasks[0].task.outcome = outcome
+                self.tasks.popleft()
+        except (EOFError, OSError):
+            return False
+        except BaseException:
+            self.is_broken = True
+            raise
+        return True
+
+    @property
+    def is_dead(self) -> bool:
+        return self.process.exitcode is not None
 
     def row(self) -> int | None:
         """The row of the first task that the worker is at. None: it has not begun with that."""
@@ -133,13 +159,13 @@ class Workers(Runner):
 
     def start(self, task: Task) -> None:
         if not task.started:
-            task.started = True
             self._numbered += 1
             self._waiting.append(_Begun(self._numbered, task))
+            task.started = True  # after that: what is done twice is not lost
         self._deal_out()
 
     def _deal_out(self) -> None:
-        while self._waiting:
+        while self._waiting and self._workers:
             worker = min(self._workers, key=lambda worker: len(worker.tasks))
             if len(worker.tasks) >= _EACH:
                 return
@@ -149,30 +175,23 @@ class Workers(Runner):
     def wait(self, task: Task, timeout: float) -> bool:
         deadline = time.monotonic() + timeout if timeout else None
         while task.outcome is None:
+            while len(self._workers) < self.transforms.workers:
+                self._start_worker()
             self._deal_out()
             connections = [worker.link.connection for worker in self._workers]
             ready = wait(connections, 0.05)
             for worker, connection in zip(list(self._workers), connections):
                 # When it is gone, another process may still have the end that it had.
-                if connection in ready or worker.process.exitcode is not None:
-                    self._receive(worker)
+                if not (connection in ready or worker.is_broken or worker.is_dead):
+                    continue
+                if worker.receive():
+                    self._false_starts = 0
+                else:
+                    self._replace(worker)
             self._end_late()
             if deadline is not None and time.monotonic() > deadline and task.outcome is None:
                 return False
         return True
-
-    def _receive(self, worker: _Worker) -> None:
-        try:
-            if not worker.link.connection.poll():
-                raise EOFError
-            number, outcome = worker.link.receive()
-        except (EOFError, OSError):
-            self._replace(worker)
-            return
-        self._false_starts = 0
-        # What was forgotten meanwhile is not there.
-        if worker.tasks and worker.tasks[0].number == number:
-            worker.tasks.popleft().task.outcome = outcome
 
     def _end_late(self) -> None:
         """Ends the workers whose transform takes too long: they are replaced as those that died."""
@@ -184,28 +203,34 @@ class Workers(Runner):
                 worker.process.kill()
 
     def _replace(self, worker: _Worker) -> None:
-        """Starts another process for one that died, whose work is done again."""
-        row = worker.row()
-        worker.process.join(_GRACE)
-        code = worker.process.exitcode
-        self._workers.remove(worker)
-        worker.end(0)
-        if row is None:
-            self._false_starts += 1
-        else:
-            self._blame(worker, row, code)
+        """Gives up a process that died, whose work is done again by others.
+
+        Where an interrupt comes between, that is done once more, and at worst a batch twice, whose
+        second outcome nobody asks for.
+        """
+        if not worker.is_broken:
+            worker.process.join(_GRACE)
+            row, code = worker.row(), worker.process.exitcode
+            if row is not None:
+                self._blame(worker, row, code)
+            elif worker.tasks:
+                self._false_starts += 1
+                self._raise_if_none_begins(code)
         again = [begun for begun in worker.tasks if not begun.task.is_over]
         self._waiting.extendleft(reversed(again))
-        if self._false_starts >= _FALSE_STARTS:
-            self._false_starts = 0
-            self._start_worker()  # so that the next call can try again
+        self._workers.remove(worker)
+        worker.end(0)
+
+    def _raise_if_none_begins(self, code: int | None) -> None:
+        deaths = self._false_starts
+        if deaths >= (_KILLS if code is not None and code < 0 else _FALSE_STARTS):
+            self._false_starts = 0  # the next call tries again
             raise ChildError(
-                f"{_FALSE_STARTS} worker processes of a transform ended before they had begun "
+                f"{deaths} worker processes of a transform ended before they had begun "
                 f"({_ended(code)}); help: see what they wrote to standard error; with "
                 'transform_start="spawn" the main script must begin its work under '
                 'if __name__ == "__main__"'
             )
-        self._start_worker()
 
     def _blame(self, worker: _Worker, row: int, code: int | None) -> None:
         """Fails or skips the sample that a worker died with: not at its first death."""

@@ -137,7 +137,10 @@ class Link:
         """The next object. EOFError and OSError when the other process is gone."""
         pickled, places, read_only, new, dropped = pickle.loads(self.connection.recv_bytes())
         for number in new:
-            descriptor = reduction.recv_handle(self.connection)
+            try:
+                descriptor = reduction.recv_handle(self.connection)
+            except RuntimeError as error:  # the other process ended inside of a message
+                raise EOFError from error
             try:
                 self._theirs[number] = Memory(descriptor, number, RECEIVER)
             finally:
