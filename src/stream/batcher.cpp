@@ -15,8 +15,6 @@ namespace {
 constexpr uint64_t piece = 256 * 1024;
 // Samples that are decoded together to be packed.
 constexpr uint64_t most_documents = 16384;
-// In the place of a column: the sample was bad as a whole.
-constexpr uint32_t never_added = UINT32_MAX;
 
 uint64_t thread_count(const Options& options) {
     if (options.decode_threads != 0) return options.decode_threads;
@@ -211,7 +209,8 @@ bool Batcher::add_row(PendingBatch& making, uint32_t sample) {
         // It is reported in its place among the rows.
         if (context_.options.on_error == OnError::raise || !skippable(error.code())) throw;
         const std::lock_guard lock(mutex_);
-        making.failures.push_back({making.builder.rows(), never_added, error.fault()});
+        making.failures.push_back(
+            {making.builder.rows(), PendingBatch::Failure::never_added, error.fault()});
     }
     // Every sample of a whole epoch was skipped: that would never end.
     if (origin.epoch > *epoch_of_row + 1)

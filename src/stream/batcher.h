@@ -76,8 +76,11 @@ class Batcher {
         std::atomic<uint64_t> bytes{0};  // of its columns
         // Of a row that could not be decoded, or of a sample that would have been row `row`.
         struct Failure {
+            // In the place of a column: the sample was bad as a whole.
+            static constexpr uint32_t never_added = UINT32_MAX;
             uint64_t row;
-            uint32_t column;  // none: never_added
+            uint32_t column;
+            [[nodiscard]] bool is_of_sample() const { return column == never_added; }
             Fault fault;
         };
         std::vector<Failure> failures;

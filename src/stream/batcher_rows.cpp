@@ -15,13 +15,13 @@ Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
     auto& failures = making->failures;
     std::sort(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
         // Samples that were never added come before the row that took their place.
-        return std::tuple(a.row, a.column != never_added, a.column) <
-               std::tuple(b.row, b.column != never_added, b.column);
+        return std::tuple(a.row, !a.is_of_sample(), a.column) <
+               std::tuple(b.row, !b.is_of_sample(), b.column);
     });
     Left left;
     auto failure = failures.begin();
     for (uint64_t row = 0; row <= making->builder.rows(); ++row) {
-        for (; failure != failures.end() && failure->row == row && failure->column == never_added;
+        for (; failure != failures.end() && failure->row == row && failure->is_of_sample();
              ++failure)
             context_.fault(std::move(failure->fault), false);
         if (row == making->builder.rows()) break;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gc
 import json
@@ -9,6 +10,7 @@ import os
 import pickle
 import random
 import re
+import socket
 import threading
 import time
 import zipfile
@@ -489,6 +491,34 @@ def test_another_thread_ends_what_waits(
         assert time.monotonic() - begun < 2
         (error,) = errors
         assert isinstance(error, (shardfeed.CancelledError, shardfeed.UsageError))
+
+
+@pytest.mark.parametrize("way", ["cancel", "close"])
+@pytest.mark.parametrize("stage", ["connect", "TLS", "answer"])
+def test_a_server_that_says_nothing_does_not_hold_a_cancel(stage: str, way: str) -> None:
+    with contextlib.ExitStack() as sockets:
+        backlog = 0 if stage == "connect" else 8
+        server = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=backlog))
+        for _ in range(3 if stage == "connect" else 0):  # then it answers nobody
+            filler = sockets.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(server.getsockname())
+        scheme = "https" if stage == "TLS" else "http"
+        stream = shardfeed.Stream(f"{scheme}://127.0.0.1:{server.getsockname()[1]}/a.tar")
+        called: list[float] = []
+
+        def call() -> None:
+            called.append(time.monotonic())
+            getattr(stream, way)()
+
+        timer = threading.Timer(0.3, call)
+        timer.start()
+        with pytest.raises(shardfeed.CancelledError):
+            next(iter(stream))
+        late = time.monotonic() - called[0]
+        timer.join()
+        print(f"{stage}, {way}: {late * 1000:.1f} ms")
+        assert late < 2  # 0.1 on a machine that does nothing else
 
 
 def test_cancel_while_it_waits_for_another_try() -> None:

@@ -1,6 +1,6 @@
 // kill -9 of a writer at random points: no shard is torn, and nothing that was acknowledged is
 // lost.
-#include "writer_client.h"
+#include "written_shards.h"
 
 #include <gtest/gtest.h>
 
@@ -16,16 +16,12 @@ namespace {
 using namespace shf::test;
 namespace fs = std::filesystem;
 
-std::string payload(uint64_t number) {
-    return std::string(200 + number * 7919 % 5000, static_cast<char>('a' + number % 26));
-}
-
 // Writes samples for ever. After every flush to the disk it says how many there were so far.
 [[noreturn]] void write_for_ever(const std::string& pattern, int acknowledged,
                                  const Settings& settings) {
     WriterClient client(pattern, settings);
     for (uint64_t i = 0; client.code == SHF_OK; ++i) {
-        client.write("k" + std::to_string(i), {{"txt", payload(i)}});
+        write_numbered(client, i);
         if (i % 25 != 24 || client.code != SHF_OK) continue;
         client.code = shf_writer_flush(client.writer, 1, &client.error);
         const uint64_t count = i + 1;
@@ -48,9 +44,9 @@ class WriterKill : public testing::Test {
             const pid_t child = ::fork();
             ASSERT_GE(child, 0);
             if (child == 0)
-                write_for_ever(
-                    folder / "a-%03d.tar", fds[1],
-                    {{"max_samples", "60"}, {"write_index", i % 2 == 0 ? "true" : "false"}});
+                write_for_ever(folder / "a-%03d.tar", fds[1],
+                               {{"max_samples", std::to_string(numbered_samples)},
+                                {"write_index", i % 2 == 0 ? "true" : "false"}});
             ::close(fds[1]);
             ::usleep(static_cast<useconds_t>(random() % 30000));
             ::kill(child, SIGKILL);
@@ -61,52 +57,11 @@ class WriterKill : public testing::Test {
             while (::read(fds[0], &last, sizeof last) == static_cast<ssize_t>(sizeof last))
                 acknowledged = last;
             ::close(fds[0]);
-            check(folder, acknowledged, seed);
+            const testing::ScopedTrace trace(__FILE__, __LINE__, seed);
+            check_numbered(folder / "", acknowledged, false);
             most = std::max(most, acknowledged);
         }
         EXPECT_GT(most, 0U) << "no writer came so far as to acknowledge a sample";
-    }
-
-    // Published shards are whole, and with the rest, up to where it was cut, have all samples.
-    static void check(const TempDirectory& folder, uint64_t acknowledged, unsigned seed) {
-        std::vector<std::string> shards, rest;
-        for (const std::string& name : names_in(folder / "")) {
-            if (name.ends_with(".tar"))
-                shards.push_back(folder / name);
-            else if (name.ends_with(".partial"))
-                rest.push_back(folder / name);
-        }
-        uint64_t found = 0;
-        for (const std::string& shard : shards) {
-            const auto samples = samples_of({shard});  // or an error, which fails there
-            ASSERT_EQ(samples.size(), 60U) << shard << ", seed " << seed;
-            for (const std::string& sample : samples) {
-                ASSERT_EQ(sample, "k" + std::to_string(found) + " txt=" + payload(found));
-                ++found;
-            }
-        }
-        // Of at most two shards: one was being published, the other one written. Their samples
-        // follow; the last one may be cut.
-        ASSERT_LE(rest.size(), 3U) << "seed " << seed;
-        std::vector<std::pair<uint64_t, uint64_t>> ranges;
-        for (const std::string& part : rest) {
-            Client client(part, {{"end_marker", "optional"}, {"on_error", "skip_shard"}});
-            uint64_t first = 0, count = 0;
-            while (const SampleHandle sample = client.next()) {
-                const uint64_t number = std::stoull(key_of(sample.get()).substr(1));
-                if (count == 0) first = number;
-                ASSERT_EQ(number, first + count) << "seed " << seed;
-                shf_bytes text;
-                ASSERT_EQ(shf_sample_find(sample.get(), "txt", 3, &text), SHF_OK);
-                ASSERT_EQ(text_of(text), payload(number)) << "seed " << seed;
-                ++count;
-            }
-            if (count > 0) ranges.emplace_back(first, count);
-        }
-        std::sort(ranges.begin(), ranges.end());
-        for (const auto& [first, count] : ranges)
-            if (first <= found) found = std::max(found, first + count);
-        ASSERT_GE(found, acknowledged) << "seed " << seed;
     }
 };
 
