@@ -290,3 +290,26 @@ def test_killed_a_hundred_times_it_delivers_the_epoch(tmp_path: Path) -> None:
     subprocess.run([*command, "-1"], check=True)
     with open(path) as file:
         assert json.load(file)["keys"] == whole
+
+
+def test_a_state_without_lanes_is_said_once_to_fit_its_number_of_ranks(urls: list[str]) -> None:
+    program = """
+import json, sys
+import shardfeed
+urls, said = json.loads(sys.argv[1]), []
+def save(rank, **options):
+    stream = shardfeed.Stream(urls, log=lambda _, text: said.append(text), rank=rank, **options)
+    stream.state_dict()  # between two epochs: good for any number
+    next(iter(stream))
+    stream.state_dict()
+save(0, world_size=1)
+save(0, world_size=2, lanes=4)
+save(1, world_size=2)
+assert said == []
+for again in range(2):
+    save(0, world_size=2)
+(text,) = said
+assert text.startswith("this state is good for 2 ranks, and for no other number"), text
+assert "help: give lanes" in text
+"""
+    subprocess.run([sys.executable, "-c", program, json.dumps(urls)], check=True, timeout=100)

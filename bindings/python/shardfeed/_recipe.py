@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # The options that say what one of several consumers reads.
 _SHARE = ("rank", "world_size", "worker", "num_workers")
+_WARNING = 30  # as the module logging has it, which is slow to import
+_warned_of_lanes = False
 
 
 def seconds(timeout: Duration) -> float:
@@ -189,6 +191,21 @@ class Recipe(ABC):
 
         A state is then good for other numbers of ranks and workers too.
         """
+
+    def _warn_of_lanes(self) -> None:
+        """Says once, in one process of rank 0, that a state fits this number of ranks only."""
+        global _warned_of_lanes
+        share = self.share_options
+        rank, ranks = (int(share.get(name) or option_default(name)) for name in _SHARE[:2])
+        if _warned_of_lanes or self.log is None or ranks == 1 or rank != 0 or self.has_lanes:
+            return
+        _warned_of_lanes = True
+        self.log(
+            _WARNING,
+            f"this state is good for {ranks} ranks, and for no other number: without the option "
+            "lanes there are as many as ranks and workers; help: give lanes, a multiple of every "
+            "number of ranks that may resume (for example 64)",
+        )
 
     @property
     @abstractmethod

@@ -438,12 +438,14 @@ class Stream(Closable):
         if self._iterator is not None:
             saved = self._iterator.save(unit, unread)
             if saved is not None:
+                self._recipe._warn_of_lanes()
                 return to_dict(saved._replace(epoch=self.epoch))
             source = self._source
             if self._recipe.continues and source is not None and not source.over:
                 # The next epoch continues where the last one stopped, a whole one.
                 with source.lock:
                     blob, following = source.save(0), self._next_epoch
+                self._recipe._warn_of_lanes()
                 return to_dict(SavedState(following, blob, None, False, unit, source.epoch))
         return to_dict(SavedState(self._next_epoch, None, None, False, unit, self._next_epoch))
 

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     )
 
 
-_WARNING = 30  # as the module logging has it, which is slow to import
-_warned_of_lanes = False
-
 # What a state has beside that of shardfeed.Stream.
 _OWN = {"at", "ended"}
 
@@ -377,27 +374,11 @@ class Stream(IterableDataset[Any]):
         if is_over and not self._continues:
             return {**self._before(self._epochs.following), "at": epoch, "ended": True}
         assert self._samples is not None
-        self._warn_of_lanes()
         return {**self._samples.state_dict(unread=unread), "at": epoch, "ended": is_over}
 
     def _before(self, epoch: int) -> dict[str, Any]:
         """The state of a stream before an epoch that begins a pass."""
         return self._recipe.open(epoch).state_dict()
-
-    def _warn_of_lanes(self) -> None:
-        """Warns once, in one process, that a state fits this number of ranks only."""
-        global _warned_of_lanes
-        log, ranks = self._recipe.log, self._ranks
-        if _warned_of_lanes or log is None or ranks is None or self._recipe.has_lanes:
-            return
-        if ranks.world_size > 1 and ranks.rank == 0:
-            _warned_of_lanes = True
-            log(
-                _WARNING,
-                f"this state is good for {ranks.world_size} ranks, and for no other number: without"
-                " the option lanes there are as many as ranks and workers; help: give lanes, a "
-                "multiple of every number of ranks that may resume (for example 64)",
-            )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next iter() resume where `state` was taken.
