@@ -7,11 +7,15 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import shardfeed
+from aws_servers import Bucket, endpoint
 from conftest import write_tar
 from http_servers import Answer, ranged, stand_in
 from shardfeed.__main__ import main
@@ -139,6 +143,26 @@ def test_an_input_of_which_nothing_is_left_is_done_too(tmp_path: Path, shards: A
     assert [task.status for task in second] == ["there", "empty"]
     assert second.outputs == first.outputs == [f"{tmp_path}/out/s-000.tar"]
     assert len(calls.read_text()) == 10
+
+
+def test_outputs_in_a_bucket(tmp_path: Path, shards: Any) -> None:
+    def only_first(sample: Any) -> Any:
+        return sample if number(sample) < 5 else None
+
+    urls = shards(2, 5)
+    with stand_in(Bucket()) as server:
+        store: Any = {"s3_endpoint": endpoint(server), "s3_access_key": "KEY", "retries": 2}
+        store["s3_secret_key"] = "hush-KEY"
+        settings: Any = {"reader": store, "writer": store, "workers": 0}
+        first = shardfeed.map_shards(urls, "s3://bkt1/out/", only_first, **settings)
+        assert [task.status for task in first] == ["made", "empty"]
+        assert keys(first.outputs, **store) == [f"{n:06}" for n in range(5)]
+        second = shardfeed.map_shards(urls, "s3://bkt1/out/", only_first, **settings)
+        assert [task.status for task in second] == ["there", "empty"]
+        counted: Any = {**settings, "reduce": Histogram("cls")}
+        report = shardfeed.map_shards(urls, "s3://bkt1/counts/", **counted)
+        assert report.result == {str(n): 1 for n in range(10)}
+        assert shardfeed.map_shards(urls, "s3://bkt1/counts/", **counted).counts == {"there": 2}
 
 
 def test_whether_an_object_of_a_server_is_there(tmp_path: Path, shards: Any) -> None:
@@ -510,6 +534,31 @@ def test_the_command_fails(module: None, tmp_path: Path, shards: Any, capfd: Any
     assert 'sample "000000": ValueError: no' in capfd.readouterr().err
     assert main([*words, "--nonsense"]) == 2
     assert main([*words, "--shuffle", "9"]) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_is_interrupted(tmp_path: Path, shards: Any, number: int) -> None:
+    program = "import pathlib, time\ndef slow(sample):\n    "
+    program += "sample['cls'] == b'3' and (pathlib.Path('begun').touch(), time.sleep(60))\n"
+    (tmp_path / "slow_functions_of_map.py").write_text(f"{program}    return sample\n")
+    words = ["map", "--python", "slow_functions_of_map:slow", "--executor", "local", "-p", "2"]
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(shardfeed.__file__))}
+    with subprocess.Popen(
+        [sys.executable, "-m", "shardfeed", *words, shards(2, 10), output(tmp_path)],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as run:
+        while not (tmp_path / "begun").exists():
+            assert run.poll() is None
+            time.sleep(0.01)
+        run.send_signal(number)
+        run.communicate(timeout=60)
+        assert run.returncode != 0
+        with pytest.raises(ProcessLookupError):  # no process of it is left
+            os.killpg(run.pid, 0)
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_the_command_without_tasks_is_as_ever(tmp_path: Path, shards: Any) -> None:

@@ -17,6 +17,7 @@ import shardfeed
 from conftest import numbered, write_tar
 from http_servers import ranged, stand_in
 from shardfeed.__main__ import main
+from shardfeed.cluster.__main__ import is_for_tasks
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,6 +83,18 @@ def test_the_examples_of_the_page_about_many_machines(
     for example, lines in zip(blocks("docs/cluster.md", "python"), shown):
         exec(compile(example, "docs/cluster.md", "exec"), {})
         assert capfd.readouterr().out == lines
+
+
+def test_the_manifest_of_the_page_about_many_machines() -> None:
+    yaml = pytest.importorskip("yaml")
+    (text,) = blocks("docs/cluster.md", "yaml")
+    job = yaml.safe_load(text)
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job")
+    assert job["spec"]["completionMode"] == "Indexed"
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    environment = {variable["name"]: variable["value"] for variable in container["env"]}
+    assert environment == {"SHARDFEED_TASK_COUNT": str(job["spec"]["completions"])}
+    assert is_for_tasks(container["command"][1:])
 
 
 @pytest.mark.slow

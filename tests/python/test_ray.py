@@ -95,6 +95,8 @@ def test_tasks_are_dealt_out_by_bytes(urls: str) -> None:
     assert 0.5 * size < source.estimate_inmemory_data_size() < 2 * size
     assert 0 < tasks[3].metadata.size_bytes < size
     assert len(source.get_read_tasks(1)) == 1
+    assert source.usual_tasks(cores=1) == 2
+    assert source.usual_tasks(cores=4) == 4 + 2  # two shards cannot be divided
 
 
 def test_images_come_as_tensors(tmp_path: Path) -> None:

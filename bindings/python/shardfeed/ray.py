@@ -15,6 +15,7 @@ The package does not depend on Ray: only this module imports it (2.40 or later).
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ShardsDatasink", "ShardsDatasource", "read_shards", "write_shards"]
 
+_BLOCK = 16 << 20  # bytes in memory of a batch, of which Ray makes larger blocks
+_MOST_ROWS = 16384
+_TASK = 128 << 20  # bytes in memory that a task reads, where there are enough
 _PROBED = 16  # samples that are decoded to know how large the others are
 
 
@@ -58,15 +62,20 @@ def read_shards(
     "__url__".
 
     urls, decode: as for Stream and its batches(). columns: those that are wanted, in this order.
-    batch: the rows of a batch of the library; by default as many as hold a few megabytes. reader:
+    batch: the rows of a batch of the library; by default as many as are 16 MiB in memory. reader:
     options of Stream and Dataset, such as ragged="pad", on_error, or those of a store.
 
-    override_num_blocks: how many tasks read; they get about the same number of bytes each. Shards
-    whose index is there are divided between tasks, others are read by one task.
+    override_num_blocks: how many tasks read; by default two for each core, and more where they
+    would read above 128 MiB. They get about the same number of bytes each. Shards whose index is
+    there are divided between tasks, others are read by one task.
 
     options: those of ray.data.read_datasource: concurrency, num_cpus, memory, ray_remote_args, ...
     """
     source = ShardsDatasource(urls, reading_of(decode, columns, batch, reader))
+    if override_num_blocks is None:
+        if not ray.is_initialized():
+            ray.init()
+        override_num_blocks = source.usual_tasks(int(ray.cluster_resources().get("CPU", 1)))
     return ray.data.read_datasource(source, override_num_blocks=override_num_blocks, **options)
 
 
@@ -90,11 +99,20 @@ class ShardsDatasource(Datasource):
             return None
         return sum(known) * len(sizes) // len(known)
 
+    def usual_tasks(self, cores: int) -> int:
+        """How many tasks are enough: Ray's own choice has hundreds for a few megabytes."""
+        size = self.estimate_inmemory_data_size() or 0
+        return max(len(dealt_out(self._shards, max(2 * cores, size // _TASK))), 1)
+
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
     ) -> list[ReadTask]:
         """Tasks of about the same number of bytes."""
         reading = self._reading
+        if reading.batch is None:
+            row = self._grown()[0]
+            rows = max(1, min(int(_BLOCK // row), _MOST_ROWS)) if row else None
+            reading = replace(reading, batch=rows)
         return [
             ReadTask(
                 _reader_of(reading, pieces),
@@ -112,12 +130,15 @@ class ShardsDatasource(Datasource):
         ]
 
     def _size_in_memory(self, piece: Piece) -> int | None:
-        if self._growth is None:
-            self._growth = self._measured()
-        by_row, by_byte = self._growth
+        by_row, by_byte = self._grown()
         if piece.samples is not None:
             return int(piece.samples * by_row)
         return None if piece.bytes is None else int(piece.bytes * by_byte)
+
+    def _grown(self) -> tuple[float, float]:
+        if self._growth is None:
+            self._growth = self._measured()
+        return self._growth
 
     def _measured(self) -> tuple[float, float]:
         """Bytes in memory of a row, and of a byte of a shard."""

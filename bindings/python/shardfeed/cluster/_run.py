@@ -15,7 +15,7 @@ from ._statistics import function_named
 from ._tasks import is_published, marker_of, options_for, publish_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from ._reducer import Reducer
     from ._tasks import Task
@@ -90,32 +90,32 @@ def _attempt(job: Job, task: Task) -> TaskReport:
     made = _Made(job, task)
     if job.reducer is not None:
         partial = job.reducer.empty()
-        for key, item in made:
+        for sample, item in made:
             try:
                 partial = job.reducer.add(partial, item)
             except Exception as error:
-                made.fault(key, error)
+                made.fault(sample, error)
         if task.output is None:
             return TaskReport(task, "made", made.read, made.given, made.skipped, partial=partial)
         return _published(
-            job, task, made, [("", encoded_partial(job.reducer, partial, task.input))]
+            job, task, made, [(None, encoded_partial(job.reducer, partial, task.input))]
         )
     return _published(job, task, made, made)
 
 
 def _published(
-    job: Job, task: Task, made: _Made, samples: Iterable[tuple[str, Mapping[str, Any]]]
+    job: Job, task: Task, made: _Made, samples: Iterable[tuple[Sample | None, Mapping[str, Any]]]
 ) -> TaskReport:
     name = task.output or ""
     try:
         with Writer(lambda _: name, encoder=job.encoder, **job.writer) as writer:
-            for key, sample in samples:
+            for sample, item in samples:
                 try:
-                    writer.write(sample)
+                    writer.write(item)
                 except OSError:
                     raise  # of the shard, and not of the sample
                 except Exception as error:
-                    made.fault(key, error)
+                    made.fault(sample, error)
     except OSError as error:
         if error.errno != EEXIST:  # another run was quicker
             raise
@@ -129,44 +129,42 @@ def _published(
 
 
 class _Made:
-    """What the function made of the samples of a task, each with the key it was made of."""
+    """What the function made of the samples of a task, each with the sample it was made of."""
 
     def __init__(self, job: Job, task: Task) -> None:
         self.read = self.given = self.skipped = 0
         self._job = job
         self._task = task
 
-    def fault(self, key: str, error: Exception) -> None:
+    def fault(self, sample: Sample | None, error: Exception) -> None:
         """Leaves out what a sample became, or ends the task."""
+        if sample is None:
+            raise error
         if not self._job.skips_faults:
-            raise _FunctionError(key, error) from error
+            raise _FunctionError(sample.key, error) from error
         self.given -= 1
         self.skipped += 1
 
-    def __iter__(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        self.read = self.given = self.skipped = 0
+    def __iter__(self) -> Iterator[tuple[Sample, Mapping[str, Any]]]:
         function, decode = self._job.called(), self._job.decode
-        if function is None and decode is None:
-            for sample in samples_of(self._task, self._job.reader):
-                self.read += 1
-                self.given += 1
-                yield sample.key, sample
-            return
+        items: Sequence[Mapping[str, Any]]
         for sample in samples_of(self._task, self._job.reader):
             self.read += 1
-            key = sample.key
             try:
-                item: Any = sample
+                made: Any = sample
                 if decode is not None:
-                    item = {"__key__": key, **sample.decode(decode)}
-                items = list(_items(item if function is None else function(item), key))
+                    made = {"__key__": sample.key, **sample.decode(decode)}
+                if function is not None:
+                    made = function(made)
+                # Keys are not asked for where nobody needs them: that takes as long as the rest.
+                items = (made,) if type(made) is Sample else list(_items(made, sample.key))
             except Exception as error:
                 self.given += 1
-                self.fault(key, error)
+                self.fault(sample, error)
                 continue
             for item in items:
                 self.given += 1
-                yield key, item
+                yield sample, item
 
 
 def samples_of(task: Task, reader: Mapping[str, Any]) -> Iterator[Sample]:
