@@ -111,8 +111,13 @@ class _Job(NamedTuple):
     task: Task
     progress: list[tuple[int, float]]
     done: threading.Event
+    unclaimed: list[bool]  # empty when a thread has taken it
 
     def run(self, transforms: Transforms) -> None:
+        try:
+            self.unclaimed.pop()
+        except IndexError:
+            return
         self.task.outcome = Running(self.task.work, transforms, Place(self.note)).run()
         self.done.set()
 
@@ -146,10 +151,10 @@ class Threads(Runner):
 
     def start(self, task: Task) -> None:
         if not task.started:
-            job = _Job(task, [], threading.Event())
-            self._unfinished[id(task)] = job
-            task.started = True
+            # Where an interrupt comes between, the same job is put once more, and run once.
+            job = self._unfinished.setdefault(id(task), _Job(task, [], threading.Event(), [True]))
             self._jobs.put(job)
+            task.started = True
 
     def wait(self, task: Task, timeout: float) -> bool:
         job = self._unfinished[id(task)]
