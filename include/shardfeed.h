@@ -838,7 +838,8 @@ int32_t shf_block_url(const shf_block* block, size_t index, shf_bytes* out);
  *                          box, hamming, bicubic, lanczos; exact: no JPEG is reduced while it is
  *                          decoded. brightness=A..B, contrast=, saturation=, hue= (with the chance
  *                          jitter=P), grayscale=P, blur=P (sigma=A..B, kernel=N) and solarize=P
- *                          change colours at random; views=N makes N columns, "jpg.0" and on.
+ *                          change colours at random, and randaugment=N:M or trivialaugment does
+ *                          operations of these sets; views=N makes N columns, "jpg.0" and on.
  *                          Random choices are keyed by seed, epoch, shard, key and view: the same
  *                          for all images of a sample, and in every run.
  *   audio                  WAV, FLAC or MP3: frames x channels. After slashes:
@@ -847,6 +848,8 @@ int32_t shf_block_url(const shf_block* block, size_t index, shf_bytes* out);
  *                          rate=N (frames a second), crop=5s (the middle), crop=start:5s,
  *                          crop=random:5s, pad (zeros up to the length of the crop). A length is
  *                          in s, ms or frames that come out.
+ * The column __augment__ is of no field: for each row a JSON object that says what was chosen for
+ * the images and sounds of the row, by column.
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
  * png, webp: image/rgb8; flac, wav, mp3: audio; npy; cls, cls2, index, inx, id: int;
  * txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.

@@ -80,6 +80,7 @@ AudioPlan plan_audio(const AudioHeader& header, const AudioOptions& options, uin
             begin = Random(Random::audio_crop, {random}).below(whole - plan.frames + 1);
             break;
     }
+    plan.begin = begin;
     choose_source(plan, begin, header);
     return plan;
 }

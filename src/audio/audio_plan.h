@@ -10,6 +10,7 @@ namespace shf {
 
 struct AudioPlan {
     uint32_t rate = 0;    // that comes out
+    uint64_t begin = 0;   // the first frame that comes out of the whole sound, at that rate
     uint64_t frames = 0;  // that come out, without padding
     uint64_t padded = 0;  // with it
     // What is decoded: more than the result needs when it is resampled, whose filter looks at what

@@ -4,6 +4,8 @@
 #include "core/error.h"
 #include "io/source.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -14,6 +16,8 @@ namespace {
 
 // A cheap row up to this size is decoded as it is added: even a list of such rows takes longer.
 constexpr uint64_t small_row = 4096;
+
+constexpr auto replace_invalid = nlohmann::json::error_handler_t::replace;
 
 std::span<const uint8_t> bytes_of(const FieldView& field) {
     return {field.data, field.size};
@@ -289,6 +293,10 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
                              uint64_t random) {
     const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
     for (size_t c = 0; c < plans.size(); ++c) {
+        if (fields.number[c] == BatchPlan::Fields::recorded) {
+            append_bytes(columns_[c], record(block, sample, fields, random), plans[c].usual_bytes);
+            continue;
+        }
         if (fields.number[c] < 0) {
             add_empty(c);
             continue;
@@ -325,6 +333,32 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
     append_bytes(columns_[plans.size() + 1], origin.url, 0);
     if (marks_padding_)
         append_bytes(columns_[plans.size() + 2], {origin.padding ? "\0" : "\1", 1}, 0);
+}
+
+// What was chosen for each column of images and sounds: a JSON object by name, null where the
+// sample lacks the field.
+std::string BatchBuilder::record(const Block& block, uint32_t sample,
+                                 const BatchPlan::Fields& fields, uint64_t random) const {
+    using Kind = ColumnSpec::Kind;
+    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    std::string text = "{";
+    for (size_t c = 0; c < plans.size(); ++c) {
+        const ColumnSpec& spec = plans[c].spec;
+        if (spec.kind != Kind::image && spec.kind != Kind::audio) continue;
+        text += text.size() > 1 ? "," : "";
+        text += nlohmann::json(spec.name()).dump(-1, ' ', true, replace_invalid) + ':';
+        if (fields.number[c] < 0) {
+            text += "null";
+            continue;
+        }
+        const FieldView field = block.field_of(sample, static_cast<uint64_t>(fields.number[c]));
+        try {
+            text += plans[c].decoder->record(bytes_of(field), random);
+        } catch (const Error& error) {
+            throw placed(error, block, sample, field.name);
+        }
+    }
+    return text + '}';
 }
 
 void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace shf {
@@ -93,6 +94,8 @@ class BatchBuilder {
     void drop(Growing& growing);
     void write_row(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
                    uint64_t random);
+    [[nodiscard]] std::string record(const Block& block, uint32_t sample,
+                                     const BatchPlan::Fields& fields, uint64_t random) const;
     void place_waiting(size_t column, std::vector<DecodeWork>& work);
     [[nodiscard]] StorageRef allocate(uint64_t bytes);
     static BatchColumn column_of(Building& building, const ColumnPlan& plan, uint64_t rows);

@@ -131,6 +131,10 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
     }
     std::vector<bool> taken(schema->ends.size());
     for (const ColumnPlan& column : columns_) {
+        if (column.spec.records) {
+            fields.number.push_back(Fields::recorded);
+            continue;
+        }
         int32_t number = -1;
         for (const std::string& name : column.spec.fields)
             for (size_t i = 0; i < schema->ends.size() && number < 0; ++i)

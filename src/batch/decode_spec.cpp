@@ -16,6 +16,9 @@ namespace {
 
 using Kind = ColumnSpec::Kind;
 
+// What was chosen for the columns of a row.
+constexpr std::string_view record_column = "__augment__";
+
 constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"bytes", Kind::bytes},     {"text", Kind::text},   {"json", Kind::json},
     {"msgpack", Kind::msgpack}, {"int", Kind::integer}, {"float", Kind::real},
@@ -84,6 +87,16 @@ class Parser {
                 refuse(at, "a field name has no slash", "FIELD:KIND");
             fields.emplace_back(field);
             from = to + 1;
+        }
+        if (std::find(fields.begin(), fields.end(), record_column) != fields.end()) {
+            if (colon != end || fields.size() > 1)
+                refuse(begin, "this column is of no field, and has no kind",
+                       "\"__augment__\" alone between commas");
+            ColumnSpec column;
+            column.fields = std::move(fields);
+            column.kind = Kind::json;
+            column.records = true;
+            return {std::move(column)};
         }
         if (colon == end) {
             ColumnSpec column = column_for(fields[0]);

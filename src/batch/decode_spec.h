@@ -23,10 +23,11 @@ struct ColumnSpec {
 
     std::vector<std::string> fields;  // the first one names the column
     Kind kind = Kind::bytes;
-    ImageOptions image;  // of an image
-    AudioOptions audio;  // of a sound
-    std::string member;  // of an npz
-    std::string label;   // the name of the column, when it is not that of the field
+    ImageOptions image;    // of an image
+    AudioOptions audio;    // of a sound
+    std::string member;    // of an npz
+    std::string label;     // the name of the column, when it is not that of the field
+    bool records = false;  // no field: what was chosen for the other columns, as JSON
 
     [[nodiscard]] const std::string& name() const { return label.empty() ? fields[0] : label; }
     bool operator==(const ColumnSpec&) const = default;

@@ -83,12 +83,13 @@ void ImageWords::add(size_t at, std::string_view word) {
                    "exif before resize, crop, rrc, flip and pad");
         image_.orient = true;
     } else if (!add_step(at, name, value) && !add_detail(at, name, value) &&
-               !add_colour(at, name, value)) {
+               !add_colour(at, name, value) && !add_augment(at, name, value)) {
         refuse(at, "unknown word \"" + escape(word) + "\" for an image",
                "one of " + list_words(modes) + ", " + list_words(numbers) +
                    ", hwc, chw, exif, exact, resize=, crop=, rrc=, flip=, pad=, filter=, scale=, "
                    "ratio=, fill=, normalize=, brightness=, contrast=, saturation=, hue=, jitter=, "
-                   "grayscale=, blur=, sigma=, kernel=, solarize=, views=");
+                   "grayscale=, blur=, sigma=, kernel=, solarize=, randaugment=, trivialaugment, "
+                   "views=");
     }
 }
 
@@ -259,6 +260,44 @@ bool ImageWords::add_colour(size_t at, std::string_view name, const Value& value
     return true;
 }
 
+// A set of operations. False: it is no such word.
+bool ImageWords::add_augment(size_t at, std::string_view name, const Value& value) {
+    using Set = ImageOptions::Augment::Set;
+    constexpr std::pair<std::string_view, Set> sets[] = {{"randaugment", Set::randaugment},
+                                                         {"trivialaugment", Set::trivialaugment}};
+    const auto set = find_word(sets, name);
+    if (!set) return false;
+    once(given_.augment, at, "set of operations");
+    const bool is_rand = *set == Set::randaugment;
+    const char* const help = is_rand
+                                 ? "randaugment=2:9: operations, and a magnitude from 0 up to 30; "
+                                   "randaugment=2:9:bilinear"
+                                 : "trivialaugment, or trivialaugment=bilinear";
+    image_.augment = {*set, is_rand ? 2U : 1U, is_rand ? 9U : 0U, false};
+    if (value.at == at + name.size()) return true;  // the word alone
+    size_t part = is_rand ? 0 : 2;
+    for (size_t from = 0; from <= value.text.size(); ++part) {
+        const size_t to = std::min(value.text.find(':', from), value.text.size());
+        const Value word{value.at + from, value.text.substr(from, to - from)};
+        from = to + 1;
+        if (part < 2) {
+            const double number = parse_number(word, help);
+            const double least = part == 0 ? 1 : 0;
+            const double most = part == 0 ? ImageOptions::Augment::most_operations : 30;
+            if (number < least || number > most || number != std::floor(number))
+                refuse(word.at, part == 0 ? "no number of operations" : "no magnitude", help);
+            (part == 0 ? image_.augment.operations : image_.augment.magnitude) =
+                static_cast<uint32_t>(number);
+        } else if (part == 2 && (word.text == "bilinear" || word.text == "nearest")) {
+            image_.augment.bilinear = word.text == "bilinear";
+        } else {
+            refuse(word.at, "neither nearest nor bilinear", help);
+        }
+    }
+    if (part == 1) refuse(value.at + value.text.size(), "no magnitude", help);
+    return true;
+}
+
 void ImageWords::parse_kernel(const Value& value) {
     static constexpr const char* help = "kernel=23: an odd number of pixels from 3 up to 255";
     const double pixels = parse_number(value, help);
@@ -369,8 +408,8 @@ ImageOptions ImageWords::finish() const {
             refuse(g.normalize, "colours have three means and three deviations",
                    "normalize=imagenet, or six numbers");
     }
-    const size_t colour = std::min(
-        {g.brightness, g.contrast, g.saturation, g.hue, g.jitter, g.grayscale, g.blur, g.solarize});
+    const size_t colour = std::min({g.augment, g.brightness, g.contrast, g.saturation, g.hue,
+                                    g.jitter, g.grayscale, g.blur, g.solarize});
     if (colour != none && image.mode != Mode::rgb && image.mode != Mode::rgb8)
         refuse(colour, "these pixels have no colours to change", "rgb8 or rgb");
     if (g.jitter != none && std::min({g.brightness, g.contrast, g.saturation, g.hue}) == none)
@@ -380,8 +419,9 @@ ImageOptions ImageWords::finish() const {
         refuse(std::min(g.sigma, g.kernel), "nothing that this belongs to", "blur=0.5");
     if (g.rrc == none && std::min(g.scale, g.ratio) != none)
         refuse(std::min(g.scale, g.ratio), "nothing that this belongs to", "rrc=WxH");
-    if (g.pad == none && g.fill != none)
-        refuse(g.fill, "nothing that this belongs to", "pad=N or pad=to:WxH");
+    if (std::min(g.pad, g.augment) == none && g.fill != none)
+        refuse(g.fill, "nothing that this belongs to",
+               "pad=N, pad=to:WxH, randaugment or trivialaugment");
     if (image.resize == ImageOptions::Resize::none && g.filter != none)
         refuse(g.filter, "nothing that this belongs to", "resize= or rrc=");
     return image;

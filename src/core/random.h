@@ -25,7 +25,8 @@ class Random {
         image_area = 8,
         image_view = 9,
         image_colour = 10,
-        audio_crop = 11
+        audio_crop = 11,
+        image_augment = 12
     };
 
     Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {

@@ -6,6 +6,8 @@
 #include "core/error.h"
 #include "decode/audio_scratch.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -34,6 +36,14 @@ class AudioDecoder final : public Decoder {
             measured.type = type_of(plan(file.header(), random), channels_of(file.header()));
         });
         return measured;
+    }
+
+    [[nodiscard]] std::string record(std::span<const uint8_t> field,
+                                     uint64_t random) const override {
+        const AudioPlan plan = this->plan(AudioFile(field).header(), random);
+        return nlohmann::ordered_json(
+                   {{"rate", plan.rate}, {"start", plan.begin}, {"frames", plan.frames}})
+            .dump();
     }
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,

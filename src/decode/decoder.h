@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace shf {
@@ -55,6 +56,13 @@ class Decoder {
     [[nodiscard]] virtual std::optional<Copied> copied(std::span<const uint8_t> /*start*/,
                                                        uint64_t /*size*/) const {
         return std::nullopt;
+    }
+
+    // What is chosen for this field, at random and by its size, as a JSON object. Throws Error as
+    // measure().
+    [[nodiscard]] virtual std::string record(std::span<const uint8_t> /*field*/,
+                                             uint64_t /*random*/) const {
+        return "{}";
     }
 
     // Writes the array. `type` is what measure() said of this field, `out` has type.bytes().

@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "decode/image_record.h"
+#include "image/image_augment.h"
 #include "image/image_blur.h"
 #include "image/image_colours.h"
 #include "image/image_geometry.h"
@@ -47,6 +49,13 @@ class ImageDecoder final : public Decoder {
         const ImageGeometry plan = plan_image(header, options_, choices(random));
         check_limits(header, plan);
         return {.type = type_of(plan)};
+    }
+
+    [[nodiscard]] std::string record(std::span<const uint8_t> field,
+                                     uint64_t random) const override {
+        const ImageHeader header = read_image_header(field, options_.orient);
+        return image_record(options_, plan_image(header, options_, choices(random)),
+                            choices(random));
     }
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
@@ -125,8 +134,8 @@ class ImageDecoder final : public Decoder {
                   "resizing from " + size(plan.source.width, plan.source.height) + " to " +
                       size(plan.resized_width, plan.resized_height));
         if (options_.colours.blur > 0)
-            check(blur_memory(plan.crop.width, plan.crop.height, 3, options_.colours.kernel),
-                  "blurring " + size(plan.crop.width, plan.crop.height));
+            check(blur_memory(plan.result_width, plan.result_height, 3, options_.colours.kernel),
+                  "blurring " + size(plan.result_width, plan.result_height));
     }
 
     // Whether the codec alone can write the result.
@@ -266,14 +275,44 @@ class ImageDecoder final : public Decoder {
             make_coloured(part, coloured);
             part = coloured;
         }
+        ImageGeometry placed = plan;
+        PixelBuffer* spare = &scratch.stored;
+        if (options_.augment.set != ImageOptions::Augment::Set::none) {
+            part = place_whole(part, placed, scratch);
+            if (plan.is_padded()) spare = &scratch.resampled;
+            augment(part, draw_augment(options_.augment, part.width, part.height, random),
+                    options_.augment.bilinear, options_.fill, *spare);
+        }
         part = change_colours(part, draw_colours(options_.colours, random), options_.colours.kernel,
-                              scratch.stored, scratch.resample);
-        RowWriter writer(options_, numbers_, plan, part, scratch.line, out);
+                              *spare, scratch.resample);
+        RowWriter writer(options_, numbers_, placed, part, scratch.line, out);
         writer.pad();
         for (uint32_t y = 0; y < part.height; ++y) {
             std::memcpy(writer.row(y), part.row(y), part.stride());
             writer.done(y);
         }
+    }
+
+    // The image as it comes out, flipped and with what is padded. `plan` becomes that of an image
+    // which is there already.
+    Pixels place_whole(const Pixels& part, ImageGeometry& plan, ImageScratch& scratch) const {
+        if (plan.flipped) {
+            flip(part);
+            plan.left = plan.result_width - plan.left - part.width;
+            plan.flipped = false;
+        }
+        if (!plan.is_padded()) return part;
+        Pixels whole = part;
+        whole.width = plan.result_width;
+        whole.height = plan.result_height;
+        scratch.stored.hold(whole);
+        std::memset(whole.data, options_.fill, whole.stride() * whole.height);
+        for (uint32_t y = 0; y < part.height; ++y)
+            std::memcpy(whole.row(y + size_t{plan.top}) + plan.left * whole.pixel_size(),
+                        part.row(y), part.stride());
+        plan.crop = {0, 0, whole.width, whole.height};
+        plan.left = plan.top = 0;
+        return whole;
     }
 
     // Transparent pixels must not bleed.
@@ -298,7 +337,8 @@ class ImageDecoder final : public Decoder {
     const ImageOptions options_;
     const ModeTraits mode_;
     const SampleNumbers numbers_;
-    const bool changes_colours_ = options_.colours != ImageOptions::Colours();
+    const bool changes_colours_ =
+        options_.colours != ImageOptions::Colours() || options_.augment != ImageOptions::Augment();
     const uint64_t max_decoded_;
 };
 

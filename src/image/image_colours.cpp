@@ -130,13 +130,16 @@ ColourChoices draw_colours(const ImageOptions::Colours& colours, uint64_t random
     return choices;
 }
 
-Pixels change_colours(const Pixels& pixels, const ColourChoices& choices, uint32_t kernel,
-                      PixelBuffer& blurred, ResampleScratch& scratch) {
+void change_colour(const Pixels& pixels, const ColourChoices::Change& change) {
     // In the order of ColourChoices::Kind.
     constexpr void (*functions[])(const Pixels&, float) = {change_brightness, change_contrast,
                                                            change_saturation, change_hue};
-    for (size_t i = 0; i < choices.count; ++i)
-        functions[static_cast<size_t>(choices.changes[i].kind)](pixels, choices.changes[i].factor);
+    functions[static_cast<size_t>(change.kind)](pixels, change.factor);
+}
+
+Pixels change_colours(const Pixels& pixels, const ColourChoices& choices, uint32_t kernel,
+                      PixelBuffer& blurred, ResampleScratch& scratch) {
+    for (size_t i = 0; i < choices.count; ++i) change_colour(pixels, choices.changes[i]);
     if (choices.grayscale) drop_colours(pixels);
     Pixels result = pixels;
     if (choices.sigma > 0) {

@@ -28,6 +28,9 @@ struct ColourChoices {
 // All choices depend on `random` alone.
 ColourChoices draw_colours(const ImageOptions::Colours& colours, uint64_t random);
 
+// Does one of them. Three channels of 8 bits.
+void change_colour(const Pixels& pixels, const ColourChoices::Change& change);
+
 // Brightness, contrast, saturation and hue in the order that was drawn (ColorJitter), then grey
 // (RandomGrayscale), blurred by `kernel` pixels (GaussianBlur) and inverted above the middle
 // (RandomSolarize at 128). Three channels of 8 bits, 16 bytes more of which are readable. Returns

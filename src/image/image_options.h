@@ -52,6 +52,18 @@ struct ImageOptions {
         bool operator==(const Colours&) const = default;
     };
 
+    // RandAugment or TrivialAugment Wide.
+    struct Augment {
+        enum class Set : uint8_t { none, randaugment, trivialaugment };
+        static constexpr uint32_t most_operations = 16;
+
+        Set set = Set::none;
+        uint32_t operations = 1;  // one after another, up to most_operations
+        uint32_t magnitude = 0;   // of RandAugment, 0 to 30
+        bool bilinear = false;    // between pixels that are moved; else the nearest one
+        bool operator==(const Augment&) const = default;
+    };
+
     Mode mode = Mode::rgb8;
     Precision precision = Precision::float32;
     bool channels_first = false;  // chw; grey images have no channel dimension either way
@@ -67,10 +79,11 @@ struct ImageOptions {
     Flip flip = Flip::none;
     Pad pad = Pad::none;  // after resize
     uint32_t pad_width = 0, pad_height = 0;
-    uint8_t fill = 0;  // of each colour
+    uint8_t fill = 0;  // of each colour: of what is padded, and what `augment` leaves
     // In which order: crop before resize, crop before pad, and flip before either of them.
     bool crop_first = false, crop_before_pad = false;
     bool flip_before_resize = false, flip_before_crop = false, flip_before_pad = false;
+    Augment augment{};
     Colours colours{};
     uint32_t view = 0;    // which of several: each has random choices of its own
     bool orient = false;  // turn the image as its EXIF orientation says

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-// Whatever is measured is decoded, and twice gives the same bytes: a byte that one decoding leaves
-// out keeps what was there, and the two differ. Aborts when not, for more than max_decoded bytes,
-// and for an error that is neither FORMAT, UNSUPPORTED nor LIMIT.
+// Whatever is measured is decoded, has a record, and twice gives the same bytes: a byte that one
+// decoding leaves out keeps what was there, and the two differ. Aborts when not, for more than
+// max_decoded bytes, and for an error that is neither FORMAT, UNSUPPORTED nor LIMIT.
 inline void decode_twice(const shf::Decoder& decoder, std::span<const uint8_t> data,
                          uint64_t random, uint64_t max_decoded) {
     static shf::DecodeScratch scratch;
@@ -24,6 +24,7 @@ inline void decode_twice(const shf::Decoder& decoder, std::span<const uint8_t> d
         decoder.decode(file, random, type, first, scratch);
         decoder.decode(file, random, type, second, scratch);
         if (first != second) std::abort();
+        if (decoder.record(file, random).empty()) std::abort();
     } catch (const shf::Error& error) {
         if (error.code() != SHF_E_FORMAT && error.code() != SHF_E_UNSUPPORTED &&
             error.code() != SHF_E_LIMIT)

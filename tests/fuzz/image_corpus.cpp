@@ -62,6 +62,8 @@ int main(int argc, char** argv) {
         {"png_padded", rgba8 + 7 * padded, flip | random,
          png_file({.width = 12, .height = 9, .type = PNG_COLOR_TYPE_RGB_ALPHA}, noise(432))},
         {"png_colours", rgb8 + 7 * changed, chw | exact, png_rgb(12, 9, colours)},
+        {"png_trivialaugment", rgb8 + 7 * changed, shorter, png_rgb(12, 9, colours)},
+        {"png_randaugment", rgb + 7 * changed, fit | orient | random, png_grey(12, 9, noise(108))},
         {"png_colours_of_grey", rgb + 7 * changed, flip, png_grey(12, 9, noise(108))},
         {"png", rgb8, hwc, png_rgb(12, 9, colours)},
         {"png_interlaced", rgb8, chw,

@@ -49,8 +49,13 @@ ImageOptions options_of(uint8_t mode, uint8_t choice) {
                                                : ImageOptions::Precision::bfloat16;
     }
     if ((order & 32) != 0 && (mode % 7 == 0 || mode % 7 == 5)) {
-        options.colours = {{0.5, 1.5}, {0.5, 1.5}, {0.5, 1.5}, {-0.5, 0.5}, 0.9, 0.5, 0.5};
+        options.colours = {{0.5, 1.5}, {0.5, 1.5}, {0.5, 1.5}, {-0.5, 0.5}, 0.9,
+                           0.5,        0.5,        0.5,        {0.1, 3},    9};
         options.view = choice & 1;
+        using Set = ImageOptions::Augment::Set;
+        if ((choice & 2) != 0)
+            options.augment = {(choice & 4) != 0 ? Set::randaugment : Set::trivialaugment, 3, 20,
+                               (choice & 64) != 0};
     }
     return options;
 }

@@ -128,6 +128,35 @@ TEST(DecodeSpec, views_are_columns) {
     EXPECT_EQ(pointed("jpg:image/l8/hue=0..0.1"), "hue=0..0.1");
 }
 
+TEST(DecodeSpec, sets_of_operations) {
+    using Augment = ImageOptions::Augment;
+    const auto augment = [](const std::string& words) {
+        return DecodeSpec::parse("x:image/" + words).columns[0].image.augment;
+    };
+    EXPECT_EQ(augment("rgb"), Augment());
+    EXPECT_EQ(augment("randaugment"), (Augment{Augment::Set::randaugment, 2, 9, false}));
+    EXPECT_EQ(augment("randaugment=3:12:bilinear"),
+              (Augment{Augment::Set::randaugment, 3, 12, true}));
+    EXPECT_EQ(augment("trivialaugment/fill=9").set, Augment::Set::trivialaugment);
+    EXPECT_TRUE(augment("trivialaugment=bilinear").bilinear);
+    EXPECT_EQ(pointed("jpg:image/randaugment=2:31"), "31");
+    EXPECT_EQ(pointed("jpg:image/randaugment=2"), "");
+    EXPECT_EQ(pointed("jpg:image/trivialaugment=9"), "9");
+    EXPECT_EQ(pointed("jpg:image/blur=0.5/kernel=4"), "4");
+    EXPECT_EQ(pointed("jpg:image/sigma=1..2"), "sigma=1..2");
+}
+
+TEST(DecodeSpec, a_column_of_no_field) {
+    const DecodeSpec spec = DecodeSpec::parse("jpg, __augment__ ");
+    ASSERT_EQ(spec.columns.size(), 2U);
+    EXPECT_EQ(spec.columns[1].name(), "__augment__");
+    EXPECT_EQ(spec.columns[1].kind, Kind::json);
+    EXPECT_TRUE(spec.columns[1].records);
+    EXPECT_FALSE(spec.columns[0].records);
+    EXPECT_EQ(pointed("jpg, __augment__:json"), " __augment__:json");
+    EXPECT_EQ(pointed("__augment__, __augment__"), " __augment__");
+}
+
 TEST(DecodeSpec, image_steps_have_an_order) {
     const auto order = [](const std::string& words) {
         const ImageOptions image = DecodeSpec::parse("x:image/" + words).columns[0].image;

@@ -223,9 +223,10 @@ class Stream(Closable):
               rrc=WxH              RandomResizedCrop; scale=0.08..1, ratio=0.75..1.3333
               pad=N, pad=to:WxH    at each side, or to that size; fill=LEVEL
               flip=random          left and right; flip=always
-            filter= names one of Pillow's, brightness=A..B, contrast=, saturation=, hue=, grayscale=,
-            blur= (sigma=A..B, kernel=N) and solarize= change colours, and views=2 makes columns
-            "jpg.0" and "jpg.1".
+            filter= names one of Pillow's, brightness=A..B, contrast=, saturation=, hue=, grayscale=
+            and solarize= change colours, blur=P blurs (sigma=A..B, kernel=N), randaugment=2:9 and
+            trivialaugment do operations at random, and views=2 makes columns "jpg.0" and "jpg.1".
+            The column __augment__ says what was chosen for each row.
             audio                  WAV, FLAC or MP3. Then, after slashes:
               float32, int16       the numbers (float32: the default, as a rule in -1..1)
               fc, cf               frames first (the default), or channels
