@@ -15,7 +15,7 @@ namespace {
 using Operation = AugmentChoices::Operation;
 using Set = ImageOptions::Augment::Set;
 
-constexpr size_t channels = 3;
+constexpr size_t rgb_channels = 3;
 // num_magnitude_bins of torchvision.
 constexpr uint32_t bins = 31;
 
@@ -113,14 +113,14 @@ const uint8_t* pixel_at(const Pixels& pixels, float x, float y) {
     if (!(x >= 0 && y >= 0 && x < static_cast<float>(pixels.width) &&
           y < static_cast<float>(pixels.height)))
         return nullptr;
-    return pixels.row(static_cast<size_t>(y)) + static_cast<size_t>(x) * channels;
+    return pixels.row(static_cast<size_t>(y)) + static_cast<size_t>(x) * rgb_channels;
 }
 
 void sample_nearest(const Pixels& from, float x, float y, uint8_t fill, uint8_t* out) {
     if (const uint8_t* pixel = pixel_at(from, std::nearbyint(x), std::nearbyint(y)))
-        std::copy_n(pixel, channels, out);
+        std::copy_n(pixel, rgb_channels, out);
     else
-        std::fill_n(out, channels, fill);
+        std::fill_n(out, rgb_channels, fill);
 }
 
 void sample_bilinear(const Pixels& from, float x, float y, uint8_t fill, uint8_t* out) {
@@ -132,17 +132,17 @@ void sample_bilinear(const Pixels& from, float x, float y, uint8_t fill, uint8_t
                    {left + 1, top, right * (1 - bottom)},
                    {left, top + 1, (1 - right) * bottom},
                    {left + 1, top + 1, right * bottom}};
-    float sums[channels] = {}, inside = 0;
+    float sums[rgb_channels] = {}, inside = 0;
     for (const auto& corner : corners) {
         const uint8_t* const pixel = pixel_at(from, corner.x, corner.y);
         if (!pixel) continue;
         inside += corner.weight;
-        for (size_t c = 0; c < channels; ++c)
+        for (size_t c = 0; c < rgb_channels; ++c)
             sums[c] += static_cast<float>(pixel[c]) * corner.weight;
     }
     // A fill of 0 is torchvision's None.
     const auto level = static_cast<float>(fill);
-    for (size_t c = 0; c < channels; ++c) {
+    for (size_t c = 0; c < rgb_channels; ++c) {
         const float sum = fill == 0 ? sums[c] : (sums[c] - level) * inside + level;
         out[c] = static_cast<uint8_t>(std::clamp(std::nearbyint(sum), 0.0F, 255.0F));
     }
@@ -155,7 +155,7 @@ void move(const Pixels& pixels, const Affine& source, bool bilinear, uint8_t fil
     spare.hold(moved);
     for (uint32_t y = 0; y < moved.height; ++y) {
         uint8_t* out = moved.row(y);
-        for (uint32_t x = 0; x < moved.width; ++x, out += channels) {
+        for (uint32_t x = 0; x < moved.width; ++x, out += rgb_channels) {
             const auto [at_x, at_y] = grid.at(x, y);
             (bilinear ? sample_bilinear : sample_nearest)(pixels, at_x, at_y, fill, out);
         }
@@ -172,9 +172,9 @@ void sharpen(const Pixels& pixels, float factor, PixelBuffer& spare) {
     for (uint32_t y = 1; y + 1 < pixels.height; ++y) {
         uint8_t* const out = smooth.row(y);
         const uint8_t* const in = pixels.row(y);
-        for (size_t i = channels; i < stride - channels; ++i) {
+        for (size_t i = rgb_channels; i < stride - rgb_channels; ++i) {
             const auto three = [&](const uint8_t* row) {
-                return uint32_t{row[i - channels]} + row[i] + row[i + channels];
+                return uint32_t{row[i - rgb_channels]} + row[i] + row[i + rgb_channels];
             };
             const uint32_t sum = three(in - stride) + three(in) + three(in + stride) + 4U * in[i];
             out[i] = static_cast<uint8_t>((sum * 2 + 13) / 26);
@@ -183,7 +183,7 @@ void sharpen(const Pixels& pixels, float factor, PixelBuffer& spare) {
     for (uint32_t y = 1; y + 1 < pixels.height; ++y) {
         uint8_t* const out = pixels.row(y);
         const uint8_t* const in = smooth.row(y);
-        for (size_t i = channels; i < stride - channels; ++i) {
+        for (size_t i = rgb_channels; i < stride - rgb_channels; ++i) {
             const auto level = static_cast<float>(out[i]);
             const float sharp = level + (static_cast<float>(in[i]) - level) * (1 - factor);
             out[i] = static_cast<uint8_t>(std::clamp(sharp, 0.0F, 255.0F));
@@ -197,13 +197,14 @@ using Histogram = std::array<uint64_t, 256>;
 template <typename Make>
 void map_channels(const Pixels& pixels, const Make& make) {
     const size_t size = pixels.stride() * pixels.height;
-    std::array<Histogram, channels> histograms{};
-    for (size_t i = 0; i < size; i += channels)
-        for (size_t c = 0; c < channels; ++c) ++histograms[c][pixels.data[i + c]];
-    std::array<Table, channels> tables;
-    for (size_t c = 0; c < channels; ++c) tables[c] = make(histograms[c]);
-    for (size_t i = 0; i < size; i += channels)
-        for (size_t c = 0; c < channels; ++c) pixels.data[i + c] = tables[c][pixels.data[i + c]];
+    std::array<Histogram, rgb_channels> histograms{};
+    for (size_t i = 0; i < size; i += rgb_channels)
+        for (size_t c = 0; c < rgb_channels; ++c) ++histograms[c][pixels.data[i + c]];
+    std::array<Table, rgb_channels> tables;
+    for (size_t c = 0; c < rgb_channels; ++c) tables[c] = make(histograms[c]);
+    for (size_t i = 0; i < size; i += rgb_channels)
+        for (size_t c = 0; c < rgb_channels; ++c)
+            pixels.data[i + c] = tables[c][pixels.data[i + c]];
 }
 
 Table same_levels() {
