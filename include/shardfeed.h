@@ -93,41 +93,41 @@ enum { SHF_VERSION_MAJOR = 0, SHF_VERSION_MINOR = 1, SHF_VERSION_PATCH = 0 };
 uint32_t shf_version(void);
 
 /* The same as text, "0.1.0". Owns: static. Since: 0.1 */
-const char* shf_version_string(void);
+const char *shf_version_string(void);
 
 /* The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
  * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
  * webp, audio, http, libarchive.
  * Owns: static. Since: 0.1 */
-const char* shf_feature(const char* name);
+const char *shf_feature(const char *name);
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
 enum {
     SHF_OK = 0,
-    SHF_END = 1,              /* the sequence is complete                                        */
-    SHF_E_FORMAT = -1,        /* the bytes break the rules of the container or codec             */
-    SHF_E_TRUNCATED = -2,     /* input ended before its end was proven                           */
-    SHF_E_INTEGRITY = -3,     /* a checksum over data is wrong (that of a tar header: FORMAT)    */
-    SHF_E_LIMIT = -4,         /* a bound set by an option was reached; the message names it      */
-    SHF_E_UNSUPPORTED = -5,   /* valid, but not implemented or switched off                      */
-    SHF_E_AMBIGUOUS = -6,     /* conforming readers could see different contents                 */
-    SHF_E_CHANGED = -7,       /* the file became another version during the read                 */
-    SHF_E_NET_TRANSIENT = -8, /* the retry budget was spent on a fault that may pass             */
-    SHF_E_NET_PERMANENT = -9, /* the server's answer will not change                             */
-    SHF_E_THROTTLED = -10,    /* the server asks for a longer pause than allowed                 */
-    SHF_E_AUTH = -11,         /* credentials missing, refused or expired                         */
-    SHF_E_TLS = -12,          /* certificate or host name refused                                */
-    SHF_E_IO = -13,           /* operating-system error; os_error carries errno                  */
-    SHF_E_NOSPACE = -14,      /* disk full or quota reached                                      */
-    SHF_E_NOMEM = -15,        /* an allocation failed                                            */
-    SHF_E_CANCELLED = -16,    /* a cancel function was called, or the interrupt function said so */
-    SHF_E_TIMEOUT = -17,      /* the time of the option "timeout" is over; call again            */
-    SHF_E_CHILD = -18,        /* a child process failed                                          */
-    SHF_E_USAGE = -19,        /* wrong call, refused URL, bad option                             */
-    SHF_E_FORKED = -20,       /* the handle belongs to the parent process                        */
-    SHF_E_NOT_FOUND = -21,    /* no field or member of that name                                 */
-    SHF_E_INTERNAL = -22      /* a bug in this library; please report the message                */
+    SHF_END = 1,               /* the sequence is complete                                        */
+    SHF_E_FORMAT = -1,         /* the bytes break the rules of the container or codec             */
+    SHF_E_TRUNCATED = -2,      /* input ended before its end was proven                           */
+    SHF_E_INTEGRITY = -3,      /* a checksum over data is wrong (that of a tar header: FORMAT)    */
+    SHF_E_LIMIT = -4,          /* a bound set by an option was reached; the message names it      */
+    SHF_E_UNSUPPORTED = -5,    /* valid, but not implemented or switched off                      */
+    SHF_E_AMBIGUOUS = -6,      /* conforming readers could see different contents                 */
+    SHF_E_CHANGED = -7,        /* the file became another version during the read                 */
+    SHF_E_NET_TRANSIENT = -8,  /* the retry budget was spent on a fault that may pass             */
+    SHF_E_NET_PERMANENT = -9,  /* the server's answer will not change                             */
+    SHF_E_THROTTLED = -10,     /* the server asks for a longer pause than allowed                 */
+    SHF_E_AUTH = -11,          /* credentials missing, refused or expired                         */
+    SHF_E_TLS = -12,           /* certificate or host name refused                                */
+    SHF_E_IO = -13,            /* operating-system error; os_error carries errno                  */
+    SHF_E_NOSPACE = -14,       /* disk full or quota reached                                      */
+    SHF_E_NOMEM = -15,         /* an allocation failed                                            */
+    SHF_E_CANCELLED = -16,     /* a cancel function was called, or the interrupt function said so */
+    SHF_E_TIMEOUT = -17,       /* the time of the option "timeout" is over; call again            */
+    SHF_E_CHILD = -18,         /* a child process failed                                          */
+    SHF_E_USAGE = -19,         /* wrong call, refused URL, bad option                             */
+    SHF_E_FORKED = -20,        /* the handle belongs to the parent process                        */
+    SHF_E_NOT_FOUND = -21,     /* no field or member of that name                                 */
+    SHF_E_INTERNAL = -22       /* a bug in this library; please report the message                */
 };
 
 /* What went wrong. The message names the shard first (its URL without secrets), then member, byte
@@ -141,15 +141,15 @@ typedef struct shf_error {
 
 /* One sentence about a code: "input ended before its end was proven". Never NULL.
  * Owns: static. Since: 0.1 */
-const char* shf_strerror(int32_t code);
+const char *shf_strerror(int32_t code);
 
 /* The name of a code without its prefix: "TRUNCATED", "OK"; "UNKNOWN" for other values.
  * Owns: static. Since: 0.1 */
-const char* shf_error_name(int32_t code);
+const char *shf_error_name(int32_t code);
 
 /* Borrowed bytes. data may be NULL when size is 0. Frozen. */
 typedef struct shf_bytes {
-    const uint8_t* data;
+    const uint8_t *data;
     size_t size;
 } shf_bytes;
 
@@ -165,30 +165,30 @@ typedef struct shf_options shf_options;
 
 /* An options object with every option at its default, or NULL when there is no memory.
  * Owns: the result is owned, release with shf_options_free. Since: 0.1 */
-shf_options* shf_options_new(void);
+shf_options *shf_options_new(void);
 
 /* Frees an options object. Streams opened with it keep their own copy. Since: 0.1 */
-void shf_options_free(shf_options* options);
+void shf_options_free(shf_options *options);
 
 /* Sets one option. The value is checked against the option's type and range.
  * Errors: USAGE for an unknown name (the message has the nearest one) or a bad value (the message
  * says what is accepted); the object is then unchanged. NOMEM. Since: 0.1 */
-int32_t shf_options_set(shf_options* options, const char* name, const char* value,
-                        shf_error* error);
+int32_t shf_options_set(shf_options *options, const char *name, const char *value,
+                        shf_error *error);
 
 /* Sets many options: "shuffle=1000,seed=1,decode='jpg:image/rgb8, cls:int'". Blanks around names
  * and values are ignored. A value needs quotes (' or ") when it contains a comma, starts or ends
  * with a blank, or starts with a quote; inside quotes a doubled quote is one.
  * Errors: USAGE for an unknown name, a bad value, or a text that is no such list; the object is
  * then unchanged. NOMEM. Since: 0.1 */
-int32_t shf_options_set_all(shf_options* options, const char* text, shf_error* error);
+int32_t shf_options_set_all(shf_options *options, const char *text, shf_error *error);
 
 /* The value of one option, as a text that shf_options_set takes and that is the same for equal
  * values: sizes in bytes ("268435456"), times in nanoseconds ("1500000000ns"), "true" or "false".
  * Owns: *out is borrowed from the object until the next call with it; it is also NUL-terminated.
  * Errors: USAGE for an unknown name (the message has the nearest one); NOMEM. Since: 0.1 */
-int32_t shf_options_get(const shf_options* options, const char* name, shf_bytes* out,
-                        shf_error* error);
+int32_t shf_options_get(const shf_options *options, const char *name, shf_bytes *out,
+                        shf_error *error);
 
 enum {
     SHF_OPTION_NAME = 0,    /* "shuffle"                                                         */
@@ -206,13 +206,13 @@ enum {
 /* Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is
  * no such option or property.
  * Owns: static. Since: 0.1 */
-const char* shf_option_describe(size_t index, int32_t what);
+const char *shf_option_describe(size_t index, int32_t what);
 
 enum { SHF_LOG_ERROR = 0, SHF_LOG_WARNING = 1, SHF_LOG_INFO = 2 };
 
 /* Takes one message (NUL-terminated, borrowed for the call, without newline). Must not call back
  * into the stream that logs. */
-typedef void (*shf_log_fn)(void* ctx, int32_t level, const char* message);
+typedef void (*shf_log_fn)(void *ctx, int32_t level, const char *message);
 
 /* Sets who receives messages of `level` and more serious ones. This version sends SHF_LOG_WARNING
  * for each sample and shard that on_error skips, when the number of consumers does not divide
@@ -221,19 +221,19 @@ typedef void (*shf_log_fn)(void* ctx, int32_t level, const char* message);
  * must live as long as the streams opened with these options.
  * Threads: called on the thread that is inside shf_stream_open, shf_stream_next,
  * shf_stream_next_block, shf_stream_next_batch or shf_dataset_open. Since: 0.1 */
-void shf_options_set_log(shf_options* options, int32_t level, shf_log_fn log, void* ctx);
+void shf_options_set_log(shf_options *options, int32_t level, shf_log_fn log, void *ctx);
 
 /* A sample or shard that was skipped. Borrowed for the call, with all that it points to. Later
  * versions may add members at its end. */
 typedef struct shf_skip {
-    const shf_error* error; /* class, byte offset and message                                    */
+    const shf_error *error; /* class, byte offset and message                                    */
     shf_bytes url;          /* of the shard, without secrets; also NUL-terminated                */
     shf_bytes key;          /* of the sample; empty where no sample is known to be at fault      */
     int32_t whole_shard;    /* 1: the rest of the shard, 0: one sample                           */
 } shf_skip;
 
 /* Takes one skip. Must not call back into the stream that skips. */
-typedef void (*shf_skip_fn)(void* ctx, const shf_skip* skip);
+typedef void (*shf_skip_fn)(void *ctx, const shf_skip *skip);
 
 /* Sets who receives each sample and shard that is skipped under on_error=skip_sample and
  * skip_shard, in the order in which they are counted: for a list of what to repair. The one that
@@ -241,10 +241,10 @@ typedef void (*shf_skip_fn)(void* ctx, const shf_skip* skip);
  * options. NULL: nobody. `ctx` must live as long as the streams opened with these options.
  * Threads: called on the thread that is inside shf_stream_next, shf_stream_next_block or
  * shf_stream_next_batch. Since: 0.1 */
-void shf_options_set_on_skip(shf_options* options, shf_skip_fn on_skip, void* ctx);
+void shf_options_set_on_skip(shf_options *options, shf_skip_fn on_skip, void *ctx);
 
 /* Returns 0 to continue the call, any other value to cancel it. */
-typedef int32_t (*shf_interrupt_fn)(void* ctx);
+typedef int32_t (*shf_interrupt_fn)(void *ctx);
 
 /* Sets a function that is called about every 50 ms during a call that opens something. Such a call
  * has no handle yet by which it could be cancelled. When the function returns anything but 0,
@@ -260,12 +260,12 @@ typedef int32_t (*shf_interrupt_fn)(void* ctx);
  * are made with these options, and until members in sequence and writers that were opened with them
  * are closed.
  * Threads: called on the thread that is inside the call. It may call this library. Since: 0.1 */
-void shf_options_set_interrupt(shf_options* options, shf_interrupt_fn interrupt, void* ctx);
+void shf_options_set_interrupt(shf_options *options, shf_interrupt_fn interrupt, void *ctx);
 
 /* Gives the name of a shard, what a pattern would make of `number`: *out is borrowed until the
  * function is called again, or the writer is closed. Returns 0, or any other value to end the call
  * with CANCELLED: its sample is not written, and the next one asks again. */
-typedef int32_t (*shf_name_fn)(void* ctx, uint64_t number, shf_bytes* out);
+typedef int32_t (*shf_name_fn)(void *ctx, uint64_t number, shf_bytes *out);
 
 /* Sets a function that names the shards of a writer, whose pattern is then NULL. It is called once
  * for each shard, with numbers that count from the option "first_shard": for the first one by
@@ -273,13 +273,13 @@ typedef int32_t (*shf_name_fn)(void* ctx, uint64_t number, shf_bytes* out);
  * and kind of target; a name that comes again is USAGE, regardless of "overwrite". NULL: none.
  * `ctx` must live until the writers that were opened with these options are closed.
  * Threads: called on the thread that is inside the call. It must not use the writer. Since: 0.1 */
-void shf_options_set_shard_name(shf_options* options, shf_name_fn name, void* ctx);
+void shf_options_set_shard_name(shf_options *options, shf_name_fn name, void *ctx);
 
 /* Allocates `size` bytes aligned to `alignment` (a power of two, at most 4096), or returns NULL. */
-typedef void* (*shf_alloc_fn)(void* ctx, size_t size, size_t alignment);
+typedef void *(*shf_alloc_fn)(void *ctx, size_t size, size_t alignment);
 
 /* Frees what the matching shf_alloc_fn gave. */
-typedef void (*shf_free_fn)(void* ctx, void* pointer, size_t size);
+typedef void (*shf_free_fn)(void *ctx, void *pointer, size_t size);
 
 /* Sets where payload bytes live, pinned memory for example. Both functions or none (NULL, NULL).
  * `ctx` and the functions must live until the stream is closed and its last sample or batch is
@@ -289,8 +289,8 @@ typedef void (*shf_free_fn)(void* ctx, void* pointer, size_t size);
  * shf_stream_close; each stream calls them one at a time until it is closed. Neither may call back
  * into this library.
  * Errors: a NULL from `alloc` becomes NOMEM. Since: 0.1 */
-void shf_options_set_allocator(shf_options* options, shf_alloc_fn alloc, shf_free_fn release,
-                               void* ctx);
+void shf_options_set_allocator(shf_options *options, shf_alloc_fn alloc, shf_free_fn release,
+                               void *ctx);
 
 enum {
     SHF_SOURCE_SEQUENTIAL = 1, /* the object is read once, from front to back                     */
@@ -321,21 +321,21 @@ enum {
 typedef struct shf_source {
     size_t struct_size; /* sizeof(shf_source); later versions may add members at the end */
     /* Opens a URL, as given after expansion. *object is NULL and *flags 0 before: SHF_SOURCE_*. */
-    int32_t (*open)(void* ctx, const char* url, void** object, uint32_t* flags, shf_error* error);
+    int32_t (*open)(void *ctx, const char *url, void **object, uint32_t *flags, shf_error *error);
     /* Bytes of the object. *size is UINT64_MAX before: not known. Such an object is read as with
      * SHF_SOURCE_SEQUENTIAL. NULL: of no object is it known. Called once, after open. */
-    int32_t (*size)(void* object, uint64_t* size, shf_error* error);
+    int32_t (*size)(void *object, uint64_t *size, shf_error *error);
     /* Writes a text that differs for other contents at the URL, such as an ETag or a time: with its
      * NUL at most `room` (256) bytes. It guards saved states and shards that are opened again. text
      * is "" before: nothing is known. NULL: of no object. Called once, after size. */
-    int32_t (*version)(void* object, char* text, size_t room, shf_error* error);
+    int32_t (*version)(void *object, char *text, size_t room, shf_error *error);
     /* Reads at most `size` bytes (at least 1) at `offset`. Returns how many, at least 1; 0 only at
      * the end. With SHF_SOURCE_SEQUENTIAL `offset` is where the last call ended. */
-    int64_t (*read_at)(void* object, uint64_t offset, uint8_t* out, size_t size, shf_error* error);
+    int64_t (*read_at)(void *object, uint64_t offset, uint8_t *out, size_t size, shf_error *error);
     /* Frees an object that `open` gave. NULL: nothing is to be freed. */
-    void (*close)(void* object);
+    void (*close)(void *object);
     /* Says that `ctx` is used no more. NULL: nobody wants to know. */
-    void (*release)(void* ctx);
+    void (*release)(void *ctx);
 } shf_source;
 
 /* Serves the URLs of `scheme` by functions of the program: "db" for "db://...". Every call with
@@ -347,8 +347,8 @@ typedef struct shf_source {
  * these calls it, on its thread.
  * Errors: USAGE (no scheme, or one that cannot be served; struct_size; open or read_at is NULL);
  * NOMEM. `release` is not called then. Since: 0.1 */
-int32_t shf_options_set_source(shf_options* options, const char* scheme, const shf_source* source,
-                               void* ctx, shf_error* error);
+int32_t shf_options_set_source(shf_options *options, const char *scheme, const shf_source *source,
+                               void *ctx, shf_error *error);
 
 /* ---- Sources by requests --------------------------------------------------------------------- */
 
@@ -372,9 +372,9 @@ typedef struct shf_request {
     uint64_t object;
     uint64_t offset;
     uint64_t size;
-    const char* text; /* OPEN, SKIP: the URL; LOG: the message. Until the next shf_requests_take, */
-    const char* key;  /* SKIP, as these */
-    const shf_error* error; /* SKIP */
+    const char *text; /* OPEN, SKIP: the URL; LOG: the message. Until the next shf_requests_take, */
+    const char *key;  /* SKIP, as these */
+    const shf_error *error; /* SKIP */
     int32_t kind;           /* SHF_REQUEST_* */
     int32_t result;         /* DONE: of the function; LOG: the level; SKIP: whole_shard */
 } shf_request;
@@ -382,8 +382,8 @@ typedef struct shf_request {
 /* As the functions of shf_source answer, which has the rules for objects and errors. */
 typedef struct shf_answer {
     size_t struct_size;  /* sizeof(shf_answer) */
-    const char* text;    /* of an error the cause, of OPEN the version; NULL: none */
-    const uint8_t* data; /* READ: the bytes, none only at the end */
+    const char *text;    /* of an error the cause, of OPEN the version; NULL: none */
+    const uint8_t *data; /* READ: the bytes, none only at the end */
     uint64_t size;       /* READ: their number; OPEN: bytes of the object, UINT64_MAX: not known */
     uint64_t object;     /* OPEN: a number of the program, which READ and CLOSE have */
     int32_t code;        /* SHF_OK, or the class of the error */
@@ -393,55 +393,55 @@ typedef struct shf_answer {
 
 /* Says that shf_requests_take has something, perhaps once for several things. Must not call this
  * library, nor wait. Threads: called by any thread, one at a time. */
-typedef void (*shf_wake_fn)(void* ctx);
+typedef void (*shf_wake_fn)(void *ctx);
 
 /* Any function, cast. */
 typedef void (*shf_any_fn)(void);
 
 /* Makes a queue. NULL when there is no memory.
  * Owns: owned, release with shf_requests_free. Since: 0.1 */
-shf_requests* shf_requests_new(shf_wake_fn wake, void* ctx);
+shf_requests *shf_requests_new(shf_wake_fn wake, void *ctx);
 
 /* Ends a queue: what is asked fails with CANCELLED, now and later, and `wake` is not called any
  * more once this has returned. What was opened with it may be closed later, and gives no requests.
  * NULL is a no-op. Since: 0.1 */
-void shf_requests_free(shf_requests* requests);
+void shf_requests_free(shf_requests *requests);
 
 /* Serves the URLs of `scheme` as shf_options_set_source does, by requests. A queue may serve
  * several options and schemes; each gives a RELEASE at its end. Calls that open or read on the
  * caller's thread wait for answers: they must come from another thread, or see shf_requests_call.
  * Errors: USAGE (a NULL argument; a scheme that cannot be served); NOMEM. Since: 0.1 */
-int32_t shf_options_set_requests(shf_options* options, const char* scheme, shf_requests* requests,
-                                 shf_error* error);
+int32_t shf_options_set_requests(shf_options *options, const char *scheme, shf_requests *requests,
+                                 shf_error *error);
 
 /* Takes the next request; never waits. Returns END when there is none now. Any thread may take, and
  * another one answer. Errors: USAGE (NULL; struct_size). Since: 0.1 */
-int32_t shf_requests_take(shf_requests* requests, shf_request* out);
+int32_t shf_requests_take(shf_requests *requests, shf_request *out);
 
 /* Answers a request; what `answer` points to is copied.
  * Errors: NOT_FOUND (nobody waits for it any more: an object that was opened for it is the
  * program's to free); USAGE (NULL; struct_size). Since: 0.1 */
-int32_t shf_requests_answer(shf_requests* requests, uint64_t id, const shf_answer* answer);
+int32_t shf_requests_answer(shf_requests *requests, uint64_t id, const shf_answer *answer);
 
 /* Makes what is asked fail with CANCELLED: once, and as long as `on` is not 0. Since: 0.1 */
-void shf_requests_cancel(shf_requests* requests, int32_t on);
+void shf_requests_cancel(shf_requests *requests, int32_t on);
 
 /* Whether shf_requests_cancel is on; for shf_options_set_interrupt with the queue as ctx, so that a
  * cancel ends an opening too. Since: 0.1 */
-int32_t shf_requests_cancelled(void* requests);
+int32_t shf_requests_cancelled(void *requests);
 
 /* Adds a LOG; for shf_options_set_log with the queue as ctx. Since: 0.1 */
-void shf_requests_log(void* requests, int32_t level, const char* message);
+void shf_requests_log(void *requests, int32_t level, const char *message);
 
 /* Adds a SKIP; for shf_options_set_on_skip with the queue as ctx. Since: 0.1 */
-void shf_requests_skip(void* requests, const shf_skip* skip);
+void shf_requests_skip(void *requests, const shf_skip *skip);
 
 /* Calls a function of this library on a thread of its own, so that the caller's can answer: one
  * that returns int32_t, with at most eight integers and pointers, each as a uint64_t. A DONE with
  * `id` follows; what the arguments point to must stay until then.
  * Errors: USAGE (NULL; more arguments); LIMIT, NOMEM (no thread). Since: 0.1 */
-int32_t shf_requests_call(shf_requests* requests, uint64_t id, shf_any_fn function,
-                          const uint64_t* arguments, size_t count, shf_error* error);
+int32_t shf_requests_call(shf_requests *requests, uint64_t id, shf_any_fn function,
+                          const uint64_t *arguments, size_t count, shf_error *error);
 
 /* ---- URLs ------------------------------------------------------------------------------------ */
 
@@ -470,15 +470,15 @@ int32_t shf_requests_call(shf_requests* requests, uint64_t id, shf_any_fn functi
 
 /* Receives one URL (NUL-terminated, `size` bytes without the NUL, borrowed for the call). Anything
  * but 0 stops the expansion. */
-typedef int32_t (*shf_url_fn)(void* ctx, const char* url, size_t size);
+typedef int32_t (*shf_url_fn)(void *ctx, const char *url, size_t size);
 
 /* Expands URLs and passes each result to `each`, in list order, without building the list.
  * options may be NULL.
  * Errors: USAGE (braces, environment, refused pipe), IO (list file, no file matches a pattern),
  * LIMIT (too many shards), NOMEM, CANCELLED when `each` stopped it; TIMEOUT, CANCELLED as
  * shf_options_set_interrupt says, like all calls that open something. Since: 0.1 */
-int32_t shf_expand_urls(const char* const* urls, size_t url_count, const shf_options* options,
-                        shf_url_fn each, void* ctx, shf_error* error);
+int32_t shf_expand_urls(const char *const *urls, size_t url_count, const shf_options *options,
+                        shf_url_fn each, void *ctx, shf_error *error);
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
@@ -493,8 +493,8 @@ typedef struct shf_block shf_block;
  * Errors: USAGE (option, URL, fewer shards than consumers, world_size or num_workers above 1 and no
  * rank or worker), IO (list file, no match), LIMIT, TIMEOUT, CANCELLED, NOMEM; with "even" also a
  * bad shard or index, and NOT_FOUND when a shard has no index. Since: 0.1 */
-int32_t shf_stream_open(shf_stream** out, const char* const* urls, size_t url_count,
-                        const shf_options* options, shf_error* error);
+int32_t shf_stream_open(shf_stream **out, const char *const *urls, size_t url_count,
+                        const shf_options *options, shf_error *error);
 
 /* Opens a stream that takes its samples from `count` other streams (at most 1024), its parts, at
  * random by weight. The part that a sample comes from depends only on the option "seed", the number
@@ -519,15 +519,15 @@ int32_t shf_stream_open(shf_stream** out, const char* const* urls, size_t url_co
  * shf_stream_stat included.
  * Errors: USAGE (weights, a part twice, used or with batches; until=forever and standard input),
  * FORKED, NOMEM. Since: 0.1 */
-int32_t shf_stream_mix(shf_stream** out, shf_stream* const* parts, const double* weights,
-                       size_t count, const shf_options* options, shf_error* error);
+int32_t shf_stream_mix(shf_stream **out, shf_stream *const *parts, const double *weights,
+                       size_t count, const shf_options *options, shf_error *error);
 
 /* Delivers the next sample, waiting for it at most as long as the option "timeout".
  * Owns: *out is owned, release with shf_sample_unref.
  * Errors: SHF_END after the last sample; a bad shard; TIMEOUT (call again); CANCELLED; FORKED;
  * NOMEM; USAGE for a second concurrent call. All but TIMEOUT and a concurrent USAGE repeat.
  * Since: 0.1 */
-int32_t shf_stream_next(shf_stream* stream, shf_sample** out, shf_error* error);
+int32_t shf_stream_next(shf_stream *stream, shf_sample **out, shf_error *error);
 
 /* Delivers the next samples, at least one and at most `max_samples` (0: as many as are convenient),
  * in the order in which shf_stream_next would deliver them; the two calls may be mixed. How many
@@ -538,21 +538,21 @@ int32_t shf_stream_next(shf_stream* stream, shf_sample** out, shf_error* error);
  * Errors: SHF_END after the last sample; a bad shard, when the samples before it were delivered;
  * TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE for a second concurrent call.
  * Since: 0.1 */
-int32_t shf_stream_next_block(shf_stream* stream, size_t max_samples, shf_block** out,
-                              shf_error* error);
+int32_t shf_stream_next_block(shf_stream *stream, size_t max_samples, shf_block **out,
+                              shf_error *error);
 
 enum {
-    SHF_STAT_SAMPLES = 0,         /* samples delivered                                         */
-    SHF_STAT_BYTES = 1,           /* payload bytes delivered                                   */
-    SHF_STAT_SHARDS = 2,          /* shards read to their proven end                           */
-    SHF_STAT_SKIPPED_SAMPLES = 3, /* dropped under on_error=skip_sample                        */
-    SHF_STAT_SKIPPED_SHARDS = 4,  /* cut short under on_error=skip_sample or skip_shard        */
-    SHF_STAT_IGNORED_MEMBERS = 5, /* members without key, and names between __ and __          */
-    SHF_STAT_DIRECTORIES = 6,     /* directory members                                         */
-    SHF_STAT_LINKS = 7,           /* hard and symbolic links, skipped                          */
-    SHF_STAT_SPECIALS = 8,        /* devices, FIFOs, labels, skipped                           */
-    SHF_STAT_SPARSE = 9,          /* sparse members, unsupported                               */
-    SHF_STAT_UNKNOWN_TYPES = 10,  /* members of unknown type, skipped                          */
+    SHF_STAT_SAMPLES = 0,            /* samples delivered                                         */
+    SHF_STAT_BYTES = 1,              /* payload bytes delivered                                   */
+    SHF_STAT_SHARDS = 2,             /* shards read to their proven end                           */
+    SHF_STAT_SKIPPED_SAMPLES = 3,    /* dropped under on_error=skip_sample                        */
+    SHF_STAT_SKIPPED_SHARDS = 4,     /* cut short under on_error=skip_sample or skip_shard        */
+    SHF_STAT_IGNORED_MEMBERS = 5,    /* members without key, and names between __ and __          */
+    SHF_STAT_DIRECTORIES = 6,        /* directory members                                         */
+    SHF_STAT_LINKS = 7,              /* hard and symbolic links, skipped                          */
+    SHF_STAT_SPECIALS = 8,           /* devices, FIFOs, labels, skipped                           */
+    SHF_STAT_SPARSE = 9,             /* sparse members, unsupported                               */
+    SHF_STAT_UNKNOWN_TYPES = 10,     /* members of unknown type, skipped                          */
     SHF_STAT_SIZE_DISAGREEMENTS = 11, /* pax size other than header size; pax was taken           */
     SHF_STAT_MISSING_END_MARKERS = 12, /* accepted under end_marker=optional                      */
     SHF_STAT_TRAILING = 13,          /* shards with junk after their end, accepted                */
@@ -567,16 +567,16 @@ enum {
     SHF_STAT_PASSED_OVER = 21,       /* skipped under missing=skip: without a field, or more   */
     SHF_STAT_FILTERED_SAMPLES = 22,  /* skipped by fields, select_keys or slice                   */
     SHF_STAT_UNVERIFIED_SAMPLES = 23, /* delivered before their checksum, which then failed      */
-    SHF_STAT_REQUESTS = 24,      /* to servers, with those that failed                        */
-    SHF_STAT_RETRIES = 25,       /* requests that were made again after a fault               */
-    SHF_STAT_NETWORK_BYTES = 26, /* of the bodies of their answers                            */
-    SHF_STAT_DNS_NS = 27,        /* time in which requests looked up names                    */
-    SHF_STAT_CONNECT_NS = 28,    /* in which they connected, with TLS                         */
-    SHF_STAT_FIRST_BYTE_NS = 29, /* between requests and the first bytes of their answers     */
-    SHF_STAT_CACHE_BYTES = 30,   /* read from the cache                                       */
-    SHF_STAT_CACHE_FAULTS = 31,  /* damaged blocks of the cache, dropped and fetched again    */
-    SHF_STAT_STALE_SHARDS = 32,  /* opened from the cache alone, under stale_ok               */
-    SHF_STAT_SKIPS_BY_CLASS = 64 /* 64 + k counts the skips with error code -k                */
+    SHF_STAT_REQUESTS = 24,          /* to servers, with those that failed                        */
+    SHF_STAT_RETRIES = 25,           /* requests that were made again after a fault               */
+    SHF_STAT_NETWORK_BYTES = 26,     /* of the bodies of their answers                            */
+    SHF_STAT_DNS_NS = 27,            /* time in which requests looked up names                    */
+    SHF_STAT_CONNECT_NS = 28,        /* in which they connected, with TLS                         */
+    SHF_STAT_FIRST_BYTE_NS = 29,     /* between requests and the first bytes of their answers     */
+    SHF_STAT_CACHE_BYTES = 30,       /* read from the cache                                       */
+    SHF_STAT_CACHE_FAULTS = 31,      /* damaged blocks of the cache, dropped and fetched again    */
+    SHF_STAT_STALE_SHARDS = 32,      /* opened from the cache alone, under stale_ok               */
+    SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 
 /* Counter `stat` (SHF_STAT_*) of a stream; UINT64_MAX for any other number, and in a forked child.
@@ -584,7 +584,7 @@ enum {
  * members, directories, links, ...) is counted when they find it, which may be before the consumer
  * reaches it; at the end of the stream all counts are exact.
  * Threads: any. Since: 0.1 */
-uint64_t shf_stream_stat(const shf_stream* stream, int32_t stat);
+uint64_t shf_stream_stat(const shf_stream *stream, int32_t stat);
 
 enum {
     SHF_COUNTER_NAME = 0, /* "skipped_samples", "skips_truncated"                                 */
@@ -596,15 +596,15 @@ enum {
 
 /* Describes counter `stat` (SHF_STAT_*); `what` is one of SHF_COUNTER_*. NULL when there is no such
  * counter or property. Owns: static. Since: 0.1 */
-const char* shf_stat_describe(int32_t stat, int32_t what);
+const char *shf_stat_describe(int32_t stat, int32_t what);
 
 /* Makes the stream's waiting and future calls return CANCELLED, within 100 ms. Does not free.
  * Threads: any. Since: 0.1 */
-void shf_stream_cancel(shf_stream* stream);
+void shf_stream_cancel(shf_stream *stream);
 
 /* Ends the stream: stops its threads, ends its child processes (TERM, then KILL after 5 s), frees
  * its memory. Must not run at the same time as another call on this stream. Since: 0.1 */
-void shf_stream_close(shf_stream* stream);
+void shf_stream_close(shf_stream *stream);
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
@@ -620,13 +620,13 @@ typedef struct shf_plan shf_plan;
  * Owns: *out is owned, release with shf_plan_free.
  * Errors: USAGE (option, URL; fewer shards than consumers are a warning), IO (list file, no match),
  * LIMIT, TIMEOUT, CANCELLED, NOMEM. Since: 0.1 */
-int32_t shf_plan_make(shf_plan** out, const char* const* urls, size_t url_count,
-                      const shf_options* options, shf_error* error);
+int32_t shf_plan_make(shf_plan **out, const char *const *urls, size_t url_count,
+                      const shf_options *options, shf_error *error);
 
 /* The plan for people to read: a summary, one line for each consumer (of many: the first eight and
  * the last one), and the warnings, each after "warning: ". Every line ends with a newline.
  * Owns: *out is borrowed from the plan; it is also NUL-terminated. Since: 0.1 */
-void shf_plan_text(const shf_plan* plan, shf_bytes* out);
+void shf_plan_text(const shf_plan *plan, shf_bytes *out);
 
 /* Warning number `index`, one line without newline: what, and after "help: " what to do. There are
  * warnings of fewer shards than consumers, unequal parts, no shuffle in several epochs, a shuffle
@@ -634,10 +634,10 @@ void shf_plan_text(const shf_plan* plan, shf_bytes* out);
  * shuffle buffers.
  * Owns: *out is borrowed from the plan; it is also NUL-terminated.
  * Errors: NOT_FOUND past the last one. Since: 0.1 */
-int32_t shf_plan_warning(const shf_plan* plan, size_t index, shf_bytes* out);
+int32_t shf_plan_warning(const shf_plan *plan, size_t index, shf_bytes *out);
 
 /* The number of consumers: world_size x num_workers. Since: 0.1 */
-uint64_t shf_plan_consumer_count(const shf_plan* plan);
+uint64_t shf_plan_consumer_count(const shf_plan *plan);
 
 enum {
     SHF_PLAN_RANK = 0,    /* number of the process, as the option rank                           */
@@ -650,11 +650,11 @@ enum {
 
 /* Property `what` (SHF_PLAN_*) of a consumer; UINT64_MAX for any other value and past the last
  * consumer. Since: 0.1 */
-uint64_t shf_plan_info(const shf_plan* plan, uint64_t consumer, int32_t what);
+uint64_t shf_plan_info(const shf_plan *plan, uint64_t consumer, int32_t what);
 
 /* The number of shards; they are numbered in the order in which shf_expand_urls gives them.
  * Since: 0.1 */
-uint64_t shf_plan_shard_count(const shf_plan* plan);
+uint64_t shf_plan_shard_count(const shf_plan *plan);
 
 enum {
     SHF_PLAN_SHARD_SAMPLES = 0, /* UINT64_MAX: not known                                         */
@@ -663,10 +663,10 @@ enum {
 
 /* Property `what` (SHF_PLAN_SHARD_*) of a shard; UINT64_MAX for any other value and past the last
  * shard. Since: 0.1 */
-uint64_t shf_plan_shard_info(const shf_plan* plan, uint64_t shard, int32_t what);
+uint64_t shf_plan_shard_info(const shf_plan *plan, uint64_t shard, int32_t what);
 
 /* Frees a plan. Since: 0.1 */
-void shf_plan_free(shf_plan* plan);
+void shf_plan_free(shf_plan *plan);
 
 /* ---- Saving and restoring -------------------------------------------------------------------- */
 
@@ -682,7 +682,7 @@ typedef struct shf_state shf_state;
  * Errors: USAGE for more `unread` samples or batches than that, and for a concurrent call; FORKED;
  * NOMEM. A stream that has failed can still be saved: after a restore the same fault is reported
  * again. Since: 0.1 */
-int32_t shf_stream_save(shf_stream* stream, size_t unread, shf_state** out, shf_error* error);
+int32_t shf_stream_save(shf_stream *stream, size_t unread, shf_state **out, shf_error *error);
 
 /* Resumes at a saved position. The stream must have just been opened, with the same shards and the
  * same options except those for threads, memory, time, checks and decoding. With a state of
@@ -694,7 +694,7 @@ int32_t shf_stream_save(shf_stream* stream, size_t unread, shf_state** out, shf_
  * says which), when the state lacks lanes of this stream, and for a concurrent call; FORMAT,
  * INTEGRITY, UNSUPPORTED for bytes that are no state of this version; FORKED; NOMEM. The stream is
  * then unchanged. Since: 0.1 */
-int32_t shf_stream_restore(shf_stream* stream, const uint8_t* data, size_t size, shf_error* error);
+int32_t shf_stream_restore(shf_stream *stream, const uint8_t *data, size_t size, shf_error *error);
 
 /* Makes one state of those of all consumers of a run (each rank and worker once). Every one of them
  * can restore it, and so can every consumer of a run with another number of ranks and workers. The
@@ -706,42 +706,42 @@ int32_t shf_stream_restore(shf_stream* stream, const uint8_t* data, size_t size,
  * Errors: USAGE for states of different runs, for a consumer twice, and for consumers that share
  * lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED for
  * bytes that are no state of this version; NOMEM. Since: 0.1 */
-int32_t shf_state_merge(const shf_bytes* states, size_t count, shf_state** out, shf_error* error);
+int32_t shf_state_merge(const shf_bytes *states, size_t count, shf_state **out, shf_error *error);
 
 /* The bytes to store. Owns: *out is borrowed from the state. Since: 0.1 */
-void shf_state_bytes(const shf_state* state, shf_bytes* out);
+void shf_state_bytes(const shf_state *state, shf_bytes *out);
 
 /* Frees a state. Since: 0.1 */
-void shf_state_free(shf_state* state);
+void shf_state_free(shf_state *state);
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
 /* Adds a reference and returns its argument. Owns: the reference is owned, release with
  * shf_sample_unref. Threads: any. Since: 0.1 */
-shf_sample* shf_sample_ref(shf_sample* sample);
+shf_sample *shf_sample_ref(shf_sample *sample);
 
 /* Drops a reference; the last one frees the sample. Threads: any. Since: 0.1 */
-void shf_sample_unref(shf_sample* sample);
+void shf_sample_unref(shf_sample *sample);
 
 /* The key. Owns: *out is borrowed from the sample. Since: 0.1 */
-void shf_sample_key(const shf_sample* sample, shf_bytes* out);
+void shf_sample_key(const shf_sample *sample, shf_bytes *out);
 
 /* The URL of the shard, without secrets. Owns: *out is borrowed from the sample; it is also
  * NUL-terminated. Since: 0.1 */
-void shf_sample_url(const shf_sample* sample, shf_bytes* out);
+void shf_sample_url(const shf_sample *sample, shf_bytes *out);
 
 /* The number of fields. Since: 0.1 */
-size_t shf_sample_field_count(const shf_sample* sample);
+size_t shf_sample_field_count(const shf_sample *sample);
 
 /* Field number `index` in the order of the shard: its name and its bytes. name or data may be NULL.
  * Owns: both outputs are borrowed from the sample.
  * Errors: NOT_FOUND past the last field. Since: 0.1 */
-int32_t shf_sample_field(const shf_sample* sample, size_t index, shf_bytes* name, shf_bytes* data);
+int32_t shf_sample_field(const shf_sample *sample, size_t index, shf_bytes *name, shf_bytes *data);
 
 /* The bytes of the field called `name` (`name_size` bytes or SHF_STRLEN, lower case).
  * Owns: *out is borrowed from the sample. Errors: NOT_FOUND. Since: 0.1 */
-int32_t shf_sample_find(const shf_sample* sample, const char* name, size_t name_size,
-                        shf_bytes* out);
+int32_t shf_sample_find(const shf_sample *sample, const char *name, size_t name_size,
+                        shf_bytes *out);
 
 enum {
     SHF_SAMPLE_EPOCH = 0,  /* pass over the shards, numbered from the option "epoch" upward    */
@@ -753,22 +753,22 @@ enum {
 
 /* Where the sample came from; `what` is one of SHF_SAMPLE_*, UINT64_MAX for any other value.
  * Since: 0.1 */
-uint64_t shf_sample_info(const shf_sample* sample, int32_t what);
+uint64_t shf_sample_info(const shf_sample *sample, int32_t what);
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* Adds a reference and returns its argument. Threads: any. Since: 0.1 */
-shf_block* shf_block_ref(shf_block* block);
+shf_block *shf_block_ref(shf_block *block);
 
 /* Drops a reference; the last one frees the block. Threads: any. Since: 0.1 */
-void shf_block_unref(shf_block* block);
+void shf_block_unref(shf_block *block);
 
 /* The number of samples, at least 1. Since: 0.1 */
-size_t shf_block_sample_count(const shf_block* block);
+size_t shf_block_sample_count(const shf_block *block);
 
 /* Sample number `index`, NULL past the last one.
  * Owns: borrowed from the block; shf_sample_ref makes it outlive the block. Since: 0.1 */
-shf_sample* shf_block_sample(const shf_block* block, size_t index);
+shf_sample *shf_block_sample(const shf_block *block, size_t index);
 
 /* The flat tables of a block, for bindings that build their own sample objects. With n samples and
  * m fields in all:
@@ -793,24 +793,24 @@ enum {
 /* Fills columns[k] with the table number k and counts[k] with its length, for k below
  * column_count and SHF_BLOCK_COLUMNS. counts may be NULL.
  * Owns: the tables are borrowed from the block. Since: 0.1 */
-void shf_block_columns(const shf_block* block, size_t column_count, const uint64_t** columns,
-                       size_t* counts);
+void shf_block_columns(const shf_block *block, size_t column_count, const uint64_t **columns,
+                       size_t *counts);
 
 /* The keys of all samples, one after another. Owns: borrowed from the block. Since: 0.1 */
-void shf_block_keys(const shf_block* block, shf_bytes* out);
+void shf_block_keys(const shf_block *block, shf_bytes *out);
 
 /* Buffer number `index`, a stretch of payload memory with the fields somewhere in it. The bytes
  * between the fields mean nothing.
  * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
-int32_t shf_block_buffer(const shf_block* block, size_t index, shf_bytes* out);
+int32_t shf_block_buffer(const shf_block *block, size_t index, shf_bytes *out);
 
 /* Field-name list number `index`: the names in order, each followed by '/', which no name has.
  * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
-int32_t shf_block_schema(const shf_block* block, size_t index, shf_bytes* out);
+int32_t shf_block_schema(const shf_block *block, size_t index, shf_bytes *out);
 
 /* URL number `index`, without secrets; it is also NUL-terminated.
  * Owns: borrowed from the block. Errors: NOT_FOUND past the last one. Since: 0.1 */
-int32_t shf_block_url(const shf_block* block, size_t index, shf_bytes* out);
+int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 
@@ -859,9 +859,9 @@ int32_t shf_block_url(const shf_block* block, size_t index, shf_bytes* out);
  * dimension and, in all columns, one length, are joined in the order of the samples and cut where a
  * row is full; zeros fill the last row. Before the last two columns are then "__document__" (int64:
  * which sample of its row an element is of, from 0 on) and "__position__" (int64: its place in that
- * sample), both -1 where zeros fill the row. Key and URL are those of the sample that the row
- * begins with. A saved stream resumes in the middle of a sample. Without: even, epoch_samples,
- * missing=empty, and lanes that several consumers read. Since: 0.1 */
+ * sample), both -1 where zeros fill the row. Key and URL are those of the sample that begins the
+ * row. A saved stream resumes in the middle of a sample. The options even, epoch_samples and
+ * missing=empty, and lanes that several consumers read, do not go with it. Since: 0.1 */
 typedef struct shf_batch shf_batch;
 
 enum {
@@ -897,10 +897,10 @@ enum {
  *   padded  even, and shapes has the shape that each row had before zeros were added
  * Frozen: 112 bytes on 64-bit systems. */
 typedef struct shf_array {
-    void* data;             /* 64-byte aligned; yours to write to                                 */
+    void *data;             /* 64-byte aligned; yours to write to                                 */
     size_t size;            /* bytes                                                              */
-    const int64_t* offsets; /* in elements; NULL when even                                        */
-    const int64_t* shapes;  /* NULL when all rows have the same                                   */
+    const int64_t *offsets; /* in elements; NULL when even                                        */
+    const int64_t *shapes;  /* NULL when all rows have the same                                   */
     int64_t shape[8];
     int32_t ndim;
     int32_t row_ndim;
@@ -919,7 +919,7 @@ typedef struct shf_array {
  * unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one
  * batch above memory); TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE (bad option "decode",
  * no option "batch", a second concurrent call). Since: 0.1 */
-int32_t shf_stream_next_batch(shf_stream* stream, shf_batch** out, shf_error* error);
+int32_t shf_stream_next_batch(shf_stream *stream, shf_batch **out, shf_error *error);
 
 /* Makes a batch of `count` samples, at least one, as the options "decode", "ragged" and "missing"
  * say; with missing=skip it may have fewer rows. Random choices are keyed by the option "seed" and,
@@ -928,47 +928,47 @@ int32_t shf_stream_next_batch(shf_stream* stream, shf_batch** out, shf_error* er
  * Errors: FORMAT (a field cannot be decoded, rows of unequal shape, a missing field), UNSUPPORTED
  * (dtype, kind of image) or LIMIT (max_decoded) of the first bad sample; NOMEM; USAGE (no sample,
  * bad option "decode"). Since: 0.1 */
-int32_t shf_batch_make(shf_batch** out, shf_sample* const* samples, size_t count,
-                       const shf_options* options, shf_error* error);
+int32_t shf_batch_make(shf_batch **out, shf_sample *const *samples, size_t count,
+                       const shf_options *options, shf_error *error);
 
 /* Adds a reference and returns its argument. Threads: any. Since: 0.1 */
-shf_batch* shf_batch_ref(shf_batch* batch);
+shf_batch *shf_batch_ref(shf_batch *batch);
 
 /* Drops a reference; the last one gives the memory of the columns back, to be used again. Threads:
  * any. Since: 0.1 */
-void shf_batch_unref(shf_batch* batch);
+void shf_batch_unref(shf_batch *batch);
 
 /* The number of rows. Since: 0.1 */
-size_t shf_batch_row_count(const shf_batch* batch);
+size_t shf_batch_row_count(const shf_batch *batch);
 
 /* The number of columns, "__key__" and "__url__" included. Since: 0.1 */
-size_t shf_batch_column_count(const shf_batch* batch);
+size_t shf_batch_column_count(const shf_batch *batch);
 
 /* Column number `index`: its name and its numbers. name or array may be NULL.
  * Owns: all that the outputs point to is borrowed from the batch.
  * Errors: NOT_FOUND past the last column. Since: 0.1 */
-int32_t shf_batch_column(const shf_batch* batch, size_t index, shf_bytes* name, shf_array* array);
+int32_t shf_batch_column(const shf_batch *batch, size_t index, shf_bytes *name, shf_array *array);
 
 /* The number of the column called `name` (`name_size` bytes or SHF_STRLEN). Errors: NOT_FOUND.
  * Since: 0.1 */
-int32_t shf_batch_find(const shf_batch* batch, const char* name, size_t name_size, size_t* index);
+int32_t shf_batch_find(const shf_batch *batch, const char *name, size_t name_size, size_t *index);
 
 /* The key of a row. Owns: borrowed from the batch. Errors: NOT_FOUND. Since: 0.1 */
-int32_t shf_batch_key(const shf_batch* batch, size_t row, shf_bytes* out);
+int32_t shf_batch_key(const shf_batch *batch, size_t row, shf_bytes *out);
 
 /* A column as DLPack (ABI 1.0): *out is a DLManagedTensor, or, when `versioned` is not 0, a
  * DLManagedTensorVersioned. For a ragged column it has the elements of all rows. A DLManagedTensor
  * has bools as uint8. The batch lives until the deleter is called.
  * Owns: *out is owned, release with its deleter. Errors: NOT_FOUND, NOMEM. Since: 0.1 */
-int32_t shf_batch_dlpack(shf_batch* batch, size_t index, int32_t versioned, void** out,
-                         shf_error* error);
+int32_t shf_batch_dlpack(shf_batch *batch, size_t index, int32_t versioned, void **out,
+                         shf_error *error);
 
 /* The batch as a record batch of the Arrow C data interface: fills the caller's struct ArrowArray
  * and struct ArrowSchema. Even columns are numbers or fixed-size lists (with the extension type
  * arrow.fixed_shape_tensor), ragged ones large lists; bytes are large_binary, text is large_utf8, a
  * bool is uint8, a complex number two floats. Shapes of rows are a column "NAME.shape".
  * Owns: both are owned, release with their release callbacks. Errors: NOMEM. Since: 0.1 */
-int32_t shf_batch_arrow(shf_batch* batch, void* array, void* schema, shf_error* error);
+int32_t shf_batch_arrow(shf_batch *batch, void *array, void *schema, shf_error *error);
 
 /* ---- Archives -------------------------------------------------------------------------------- */
 
@@ -1003,33 +1003,33 @@ typedef struct shf_archive shf_archive;
  * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the URL, or the file as a whole;
  * what is wrong with one member is reported when it is read), CHANGED, LIMIT, IO, CHILD, USAGE,
  * NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, TIMEOUT, CANCELLED, NOMEM. Since: 0.1 */
-int32_t shf_archive_open(shf_archive** out, const char* url, const shf_options* options,
-                         shf_error* error);
+int32_t shf_archive_open(shf_archive **out, const char *url, const shf_options *options,
+                         shf_error *error);
 
 /* Opens the archive in the `size` bytes at `data`, which must not change until it is closed.
  * `options` may be NULL.
  * Owns: *out is owned, release with shf_archive_close.
  * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT (the archive as a whole);
  * USAGE, CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
-int32_t shf_archive_open_memory(shf_archive** out, const void* data, size_t size,
-                                const shf_options* options, shf_error* error);
+int32_t shf_archive_open_memory(shf_archive **out, const void *data, size_t size,
+                                const shf_options *options, shf_error *error);
 
 /* Frees an archive. Must not run at the same time as another call on it. Since: 0.1 */
-void shf_archive_close(shf_archive* archive);
+void shf_archive_close(shf_archive *archive);
 
 /* The number of members; positions are below it. Since: 0.1 */
-uint64_t shf_archive_member_count(const shf_archive* archive);
+uint64_t shf_archive_member_count(const shf_archive *archive);
 
 /* The position of the member called `name` (`name_size` bytes or SHF_STRLEN, compared byte for
  * byte).
  * Errors: NOT_FOUND; AMBIGUOUS when several members have the name (the message says where); NOMEM.
  * Since: 0.1 */
-int32_t shf_archive_find(const shf_archive* archive, const char* name, size_t name_size,
-                         uint64_t* position, shf_error* error);
+int32_t shf_archive_find(const shf_archive *archive, const char *name, size_t name_size,
+                         uint64_t *position, shf_error *error);
 
 /* The name of a member, exactly as the archive has it.
  * Owns: *out is borrowed from the archive. Errors: NOT_FOUND past the last one. Since: 0.1 */
-int32_t shf_archive_name(const shf_archive* archive, uint64_t position, shf_bytes* out);
+int32_t shf_archive_name(const shf_archive *archive, uint64_t position, shf_bytes *out);
 
 enum {
     SHF_MEMBER_SIZE = 0,   /* bytes                                                              */
@@ -1043,9 +1043,9 @@ enum {
     SHF_MEMBER_GID = 8,    /* number of the group                                                */
     SHF_MEMBER_MTIME = 9,  /* nanoseconds since 1970 (an int64_t); a DOS time is taken for UTC   */
     SHF_MEMBER_VERIFIED = 10, /* of members in sequence, see there                               */
-    SHF_MEMBER_LINK = 32, /* text: what a link in a tar points at; in a ZIP that is its data    */
-    SHF_MEMBER_USER = 33, /* text: name of the owner                                            */
-    SHF_MEMBER_GROUP = 34 /* text: name of the group                                            */
+    SHF_MEMBER_LINK = 32,  /* text: what a link in a tar points at; in a ZIP that is its data    */
+    SHF_MEMBER_USER = 33,  /* text: name of the owner                                            */
+    SHF_MEMBER_GROUP = 34  /* text: name of the group                                            */
 };
 
 enum {
@@ -1061,7 +1061,7 @@ enum {
 
 /* Property `what` (SHF_MEMBER_SIZE to SHF_MEMBER_KIND) of a member; UINT64_MAX for any other value
  * and past the last member. Since: 0.1 */
-uint64_t shf_archive_info(const shf_archive* archive, uint64_t position, int32_t what);
+uint64_t shf_archive_info(const shf_archive *archive, uint64_t position, int32_t what);
 
 /* Reads a member, SHF_MEMBER_SIZE bytes, into `buffer`, which has room for `capacity` bytes. When
  * the call fails the contents of `buffer` are undefined. What the archive says of the member is
@@ -1071,24 +1071,24 @@ uint64_t shf_archive_info(const shf_archive* archive, uint64_t position, int32_t
  * Errors: USAGE (no such position, buffer too small); FORMAT, INTEGRITY, AMBIGUOUS, UNSUPPORTED,
  * LIMIT (this member); TRUNCATED, CHANGED (the file is not the one that was opened); IO, NOMEM.
  * Since: 0.1 */
-int32_t shf_archive_read(const shf_archive* archive, uint64_t position, void* buffer,
-                         size_t capacity, shf_error* error);
+int32_t shf_archive_read(const shf_archive *archive, uint64_t position, void *buffer,
+                         size_t capacity, shf_error *error);
 
 /* Reads `count` members, in the order of the file and with several threads (option "threads")
  * where that pays. buffers[i] has room for SHF_MEMBER_SIZE of positions[i]. All are tried: on
  * failure the error is that of the first bad one in the list.
  * Errors: USAGE (no such position); FORMAT, INTEGRITY, AMBIGUOUS, UNSUPPORTED, LIMIT (a member);
  * TRUNCATED, CHANGED (the file is not the one that was opened); IO, NOMEM. Since: 0.1 */
-int32_t shf_archive_read_many(const shf_archive* archive, const uint64_t* positions, size_t count,
-                              void* const* buffers, shf_error* error);
+int32_t shf_archive_read_many(const shf_archive *archive, const uint64_t *positions, size_t count,
+                              void *const *buffers, shf_error *error);
 
 /* The bytes of a member that are in memory already: of a stored member of an archive in memory, or
  * of any member of a compressed tar. They are checked as by shf_archive_read.
  * Owns: *out is borrowed from the archive.
  * Errors: UNSUPPORTED when they are not in memory, or this member cannot be read; USAGE (no such
  * position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); NOMEM. Since: 0.1 */
-int32_t shf_archive_view(const shf_archive* archive, uint64_t position, shf_bytes* out,
-                         shf_error* error);
+int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_bytes *out,
+                         shf_error *error);
 
 /* ---- Members in sequence --------------------------------------------------------------------- */
 
@@ -1136,28 +1136,28 @@ typedef struct shf_members shf_members;
  * Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (scheme of the
  * URL), NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, CHANGED, TIMEOUT, CANCELLED, NOMEM.
  * Since: 0.1 */
-int32_t shf_members_open(shf_members** out, const char* url, const shf_options* options,
-                         shf_error* error);
+int32_t shf_members_open(shf_members **out, const char *url, const shf_options *options,
+                         shf_error *error);
 
 /* Moves to the next member, past what was not read of the one before. `name` may be NULL.
  * Owns: *name is borrowed until the next call of this function.
  * Errors: SHF_END after the last member, when the end of the file is proven; FORMAT, TRUNCATED,
  * INTEGRITY, AMBIGUOUS, UNSUPPORTED (the file, or headers of members), CHANGED, LIMIT, IO, CHILD;
  * TIMEOUT (call again), CANCELLED, FORKED, USAGE, NOMEM. Since: 0.1 */
-int32_t shf_members_next(shf_members* members, shf_bytes* name, shf_error* error);
+int32_t shf_members_next(shf_members *members, shf_bytes *name, shf_error *error);
 
 /* Property `what` of the current member: SHF_MEMBER_SIZE to SHF_MEMBER_MTIME. UINT64_MAX when the
  * archive does not say, for any other value, and when there is no current member.
  * SHF_MEMBER_VERIFIED needs none: of a compressed tar, how many bytes from the start of the
  * decompressed one are covered by checks that have held so far, or have no check; UINT64_MAX for
  * what is not compressed as a whole. Since: 0.1 */
-uint64_t shf_members_info(const shf_members* members, int32_t what);
+uint64_t shf_members_info(const shf_members *members, int32_t what);
 
 /* A text about the current member, SHF_MEMBER_LINK, SHF_MEMBER_USER or SHF_MEMBER_GROUP, bytes as
  * the archive has them.
  * Owns: *out is borrowed until the next call of shf_members_next.
  * Errors: NOT_FOUND when it has none, and when there is no current member. Since: 0.1 */
-int32_t shf_members_text(const shf_members* members, int32_t what, shf_bytes* out);
+int32_t shf_members_text(const shf_members *members, int32_t what, shf_bytes *out);
 
 /* Moves the next bytes of the current member to `buffer`, which has room for `capacity` of them, at
  * least one. *size is how many they are, which may be fewer than fit. It is 0 at the end of the
@@ -1167,16 +1167,16 @@ int32_t shf_members_text(const shf_members* members, int32_t what, shf_bytes* ou
  * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (also the data of SHF_KIND_SPARSE
  * and the two kinds after it, which shf_members_next passes over), CHANGED, LIMIT, IO, CHILD;
  * TIMEOUT (call again), CANCELLED, FORKED, NOMEM; USAGE (no current member, no room). Since: 0.1 */
-int32_t shf_members_read(shf_members* members, void* buffer, size_t capacity, size_t* size,
-                         shf_error* error);
+int32_t shf_members_read(shf_members *members, void *buffer, size_t capacity, size_t *size,
+                         shf_error *error);
 
 /* Makes waiting and future calls return CANCELLED, within 100 ms. Does not free.
  * Threads: any. Since: 0.1 */
-void shf_members_cancel(shf_members* members);
+void shf_members_cancel(shf_members *members);
 
 /* Ends the sequence and its child processes, and frees its memory. Must not run at the same time as
  * another call on it. Since: 0.1 */
-void shf_members_close(shf_members* members);
+void shf_members_close(shf_members *members);
 
 /* ---- Datasets -------------------------------------------------------------------------------- */
 
@@ -1211,30 +1211,30 @@ typedef struct shf_dataset shf_dataset;
  * CHANGED, FORMAT and INTEGRITY of an index, and USAGE when it was made under options that accept
  * more than these do; CANCELLED, TIMEOUT, NOMEM.
  * Since: 0.1 */
-int32_t shf_dataset_open(shf_dataset** out, const char* const* urls, size_t url_count,
-                         const shf_options* options, shf_error* error);
+int32_t shf_dataset_open(shf_dataset **out, const char *const *urls, size_t url_count,
+                         const shf_options *options, shf_error *error);
 
 /* Frees a dataset. Must not run at the same time as another call on it. Samples stay. Since: 0.1 */
-void shf_dataset_close(shf_dataset* dataset);
+void shf_dataset_close(shf_dataset *dataset);
 
 /* The number of samples. Since: 0.1 */
-uint64_t shf_dataset_sample_count(const shf_dataset* dataset);
+uint64_t shf_dataset_sample_count(const shf_dataset *dataset);
 
 /* Reads sample `number`. Its epoch and lane (shf_sample_info) are 0.
  * With the option "fields" the sample has only the fields that the option names, perhaps none.
  * Owns: *out is owned, release with shf_sample_unref.
  * Errors: USAGE (no such number); a bad shard, with CHANGED and TRUNCATED when the file is not the
  * one that was opened; NOMEM. Since: 0.1 */
-int32_t shf_dataset_get(const shf_dataset* dataset, uint64_t number, shf_sample** out,
-                        shf_error* error);
+int32_t shf_dataset_get(const shf_dataset *dataset, uint64_t number, shf_sample **out,
+                        shf_error *error);
 
 /* Reads `count` samples, in the order of the files and with several threads (option "threads")
  * where that pays. out[i] becomes sample numbers[i].
  * Owns: each out[i] is owned, release with shf_sample_unref. On failure all are NULL, and the error
  * is that of the first bad one in the list.
  * Errors: USAGE (no such number); a bad shard; NOMEM. Since: 0.1 */
-int32_t shf_dataset_get_many(const shf_dataset* dataset, const uint64_t* numbers, size_t count,
-                             shf_sample** out, shf_error* error);
+int32_t shf_dataset_get_many(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
+                             shf_sample **out, shf_error *error);
 
 /* Reads `count` samples, at least one, and decodes them into a batch, as shf_batch_make does with
  * `options`; NULL: with those of the dataset. Samples by number have no epoch: random choices are
@@ -1242,25 +1242,25 @@ int32_t shf_dataset_get_many(const shf_dataset* dataset, const uint64_t* numbers
  * Owns: *out is owned, release with shf_batch_unref.
  * Errors: USAGE (no such number, no number, bad option "decode"); a bad shard; FORMAT, UNSUPPORTED,
  * LIMIT of a field that cannot be decoded; NOMEM. Since: 0.1 */
-int32_t shf_dataset_get_batch(const shf_dataset* dataset, const uint64_t* numbers, size_t count,
-                              const shf_options* options, shf_batch** out, shf_error* error);
+int32_t shf_dataset_get_batch(const shf_dataset *dataset, const uint64_t *numbers, size_t count,
+                              const shf_options *options, shf_batch **out, shf_error *error);
 
 /* The number of the sample with this key (`key_size` bytes or SHF_STRLEN). The first call makes a
  * table of all keys: 8 to 22 bytes for each.
  * Errors: NOT_FOUND; AMBIGUOUS when several samples have the key (the message says where); LIMIT
  * when the table takes more than the option "memory"; NOMEM. Since: 0.1 */
-int32_t shf_dataset_find(const shf_dataset* dataset, const char* key, size_t key_size,
-                         uint64_t* number, shf_error* error);
+int32_t shf_dataset_find(const shf_dataset *dataset, const char *key, size_t key_size,
+                         uint64_t *number, shf_error *error);
 
 /* Which shard of the expanded list sample `number` is in, and the number of that shard's first
  * sample. Either output may be NULL. Errors: NOT_FOUND past the last sample. Since: 0.1 */
-int32_t shf_dataset_shard(const shf_dataset* dataset, uint64_t number, uint64_t* shard,
-                          uint64_t* first);
+int32_t shf_dataset_shard(const shf_dataset *dataset, uint64_t number, uint64_t *shard,
+                          uint64_t *first);
 
 /* Makes the index of the tar at `url` and saves it where a dataset looks for it.
  * Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for what is no tar; IO,
  * NOSPACE when the index cannot be saved; CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
-int32_t shf_index_build(const char* url, const shf_options* options, shf_error* error);
+int32_t shf_index_build(const char *url, const shf_options *options, shf_error *error);
 
 /* Index files of other tools. */
 enum {
@@ -1281,8 +1281,8 @@ enum {
  * for names that the format cannot hold (DALI: blanks, nothing after the dot; wids: not UTF-8, one
  * of ?#;), for a compressed tar, and for a ZIP file; IO, NOSPACE when the file cannot be written;
  * CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
-int32_t shf_index_export(const char* const* urls, size_t url_count, int32_t format,
-                         const char* path, const shf_options* options, shf_error* error);
+int32_t shf_index_export(const char *const *urls, size_t url_count, int32_t format,
+                         const char *path, const shf_options *options, shf_error *error);
 
 /* Takes over the index of another tool in the file `path`: makes the index of the tar at `url`
  * (expanded; one shard) as shf_index_build does, and saves it when the other index says the same of
@@ -1296,8 +1296,8 @@ int32_t shf_index_export(const char* const* urls, size_t url_count, int32_t form
  * number of samples or another size; UNSUPPORTED (version, a compressed tar, shards on the
  * network); LIMIT (a file above 1 GiB); IO, NOSPACE when the index cannot be saved; CANCELLED,
  * TIMEOUT, NOMEM. Since: 0.1 */
-int32_t shf_index_import(const char* url, int32_t format, const char* path,
-                         const shf_options* options, shf_error* error);
+int32_t shf_index_import(const char *url, int32_t format, const char *path,
+                         const shf_options *options, shf_error *error);
 
 /* ---- Writing shards -------------------------------------------------------------------------- */
 
@@ -1346,60 +1346,60 @@ typedef struct shf_writer shf_writer;
  * percent sign; it is needed where "max_samples" or "max_bytes" is set. It never reaches printf.
  * NULL: shf_options_set_shard_name has set what names the shards. Creates nothing.
  * Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1 */
-int32_t shf_writer_open(shf_writer** out, const char* pattern, const shf_options* options,
-                        shf_error* error);
+int32_t shf_writer_open(shf_writer **out, const char *pattern, const shf_options *options,
+                        shf_error *error);
 
 /* Begins a sample with this key of `size` bytes (SHF_STRLEN: up to its NUL). A sample that was not
  * ended is dropped. Names that readers would take for something else are refused: an empty key, a
  * dot in its last component, NUL, "..", a leading slash (see the option "unsafe_names").
  * Errors: USAGE. Since: 0.1 */
-int32_t shf_writer_begin(shf_writer* writer, const char* key, size_t size, shf_error* error);
+int32_t shf_writer_begin(shf_writer *writer, const char *key, size_t size, shf_error *error);
 
 /* Adds a field of `size` bytes, which are copied. `name` has `name_size` bytes (or SHF_STRLEN);
  * `data` may be NULL when size is 0. Fields lie in the shard in the order in which they were added.
  * Errors: USAGE, NOMEM. Since: 0.1 */
-int32_t shf_writer_field(shf_writer* writer, const char* name, size_t name_size, const void* data,
-                         size_t size, shf_error* error);
+int32_t shf_writer_field(shf_writer *writer, const char *name, size_t name_size, const void *data,
+                         size_t size, shf_error *error);
 
 /* The same without a copy: the bytes are borrowed from the caller until shf_writer_end returns or
  * the sample is dropped, and must stay as they are. Large ones are written from where they lie.
  * Errors: USAGE, NOMEM. Since: 0.1 */
-int32_t shf_writer_field_borrowed(shf_writer* writer, const char* name, size_t name_size,
-                                  const void* data, size_t size, shf_error* error);
+int32_t shf_writer_field_borrowed(shf_writer *writer, const char *name, size_t name_size,
+                                  const void *data, size_t size, shf_error *error);
 
 /* Adds the bytes of the regular file at `path` as a field. A file of more than 1 MiB (64 MiB for
  * a ZIP file, where it is then stored) is read by shf_writer_end. CHANGED: it was written to
  * meanwhile. Errors: USAGE, IO, CHANGED, NOMEM. Since: 0.1 */
-int32_t shf_writer_field_file(shf_writer* writer, const char* name, size_t name_size,
-                              const char* path, shf_error* error);
+int32_t shf_writer_field_file(shf_writer *writer, const char *name, size_t name_size,
+                              const char *path, shf_error *error);
 
 /* Adds all bytes of what is at `url` as a field, at most as many as the option "memory" says. A URL
  * is what a shard may be at (see "URLs"), not expanded: http:, s3:, pipe:, "-", or what the program
  * serves. Errors: USAGE, LIMIT, IO, CHILD, CHANGED, NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH,
  * TLS, NOMEM, CANCELLED. Since: 0.1 */
-int32_t shf_writer_field_url(shf_writer* writer, const char* name, size_t name_size,
-                             const char* url, shf_error* error);
+int32_t shf_writer_field_url(shf_writer *writer, const char *name, size_t name_size,
+                             const char *url, shf_error *error);
 
 /* Writes the sample that was begun. Ends the shard before it, when the sample does not fit into it.
  * Errors: USAGE (no field, a key that the shard has), CHANGED, IO, NOSPACE, NOMEM, CANCELLED; CHILD
  * of a command; of a store AUTH, TLS, NET_TRANSIENT, NET_PERMANENT, THROTTLED, LIMIT. Since: 0.1 */
-int32_t shf_writer_end(shf_writer* writer, shf_error* error);
+int32_t shf_writer_end(shf_writer *writer, shf_error *error);
 
 /* Writes a sample of a stream, block or data set, with all of its fields, as it is.
  * Errors: as shf_writer_begin, shf_writer_field and shf_writer_end. Since: 0.1 */
-int32_t shf_writer_write(shf_writer* writer, const shf_sample* sample, shf_error* error);
+int32_t shf_writer_write(shf_writer *writer, const shf_sample *sample, shf_error *error);
 
 /* Ends the shard that is being written, if there is one, so that the next sample begins another.
  * It is published by a thread of the writer: shf_writer_shards says when.
  * Errors: as shf_writer_finish, of a shard before it. Since: 0.1 */
-int32_t shf_writer_next_shard(shf_writer* writer, shf_error* error);
+int32_t shf_writer_next_shard(shf_writer *writer, shf_error *error);
 
 /* Hands what was written so far to the system, and with `durable` 1 to the disk: after a crash the
  * samples are in the ".partial" file, whole, and all shards that were ended are published. A
  * compressed shard gets a piece that ends here. Stores and commands keep nothing of a shard that is
  * not ended: there it holds for those that were ended alone (shf_writer_next_shard before it).
  * Errors: as shf_writer_finish. Since: 0.1 */
-int32_t shf_writer_flush(shf_writer* writer, int32_t durable, shf_error* error);
+int32_t shf_writer_flush(shf_writer *writer, int32_t durable, shf_error *error);
 
 /* Ends the last shard, and returns when all shards are published. A sample that was not ended is
  * dropped. The writer can then only be asked for its shards, and closed. After an error of the
@@ -1407,11 +1407,11 @@ int32_t shf_writer_flush(shf_writer* writer, int32_t durable, shf_error* error);
  * Errors: IO (os_error EEXIST: a shard of that name appeared meanwhile), NOSPACE, NOMEM, CANCELLED;
  * CHILD of a command; of a store AUTH, TLS, NET_TRANSIENT, NET_PERMANENT, THROTTLED, INTEGRITY (it
  * has another object than was written). Since: 0.1 */
-int32_t shf_writer_finish(shf_writer* writer, shf_error* error);
+int32_t shf_writer_finish(shf_writer *writer, shf_error *error);
 
 /* The shards that are published so far. A program that does something with each of them asks after
  * its calls on the writer; those of shf_writer_finish are the last ones. Since: 0.1 */
-uint64_t shf_writer_shards(shf_writer* writer);
+uint64_t shf_writer_shards(shf_writer *writer);
 
 enum {
     SHF_SHARD_SAMPLES = 0, /* in it                                                              */
@@ -1424,21 +1424,21 @@ enum {
 
 /* Number `what` (SHF_SHARD_SAMPLES, _BYTES, _PAYLOAD) of published shard `index`, which counts from
  * 0. UINT64_MAX for an unknown one. Since: 0.1 */
-uint64_t shf_writer_shard_info(shf_writer* writer, uint64_t index, int32_t what);
+uint64_t shf_writer_shard_info(shf_writer *writer, uint64_t index, int32_t what);
 
 /* Text `what` (SHF_SHARD_URL, _DIGEST, _INDEX) of published shard `index`.
  * Owns: *out is borrowed from the writer until its next call. Errors: NOT_FOUND (no such shard, or
  * it has no index), USAGE. Since: 0.1 */
-int32_t shf_writer_shard_text(shf_writer* writer, uint64_t index, int32_t what, shf_bytes* out);
+int32_t shf_writer_shard_text(shf_writer *writer, uint64_t index, int32_t what, shf_bytes *out);
 
 /* Ends what the writer waits for: that call, and all later ones, return CANCELLED. Any thread,
  * before shf_writer_close. Since: 0.1 */
-void shf_writer_cancel(shf_writer* writer);
+void shf_writer_cancel(shf_writer *writer);
 
 /* Closes the writer and discards what is not published: of a shard that is on its way to its name,
  * either it is published or nothing is. In a forked child it leaves the parent's files as they are.
  * Since: 0.1 */
-void shf_writer_close(shf_writer* writer);
+void shf_writer_close(shf_writer *writer);
 
 /* ---- Cache: shards of the network on a local disk -------------------------------------------- */
 
@@ -1464,30 +1464,30 @@ enum {
 /* Says what is there. Owns: *out, release with shf_cache_report_free.
  * Errors: USAGE (option, no folder, a folder that is not this user's alone); NOT_FOUND (no cache
  * there); IO; CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
-int32_t shf_cache_list(shf_cache_report** out, const char* const* urls, size_t url_count,
-                       uint64_t older_than, const shf_options* options, shf_error* error);
+int32_t shf_cache_list(shf_cache_report **out, const char *const *urls, size_t url_count,
+                       uint64_t older_than, const shf_options *options, shf_error *error);
 
 /* Reads all of it, compares checksums, and removes blocks that are damaged. They are fetched again
  * when they are wanted. Owns and Errors: as shf_cache_list. Since: 0.1 */
-int32_t shf_cache_verify(shf_cache_report** out, const char* const* urls, size_t url_count,
-                         uint64_t older_than, const shf_options* options, shf_error* error);
+int32_t shf_cache_verify(shf_cache_report **out, const char *const *urls, size_t url_count,
+                         uint64_t older_than, const shf_options *options, shf_error *error);
 
 /* Removes it, and says what was removed; without URLs index files of the same age too. Readers that
  * have it open continue. Owns and Errors: as shf_cache_list. Since: 0.1 */
-int32_t shf_cache_clear(shf_cache_report** out, const char* const* urls, size_t url_count,
-                        uint64_t older_than, const shf_options* options, shf_error* error);
+int32_t shf_cache_clear(shf_cache_report **out, const char *const *urls, size_t url_count,
+                        uint64_t older_than, const shf_options *options, shf_error *error);
 
 /* Since: 0.1 */
-void shf_cache_report_free(shf_cache_report* report);
+void shf_cache_report_free(shf_cache_report *report);
 
 /* The number of rows. Since: 0.1 */
-size_t shf_cache_count(const shf_cache_report* report);
+size_t shf_cache_count(const shf_cache_report *report);
 
 /* A text of row `number`. Owns: borrowed from the report. Errors: NOT_FOUND. Since: 0.1 */
-int32_t shf_cache_text(const shf_cache_report* report, size_t number, int32_t what, shf_bytes* out);
+int32_t shf_cache_text(const shf_cache_report *report, size_t number, int32_t what, shf_bytes *out);
 
 /* A number of row `number`; UINT64_MAX when there is no such row or number. Since: 0.1 */
-uint64_t shf_cache_number(const shf_cache_report* report, size_t number, int32_t what);
+uint64_t shf_cache_number(const shf_cache_report *report, size_t number, int32_t what);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

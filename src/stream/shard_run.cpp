@@ -145,8 +145,11 @@ void ShardRun::read() noexcept {
 void ShardRun::wait_for_descriptor(const Error& error) {
     using std::chrono::milliseconds;
     constexpr auto pause = milliseconds(5), patience = milliseconds(5000);
+    // One that is being opened or closed meanwhile has a descriptor and is not counted.
+    constexpr int attempts = 4;
     const auto start = Clock::now();
-    if (OpenShards::count() == 0) throw Error(error);
+    attempts_alone_ = OpenShards::count() == 0 ? attempts_alone_ + 1 : 0;
+    if (attempts_alone_ == attempts) throw Error(error);
     std::unique_lock lock(context_.mutex);
     const uint64_t changes = OpenShards::changes();
     // Nobody waits for this shard yet, or somebody is at work.

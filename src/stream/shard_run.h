@@ -177,8 +177,9 @@ class ShardRun final : private MemoryGate, private SampleSink {
     uint64_t queued_bytes_ = 0;
     std::chrono::steady_clock::time_point stuck_since_{};  // without a descriptor; none: it is not
     uint64_t changes_ = 0;                                 // of OpenShards, then
-    bool asleep_ = false;                                  // the reader waits in admit() ...
-    size_t asked_ = 0;                                     // ... for this many bytes
+    int attempts_alone_ = 0;  // to open the shard without a descriptor when no other was open
+    bool asleep_ = false;     // the reader waits in admit() ...
+    size_t asked_ = 0;        // ... for this many bytes
     bool any_event_ = false;  // the consumer was woken for the first one
     std::condition_variable reader_;
 };
