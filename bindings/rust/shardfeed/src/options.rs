@@ -1406,6 +1406,14 @@ impl MixBuilder {
         self.with("batch", value)
     }
 
+    /// Elements in each row of a batch: arrays of samples, as tokens of documents, are joined and
+    /// cut into such rows; 0: a row is a sample.
+    ///
+    /// Range: `0..1073741824`. Default: `0`.
+    pub fn pack(self, value: u64) -> Self {
+        self.with("pack", value)
+    }
+
     /// The last batch, when it has fewer samples.
     ///
     /// Range: `keep|drop`. Default: `keep`.
@@ -2055,6 +2063,14 @@ impl StreamBuilder {
     /// Range: `0..4294967295`. Default: `0`.
     pub fn batch(self, value: u64) -> Self {
         self.with("batch", value)
+    }
+
+    /// Elements in each row of a batch: arrays of samples, as tokens of documents, are joined and
+    /// cut into such rows; 0: a row is a sample.
+    ///
+    /// Range: `0..1073741824`. Default: `0`.
+    pub fn pack(self, value: u64) -> Self {
+        self.with("pack", value)
     }
 
     /// The last batch, when it has fewer samples.
