@@ -69,7 +69,8 @@ def campaign(url: str, streams: int, seed: int) -> int:
         del batch, iterator, resumed, stream
         left = left_over()
         before = before or left
-        assert left == before, (number, left, before)
+        # Less: what earlier tests left was collected.
+        assert all(now <= then for now, then in zip(left, before)), (number, left, before)
     return kills
 
 

@@ -366,6 +366,8 @@ def _answer(link: Link, number: int, outcome: Outcome) -> None:
 
 
 def _picklable(exception: BaseException | None) -> BaseException | None:
+    if exception is not None:
+        exception.__traceback__ = None  # tblib, which Dask installs, would send it too
     try:
         pickle.loads(pickle.dumps(exception))
     except Exception:
