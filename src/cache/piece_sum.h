@@ -15,7 +15,7 @@ namespace shf {
 using PieceSum = uint64_t (*)(const iovec* parts, size_t count);
 
 uint64_t piece_sum(std::span<const uint8_t> bytes);
-// Of a piece that lies in several places.
+// Of a piece whose bytes are in several buffers, one after another.
 uint64_t piece_sum(std::span<const iovec> parts);
 
 // All that this processor can run; the last one is used. They give the same.

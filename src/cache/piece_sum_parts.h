@@ -1,4 +1,4 @@
-/* The sum of a piece that lies in several places, in C and C++; <xxhash.h> comes before it. */
+/* The sum of a piece in several buffers, in C and C++. Include <xxhash.h> before it. */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>

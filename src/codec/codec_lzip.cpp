@@ -1,5 +1,5 @@
-#include "codec/checksum.h"
 #include "codec/codec.h"
+#include "core/checksum.h"
 #include "core/little_endian.h"
 
 #include <lzma.h>

@@ -1,6 +1,6 @@
 #include "image/png.h"
 
-#include "codec/checksum.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "image/exif.h"
 

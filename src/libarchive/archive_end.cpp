@@ -1,6 +1,6 @@
 #include "libarchive/archive_end.h"
 
-#include "codec/checksum.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/little_endian.h"
 #include "io/read_ahead.h"

@@ -1,6 +1,6 @@
 #include "libarchive/libarchive_reader.h"
 
-#include "codec/checksum.h"
+#include "core/checksum.h"
 #include "core/opening.h"
 #include "core/options.h"
 #include "libarchive/archive_end.h"

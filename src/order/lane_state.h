@@ -97,10 +97,10 @@ struct Position {
 
     // Says that rows have had a part of the next sample of a lane; of one of another consumer
     // nothing is said.
-    void begin(BegunSample sample) {
+    void set_begun(BegunSample sample) {
         for (Position& part : parts) {
             const uint32_t streams = part.streams();
-            if (sample.from.part < streams) return part.begin(sample);
+            if (sample.from.part < streams) return part.set_begun(sample);
             sample.from.part -= streams;
         }
         const auto place = lane_at(sample.from.lane);

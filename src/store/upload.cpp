@@ -1,7 +1,7 @@
 #include "store/upload.h"
 
-#include "codec/checksum.h"
 #include "core/cancel.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/options.h"
 #include "core/threads.h"

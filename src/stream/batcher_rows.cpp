@@ -1,5 +1,5 @@
-// Of a Batcher: rows that were decoded, on their way to the user. They are joined into batches, or
-// packed, and say where a stream resumes that is saved between two of them.
+// The consumer's half of a Batcher: joins decoded rows into batches, or packs them, and finds the
+// position at which a saved stream resumes.
 #include "core/error.h"
 #include "core/options.h"
 #include "stream/batcher.h"
@@ -129,7 +129,7 @@ void Batcher::check_packing() const {
         refuse("a sample without its arrays has nothing to pack", "set missing=skip");
     if (options.even != Even::none || options.epoch_samples > 0)
         refuse("how many rows samples become is not known before they are read",
-               "leave out even and epoch_samples, and count steps");
+               "remove even and epoch_samples, and end each epoch after a number of batches");
     if (samples_.shares_lanes())
         refuse("several consumers read one lane, which are to divide the elements of a sample",
                "set lanes to a multiple of the consumers");
@@ -208,7 +208,7 @@ Position Batcher::Start::position() const {
     Position position = *before;
     for (uint64_t i = 0; i < skip; ++i) position.skip({0, position.lanes[0].lane});
     for (const LanePlace lane : lanes) position.skip(lane);
-    for (const BegunSample sample : begun) position.begin(sample);
+    for (const BegunSample sample : begun) position.set_begun(sample);
     return position;
 }
 
@@ -240,7 +240,7 @@ Position Batcher::position(bool unused_batch) {
     if (unused_batch) return last_->position();
     if (threads_.empty()) {
         Position position = samples_.top().position();
-        for (const BegunSample sample : begun_) position.begin(sample);
+        for (const BegunSample sample : begun_) position.set_begun(sample);
         return position;
     }
     if (!left_.empty()) return start_of_left().position();

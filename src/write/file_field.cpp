@@ -1,6 +1,6 @@
 #include "write/file_field.h"
 
-#include "codec/checksum.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/opening.h"
 #include "core/options.h"

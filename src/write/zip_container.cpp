@@ -1,4 +1,4 @@
-#include "codec/checksum.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "write/container.h"
 #include "write/file_field.h"

@@ -1,6 +1,6 @@
 #include "zip/zip_entry.h"
 
-#include "codec/checksum.h"
+#include "core/checksum.h"
 #include "core/little_endian.h"
 #include "core/options.h"
 #include "zip/zip_extra.h"

@@ -1,6 +1,6 @@
 #include "zip/zip_pieces.h"
 
-#include "codec/checksum.h"
+#include "core/checksum.h"
 #include "core/options.h"
 
 #include <algorithm>

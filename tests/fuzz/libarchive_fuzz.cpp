@@ -6,8 +6,8 @@
 // trailing=ignore.
 #include "../unit/shard_driver.h"
 
-#include "codec/checksum.h"
 #include "codec/other_archive.h"
+#include "core/checksum.h"
 #include "dataset/members.h"
 #include "member/member_walk.h"
 

@@ -5,8 +5,8 @@
 // zip_prefix=allow, bit 1 zip_overlap=allow, bit 2 trailing=ignore.
 #include "../unit/shard_driver.h"
 
-#include "codec/checksum.h"
 #include "codec/magic.h"
+#include "core/checksum.h"
 #include "dataset/members.h"
 #include "dataset/name_table.h"
 #include "member/member_walk.h"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import shardfeed
-from conftest import numbered, write_tar
+from executors import KEYS, check_a_killed_worker, check_what_fails, die_once, keys, write_shards
 
 pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -36,29 +35,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def urls(tmp_path: Path) -> str:
-    """Four shards of 25 samples; the first two have indexes."""
-    for shard in range(4):
-        path = write_tar(tmp_path / f"s-{shard}.tar", numbered(25 * shard, 25))
-        if shard < 2:
-            shardfeed.Dataset(path).close()
-    return f"{tmp_path}/s-{{0..3}}.tar"
-
-
-KEYS = [f"{number:06}" for number in range(100)]
-
-
-def keys(url: Any) -> list[str]:
-    with shardfeed.Stream(url, shuffle_shards=False) as stream:
-        return [sample.key for sample in stream]
-
-
-def die_once(flag: str) -> None:
-    """Kills this worker, the first time."""
-    try:
-        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
-    os.kill(os.getpid(), signal.SIGKILL)
+    return write_shards(tmp_path)
 
 
 @pytest.mark.parametrize(("npartitions", "made"), [(1, 1), (3, 3), (7, 6)])
@@ -142,36 +119,11 @@ def test_workers_that_are_killed(cluster: Any, urls: str, tmp_path: Path) -> Non
 
 
 def test_map_shards_survives_a_killed_worker(cluster: Any, urls: str, tmp_path: Path) -> None:
-    flag = str(tmp_path / "died")
-
-    def deadly(sample: Any) -> Any:
-        if sample.key == "000060":
-            die_once(flag)
-        return None if sample.key.endswith("7") else sample
-
-    report = shardfeed.map_shards(urls, f"{tmp_path}/out/", deadly, executor="dask")
-    assert os.path.exists(flag)
-    assert report.is_complete  # what a worker has published before it died is there
-    assert report.outputs == [f"{tmp_path}/out/s-{number}.tar" for number in range(4)]
-    assert keys(report.outputs) == [key for key in KEYS if key[-1] != "7"]
-    local = shardfeed.map_shards(
-        urls,
-        f"{tmp_path}/local/",
-        lambda sample: None if sample.key.endswith("7") else sample,
-        workers=0,
-    )
-    for made, same in zip(report.outputs, local.outputs):
-        assert Path(made).read_bytes() == Path(same).read_bytes()
+    check_a_killed_worker(urls, tmp_path, "dask")
 
 
 def test_map_shards_reports_what_fails(cluster: Any, urls: str, tmp_path: Path) -> None:
-    def wrong(sample: Any) -> Any:
-        return sample if sample.key != "000060" else 1 / 0
-
-    with pytest.raises(shardfeed.cluster.MapError) as raised:
-        shardfeed.map_shards(urls, f"{tmp_path}/out/", wrong, executor="dask")
-    assert raised.value.key == "000060"
-    assert raised.value.report.counts == {"made": 3, "failed": 1}
+    check_what_fails(urls, tmp_path, "dask")
 
 
 def test_wrong_arguments(tmp_path: Path, urls: str) -> None:

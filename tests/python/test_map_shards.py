@@ -311,17 +311,29 @@ def no_job(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_each_job_of_an_array_makes_its_share(
-    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    urls = shards(5, 4)
-    monkeypatch.setenv("SHARDFEED_TASK_COUNT", "2")
-    statuses = []
-    for index in (1, 0, 1):
-        monkeypatch.setenv("SHARDFEED_TASK_INDEX", str(index))
-        report = shardfeed.map_shards(urls, output(tmp_path), executor="array", workers=0)
-        statuses.append(" ".join(task.status for task in report))
-    assert statuses == [
+@pytest.fixture
+def reports_of_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What each of some jobs of an array of two reports, one after another."""
+
+    def run(indexes: str, urls: Any, **arguments: Any) -> list[Any]:
+        reports = []
+        monkeypatch.setenv("SHARDFEED_TASK_COUNT", "2")
+        for index in indexes:
+            monkeypatch.setenv("SHARDFEED_TASK_INDEX", index)
+            reports.append(
+                shardfeed.map_shards(
+                    urls, output(tmp_path), executor="array", workers=0, **arguments
+                )
+            )
+        return reports
+
+    return run
+
+
+def test_each_job_of_an_array_makes_its_share(shards: Any, reports_of_jobs: Any) -> None:
+    reports = reports_of_jobs("101", shards(5, 4))
+    report = reports[-1]
+    assert [" ".join(task.status for task in one) for one in reports] == [
         "elsewhere made elsewhere made elsewhere",
         "made there made there made",
         "there there there there there",
@@ -396,19 +408,9 @@ def test_reductions_publish_partial_results(tmp_path: Path, shards: Any) -> None
         shardfeed.map_shards(urls, output(tmp_path), reduce=Histogram("cls"), workers=0)
 
 
-def test_a_job_array_reduces_when_all_is_there(
-    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    urls = shards(3, 10)
-    monkeypatch.setenv("SHARDFEED_TASK_COUNT", "2")
-    results = []
-    for index in "01":
-        monkeypatch.setenv("SHARDFEED_TASK_INDEX", index)
-        report = shardfeed.map_shards(
-            urls, output(tmp_path), reduce=Longest(), executor="array", workers=0
-        )
-        results.append(report.result)
-    assert results == [None, 2]
+def test_a_job_array_reduces_when_all_is_there(shards: Any, reports_of_jobs: Any) -> None:
+    reports = reports_of_jobs("01", shards(3, 10), reduce=Longest())
+    assert [report.result for report in reports] == [None, 2]
 
 
 def test_a_reduction_of_what_a_function_returns(tmp_path: Path, shards: Any) -> None:

@@ -240,7 +240,7 @@ def test_arrays_that_cannot_be_packed(tmp_path, row, message):
         ({"decode": "txt"}, 'the column "?txt"? has none; help: name the fields'),
         ({"decode": "auto"}, "pack joins arrays, and the column"),
         ({"decode": "npy", "missing": "empty"}, "help: set missing=skip"),
-        ({"decode": "npy", "epoch_samples": 10}, "leave out even and epoch_samples"),
+        ({"decode": "npy", "epoch_samples": 10}, "remove even and epoch_samples"),
         ({"decode": "npy", "rank": 0, "world_size": 3, "lanes": 4}, "multiple of the consumers"),
     ],
 )

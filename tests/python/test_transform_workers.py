@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import multiprocessing
 import os
 import random
@@ -91,8 +92,7 @@ def test_closing_while_another_thread_waits(url):
     assert not workers()
 
 
-# Those that come while a process is forked, in what Python itself calls there.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("place", [{"transform_threads": 2}, {"transform_workers": 2}])
 def test_interrupts_lose_nothing(url, place):
     """Ctrl-C at any moment, also in the middle of an answer of a worker."""
@@ -136,6 +136,34 @@ def test_interrupts_lose_nothing(url, place):
         signal.signal(signal.SIGALRM, previous)
     assert caught
     stream.close()
+    # None came while Python held a lock around a fork.
+    other = threading.Thread(target=logging.getLogger, args=("shardfeed",), daemon=True)
+    other.start()
+    other.join(10)
+    assert not other.is_alive()
+
+
+def test_a_signal_during_a_fork_comes_after_it(url):
+    """In the hooks of Python it would be dropped."""
+    came = []
+    previous = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
+    active = [True]
+
+    def signal_itself() -> None:
+        if active:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.01)  # the handler would run here
+            assert not came
+
+    os.register_at_fork(before=signal_itself)
+    try:
+        with shardfeed.Stream(url) as stream:
+            iterator = batches(stream, transform=given.same, transform_workers=1)
+            next(iterator)
+            assert came == [signal.SIGUSR1]
+    finally:
+        active.clear()
+        signal.signal(signal.SIGUSR1, previous)
 
 
 def test_the_time_limit_of_the_stream_counts_too(url):

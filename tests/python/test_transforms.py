@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -139,6 +141,15 @@ def test_epochs_of_a_number_of_samples_continue(url, place):
             return made
 
     assert epochs(transform=given.same, **place) == epochs()
+
+
+def test_what_runs_transforms_is_imported_only_with_one():
+    program = (
+        "import sys, shardfeed\n"
+        "print(*(name for name in sys.modules if 'shardfeed._transform' in name))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "\n"), done.stderr
 
 
 @everywhere

@@ -2,7 +2,7 @@
 // may write but its owner, by hand with stored members.
 #pragma once
 
-#include "codec/checksum.h"
+#include "core/checksum.h"
 #include "tar_builder.h"
 
 #include <archive.h>

@@ -3,7 +3,7 @@
 // section 4.3.
 #pragma once
 
-#include "codec/checksum.h"
+#include "core/checksum.h"
 
 #include <cstdint>
 #include <functional>

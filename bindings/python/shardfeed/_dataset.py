@@ -12,13 +12,11 @@ from ._batch import Batch, new_holder
 from ._errors import AmbiguousError, NoMemberError, UsageError, error_from
 from ._hooks import checked_hooks
 from ._native import ffi, lib
-from ._options import native_options, option_texts, shown_options
+from ._options import native_options, option_texts, shown_options, takes_transforms
 from ._receivers import Receivers, Target, log_to_logging
 from ._reopenable import Reopenable
 from ._sample import Sample, has_random_choices
 from ._signals import Signals
-from ._transform import checked_transforms, seed_base
-from ._transformed import Transforming, new_runner, transformed
 from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
@@ -280,12 +278,18 @@ class Dataset(Reopenable, Sequence[Sample]):
         of transforms: as for Stream.batches(); the others are those of batch().
         """
         own: dict[str, Any] = {**options}
-        transforms = checked_transforms(own)
+        transforms = None
+        if takes_transforms(own):
+            from ._transform import checked_transforms
+
+            transforms = checked_transforms(own)
         checked = checked_hooks(hooks, self._options)
         texts, native = self._decoding(own)
         read = partial(self._read_batch, checked, texts, native)
         if transforms is None:
             return map(read, batches)
+        from ._transformed import Transforming, new_runner, seed_base, transformed
+
         base = seed_base(int(texts.get("seed", "0")), int(texts.get("epoch", "0")))
         return transformed(map(read, batches), Transforming(new_runner(transforms), base))
 

@@ -6,7 +6,7 @@ import os
 from _thread import get_ident
 from abc import ABC, abstractmethod
 from operator import length_hint
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, NoReturn, TypeVar
 from weakref import WeakSet
 
 from ._batch import Batch
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
     from ._block import Block
     from ._hooks import Hook
+
+
+class Position(NamedTuple):
+    """Where a stream is, to be saved."""
+
+    blob: bytes
+    left: int  # items to be fetched, or ENDLESS
+
 
 _T = TypeVar("_T", Sample, Batch)
 _Opened = TypeVar("_Opened", BlockStream, BatchStream)
@@ -123,10 +131,14 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
         with source.lock:
             if self._source is None:
                 return None  # another thread has come to the end
-            unused = self._unused() + unread
-            blob = source.save(unused)
-            left = None if self._left == ENDLESS else self._left + unused
-        return SavedState(source.epoch, blob, left, False, own_kind, source.epoch)
+            position = self._position(source, unread)
+        left = None if position.left == ENDLESS else position.left
+        return SavedState(source.epoch, position.blob, left, False, own_kind, source.epoch)
+
+    def _position(self, source: _Opened, unread: int) -> Position:
+        unused = self._unused() + unread
+        left = self._left if self._left == ENDLESS else self._left + unused
+        return Position(source.save(unused), left)
 
     def refuse(self, refusal: Error) -> None:
         """Makes next() raise this from now on, unless the iterator is at its end."""
@@ -240,6 +252,8 @@ class BatchIterator(_EpochIterator[BatchStream, Batch]):
             batch.use_hooks(self._hooks)
         left = self._left if self._left == ENDLESS else self._left - 1
         self._ready, self._left, source.fetched = batch, left, None
+
+    is_transformed: ClassVar[bool] = False  # by functions of the program
 
     @property
     def is_ahead(self) -> bool:

@@ -10,13 +10,11 @@ from ._errors import UsageError
 from ._hooks import checked_hooks
 from ._iterators import ENDLESS, BatchIterator, SampleIterator, refuse_async
 from ._open_stream import BatchStream, BlockStream, stat_names
-from ._options import option_texts
+from ._options import option_texts, takes_transforms
 from ._receivers import Receivers, log_to_logging
 from ._recipe import StreamRecipe
 from ._reopenable import Closable
 from ._state import SavedState, from_dict, to_dict
-from ._transform import checked_transforms, seed_base
-from ._transformed import TransformedIterator, Transforming, new_runner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -198,7 +196,7 @@ class Stream(Closable):
         transform_workers processes, started as transform_start says, and may take
         transform_timeout each. With transform_arrays="torch" arrays of samples are tensors. Order
         and state are as without. Where one fails there is a TransformError, or
-        on_error=skip_sample leaves out that sample. docs/transforms.md says all of it.
+        on_error=skip_sample skips that sample (docs/transforms.md).
 
         With epoch_samples, an epoch has as many whole batches as hold those samples (with
         last="drop": as go into them), the same number for every rank and worker.
@@ -246,7 +244,11 @@ class Stream(Closable):
         docs/decode.md says all of it.
         """
         own: dict[str, Any] = {**options}
-        transforms = checked_transforms(own)
+        transforms = None
+        if takes_transforms(own):
+            from ._transform import checked_transforms
+
+            transforms = checked_transforms(own)
         given = option_texts(own)
         if batch is not None:
             given.update(option_texts({"batch": batch}))
@@ -270,6 +272,8 @@ class Stream(Closable):
         if runner is None:
             self._iterator = BatchIterator(source, left, previous, checked)
         else:
+            from ._transformed import TransformedIterator, Transforming, seed_base
+
             transforming = Transforming(
                 runner,
                 seed_base(recipe.number("seed"), epoch),
@@ -284,9 +288,11 @@ class Stream(Closable):
 
     def _rewind(self, previous: object, is_transformed: bool) -> None:
         """Takes back what the last iterator fetched ahead, where the next one cannot have it."""
-        if not (is_transformed or isinstance(previous, TransformedIterator)):
+        if not isinstance(previous, BatchIterator):
             return
-        if self._resume is None and isinstance(previous, BatchIterator) and previous.is_ahead:
+        if not (is_transformed or previous.is_transformed):
+            return
+        if self._resume is None and previous.is_ahead:
             saved = previous.save("batches", 0) if self._recipe.continues else None
             if saved is not None:
                 self._resume = saved._replace(epoch=self._next_epoch, left=None)
@@ -299,7 +305,10 @@ class Stream(Closable):
             runner.stop()
             return runner
         self._end_runner()
-        self._runner = None if transforms is None else new_runner(transforms)
+        if transforms is not None:
+            from ._transformed import new_runner
+
+            self._runner = new_runner(transforms)
         return self._runner
 
     def _end_runner(self) -> None:
@@ -495,7 +504,9 @@ class Stream(Closable):
         if self._source is None:
             return {name: 0 for _, name in stat_names()}
         stats, source = self._source.stats(), self._source
-        if isinstance(self._iterator, TransformedIterator) and isinstance(source, BatchStream):
+        iterator = self._iterator
+        transformed = isinstance(iterator, BatchIterator) and iterator.is_transformed
+        if transformed and isinstance(source, BatchStream):
             stats["skipped_samples"] += source.skipped
             stats["dropped_samples"] = source.dropped
         return stats

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Transform: TypeAlias = Callable[[dict[str, Any]], Any]
     BatchTransform: TypeAlias = Callable[[Any], Any]
 
-WHOLE = -1  # the number of a row that stands for the whole batch
+WHOLE = -1  # in place of the number of a row: the whole batch
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def failure_of(row: int, exception: BaseException) -> Failure:
     return Failure(
         row,
         f"raised {name}{': ' * bool(words)}{words}",
-        "see the traceback of the cause; on_error=skip_sample leaves such samples out"
+        "see the traceback of the cause; on_error=skip_sample skips such samples"
         if row != WHOLE
         else "see the traceback of the cause",
         text,
@@ -319,11 +319,6 @@ class Running:
             url, key = self._work.batch.urls[0], f"{self._work.batch.sample_keys[0]}\0batch"
         text = f"{url}\0{key}".encode("utf-8", "surrogateescape")
         return int.from_bytes(blake2b(text, key=self._work.base, digest_size=8).digest(), "little")
-
-
-def seed_base(seed: int, epoch: int) -> bytes:
-    """What the seeds of the samples of an epoch are made from."""
-    return b"%d %d" % (seed, epoch)
 
 
 def seed_generators(seed: int) -> None:

@@ -16,14 +16,8 @@ from ._transform import WHOLE, Place, Running
 
 if TYPE_CHECKING:
     from ._batch import Batch
+    from ._iterators import Position
     from ._transform import Outcome, Transforms, Work
-
-
-class Position(NamedTuple):
-    """Where a stream is, to be saved."""
-
-    blob: bytes
-    left: int  # batches to be fetched, or ENDLESS
 
 
 class Task:

@@ -46,6 +46,44 @@ class _Begun(NamedTuple):
     task: Task
 
 
+class _SignalsLater:
+    """A with block during which signals wait for their handlers in Python.
+
+    Python calls hooks around a fork, among them the one that holds the lock of the module logging,
+    and drops exceptions in them: a KeyboardInterrupt would be lost there, with the lock held.
+    """
+
+    current: _SignalsLater | None = None  # what a forked child is inside of
+
+    def __init__(self) -> None:
+        self._handlers: dict[int, Any] = {}
+        self._came: list[tuple[int, Any]] = []
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return  # handlers run in the main thread alone
+        _SignalsLater.current = self
+        for number in signal.valid_signals():
+            handler = signal.getsignal(number)
+            if callable(handler):
+                self._handlers[number] = handler
+                signal.signal(number, self._note)
+
+    def _note(self, number: int, frame: Any) -> None:
+        self._came.append((number, frame))
+
+    def restore(self) -> None:
+        """Gives signals their handlers back."""
+        _SignalsLater.current = None
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def __exit__(self, *_: object) -> None:
+        self.restore()
+        for number, frame in self._came:
+            self._handlers[number](number, frame)
+
+
 class _Worker:
     """A worker process, as the main process sees it."""
 
@@ -61,7 +99,7 @@ class _Worker:
             daemon=True,
         )
         try:
-            with forks_copy_nothing():
+            with forks_copy_nothing(), _SignalsLater():
                 self.process.start()
         except BaseException:
             ours.close()
@@ -154,7 +192,7 @@ class Workers(Runner):
         except AssertionError as error:  # of a process that may have no children
             raise UsageError(
                 "the worker process of a pool or DataLoader can have no processes of its own; "
-                "help: leave out transform_workers there, or give transform_threads"
+                "help: give transform_threads there instead of transform_workers"
             ) from error
 
     def start(self, task: Task) -> None:
@@ -240,7 +278,7 @@ class Workers(Runner):
             failure = Failure(
                 row,
                 f"has not returned within {self.transforms.timeout:g} s, and its process was ended",
-                "raise transform_timeout; on_error=skip_sample leaves such samples out",
+                "raise transform_timeout; on_error=skip_sample skips such samples",
                 "",
                 None,
             )
@@ -248,8 +286,8 @@ class Workers(Runner):
             failure = Failure(
                 row,
                 f"ended its worker process, {task.deaths} times ({_ended(code)})",
-                "look for what crashes or takes all memory; on_error=skip_sample leaves such "
-                "samples out",
+                "look for what crashes or takes all memory; on_error=skip_sample skips such "
+                "samples",
                 "",
                 None,
             )
@@ -322,6 +360,8 @@ def _work(
     connection: Connection, inherited: Connection | None, progress: Any, transforms: Transforms
 ) -> None:
     """The main function of a worker. It ends when the main process closes the connection."""
+    if _SignalsLater.current is not None:
+        _SignalsLater.current.restore()
     if inherited is not None:
         inherited.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ._errors import Error, LimitError, TimeoutError, UsageError
-from ._iterators import ENDLESS, BatchIterator
+from ._iterators import ENDLESS, BatchIterator, Position
 from ._receivers import Receivers, Skip
-from ._state import SavedState
 from ._transform import Work, error_of
-from ._transform_threads import InCaller, Position, Runner, Task, Threads
+from ._transform_threads import InCaller, Runner, Task, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,8 +35,13 @@ def new_runner(transforms: Transforms) -> Runner:
     return Threads(transforms) if transforms.threads else InCaller(transforms)
 
 
+def seed_base(seed: int, epoch: int) -> bytes:
+    """What the seeds of the samples of an epoch are made from."""
+    return b"%d %d" % (seed, epoch)
+
+
 class Transforming(NamedTuple):
-    """How batches are transformed, and what becomes of samples with which that fails."""
+    """How batches are transformed, and whether samples that fail are skipped."""
 
     runner: Runner
     seed_base: bytes
@@ -88,6 +92,7 @@ class TransformedIterator(BatchIterator):
     """
 
     __slots__ = ("_drained", "_pending", "_taken", "_transforming")
+    is_transformed: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -192,27 +197,18 @@ class TransformedIterator(BatchIterator):
     def is_ahead(self) -> bool:
         return super().is_ahead or bool(self._pending)
 
-    def save(self, own_kind: str, unread: int) -> SavedState | None:
-        source = self._source
-        if source is None:
-            return None
-        with source.lock:
-            if self._source is None:
-                return None  # another thread has come to the end
-            unused = unread + (self._ready is not None)
-            if unused > len(self._taken):
-                raise UsageError(
-                    f"unread={unread}, but fewer batches were handed out; help: give how many of "
-                    "them are not used, at most 1"
-                )
-            if unused:
-                position = self._taken[-unused]
-            elif self._pending:
-                position = self._pending[0].position
-            else:
-                position = Position(source.save(0), self._left)
-        left = None if position.left == ENDLESS else position.left
-        return SavedState(source.epoch, position.blob, left, False, own_kind, source.epoch)
+    def _position(self, source: BatchStream, unread: int) -> Position:
+        unused = unread + (self._ready is not None)
+        if unused > len(self._taken):
+            raise UsageError(
+                f"unread={unread}, but fewer batches were handed out; help: give how many of "
+                "them are not used, at most 1"
+            )
+        if unused:
+            return self._taken[-unused]
+        if self._pending:
+            return self._pending[0].position
+        return Position(source.save(0), self._left)
 
     def _drop(self) -> None:
         super()._drop()

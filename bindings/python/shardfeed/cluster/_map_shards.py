@@ -70,9 +70,10 @@ def map_shards(
     reduce: a cluster.Reducer, or several by name. The output of each task is then its partial
     result, and report.result is the result of all.
 
-    on_error: what happens when the function fails: "raise" ends the task, "skip" leaves out what
-    the sample became. retries: how often a task is run again when its process dies or a fault may
-    pass. encoder: that of Writer. reader, writer: options of Stream or Dataset, and of Writer.
+    on_error: when the function fails, "raise" ends the task, and "skip" skips the sample, with all
+    that the function made of it. retries: how often a task is run again when its process dies or a
+    fault may pass. encoder: that of Writer. reader, writer: options of Stream or Dataset, and of
+    Writer.
 
     A task publishes its output whole or not at all. It is skipped when its output is there, so two
     runs at once do no harm, and a run that was interrupted is continued by another run. When tasks

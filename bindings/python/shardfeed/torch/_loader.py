@@ -65,7 +65,7 @@ def loader(
 
     transform: a function for each sample, of a dict whose arrays are tensors, before it becomes a
     row: a transform of torchvision, as it is. batch_transform: one for each batch, of the dict of
-    tensors that an item is, and whatever it gives comes instead. These, and where they run
+    tensors that an item is, and its result is the item. These, and where they run
     (transform_threads, transform_workers, transform_timeout, transform_start), are those of
     shardfeed.Stream.batches().
 

@@ -1,4 +1,4 @@
-#include "codec/checksum.h"
+#include "core/checksum.h"
 
 #ifdef SHF_HAVE_ISAL
 #include <isa-l/crc.h>
