@@ -166,6 +166,40 @@ def test_a_signal_during_a_fork_comes_after_it(url):
         signal.signal(signal.SIGUSR1, previous)
 
 
+def test_handlers_that_raise_after_a_fork_are_all_called_and_back_in_place(url):
+    came = []
+    signals = [signal.SIGUSR1, signal.SIGUSR2]
+
+    def handle(number: int, frame: object) -> None:
+        came.append(number)
+        raise InterruptedError(number)
+
+    previous = [signal.signal(number, handle) for number in signals]
+    active = [True]
+
+    def signal_itself() -> None:
+        if active:
+            active.clear()
+            for number in signals:
+                os.kill(os.getpid(), number)
+            time.sleep(0.01)
+
+    os.register_at_fork(before=signal_itself)
+    try:
+        with shardfeed.Stream(url) as stream:
+            with pytest.raises(InterruptedError):
+                batches(stream, transform=given.same, transform_workers=1)
+            assert sorted(came) == signals
+            assert [signal.getsignal(number) for number in signals] == [handle, handle]
+            read = batches(stream, transform=given.same, transform_workers=1)
+            assert numbers(read) == ORDERED
+        assert not workers()
+    finally:
+        active.clear()
+        for number, handler in zip(signals, previous):
+            signal.signal(number, handler)
+
+
 def test_the_time_limit_of_the_stream_counts_too(url):
     stream = shardfeed.Stream(url, timeout=0.3)
     read = batches(stream, transform=given.hangs_at_13, transform_workers=1)

@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from contextlib import ExitStack
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,30 +59,40 @@ class _SignalsLater:
     def __init__(self) -> None:
         self._handlers: dict[int, Any] = {}
         self._came: list[tuple[int, Any]] = []
+        self._restoring = ExitStack()
 
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return  # handlers run in the main thread alone
-        _SignalsLater.current = self
-        for number in signal.valid_signals():
-            handler = signal.getsignal(number)
-            if callable(handler):
-                self._handlers[number] = handler
-                signal.signal(number, self._note)
+        # A handler that is still in place may raise in here; what was replaced is then restored.
+        with ExitStack() as replaced:
+            for number in signal.valid_signals():
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    replaced.callback(signal.signal, number, handler)
+                    signal.signal(number, self._note)
+            self._restoring = replaced.pop_all()
+            _SignalsLater.current = self
 
     def _note(self, number: int, frame: Any) -> None:
         self._came.append((number, frame))
 
     def restore(self) -> None:
-        """Gives signals their handlers back."""
+        """Gives signals their handlers back, all of them even if one comes and raises."""
         _SignalsLater.current = None
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
+        self._restoring.close()
 
     def __exit__(self, *_: object) -> None:
-        self.restore()
-        for number, frame in self._came:
-            self._handlers[number](number, frame)
+        with ExitStack() as handling:
+            handling.callback(self._handle)
+            self.restore()
+
+    def _handle(self) -> None:
+        """Calls the handlers in the order of the signals, all of them even if one raises."""
+        with ExitStack() as handling:
+            for number, frame in reversed(self._came):
+                handling.callback(self._handlers[number], number, frame)
 
 
 class _Worker:
