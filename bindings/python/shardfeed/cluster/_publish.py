@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _REFUSED = ("index_for", "wids_index", "index_dir", "overwrite", "first_shard", "keep_partial")
+# How often a folder is removed that others write into, with 10 ms in between.
+_REMOVALS = 100
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,14 @@ class Staging:
         )
 
     def make(self) -> None:
-        """Makes the folder."""
+        """Makes the folder, before any task begins."""
         os.makedirs(self.folder, exist_ok=True)
 
     def writer(self, task: int) -> Writer:
-        """The writer of one attempt of a task, which finds nothing that another one has left."""
-        self.make()
+        """The writer of one attempt of a task, which finds nothing that another one has left.
+
+        It fails where the folder was removed: the run has ended, and nobody wants what it writes.
+        """
         attempt = f"{self.folder}/{task:09d}-{uuid.uuid4().hex}"
         suffix = self.pattern[self.pattern.rindex("%") :].partition("d")[2]
         return Writer(
@@ -105,5 +110,16 @@ class Staging:
         return published
 
     def remove(self) -> None:
-        """Removes the folder, with what attempts have left that did not end."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Removes the folder, with what attempts have left that did not end.
+
+        Attempts may still run, on other machines too. Under the name that they know they find no
+        folder, and what they make in it meanwhile is removed as well.
+        """
+        removed = f"{self.folder}.removed"
+        with suppress(OSError):
+            os.rename(self.folder, removed)
+        for _ in range(_REMOVALS):
+            shutil.rmtree(removed, ignore_errors=True)
+            if not os.path.lexists(removed):
+                break
+            time.sleep(0.01)
