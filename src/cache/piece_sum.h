@@ -15,7 +15,7 @@ namespace shf {
 using PieceSum = uint64_t (*)(const iovec* parts, size_t count);
 
 uint64_t piece_sum(std::span<const uint8_t> bytes);
-// Of a piece whose bytes are in several buffers, one after another.
+// The same for a piece that is split over several buffers, in their order.
 uint64_t piece_sum(std::span<const iovec> parts);
 
 // All that this processor can run; the last one is used. They give the same.

@@ -41,6 +41,18 @@ def test_a_task_that_begins_later_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_names_that_are_taken_publish_nothing(tmp_path: Path) -> None:
+    taken = tmp_path / "001.tar"
+    taken.write_bytes(b"another one's")
+    staging = staging_in(tmp_path)
+    with staging.writer(0) as writer:
+        writer.write_all(sample(number) for number in range(25))
+    with pytest.raises(shardfeed.UsageError, match="it is there already"):
+        staging.publish(writer.shards)
+    assert list(tmp_path.iterdir()) == [taken]
+    assert taken.read_bytes() == b"another one's"
+
+
 def test_tasks_that_write_while_the_folder_is_removed(tmp_path: Path) -> None:
     for _ in range(20):
         staging = staging_in(tmp_path)

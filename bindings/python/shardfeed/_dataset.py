@@ -12,11 +12,12 @@ from ._batch import Batch, new_holder
 from ._errors import AmbiguousError, NoMemberError, UsageError, error_from
 from ._hooks import checked_hooks
 from ._native import ffi, lib
-from ._options import native_options, option_texts, shown_options, takes_transforms
+from ._options import native_options, option_texts, shown_options
 from ._receivers import Receivers, Target, log_to_logging
 from ._reopenable import Reopenable
 from ._sample import Sample, has_random_choices
 from ._signals import Signals
+from ._transform_options import checked_transforms
 from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ._native import DatasetOptions, NumberedBatchOptions, _CData
     from ._opener import Opener
     from ._receivers import Log
-    from ._transform import TransformOptions
+    from ._transform_options import TransformOptions
     from ._urls import URLs
 
     class _BatchesOptions(NumberedBatchOptions, TransformOptions, total=False):
@@ -278,11 +279,7 @@ class Dataset(Reopenable, Sequence[Sample]):
         of transforms: as for Stream.batches(); the others are those of batch().
         """
         own: dict[str, Any] = {**options}
-        transforms = None
-        if takes_transforms(own):
-            from ._transform import checked_transforms
-
-            transforms = checked_transforms(own)
+        transforms = checked_transforms(own)
         checked = checked_hooks(hooks, self._options)
         texts, native = self._decoding(own)
         read = partial(self._read_batch, checked, texts, native)

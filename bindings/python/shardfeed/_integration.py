@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ._receivers import Log as Log
     from ._receivers import OnSkip as OnSkip
     from ._recipe import Duration as Duration
-    from ._transform import TransformOptions as TransformOptions
+    from ._transform_options import TransformOptions as TransformOptions
     from ._urls import URL as URL
     from ._urls import URLs as URLs
 

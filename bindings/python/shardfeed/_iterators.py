@@ -214,6 +214,7 @@ class BatchIterator(_EpochIterator[BatchStream, Batch]):
     """
 
     __slots__ = ("_hooks", "_ready")
+    is_transformed: ClassVar[bool] = False  # by functions of the program
 
     def __init__(
         self, source: BatchStream, batches: int, previous: object, hooks: Mapping[str, Hook]
@@ -252,8 +253,6 @@ class BatchIterator(_EpochIterator[BatchStream, Batch]):
             batch.use_hooks(self._hooks)
         left = self._left if self._left == ENDLESS else self._left - 1
         self._ready, self._left, source.fetched = batch, left, None
-
-    is_transformed: ClassVar[bool] = False  # by functions of the program
 
     @property
     def is_ahead(self) -> bool:

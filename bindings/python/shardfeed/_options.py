@@ -51,11 +51,6 @@ def options() -> list[dict[str, str]]:
     return described
 
 
-def takes_transforms(options: Iterable[str]) -> bool:
-    """Whether options of batches() are about transforms, whose modules are imported only then."""
-    return any("transform" in name for name in options)
-
-
 @cache
 def _defaults() -> dict[str, str]:
     return {option["name"]: option["default"] for option in options()}

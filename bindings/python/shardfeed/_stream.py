@@ -10,11 +10,12 @@ from ._errors import UsageError
 from ._hooks import checked_hooks
 from ._iterators import ENDLESS, BatchIterator, SampleIterator, refuse_async
 from ._open_stream import BatchStream, BlockStream, stat_names
-from ._options import option_texts, takes_transforms
+from ._options import option_texts
 from ._receivers import Receivers, log_to_logging
 from ._recipe import StreamRecipe
 from ._reopenable import Closable
 from ._state import SavedState, from_dict, to_dict
+from ._transform_options import checked_transforms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ._opener import Opener
     from ._receivers import Log, OnSkip
     from ._recipe import Duration, Recipe
-    from ._transform import TransformOptions, Transforms
+    from ._transform_options import TransformOptions, Transforms
     from ._transform_threads import Runner
     from ._urls import URLs
 
@@ -244,11 +245,7 @@ class Stream(Closable):
         docs/decode.md says all of it.
         """
         own: dict[str, Any] = {**options}
-        transforms = None
-        if takes_transforms(own):
-            from ._transform import checked_transforms
-
-            transforms = checked_transforms(own)
+        transforms = checked_transforms(own)
         given = option_texts(own)
         if batch is not None:
             given.update(option_texts({"batch": batch}))

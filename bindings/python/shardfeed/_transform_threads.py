@@ -17,7 +17,8 @@ from ._transform import WHOLE, Place, Running
 if TYPE_CHECKING:
     from ._batch import Batch
     from ._iterators import Position
-    from ._transform import Outcome, Transforms, Work
+    from ._transform import Outcome, Work
+    from ._transform_options import Transforms
 
 
 class Task:

@@ -23,7 +23,8 @@ from ._transform_threads import Runner
 from ._transport import Link
 
 if TYPE_CHECKING:
-    from ._transform import Transforms, Work
+    from ._transform import Work
+    from ._transform_options import Transforms
     from ._transform_threads import Task
 
 # How many batches a worker has at once: one that it works on, and the next one.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._batch import Batch
     from ._hooks import Hook
     from ._open_stream import BatchStream
-    from ._transform import Transforms
+    from ._transform_options import Transforms
 
 _WARNING = 30  # as the module logging has it
 # How long a runner is waited for before a cancelled stream is looked for, in seconds.

@@ -83,7 +83,10 @@ class Staging:
         )
 
     def publish(self, made: Sequence[Shard]) -> list[Shard]:
-        """Gives the shards their names, in the order of tasks: all of them, or none."""
+        """Gives the shards their names, in the order of tasks: all of them, or none.
+
+        The folder is removed, also after an error.
+        """
         moved: list[str] = []
         published = []
         try:
@@ -106,7 +109,8 @@ class Staging:
                     "remove it, or give another name"
                 ) from error
             raise
-        self.remove()
+        finally:
+            self.remove()
         return published
 
     def remove(self) -> None:
@@ -116,8 +120,12 @@ class Staging:
         folder, and what they make in it meanwhile is removed as well.
         """
         removed = f"{self.folder}.removed"
-        with suppress(OSError):
+        try:
             os.rename(self.folder, removed)
+        except FileNotFoundError:
+            return
+        except OSError:
+            removed = self.folder  # of a file system that does not rename what is in use
         for _ in range(_REMOVALS):
             shutil.rmtree(removed, ignore_errors=True)
             if not os.path.lexists(removed):
