@@ -86,6 +86,10 @@ bool is_leftover(int root, const std::string& path) {
            wall_clock() - nanoseconds(status.st_mtim) > hour && lock_now(fd);
 }
 
+// A millisecond each: nobody holds such a lock for longer than a few microseconds, unless he was
+// stopped there.
+constexpr int short_lock_tries = 50;
+
 // Holds a flock on one file of the folder for a moment. It is given back even where a forked child
 // has a copy of the descriptor.
 class ShortLock {
@@ -319,9 +323,8 @@ int CacheFolder::write_label(const std::string& path, const CacheLabel& label) c
 
 int64_t CacheFolder::add_used(int64_t bytes) {
     if (limit_ == 0) return 0;
-    // Nobody holds it for longer than a few microseconds, unless he was stopped there: then the
-    // number is wrong until the next counting.
-    const ShortLock lock(fd(), "usage", 50);
+    // Without the lock the number is wrong until the next counting.
+    const ShortLock lock(fd(), "usage", short_lock_tries);
     if (!lock.locked()) return 0;
     uint64_t used = 0;
     if (!read_usage(lock.fd(), used)) return -1;
@@ -333,7 +336,7 @@ int64_t CacheFolder::add_used(int64_t bytes) {
 
 void CacheFolder::set_used(uint64_t bytes) {
     if (limit_ == 0) return;
-    const ShortLock lock(fd(), "usage", 50);
+    const ShortLock lock(fd(), "usage", short_lock_tries);
     if (lock.locked()) write_usage(lock.fd(), bytes);
 }
 
@@ -344,19 +347,24 @@ bool CacheFolder::reserve(uint64_t bytes) {
         return true;
     }
     const auto more = static_cast<int64_t>(on_disk(bytes));
+    const auto counted = [&](int64_t used) { return used >= 0; };
+    const auto fits = [&](int64_t used) {
+        return counted(used) && static_cast<uint64_t>(used) <= limit_;
+    };
     int64_t used = add_used(more);
-    if (used >= 0 && static_cast<uint64_t>(used) <= limit_) return true;
-    {
-        // One process makes room. The others read on past the cache meanwhile.
-        const ShortLock alone(fd(), "evict", 1);
-        if (alone.locked()) {
-            evict(on_disk(bytes));
-            used = add_used(more);
-            // A count that cannot be kept: the writing of the block will say why.
-            if (used < 0 || static_cast<uint64_t>(used) <= limit_) return true;
-        }
+    if (fits(used)) return true;
+    // One process makes room. The others read on past the cache meanwhile, but for a folder whose
+    // bytes are not counted yet: counting a new one takes no time, and its blocks are to be kept.
+    const ShortLock alone(fd(), "evict", counted(used) ? 1 : short_lock_tries);
+    if (!counted(used)) used = add_used(more);  // another one may have counted
+    if (fits(used)) return true;
+    if (alone.locked()) {
+        evict(on_disk(bytes));
+        used = add_used(more);
+        // A count that cannot be kept: the writing of the block will say why.
+        if (!counted(used) || fits(used)) return true;
     }
-    release(bytes);
+    if (counted(used)) release(bytes);
     return false;
 }
 

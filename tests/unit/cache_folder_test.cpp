@@ -1,15 +1,20 @@
 // The folder of the cache: room, whose it is, what is left over, and disks that take nothing.
 #include "cache_client.h"
 
+#include "core/little_endian.h"
 #include "index/index_store.h"
 
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <fcntl.h>
+#include <chrono>
 #include <csignal>
+#include <fstream>
+#include <thread>
 
 namespace {
 
@@ -32,6 +37,15 @@ uint64_t bytes_in(const std::string& path) {
     return bytes;
 }
 
+// What the folder's own count says.
+uint64_t used_bytes(const std::string& folder) {
+    std::ifstream file(folder + "/usage", std::ios::binary);
+    uint8_t bytes[16] = {};
+    file.read(reinterpret_cast<char*>(bytes), sizeof bytes);
+    EXPECT_EQ(file.gcount(), 16);
+    return shf::le64(bytes);
+}
+
 mode_t mode_of(const std::filesystem::path& path) {
     struct stat status {};
     EXPECT_EQ(::lstat(path.c_str(), &status), 0);
@@ -39,6 +53,32 @@ mode_t mode_of(const std::filesystem::path& path) {
 }
 
 // ---- Size ---------------------------------------------------------------------------------------
+
+// Two readers begin a new cache at once: the second one's block is kept as well.
+TEST_F(CacheRoom, a_block_waits_for_the_first_counting) {
+    CacheFolder folder(options.cache, options.cache_size, true);
+    const shf::Descriptor other(::open((root() + "/evict").c_str(), O_RDWR | O_CREAT, 0600));
+    ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
+    std::thread counting([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        CacheFolder(options.cache, options.cache_size, false).recount();
+        ::flock(other.get(), LOCK_UN);
+    });
+    EXPECT_TRUE(folder.reserve(cache_block_size));
+    counting.join();
+    EXPECT_EQ(used_bytes(root()), shf::on_disk(cache_block_size));
+}
+
+// Who counts for long is not waited for, and what was not counted is not taken off either.
+TEST_F(CacheRoom, a_long_counting_is_not_waited_for) {
+    CacheFolder folder(options.cache, options.cache_size, true);
+    const shf::Descriptor other(::open((root() + "/evict").c_str(), O_RDWR | O_CREAT, 0600));
+    ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
+    EXPECT_FALSE(folder.reserve(cache_block_size));
+    ::flock(other.get(), LOCK_UN);
+    EXPECT_TRUE(folder.reserve(cache_block_size));
+    EXPECT_EQ(used_bytes(root()), shf::on_disk(cache_block_size));
+}
 
 TEST_F(CacheRoom, what_was_not_used_for_longest_goes_first) {
     constexpr uint64_t one = 300000;
