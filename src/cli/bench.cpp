@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -246,19 +244,20 @@ bool is_file(const std::string& path) {
 
 class Bench final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Measures how fast this machine reads shards: the bytes of local files (read), samples "
             "with decompression and all checks (samples), and batches with decoded fields "
             "(batches). Says what limits it. Files that were read lately come from memory unless "
             "--cold is given.");
-        app.add_option("URL", urls_, "shards: paths and URLs")->required();
-        app.add_option("--seconds", seconds_, "time for each of the three; the default is 5")
-            ->type_name("N")
-            ->check(CLI::PositiveNumber);
-        app.add_flag("--cold", cold_, "give up what the system keeps of local shards in memory");
-        app.add_flag("--no-decode", no_decode_, "no batches");
-        app.add_flag("--json", json_, "print one line of JSON");
+        arguments.add_option("URL", urls_, "shards: paths and URLs").required();
+        arguments.add_option("--seconds", seconds_, "time for each of the three; the default is 5")
+            .type_name("N")
+            .positive();
+        arguments.add_flag("--cold", cold_,
+                           "give up what the system keeps of local shards in memory");
+        arguments.add_flag("--no-decode", no_decode_, "no batches");
+        arguments.add_flag("--json", json_, "print one line of JSON");
     }
     const char* openers() const override { return "stream"; }
     std::vector<Example> examples() const override {

@@ -4,8 +4,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -105,25 +103,29 @@ Json row_json(const CacheRow& row) {
 
 class CacheVerb final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Looks after the folder that the option --cache fills. Programs may use it meanwhile; "
             "what they have open stays readable.");
-        app.add_option("ACTION", action_,
-                       "ls: list the versions of shards; verify: read them and remove damaged "
-                       "blocks, with exit status 1 when there were any; clear: remove them")
-            ->required()
-            ->check(CLI::IsMember({"ls", "verify", "clear"}));
-        app.add_option("URL", urls_,
-                       "these shards; a URL that ends in / means all below it; the default is all");
-        app.add_option("--dir", folder_,
-                       "the folder, as in the option --cache; the default is SHARDFEED_CACHE in "
-                       "the environment")
-            ->type_name("DIR");
-        app.add_option("--older-than", age_,
-                       "only what was not used for so long: 90s, 45m, 12h, 30d")
-            ->type_name("AGE");
-        app.add_flag("--json", json_, "print a line of JSON for each version of a shard");
+        arguments
+            .add_option("ACTION", action_,
+                        "ls: list the versions of shards; verify: read them and remove damaged "
+                        "blocks, with exit status 1 when there were any; clear: remove them")
+            .required()
+            .one_of({"ls", "verify", "clear"});
+        arguments.add_option(
+            "URL", urls_,
+            "these shards; a URL that ends in / means all below it; the default is all");
+        arguments
+            .add_option("--dir", folder_,
+                        "the folder, as in the option --cache; the default is SHARDFEED_CACHE in "
+                        "the environment")
+            .type_name("DIR");
+        arguments
+            .add_option("--older-than", age_,
+                        "only what was not used for so long: 90s, 45m, 12h, 30d")
+            .type_name("AGE");
+        arguments.add_flag("--json", json_, "print a line of JSON for each version of a shard");
     }
     std::vector<Example> examples() const override {
         return {{"shardfeed cache ls --dir /local/ssd",

@@ -6,8 +6,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <optional>
 
 namespace cli {
@@ -16,38 +14,42 @@ namespace {
 
 class Cat final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Writes the samples of all inputs, one after another, into one shard or many. Samples "
             "are picked by --select and --exclude, then by --slice; then their fields are chosen, "
             "they are shuffled, and get new keys.");
-        app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
-        out_.declare(app);
-        app.add_option("--select", select_, "only these keys: a key, a shell pattern, or @FILE")
-            ->type_name("KEY")
-            ->expected(1)
-            ->take_all()
-            ->allow_extra_args(false);
-        app.add_option("--exclude", exclude_, "all but these keys, likewise")
-            ->type_name("KEY")
-            ->expected(1)
-            ->take_all()
-            ->allow_extra_args(false);
-        app.add_option("--slice", slice_,
-                       "samples by their number in the whole: N, START:STOP or START:STOP:STEP")
-            ->type_name("SLICE");
-        app.add_option("--shard-slice,--shardslice", shard_slice_, "the same within each shard")
-            ->type_name("SLICE");
-        app.add_option("-s,--shuffle", shuffle_, "mix the samples in a buffer of N")
-            ->type_name("N");
-        app.add_option("--seed", seed_, "of the shuffle; the default is 0")->type_name("N");
-        app.add_option("-m,--mix", mix_, "open N inputs at once, and take a sample of each in turn")
-            ->type_name("N");
-        app.add_option("--max-errors,--maxerr", max_errors_,
-                       "leave out that many damaged samples and shards, with a warning each; "
-                       "with --mix so many of each input")
-            ->type_name("N");
-        app.add_flag("--tarp-compat", tarp_, "count the steps of --slice from 0, as tarp does");
+        arguments.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")
+            .required();
+        out_.declare(arguments);
+        arguments
+            .add_option("--select", select_, "only these keys: a key, a shell pattern, or @FILE")
+            .type_name("KEY")
+            .repeatable();
+        arguments.add_option("--exclude", exclude_, "all but these keys, likewise")
+            .type_name("KEY")
+            .repeatable();
+        arguments
+            .add_option("--slice", slice_,
+                        "samples by their number in the whole: N, START:STOP or START:STOP:STEP")
+            .type_name("SLICE");
+        arguments
+            .add_option("--shard-slice,--shardslice", shard_slice_, "the same within each shard")
+            .type_name("SLICE");
+        arguments.add_option("-s,--shuffle", shuffle_, "mix the samples in a buffer of N")
+            .type_name("N");
+        arguments.add_option("--seed", seed_, "of the shuffle; the default is 0").type_name("N");
+        arguments
+            .add_option("-m,--mix", mix_,
+                        "open N inputs at once, and take a sample of each in turn")
+            .type_name("N");
+        arguments
+            .add_option("--max-errors,--maxerr", max_errors_,
+                        "leave out that many damaged samples and shards, with a warning each; "
+                        "with --mix so many of each input")
+            .type_name("N");
+        arguments.add_flag("--tarp-compat", tarp_,
+                           "count the steps of --slice from 0, as tarp does");
     }
     const char* openers() const override { return "stream writer"; }
     std::vector<Example> examples() const override {

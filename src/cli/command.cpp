@@ -5,9 +5,6 @@
 #include "cli/terminal.h"
 #include "cli/verb.h"
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
 #include <new>
 
 namespace cli {
@@ -53,21 +50,16 @@ int run_without_verb(const std::vector<std::string>& words) {
 
 int run_verb(const VerbEntry& entry, const std::vector<std::string>& words) {
     DeclaredVerb declared(entry);
-    std::vector<std::string> reversed = declared.options.joined({words.begin() + 1, words.end()});
-    std::reverse(reversed.begin(), reversed.end());  // as CLI11 wants them
-    try {
-        declared.app.parse(reversed);
-    } catch (const CLI::CallForHelp&) {
+    Arguments& arguments = declared.arguments;
+    if (!arguments.parse(declared.options.joined({words.begin() + 1, words.end()}), entry.name)) {
         Output out;
         out.write(verb_page(entry));
         out.flush();
         return done;
-    } catch (const CLI::ParseError& error) {
-        return usage(error.what(), std::string("shardfeed help ") + entry.name);
     }
-    declared.options.apply(declared.quiet     ? SHF_LOG_ERROR
-                           : declared.verbose ? SHF_LOG_INFO
-                                              : SHF_LOG_WARNING);
+    declared.options.apply(arguments.is_quiet()     ? SHF_LOG_ERROR
+                           : arguments.is_verbose() ? SHF_LOG_INFO
+                                                    : SHF_LOG_WARNING);
     return declared.verb->run(declared.options);
 }
 

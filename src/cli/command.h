@@ -4,10 +4,6 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace cli {
 
 // Runs the command; `words` come after the program's name. Returns the exit status, or ends the

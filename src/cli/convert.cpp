@@ -7,8 +7,6 @@
 #include "cli/verb_list.h"
 
 #include <unistd.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -31,36 +29,39 @@ sys.exit(main())
 
 class Convert final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Writes the samples of INPUT as another format: shards (tar or ZIP, plain or "
             "compressed), folder (a file for each field), parquet, lmdb, mds (MosaicML), litdata, "
             "tfrecord or hdf5. Keys, names of fields and bytes come back as they were; what a "
             "format cannot carry is an error that names it. A folder is told by a slash at the end "
             "of its name, mds and litdata by --to or such a suffix. All but shards and folders "
             "need the Python package with its extra: pip install 'shardfeed[convert]'.");
-        app.add_option("INPUT", inputs_, "shards, files or folders of one format")->required();
-        app.add_option("-o,--output", output_, "what is written; it must not be there")
-            ->type_name("OUT")
-            ->required();
-        app.add_option("--from", from_, "the format of INPUT, where what is there does not say it")
-            ->type_name("KIND")
-            ->check(CLI::IsMember(dataset_kinds()));
-        app.add_option("--to", to_, "the format of OUT, where its name does not say it")
-            ->type_name("KIND")
-            ->check(CLI::IsMember(dataset_kinds()));
-        app.add_option("--columns", columns_,
-                       "only these fields, separated by blanks; Parquet needs them of a pipe")
-            ->type_name("LIST");
-        app.add_option("--key", key_, "the column with the keys; the default is __key__")
-            ->type_name("COLUMN");
-        app.add_option("--keys", keys_, "pattern of keys where there is no such column: img/%06d")
-            ->type_name("PATTERN");
-        app.add_option("--field", field_, "what entries of LMDB are that name no field: jpg")
-            ->type_name("NAME");
-        app.add_option("--nested", nested_, "lists and structures: error, or json")
-            ->type_name("WHAT")
-            ->check(CLI::IsMember({"error", "json"}));
+        arguments.add_option("INPUT", inputs_, "shards, files or folders of one format").required();
+        arguments.add_option("-o,--output", output_, "what is written; it must not be there")
+            .type_name("OUT")
+            .required();
+        arguments
+            .add_option("--from", from_, "the format of INPUT, where what is there does not say it")
+            .type_name("KIND")
+            .one_of(dataset_kinds());
+        arguments.add_option("--to", to_, "the format of OUT, where its name does not say it")
+            .type_name("KIND")
+            .one_of(dataset_kinds());
+        arguments
+            .add_option("--columns", columns_,
+                        "only these fields, separated by blanks; Parquet needs them of a pipe")
+            .type_name("LIST");
+        arguments.add_option("--key", key_, "the column with the keys; the default is __key__")
+            .type_name("COLUMN");
+        arguments
+            .add_option("--keys", keys_, "pattern of keys where there is no such column: img/%06d")
+            .type_name("PATTERN");
+        arguments.add_option("--field", field_, "what entries of LMDB are that name no field: jpg")
+            .type_name("NAME");
+        arguments.add_option("--nested", nested_, "lists and structures: error, or json")
+            .type_name("WHAT")
+            .one_of({"error", "json"});
     }
     const char* openers() const override { return "stream writer"; }
     std::vector<Example> examples() const override {
@@ -81,13 +82,13 @@ class Convert final : public Verb {
             if (!columns_.empty()) words.insert(words.end(), {"-f", columns_, "--missing", "keep"});
             words.push_back("--");
             words.insert(words.end(), inputs_.begin(), inputs_.end());
-            return run_as(make_cat(), std::move(words), options);
+            return run_as("cat", std::move(words), options);
         }
         if (from_ == "folder" && to_shards) {
             if (inputs_.size() > 1)
                 throw Failure(wrong_command_line,
                               "one folder at a time is converted; help: cat joins shards");
-            return run_as(make_create(), {"--from", "folder", "-o", output_, "--", inputs_.front()},
+            return run_as("create", {"--from", "folder", "-o", output_, "--", inputs_.front()},
                           options);
         }
         if (from_ == "shards" && to_ == "folder") return to_folder(options);

@@ -6,8 +6,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -20,39 +18,45 @@ namespace {
 
 class Create final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Makes shards of files. SOURCE is a folder, of which all files are taken; a table "
             "(.tsv, .csv, .jsonl), whose columns are fields, or paths and URLs of them where their "
             "name begins with @; or a recipe. Each line of a recipe names a member, KEY.FIELD, "
             "then "
             "after blanks where its bytes come from: a path, file:PATH, text:LITERAL, pipe:COMMAND "
             "or a URL. Lines that follow one another and have the same key are one sample.");
-        app.add_option("SOURCE", source_,
-                       "a folder, table, recipe, ZIP or Parquet file; - for standard input")
-            ->required();
-        app.add_option("-o,--output", output_,
-                       "the shard, or a pattern such as out-%06d.tar with --max-samples or "
-                       "--max-bytes; the default is standard output")
-            ->type_name("OUT");
-        app.add_option("--from", from_,
-                       "what SOURCE is: recipe, tsv, csv, jsonl, folder, zip or parquet")
-            ->type_name("KIND")
-            ->check(CLI::IsMember({"recipe", "tsv", "csv", "jsonl", "folder", "zip", "parquet"}));
-        app.add_option("--columns", columns_,
-                       "names of a table's columns, where its first line does not have them: "
-                       "\"__key__ @jpg txt\"")
-            ->type_name("LIST");
-        app.add_option("--keys", keys_, "pattern of keys for a table without __key__")
-            ->type_name("PATTERN");
-        app.add_option("-C,--dir", folder_, "where relative paths of a table begin")
-            ->type_name("DIR");
-        app.add_flag("--by-folder", by_folder_,
-                     "the first folder below SOURCE is a class; its number becomes the field cls");
-        app.add_option("--classes", classes_, "write the names of the classes into this new file")
-            ->type_name("FILE");
-        app.add_option("--count", count_, "stop after N lines of a recipe")->type_name("N");
-        app.add_flag("--json", json_, "print a line of JSON for each shard that is written");
+        arguments
+            .add_option("SOURCE", source_,
+                        "a folder, table, recipe, ZIP or Parquet file; - for standard input")
+            .required();
+        arguments
+            .add_option("-o,--output", output_,
+                        "the shard, or a pattern such as out-%06d.tar with --max-samples or "
+                        "--max-bytes; the default is standard output")
+            .type_name("OUT");
+        arguments
+            .add_option("--from", from_,
+                        "what SOURCE is: recipe, tsv, csv, jsonl, folder, zip or parquet")
+            .type_name("KIND")
+            .one_of({"recipe", "tsv", "csv", "jsonl", "folder", "zip", "parquet"});
+        arguments
+            .add_option("--columns", columns_,
+                        "names of a table's columns, where its first line does not have them: "
+                        "\"__key__ @jpg txt\"")
+            .type_name("LIST");
+        arguments.add_option("--keys", keys_, "pattern of keys for a table without __key__")
+            .type_name("PATTERN");
+        arguments.add_option("-C,--dir", folder_, "where relative paths of a table begin")
+            .type_name("DIR");
+        arguments.add_flag(
+            "--by-folder", by_folder_,
+            "the first folder below SOURCE is a class; its number becomes the field cls");
+        arguments
+            .add_option("--classes", classes_, "write the names of the classes into this new file")
+            .type_name("FILE");
+        arguments.add_option("--count", count_, "stop after N lines of a recipe").type_name("N");
+        arguments.add_flag("--json", json_, "print a line of JSON for each shard that is written");
     }
     // Of an archive: what reads URLs.
     const char* openers() const override { return "archive writer"; }
@@ -114,12 +118,12 @@ class Create final : public Verb {
         if (from_ == "zip") {
             std::vector<std::string> words = {"-o", output_, "--", source_};
             if (json_) words.insert(words.begin(), "--json");
-            return run_as(make_cat(), std::move(words), options);
+            return run_as("cat", std::move(words), options);
         }
         if (json_)
             throw Failure(wrong_command_line,
                           "--json is not for Parquet files; help: leave it out");
-        return run_as(make_convert(),
+        return run_as("convert",
                       {"--from", "parquet", "--keys", keys_, "-o", output_, "--", source_},
                       options);
     }

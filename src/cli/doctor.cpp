@@ -10,8 +10,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -166,13 +164,13 @@ std::string lines_of(const Json& facts) {
 
 class Doctor final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Says what this build can read, what the machine gives to this process, what of the "
             "environment is used, and where credentials are; none of them is shown. Shards are "
             "opened as a stream would do it, up to the first sample.");
-        app.add_option("URL", urls_, "shards to open");
-        app.add_flag("--json", json_, "print one line of JSON");
+        arguments.add_option("URL", urls_, "shards to open");
+        arguments.add_flag("--json", json_, "print one line of JSON");
     }
     const char* openers() const override { return "stream"; }
     std::vector<Example> examples() const override {

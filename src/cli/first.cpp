@@ -5,29 +5,27 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 namespace cli {
 
 namespace {
 
 class First final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Writes a field of the first sample to standard output, and its name to standard "
             "error. Of the fields listed the first that the sample has is taken; by default an "
             "image.");
-        app.add_option("URL", inputs_, "shards: paths, URLs; the default is standard input");
-        app.add_option("-f,--fields,--field", fields_,
-                       "names, separated by ; or ,: the default is img;image;ppm;pgm;pbm;jpeg;jpg;"
-                       "png")
-            ->type_name("LIST");
-        app.add_option("--select", keys_, "the first of these keys: a key, a shell pattern, @FILE")
-            ->type_name("KEY")
-            ->expected(1)
-            ->take_all()
-            ->allow_extra_args(false);
+        arguments.add_option("URL", inputs_, "shards: paths, URLs; the default is standard input");
+        arguments
+            .add_option("-f,--fields,--field", fields_,
+                        "names, separated by ; or ,: the default is img;image;ppm;pgm;pbm;jpeg;jpg;"
+                        "png")
+            .type_name("LIST");
+        arguments
+            .add_option("--select", keys_, "the first of these keys: a key, a shell pattern, @FILE")
+            .type_name("KEY")
+            .repeatable();
     }
     const char* openers() const override { return "stream"; }
     std::vector<Example> examples() const override {

@@ -5,8 +5,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <unistd.h>
 
 #include <optional>
@@ -17,22 +15,26 @@ namespace {
 
 class Get final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Writes one sample, as a tar, or one field of it, as it is, to standard output; or the "
             "fields as files into a folder. ZIP files and tars with an index are read where the "
             "sample lies, others from their start.");
-        app.add_option("URL", url_, "shards: a path or URL, with braces for several")->required();
-        app.add_option("KEY", words_, "the key, unless --key or --number says it; then the field")
-            ->expected(0, 2);
-        app.add_option("--key", key_, "the first sample with this key")->type_name("KEY");
-        app.add_option("--number", number_, "a sample by its number in all shards, from 0")
-            ->type_name("N");
-        app.add_option("-f,--field", field_,
-                       "write this field alone; names separated by ; are alternatives")
-            ->type_name("NAME");
-        app.add_option("-o,--output", folder_, "write each field to a file KEY.FIELD below DIR")
-            ->type_name("DIR");
+        arguments.add_option("URL", url_, "shards: a path or URL, with braces for several")
+            .required();
+        arguments
+            .add_option("KEY", words_, "the key, unless --key or --number says it; then the field")
+            .expected(0, 2);
+        arguments.add_option("--key", key_, "the first sample with this key").type_name("KEY");
+        arguments.add_option("--number", number_, "a sample by its number in all shards, from 0")
+            .type_name("N");
+        arguments
+            .add_option("-f,--field", field_,
+                        "write this field alone; names separated by ; are alternatives")
+            .type_name("NAME");
+        arguments
+            .add_option("-o,--output", folder_, "write each field to a file KEY.FIELD below DIR")
+            .type_name("DIR");
     }
     const char* openers() const override { return "stream dataset"; }
     std::vector<Example> examples() const override {

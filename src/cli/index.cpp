@@ -5,8 +5,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 
 namespace cli {
@@ -44,26 +42,30 @@ std::string path_for(const std::string& pattern, std::string shard) {
 
 class IndexVerb final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Makes the index of each shard, which says where its samples are, beside it or where "
             "--index-dir says; random access and plans use it. With --export the indexes that "
             "other tools need are written instead, and with --import those of other tools are "
             "compared with the shards and taken over.");
-        app.add_option("URL", urls_, "tar files: paths and URLs; none for --import wids");
-        app.add_option("--export", exported_,
-                       "write an index for another tool: dali (1.2), dali1.0, dali1.1, energon or "
-                       "wids, and its path. wids has one index for all shards, the others one for "
-                       "each: {} in PATH is the path of the shard without .tar")
-            ->type_name("FORMAT PATH")
-            ->expected(2);
-        app.add_option("--import", imported_,
-                       "take over an index of another tool, likewise; nothing is taken that the "
-                       "shard does not say too")
-            ->type_name("FORMAT PATH")
-            ->expected(2)
-            ->excludes("--export");
-        app.add_flag("--json", json_, "print a line of JSON for each index that is written");
+        arguments.add_option("URL", urls_, "tar files: paths and URLs; none for --import wids");
+        const Argument exported =
+            arguments
+                .add_option(
+                    "--export", exported_,
+                    "write an index for another tool: dali (1.2), dali1.0, dali1.1, energon or "
+                    "wids, and its path. wids has one index for all shards, the others one for "
+                    "each: {} in PATH is the path of the shard without .tar")
+                .type_name("FORMAT PATH")
+                .expected(2);
+        arguments
+            .add_option("--import", imported_,
+                        "take over an index of another tool, likewise; nothing is taken that the "
+                        "shard does not say too")
+            .type_name("FORMAT PATH")
+            .expected(2)
+            .excludes(exported);
+        arguments.add_flag("--json", json_, "print a line of JSON for each index that is written");
     }
     const char* openers() const override { return "dataset"; }
     std::vector<Example> examples() const override {

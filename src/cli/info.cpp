@@ -8,8 +8,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -38,15 +36,16 @@ std::string percent(uint64_t part, uint64_t whole) {
 
 class Info final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Reads shards once and says what they are: formats, numbers of samples, a table of the "
             "fields with their sizes, how sizes of samples and shards spread, and what is "
             "suspicious: damage, unequal shards, samples without a field, keys that come again, "
             "shards sorted by suffix. With --world-size and --num-workers also what a plan for "
             "such a run warns of.");
-        app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
-        app.add_flag("--json", json_, "print one line of JSON");
+        arguments.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")
+            .required();
+        arguments.add_flag("--json", json_, "print one line of JSON");
     }
     const char* openers() const override { return "stream"; }
     std::vector<Example> examples() const override {

@@ -3,8 +3,6 @@
 #include "cli/interrupts.h"
 #include "cli/terminal.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <new>
 #include <sstream>
@@ -48,23 +46,21 @@ int32_t is_interrupted(void* /*ctx*/) {
 
 LibraryOptions::LibraryOptions() : options_(new_options()) {}
 
-void LibraryOptions::declare(CLI::App& app, std::string_view openers) {
+void LibraryOptions::declare(Arguments& arguments, std::string_view openers) {
     for (size_t i = 0; const char* name = shf_option_describe(i, SHF_OPTION_NAME); ++i) {
         if (!takes(i, openers)) continue;
         const std::string plain = std::string("--") + name;
         const std::string with_dashes = "--" + dashed(name);
-        if (app.get_option_no_throw(plain) || app.get_option_no_throw(with_dashes)) continue;
+        if (arguments.has(plain) || arguments.has(with_dashes)) continue;
         const std::string names = plain == with_dashes ? plain : with_dashes + "," + plain;
         const std::string_view type = shf_option_describe(i, SHF_OPTION_TYPE);
-        CLI::Option* option = nullptr;
+        const char* const help = shf_option_describe(i, SHF_OPTION_HELP);
         if (type == "bool") {
-            option = app.add_flag(names + ",!--no-" + dashed(name), values_[name]);
+            arguments.add_library_flag(names + ",!--no-" + dashed(name), values_[name], help);
             switches_.insert({plain, with_dashes});
         } else {
-            option = app.add_option(names, values_[name]);
+            arguments.add_library_option(names, values_[name], help);
         }
-        option->description(shf_option_describe(i, SHF_OPTION_HELP))->group("");
-        option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
 }
 

@@ -2,6 +2,7 @@
 // shf_option_describe lists. So a verb takes new options by itself.
 #pragma once
 
+#include "cli/arguments.h"
 #include "cli/library.h"
 
 #include <map>
@@ -9,10 +10,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace cli {
 
@@ -22,10 +19,11 @@ class LibraryOptions {
     LibraryOptions(const LibraryOptions&) = delete;
     LibraryOptions& operator=(const LibraryOptions&) = delete;
 
-    // Adds the options that one of `openers` takes ("stream writer"), but for names that `app` has
-    // already. "_" may be written "-". An option of type bool needs no value, and has a
+    // Adds the options that one of `openers` takes ("stream writer"), but for names that
+    // `arguments` has already. "_" may be written "-". An option of type bool needs no value, and
+    // has a
     // --no-NAME beside it.
-    void declare(CLI::App& app, std::string_view openers);
+    void declare(Arguments& arguments, std::string_view openers);
     // The words of a command line with "--NAME true" of an option of type bool as one word, which
     // is how the parser takes a value that may be missing.
     [[nodiscard]] std::vector<std::string> joined(std::vector<std::string> words) const;

@@ -7,8 +7,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,20 +76,22 @@ std::string_view text_of(const shf_members* members, int32_t what) {
 
 class Ls final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Lists the members of shards and archives in their order, one on each line. Nothing "
             "is left out: neither directories and links, nor names that come twice. On a terminal "
             "control bytes in names are shown as \\xNN; else names are written as they are. The "
             "names of a ZIP file are those of its directory.");
-        app.add_option("URL", inputs_, "shards or archives: paths, URLs, - for standard input")
-            ->required();
-        app.add_flag("-l,--long", long_, "print kind, mode, owner, size and time (UTC) too");
-        app.add_flag("--samples", samples_,
-                     "list samples: key, and each field with its size in bytes, after tabs");
-        app.add_flag("--shard", shard_, "print the URL of the shard and a tab before each line");
-        app.add_flag("-0,--null", null_, "end each line with a NUL and not with a newline");
-        app.add_flag("--json", json_, "print a line of JSON for each member or sample");
+        arguments
+            .add_option("URL", inputs_, "shards or archives: paths, URLs, - for standard input")
+            .required();
+        arguments.add_flag("-l,--long", long_, "print kind, mode, owner, size and time (UTC) too");
+        arguments.add_flag("--samples", samples_,
+                           "list samples: key, and each field with its size in bytes, after tabs");
+        arguments.add_flag("--shard", shard_,
+                           "print the URL of the shard and a tab before each line");
+        arguments.add_flag("-0,--null", null_, "end each line with a NUL and not with a newline");
+        arguments.add_flag("--json", json_, "print a line of JSON for each member or sample");
     }
     const char* openers() const override { return "stream archive"; }
     std::vector<Example> examples() const override {

@@ -9,8 +9,6 @@
 #include "cli/verb_list.h"
 
 #include <unistd.h>
-#include <CLI/CLI.hpp>
-
 #include <atomic>
 #include <cstdlib>
 #include <deque>
@@ -26,45 +24,53 @@ namespace {
 
 class Map final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Changes each sample by a command. The command runs in a folder of its own with the "
             "files sample.FIELD and sample.__key__; the files sample.* that are there when it ends "
             "are the new sample. With --multi the files sample-NUMBER.* are any number of new "
             "samples. Commands run at the same time, and samples keep their order.");
-        app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
-        out_.declare(app);
-        auto* command = app.add_option("-c,--command", command_, "the command, for a shell");
-        command->type_name("COMMAND");
-        auto* multi = app.add_option("-m,--multi,--multicommand", multi_,
-                                     "the same, for one that makes many samples of one");
-        multi->type_name("COMMAND");
-        auto* python = app.add_option("--python", python_,
-                                      "MODULE:FUNCTION, called with a dict of fields as bytes and "
-                                      "__key__; it returns a dict, a list of dicts, or None");
-        python->type_name("FUNCTION");
-        command->excludes(multi)->excludes(python);
-        multi->excludes(python);
-        app.add_option("-p,--parallel", parallel_,
-                       "commands that run at the same time; the default is one for each core")
-            ->type_name("N")
-            ->check(CLI::Range(1, 1024));
-        app.add_option("-e,--on-error,--error-handling", on_fault_,
-                       "a command that fails: abort, skip its sample, or keep what it left")
-            ->type_name("WHAT")
-            ->check(CLI::IsMember({"abort", "skip", "keep", "ignore"}));
-        app.add_option("--slice", slice_,
-                       "samples by their number in the whole: N, START:STOP or START:STOP:STEP")
-            ->type_name("SLICE");
-        app.add_option("--shell", shell_, "the default is /bin/bash, else /bin/sh")
-            ->type_name("PATH");
-        app.add_option("-b,--base", base_, "name of the files instead of sample")
-            ->type_name("NAME");
-        app.add_option("--tmpdir", folder_, "of the folders; the default is TMPDIR, else /tmp")
-            ->type_name("DIR");
-        app.add_flag("--tarp-compat", tarp_,
-                     "keep samples of commands that fail, one command at a time, and steps of "
-                     "--slice from 0, as tarp");
+        arguments.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")
+            .required();
+        out_.declare(arguments);
+        Argument command =
+            arguments.add_option("-c,--command", command_, "the command, for a shell");
+        command.type_name("COMMAND");
+        Argument multi = arguments.add_option("-m,--multi,--multicommand", multi_,
+                                              "the same, for one that makes many samples of one");
+        multi.type_name("COMMAND");
+        Argument python =
+            arguments.add_option("--python", python_,
+                                 "MODULE:FUNCTION, called with a dict of fields as bytes and "
+                                 "__key__; it returns a dict, a list of dicts, or None");
+        python.type_name("FUNCTION");
+        command.excludes(multi).excludes(python);
+        multi.excludes(python);
+        arguments
+            .add_option("-p,--parallel", parallel_,
+                        "commands that run at the same time; the default is one for each core")
+            .type_name("N")
+            .within(1, 1024);
+        arguments
+            .add_option("-e,--on-error,--error-handling", on_fault_,
+                        "a command that fails: abort, skip its sample, or keep what it left")
+            .type_name("WHAT")
+            .one_of({"abort", "skip", "keep", "ignore"});
+        arguments
+            .add_option("--slice", slice_,
+                        "samples by their number in the whole: N, START:STOP or START:STOP:STEP")
+            .type_name("SLICE");
+        arguments.add_option("--shell", shell_, "the default is /bin/bash, else /bin/sh")
+            .type_name("PATH");
+        arguments.add_option("-b,--base", base_, "name of the files instead of sample")
+            .type_name("NAME");
+        arguments
+            .add_option("--tmpdir", folder_, "of the folders; the default is TMPDIR, else /tmp")
+            .type_name("DIR");
+        arguments.add_flag(
+            "--tarp-compat", tarp_,
+            "keep samples of commands that fail, one command at a time, and steps of "
+            "--slice from 0, as tarp");
     }
     const char* openers() const override { return "stream writer"; }
     std::vector<Example> examples() const override {

@@ -7,8 +7,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -94,13 +92,13 @@ void write_new(const std::string& path, std::string_view text) {
 
 class MergeStates final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Makes one state of those that all ranks and workers of a run saved with "
             "json.dump(stream.state_dict(), file). Any number of ranks and workers can continue "
             "from it; best one that divides the option lanes.");
-        app.add_option("OUT.json", output_, "is made, and must not be there yet")->required();
-        app.add_option("IN.json", inputs_, "a state of each rank and worker")->required();
+        arguments.add_option("OUT.json", output_, "is made, and must not be there yet").required();
+        arguments.add_option("IN.json", inputs_, "a state of each rank and worker").required();
     }
     std::vector<Example> examples() const override {
         return {{"shardfeed merge-states all.json rank-0.json rank-1.json",

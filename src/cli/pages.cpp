@@ -32,40 +32,23 @@ constexpr std::array<StatusMeaning, 3> statuses = {{
 }};
 
 // "-o,--output OUT"
-std::string words_of(const CLI::Option& option) {
+std::string words_of(const ArgumentText& argument) {
+    if (!argument.positional.empty()) return argument.positional;
     std::string made;
-    if (option.get_positional()) {
-        made = option.get_name(true);
-    } else {
-        for (const std::string& name : option.get_snames())
-            made += (made.empty() ? "-" : ", -") + name;
-        for (const std::string& name : option.get_lnames())
-            made += (made.empty() ? "--" : ", --") + name;
-        if (option.get_items_expected_max() > 0) made += " " + option.get_type_name();
-    }
-    return made;
+    for (const std::string& name : argument.shorts) made += (made.empty() ? "-" : ", -") + name;
+    for (const std::string& name : argument.longs) made += (made.empty() ? "--" : ", --") + name;
+    return argument.value.empty() ? made : made + " " + argument.value;
 }
 
 // "shardfeed cat [OPTION]... URL..."
-std::string usage_of(const VerbEntry& entry, const CLI::App& app) {
+std::string usage_of(const VerbEntry& entry, const Arguments& arguments) {
     std::string made = std::string("shardfeed ") + entry.name + " [OPTION]...";
-    for (const CLI::Option* option : app.get_options()) {
-        if (!option->get_positional()) continue;
-        std::string word = option->get_name(true);
-        if (option->get_items_expected_max() > 1) word += "...";
-        made += " " + (option->get_required() ? word : "[" + word + "]");
+    for (const ArgumentText& argument : arguments.texts()) {
+        if (argument.positional.empty()) continue;
+        const std::string word = argument.positional + (argument.many ? "..." : "");
+        made += " " + (argument.required ? word : "[" + word + "]");
     }
     return made;
-}
-
-bool is_own(const CLI::Option& option) {
-    return !option.get_group().empty();
-}
-
-// Whether every verb has it.
-bool is_common(const CLI::Option& option) {
-    return option.check_lname("help") || option.check_lname("quiet") ||
-           option.check_lname("verbose");
 }
 
 // For a line of roff: backslashes, hyphens, and a control character at its start.
@@ -83,21 +66,27 @@ std::string roff(std::string_view text) {
     return made;
 }
 
-// Names of the options of a verb: its own, and with `all` those of the library.
-std::vector<std::string> flags_of(const CLI::App& app, bool all) {
+// Of an option, for a shell. Those of the library are also taken with "_".
+std::vector<std::string> offered_longs(const ArgumentText& argument) {
     std::vector<std::string> made;
-    for (const CLI::Option* option : app.get_options()) {
-        if (option->get_positional() || (!all && !is_own(*option))) continue;
-        for (const std::string& name : option->get_snames()) made.push_back("-" + name);
-        for (const std::string& name : option->get_lnames())
-            if (is_own(*option) || name.find('_') == std::string::npos) made.push_back("--" + name);
+    for (const std::string& name : argument.longs)
+        if (!argument.library || name.find('_') == std::string::npos) made.push_back(name);
+    return made;
+}
+
+// The options of a verb and of the library.
+std::vector<std::string> flags_of(const Arguments& arguments) {
+    std::vector<std::string> made;
+    for (const ArgumentText& argument : arguments.texts()) {
+        for (const std::string& name : argument.shorts) made.push_back("-" + name);
+        for (const std::string& name : offered_longs(argument)) made.push_back("--" + name);
     }
     return made;
 }
 
-// An option in the manual page.
-std::string described(const CLI::Option& option) {
-    return ".TP\n\\fB" + roff(words_of(option)) + "\\fR\n" + roff(option.get_description()) + "\n";
+// An argument in the manual page.
+std::string described(const ArgumentText& argument) {
+    return ".TP\n\\fB" + roff(words_of(argument)) + "\\fR\n" + roff(argument.help) + "\n";
 }
 
 // Of the page: that of SOURCE_DATE_EPOCH, with which builds are the same again, else today.
@@ -125,7 +114,7 @@ std::string bash_completions() {
     for (const VerbEntry& entry : verbs()) {
         const DeclaredVerb declared(entry);
         made += std::string("    ") + entry.name + ") flags=\"";
-        for (const std::string& flag : flags_of(declared.app, true)) made += flag + " ";
+        for (const std::string& flag : flags_of(declared.arguments)) made += flag + " ";
         made += "\" ;;\n";
     }
     made +=
@@ -149,7 +138,7 @@ std::string zsh_completions() {
     for (const VerbEntry& entry : verbs()) {
         const DeclaredVerb declared(entry);
         made += std::string("    ") + entry.name + ") flags=(";
-        for (const std::string& flag : flags_of(declared.app, true))
+        for (const std::string& flag : flags_of(declared.arguments))
             made.append(" ").append(shell_quoted(flag));
         made += " ) ;;\n";
     }
@@ -165,15 +154,14 @@ std::string fish_completions() {
         made += std::string("complete -c shardfeed -n __fish_use_subcommand -a ") + entry.name +
                 " -d " + shell_quoted(entry.summary) + "\n";
         const DeclaredVerb declared(entry);
-        for (const CLI::Option* option : declared.app.get_options()) {
-            if (option->get_positional()) continue;
+        for (const ArgumentText& argument : declared.arguments.texts()) {
+            if (!argument.positional.empty()) continue;
             made += std::string("complete -c shardfeed -n '__fish_seen_subcommand_from ") +
                     entry.name + "'";
-            for (const std::string& name : option->get_snames()) made += " -s " + name;
-            for (const std::string& name : option->get_lnames())
-                if (is_own(*option) || name.find('_') == std::string::npos) made += " -l " + name;
-            if (option->get_items_expected_max() > 0) made += " -r";
-            made += " -d " + shell_quoted(option->get_description()) + "\n";
+            for (const std::string& name : argument.shorts) made += " -s " + name;
+            for (const std::string& name : offered_longs(argument)) made += " -l " + name;
+            if (!argument.value.empty()) made += " -r";
+            made += " -d " + shell_quoted(argument.help) + "\n";
         }
     }
     return made;
@@ -181,13 +169,9 @@ std::string fish_completions() {
 
 }  // namespace
 
-DeclaredVerb::DeclaredVerb(const VerbEntry& entry)
-    : app(entry.summary, entry.name), verb(entry.make()) {
-    app.set_help_flag("-h,--help", "what the verb does and takes");
-    app.add_flag("-q,--quiet", quiet, "print errors alone: no warnings, no progress");
-    app.add_flag("-v,--verbose", verbose, "print what is done too");
-    verb->declare(app);
-    options.declare(app, verb->openers());
+DeclaredVerb::DeclaredVerb(const VerbEntry& entry) : verb(entry.make()) {
+    verb->declare(arguments);
+    options.declare(arguments, verb->openers());
 }
 
 std::string overview() {
@@ -211,11 +195,10 @@ std::string overview() {
 
 std::string verb_page(const VerbEntry& entry) {
     const DeclaredVerb declared(entry);
-    std::string made = "usage: " + usage_of(entry, declared.app) + "\n\n" +
-                       wrapped(declared.app.get_description(), 0) + "\n";
-    for (const CLI::Option* option : declared.app.get_options())
-        if (is_own(*option) && !option->get_description().empty())
-            made += "  " + words_of(*option) + "\n" + wrapped(option->get_description(), 8);
+    std::string made = "usage: " + usage_of(entry, declared.arguments) + "\n\n" +
+                       wrapped(declared.arguments.description(), 0) + "\n";
+    for (const ArgumentText& argument : declared.arguments.texts())
+        if (!argument.library) made += "  " + words_of(argument) + "\n" + wrapped(argument.help, 8);
     if (*declared.verb->openers()) made += "\n" + wrapped(more_options, 0);
     if (*entry.also) made += "\n" + wrapped(std::string("Also called: ") + entry.also, 0);
     if (!declared.verb->examples().empty()) made += "\nexamples:\n";
@@ -233,18 +216,17 @@ std::string manual_page() {
                        roff(purpose) + "\n.PP\n" + roff(more_options) + "\n.SH VERBS\n";
     for (const VerbEntry& entry : verbs()) {
         const DeclaredVerb declared(entry);
-        made += ".SS " + roff(usage_of(entry, declared.app)) + "\n" +
-                roff(declared.app.get_description()) + "\n";
-        for (const CLI::Option* option : declared.app.get_options())
-            if (is_own(*option) && !is_common(*option) && !option->get_description().empty())
-                made += described(*option);
+        made += ".SS " + roff(usage_of(entry, declared.arguments)) + "\n" +
+                roff(declared.arguments.description()) + "\n";
+        for (const ArgumentText& argument : declared.arguments.texts())
+            if (!argument.library && !argument.common) made += described(argument);
         for (const auto& [command, effect] : declared.verb->examples())
             made += ".PP\n.nf\n    " + roff(command) + "\n.fi\n" + roff(effect) + "\n";
     }
     made += ".SH OPTIONS OF ALL VERBS\n";
     const DeclaredVerb first(verbs().front());
-    for (const CLI::Option* option : first.app.get_options())
-        if (is_common(*option)) made += described(*option);
+    for (const ArgumentText& argument : first.arguments.texts())
+        if (argument.common) made += described(argument);
     made += ".SH EXIT STATUS\n";
     for (const auto& [status, meaning] : statuses)
         made += ".TP\n.B " + std::to_string(status) + "\n" + roff(meaning) + ".\n";

@@ -2,10 +2,9 @@
 // from what the verbs declare.
 #pragma once
 
+#include "cli/arguments.h"
 #include "cli/library_options.h"
 #include "cli/verb.h"
-
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <string>
@@ -13,15 +12,13 @@
 
 namespace cli {
 
-// A verb with the parser of its words.
+// A verb with what it takes.
 struct DeclaredVerb {
     explicit DeclaredVerb(const VerbEntry& entry);
 
-    CLI::App app;
+    Arguments arguments;
     std::unique_ptr<Verb> verb;
     LibraryOptions options;
-    bool quiet = false;
-    bool verbose = false;
 };
 
 std::string overview();

@@ -4,8 +4,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -73,16 +71,18 @@ Json consumers_of(const shf_plan* plan) {
 
 class PlanVerb final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Prints what each rank and worker will read, and warnings. Opens no shard. Samples and "
             "bytes are known when all shards have indexes, as shardfeed index makes them.");
-        app.add_option("URL", words_,
-                       "shards, and options of streams such as world_size=8 or shuffle=1000, which "
-                       "may be written --world-size 8 too; a file with such a name is written "
-                       "./NAME=VALUE")
-            ->required();
-        app.add_flag("--json", json_, "print the plan as one line of JSON");
+        arguments
+            .add_option(
+                "URL", words_,
+                "shards, and options of streams such as world_size=8 or shuffle=1000, which "
+                "may be written --world-size 8 too; a file with such a name is written "
+                "./NAME=VALUE")
+            .required();
+        arguments.add_flag("--json", json_, "print the plan as one line of JSON");
     }
     const char* openers() const override { return "stream"; }
     std::vector<Example> examples() const override {

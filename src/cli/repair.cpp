@@ -6,8 +6,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -18,8 +16,8 @@ namespace {
 
 class Repair final : public Verb, SalvageClient {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Writes a new shard of all samples of INPUT that are provably whole, and lists what is "
             "lost. INPUT is never changed. Behind damage in a tar it continues at the next block "
             "of 512 bytes that is a header; of a ZIP file it takes the entries whose checksum "
@@ -27,14 +25,15 @@ class Repair final : public Verb, SalvageClient {
             "lost bytes is dropped, as a member of it may be among them. A tar has no checksums of "
             "data: bytes that are wrong where nothing is missing cannot be seen. The exit status "
             "is 0 when nothing is lost.");
-        app.add_option("INPUT", input_, "a shard: path or URL")->required();
-        app.add_option("-o,--output", output_, "the new shard")->type_name("OUT")->required();
-        app.add_flag("--keep-fields", keep_fields_,
-                     "of samples that are not whole, write the fields that are");
-        app.add_flag(
+        arguments.add_option("INPUT", input_, "a shard: path or URL").required();
+        arguments.add_option("-o,--output", output_, "the new shard").type_name("OUT").required();
+        arguments.add_flag("--keep-fields", keep_fields_,
+                           "of samples that are not whole, write the fields that are");
+        arguments.add_flag(
             "--unverified", unverified_,
             "of a compressed tar, also take what lies behind the last checksum that holds");
-        app.add_flag("--json", json_, "print a line of JSON for each loss, and one for the whole");
+        arguments.add_flag("--json", json_,
+                           "print a line of JSON for each loss, and one for the whole");
     }
     const char* openers() const override { return "archive writer"; }
     std::vector<Example> examples() const override {

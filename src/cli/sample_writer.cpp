@@ -1,29 +1,28 @@
 #include "cli/sample_writer.h"
 
-#include <CLI/CLI.hpp>
-
 namespace cli {
 
-void SampleWriter::declare(CLI::App& app) {
-    app.add_option(
-           "-o,--output,--outputs", output_,
-           "the shard, or a pattern such as out-%06d.tar with --max-samples or --max-bytes; "
-           "the default is standard output")
-        ->type_name("OUT");
-    app.add_option("-f,--fields,--field", fields_,
-                   "fields to keep, separated by blanks: cls, img:png,jpg (alternatives, and "
-                   "another name)")
-        ->type_name("LIST")
-        ->expected(1)
-        ->take_all()
-        ->allow_extra_args(false);
-    app.add_option("--missing", missing_, "samples without such a field: fail, skip, or keep")
-        ->type_name("WHAT")
-        ->check(CLI::IsMember({"fail", "skip", "keep"}));
-    app.add_option("-R,--rekey", rekey_,
-                   "new keys: # for nine digits from 0, or a pattern such as train/%06d")
-        ->type_name("PATTERN");
-    app.add_flag("--json", json_, "print a line of JSON for each shard that is written");
+void SampleWriter::declare(Arguments& arguments) {
+    arguments
+        .add_option(
+            "-o,--output,--outputs", output_,
+            "the shard, or a pattern such as out-%06d.tar with --max-samples or --max-bytes; "
+            "the default is standard output")
+        .type_name("OUT");
+    arguments
+        .add_option("-f,--fields,--field", fields_,
+                    "fields to keep, separated by blanks: cls, img:png,jpg (alternatives, and "
+                    "another name)")
+        .type_name("LIST")
+        .repeatable();
+    arguments.add_option("--missing", missing_, "samples without such a field: fail, skip, or keep")
+        .type_name("WHAT")
+        .one_of({"fail", "skip", "keep"});
+    arguments
+        .add_option("-R,--rekey", rekey_,
+                    "new keys: # for nine digits from 0, or a pattern such as train/%06d")
+        .type_name("PATTERN");
+    arguments.add_flag("--json", json_, "print a line of JSON for each shard that is written");
 }
 
 void SampleWriter::open(const LibraryOptions& options) {

@@ -2,6 +2,7 @@
 // keys.
 #pragma once
 
+#include "cli/arguments.h"
 #include "cli/field_list.h"
 #include "cli/number_pattern.h"
 #include "cli/sample_view.h"
@@ -11,16 +12,12 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace cli {
 
 class SampleWriter {
   public:
     // Adds -o, -f, --missing, -R and --json.
-    void declare(CLI::App& app);
+    void declare(Arguments& arguments);
     // Throws Failure.
     void open(const LibraryOptions& options);
 

@@ -7,8 +7,6 @@
 #include "cli/terminal_image.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -41,31 +39,32 @@ std::string_view cut(std::string_view line, size_t count) {
 
 class Show final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Prints samples for people to read: the key, and of each field name, size, and what is "
             "in it. Text, numbers, JSON and MessagePack are printed, of arrays (npy) type, shape "
             "and the first values, of images format and size, of other fields the first bytes.");
-        app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
-        app.add_option("-n,--number", count_, "samples to show; 0: all; the default is 10")
-            ->type_name("N");
-        app.add_option("-f,--fields,--field", fields_,
-                       "fields to show, separated by blanks; commas separate alternatives")
-            ->type_name("LIST")
-            ->expected(1)
-            ->take_all()
-            ->allow_extra_args(false);
-        app.add_option("--key,--select", keys_, "only these keys: a key, a shell pattern, or @FILE")
-            ->type_name("KEY")
-            ->expected(1)
-            ->take_all()
-            ->allow_extra_args(false);
-        app.add_option("--lines", lines_, "lines to show of a field; the default is 12")
-            ->type_name("N")
-            ->check(CLI::Range(size_t{1}, size_t{1'000'000}));
-        app.add_flag("--images", images_,
-                     "show images, in terminals that can: kitty, ghostty, iTerm2, WezTerm, mintty");
-        app.add_flag("--json", json_, "print a line of JSON for each sample");
+        arguments.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")
+            .required();
+        arguments.add_option("-n,--number", count_, "samples to show; 0: all; the default is 10")
+            .type_name("N");
+        arguments
+            .add_option("-f,--fields,--field", fields_,
+                        "fields to show, separated by blanks; commas separate alternatives")
+            .type_name("LIST")
+            .repeatable();
+        arguments
+            .add_option("--key,--select", keys_,
+                        "only these keys: a key, a shell pattern, or @FILE")
+            .type_name("KEY")
+            .repeatable();
+        arguments.add_option("--lines", lines_, "lines to show of a field; the default is 12")
+            .type_name("N")
+            .within(1, 1'000'000);
+        arguments.add_flag(
+            "--images", images_,
+            "show images, in terminals that can: kitty, ghostty, iTerm2, WezTerm, mintty");
+        arguments.add_flag("--json", json_, "print a line of JSON for each sample");
     }
     const char* openers() const override { return "stream"; }
     std::vector<Example> examples() const override {

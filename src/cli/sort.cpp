@@ -7,8 +7,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cstdlib>
 #include <optional>
 #include <random>
@@ -19,32 +17,39 @@ namespace {
 
 class Sort final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Writes the samples of all inputs sorted by their keys, or by a field. No sample is "
             "lost, and those that are equal keep their order. What does not fit into --memory is "
             "kept in files without names meanwhile.");
-        app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
-        out_.declare(app);
-        app.add_option("-s,--by,--sortfield,--sortkey", by_,
-                       "the field to sort by; the default is __key__")
-            ->type_name("FIELD");
-        app.add_option("-t,-S,--type,--sorttype", type_,
-                       "how it is compared: bytes, int, float or natural (a2 before a10)")
-            ->type_name("TYPE");
-        app.add_flag("-r,--reverse", reverse_, "the largest first");
-        app.add_flag("--random", random_, "a random order instead, which --seed determines");
-        app.add_option("--seed", seed_, "of the random order; the default is 0")->type_name("N");
-        app.add_option("--slice", slice_,
-                       "samples by their number in the whole, before they are sorted: N, "
-                       "START:STOP or START:STOP:STEP")
-            ->type_name("SLICE");
-        app.add_option("--tmpdir", folder_,
-                       "folder for what does not fit into memory; the default is TMPDIR, else "
-                       "/tmp")
-            ->type_name("DIR");
-        app.add_flag("--tarp-compat", tarp_,
-                     "a random order unless --by is given, and steps of --slice from 0, as tarp");
+        arguments.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")
+            .required();
+        out_.declare(arguments);
+        arguments
+            .add_option("-s,--by,--sortfield,--sortkey", by_,
+                        "the field to sort by; the default is __key__")
+            .type_name("FIELD");
+        arguments
+            .add_option("-t,-S,--type,--sorttype", type_,
+                        "how it is compared: bytes, int, float or natural (a2 before a10)")
+            .type_name("TYPE");
+        arguments.add_flag("-r,--reverse", reverse_, "the largest first");
+        arguments.add_flag("--random", random_, "a random order instead, which --seed determines");
+        arguments.add_option("--seed", seed_, "of the random order; the default is 0")
+            .type_name("N");
+        arguments
+            .add_option("--slice", slice_,
+                        "samples by their number in the whole, before they are sorted: N, "
+                        "START:STOP or START:STOP:STEP")
+            .type_name("SLICE");
+        arguments
+            .add_option("--tmpdir", folder_,
+                        "folder for what does not fit into memory; the default is TMPDIR, else "
+                        "/tmp")
+            .type_name("DIR");
+        arguments.add_flag(
+            "--tarp-compat", tarp_,
+            "a random order unless --by is given, and steps of --slice from 0, as tarp");
     }
     const char* openers() const override { return "stream writer"; }
     std::vector<Example> examples() const override {

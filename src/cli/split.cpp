@@ -6,8 +6,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cmath>
 #include <optional>
 
@@ -24,33 +22,39 @@ struct Part {
 
 class Split final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Cuts the samples of all inputs into shards, in their order: after --count samples, or "
             "when their fields have --size bytes, or before the file exceeds --max-bytes. With "
             "--ratio each sample goes to one of several outputs, by its key alone: it goes there "
             "in every later run too, regardless of the other samples.");
-        app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
-        app.add_option("-o,--output", output_,
-                       "name of the shards with their number, by default split-%06d.tar; with "
-                       "--ratio {} stands for the name of the output, by default {}-%06d.tar")
-            ->type_name("PATTERN");
-        app.add_option("-c,--count", count_, "samples of a shard")->type_name("N");
-        app.add_option("-s,--size", size_,
-                       "cut when keys, names and contents of fields have so many bytes: 1e9")
-            ->type_name("BYTES");
-        app.add_option("--ratio", ratio_, "outputs and their shares, as train:0.9,val:0.1")
-            ->type_name("LIST");
-        app.add_option("-p,--post", post_,
-                       "a shell command for each shard, with {} for its name; it must succeed")
-            ->type_name("COMMAND");
-        app.add_option("--slice", slice_,
-                       "samples by their number in the whole: N, START:STOP or START:STOP:STEP")
-            ->type_name("SLICE");
-        app.add_flag("--tarp-compat", tarp_,
-                     "cut at 1,000,000 samples and at 1e9 bytes too, as tarp does, and count the "
-                     "steps of --slice from 0");
-        app.add_flag("--json", json_, "print a line of JSON for each shard that is written");
+        arguments.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")
+            .required();
+        arguments
+            .add_option("-o,--output", output_,
+                        "name of the shards with their number, by default split-%06d.tar; with "
+                        "--ratio {} stands for the name of the output, by default {}-%06d.tar")
+            .type_name("PATTERN");
+        arguments.add_option("-c,--count", count_, "samples of a shard").type_name("N");
+        arguments
+            .add_option("-s,--size", size_,
+                        "cut when keys, names and contents of fields have so many bytes: 1e9")
+            .type_name("BYTES");
+        arguments.add_option("--ratio", ratio_, "outputs and their shares, as train:0.9,val:0.1")
+            .type_name("LIST");
+        arguments
+            .add_option("-p,--post", post_,
+                        "a shell command for each shard, with {} for its name; it must succeed")
+            .type_name("COMMAND");
+        arguments
+            .add_option("--slice", slice_,
+                        "samples by their number in the whole: N, START:STOP or START:STOP:STEP")
+            .type_name("SLICE");
+        arguments.add_flag(
+            "--tarp-compat", tarp_,
+            "cut at 1,000,000 samples and at 1e9 bytes too, as tarp does, and count the "
+            "steps of --slice from 0");
+        arguments.add_flag("--json", json_, "print a line of JSON for each shard that is written");
     }
     const char* openers() const override { return "stream writer"; }
     std::vector<Example> examples() const override {

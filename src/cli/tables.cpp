@@ -7,8 +7,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <optional>
 #include <sstream>
@@ -39,21 +37,22 @@ std::vector<Column> columns_of(const std::vector<std::string>& lists) {
 
 class TableVerb : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
-        app.add_option("-f,--fields,--field,-k,--keys", fields_,
-                       "the columns, separated by blanks: cls, img:png,jpg (alternatives, and "
-                       "another name); the default is the fields of the first sample")
-            ->type_name("LIST")
-            ->expected(1)
-            ->take_all()
-            ->allow_extra_args(false);
-        app.add_option("--missing", missing_,
-                       "samples without such a field: fail, skip, or keep with an empty cell")
-            ->type_name("WHAT")
-            ->check(CLI::IsMember({"fail", "skip", "keep"}));
-        app.add_option("-c,--count", count_, "stop after N samples")->type_name("N");
-        app.add_flag("--no-key,--nokey", no_key_, "no column __key__");
+    void declare(Arguments& arguments) override {
+        arguments.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")
+            .required();
+        arguments
+            .add_option("-f,--fields,--field,-k,--keys", fields_,
+                        "the columns, separated by blanks: cls, img:png,jpg (alternatives, and "
+                        "another name); the default is the fields of the first sample")
+            .type_name("LIST")
+            .repeatable();
+        arguments
+            .add_option("--missing", missing_,
+                        "samples without such a field: fail, skip, or keep with an empty cell")
+            .type_name("WHAT")
+            .one_of({"fail", "skip", "keep"});
+        arguments.add_option("-c,--count", count_, "stop after N samples").type_name("N");
+        arguments.add_flag("--no-key,--nokey", no_key_, "no column __key__");
     }
     const char* openers() const override { return "stream"; }
 
@@ -162,14 +161,15 @@ std::string escaped(std::string_view bytes) {
 
 class Tsv final : public TableVerb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Prints a table of the samples: a line for each, and their key and fields as cells "
             "between tabs. A tab, newline, carriage return and backslash of a cell are written "
             "\\t, \\n, \\r and \\\\; all other bytes stay as they are. shardfeed create reads such "
             "a table.");
-        TableVerb::declare(app);
-        app.add_flag("--no-header,--noheader", no_header_, "no line with the names of the columns");
+        TableVerb::declare(arguments);
+        arguments.add_flag("--no-header,--noheader", no_header_,
+                           "no line with the names of the columns");
     }
     std::vector<Example> examples() const override {
         return {{"shardfeed tsv 'train-{000..099}.tar' -f 'cls txt'",
@@ -208,12 +208,12 @@ Json value_of(std::string_view bytes) {
 
 class JsonLines final : public TableVerb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Prints a line of JSON for each sample: an object with its key and fields as texts. "
             "Bytes that are no UTF-8 are an object {\"base64\": ...}; a field that is missing is "
             "null.");
-        TableVerb::declare(app);
+        TableVerb::declare(arguments);
     }
     std::vector<Example> examples() const override {
         return {{"shardfeed json 'train-{000..099}.tar' -f 'cls txt'",

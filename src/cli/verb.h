@@ -1,16 +1,13 @@
 // What a verb of the command is.
 #pragma once
 
+#include "cli/arguments.h"
 #include "cli/library_options.h"
 
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace cli {
 
@@ -27,8 +24,8 @@ class Verb {
     Verb(const Verb&) = delete;
     Verb& operator=(const Verb&) = delete;
 
-    // Adds to `app` what the verb takes.
-    virtual void declare(CLI::App& app) = 0;
+    // Adds what the verb takes.
+    virtual void declare(Arguments& arguments) = 0;
     // Which options of the library it takes as --NAME VALUE: those of these openers, as
     // SHF_OPTION_OPENERS names them ("stream writer").
     [[nodiscard]] virtual const char* openers() const { return ""; }

@@ -1,7 +1,5 @@
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -44,12 +42,11 @@ std::span<const VerbEntry> verbs() {
     return table;
 }
 
-int run_as(const std::unique_ptr<Verb>& verb, std::vector<std::string> words,
-           const LibraryOptions& options) {
-    CLI::App app;
-    verb->declare(app);
-    std::reverse(words.begin(), words.end());  // as CLI11 wants them
-    app.parse(words);
+int run_as(const char* name, std::vector<std::string> words, const LibraryOptions& options) {
+    const std::unique_ptr<Verb> verb = find_verb(name)->make();
+    Arguments arguments;
+    verb->declare(arguments);
+    if (!arguments.parse(std::move(words), name)) return done;
     return verb->run(options);
 }
 

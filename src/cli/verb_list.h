@@ -31,8 +31,8 @@ std::unique_ptr<Verb> make_split();
 std::unique_ptr<Verb> make_tsv();
 std::unique_ptr<Verb> make_verify();
 
-// Runs one verb as another one's part, with words of its command line and the options that are set.
-int run_as(const std::unique_ptr<Verb>& verb, std::vector<std::string> words,
-           const LibraryOptions& options);
+// Runs the verb `name` as another one's part, with words of its command line and the options that
+// are set.
+int run_as(const char* name, std::vector<std::string> words, const LibraryOptions& options);
 
 }  // namespace cli

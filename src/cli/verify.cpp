@@ -6,8 +6,6 @@
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
@@ -23,19 +21,21 @@ namespace {
 
 class Verify final : public Verb {
   public:
-    void declare(CLI::App& app) override {
-        app.description(
+    void declare(Arguments& arguments) override {
+        arguments.describe(
             "Reads shards to their end and checks all that can be checked: every checksum, every "
             "header, end marks, the grouping into samples, and the index beside a shard. Continues "
             "behind damage and with the other shards, and lists what is wrong. The exit status is "
             "1 when something is. --threads says how many shards are checked at once, each in the "
             "memory of --memory.");
-        app.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")->required();
+        arguments.add_option("URL", inputs_, "shards: paths, URLs, - for standard input")
+            .required();
         // A flag, so that the word after it is no SPEC.
-        app.add_flag("--decode{auto}", decode_,
-                     "also decode every field by its suffix, or with --decode=SPEC as SPEC says: "
-                     "jpg:image/rgb8, cls:int; JSON and MessagePack are parsed");
-        app.add_flag("--json", json_, "print a line of JSON for each shard");
+        arguments.add_flag(
+            "--decode{auto}", decode_,
+            "also decode every field by its suffix, or with --decode=SPEC as SPEC says: "
+            "jpg:image/rgb8, cls:int; JSON and MessagePack are parsed");
+        arguments.add_flag("--json", json_, "print a line of JSON for each shard");
     }
     const char* openers() const override { return "stream"; }
     std::vector<Example> examples() const override {

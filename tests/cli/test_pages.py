@@ -82,3 +82,25 @@ def test_flags_of_tarp_are_there() -> None:
         text = output("help", row).decode()
         for flag in re.findall(r"(?<= )--?[a-zA-Z]+", line.split("|")[1]):
             assert re.search(rf"{flag}\b", text), (row, flag)
+
+
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        (["show", "a.tar", "--lines", "0"], "--lines: 0 is no number from 1 to 1000000"),
+        (
+            ["map", "a.tar", "-c", "true", "-p", "many"],
+            "--parallel: many is no number from 1 to 1024",
+        ),
+        (["bench", "a.tar", "--seconds", "-1"], "--seconds: -1 is no number above 0"),
+        (
+            ["cat", "a.tar", "--missing", "no", "-o", "b.tar"],
+            "--missing: no not in {fail,skip,keep}",
+        ),
+        (["map", "a.tar", "-c", "x", "-m", "y", "-o", "b.tar"], "--command excludes --multi"),
+    ],
+)
+def test_a_wrong_word_is_named_with_what_is_right(words: list[str], cause: str) -> None:
+    done = subprocess.run([COMMAND, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"shardfeed: {cause}; help: shardfeed help {words[0]}\n"
