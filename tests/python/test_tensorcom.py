@@ -289,12 +289,19 @@ def test_a_data_set_of_pytorch(place: str) -> None:
     from shardfeed.tensorcom import TensorcomDataset
 
     images = np.arange(2 * 4 * 5 * 3, dtype="u1").reshape(2, 4, 5, 3)
-    with Connection(f"zrpush+ipc://{place}") as sender:
-        dataset = TensorcomDataset(f"zrpull+ipc://{place}", 4, converters="torch", timeout=PATIENT)
-        loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1)
-        for _ in range(2):
-            sender.send([images, np.array([3, 4], "i4")])
-        came = list(loader)
+    dataset = TensorcomDataset(f"zrpull+ipc://{place}", 4, converters="torch", timeout=PATIENT)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1)
+
+    def serve() -> None:
+        with Connection(f"zrpush+ipc://{place}", timeout=PATIENT) as sender:
+            sender.serve([[images, np.array([3, 4], "i4")]] * 2)
+
+    # Not before the worker was forked.
+    rows = iter(loader)
+    serving = threading.Thread(target=serve)
+    serving.start()
+    came = list(rows)
+    serving.join()
     assert len(dataset) == 4
     assert len(came) == 2
     for pixels, classes in came:
