@@ -63,3 +63,16 @@ def check_what_fails(urls: str, folder: Path, executor: Any) -> None:
         shardfeed.map_shards(urls, f"{folder}/out/", wrong, executor=executor)
     assert raised.value.key == "000060"
     assert raised.value.report.counts == {"made": 3, "failed": 1}
+
+
+def check_reshard(urls: str, folder: Path, executor: Any) -> None:
+    common: Any = {"samples": 30, "shuffle": True, "seed": 3}
+    local = shardfeed.reshard(urls, f"{folder}/local/", workers=0, **common)
+    for name, scratch in (("out", None), ("sorted", f"{folder}/tmp/")):
+        report = shardfeed.reshard(
+            urls, f"{folder}/{name}/", executor=executor, scratch=scratch, **common
+        )
+        assert report.counts == {"made": 4}
+        for made, same in zip(report.outputs, local.outputs):
+            assert Path(made).read_bytes() == Path(same).read_bytes()
+    assert sorted(keys(local.outputs)) == KEYS != keys(local.outputs)

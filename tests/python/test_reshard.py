@@ -1,0 +1,515 @@
+"""reshard: the samples of many shards into others, in their order or in a random one."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shardfeed
+from aws_servers import Bucket, endpoint
+from conftest import numbered, write_tar
+from http_servers import stand_in
+from shardfeed.__main__ import main
+from shardfeed.cluster import MapError
+from shardfeed.cluster._ordered import PLACE_BITS, OrderedReader
+from shardfeed.cluster._permutation import Permutation
+
+
+@pytest.fixture(autouse=True)
+def no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("SLURM_") or name in ("SHARDFEED_TASK_INDEX", "JOB_COMPLETION_INDEX"):
+            monkeypatch.delenv(name)
+
+
+def keys(urls: Any, **options: Any) -> list[str]:
+    with shardfeed.Stream(urls, shuffle_shards=False, **options) as stream:
+        return [sample.key for sample in stream]
+
+
+def shuffled(seed: int, count: int) -> list[str]:
+    order = Permutation(seed, count)
+    return [f"{order(place):06}" for place in range(count)]
+
+
+def contents(report: Any) -> dict[str, bytes]:
+    return {Path(url).name: Path(url).read_bytes() for url in report.outputs}
+
+
+# ---- What comes out -----------------------------------------------------------------------------
+
+
+def test_one_random_order_of_all_samples(tmp_path: Path, shards: Any) -> None:
+    urls = shards(7, 33)
+    report = shardfeed.reshard(
+        urls, f"{tmp_path}/out/", samples=50, shuffle=True, seed=9, workers=2
+    )
+    assert report.counts == {"made": 5}
+    assert report.outputs == [f"{tmp_path}/out/{n:06}.tar" for n in range(5)]
+    assert [task.samples for task in report] == [50, 50, 50, 50, 31]
+    assert keys(report.outputs) == shuffled(9, 231)
+    with shardfeed.Stream(report.outputs, shuffle_shards=False) as stream:
+        for sample in stream:
+            number = int(sample.key)
+            assert bytes(sample["txt"]) == f"{number}".encode().ljust(10, b".")
+            assert bytes(sample["cls"]) == b"%d" % (number % 10)
+    assert all(task.bytes == os.path.getsize(task.task.output) for task in report)
+    assert str(report).splitlines()[0] == (
+        f"samples[0:50] -> {tmp_path}/out/000000.tar: made, 50 samples, 50 out"
+    )
+
+
+def test_shards_of_equal_size_in_the_same_order(tmp_path: Path, shards: Any) -> None:
+    urls = shards(3, 40)
+    report = shardfeed.reshard(urls, f"{tmp_path}/o-%d.tar", samples=25, workers=0)
+    assert [task.samples for task in report] == [25, 25, 25, 25, 20]
+    assert keys(report.outputs) == [f"{n:06}" for n in range(120)]
+    with shardfeed.Writer(f"{tmp_path}/same-%d.tar", max_samples=25) as writer:
+        writer.write_all(shardfeed.Stream(urls, shuffle_shards=False))
+    for number in range(5):
+        made, same = (tmp_path / f"{name}-{number}.tar" for name in ("o", "same"))
+        assert made.read_bytes() == same.read_bytes()
+
+
+def test_other_formats_in_and_out(tmp_path: Path) -> None:
+    write_tar(tmp_path / "a.tar", numbered(0, 30))
+    with shardfeed.Writer(f"{tmp_path}/b.tar.gz") as writer:
+        writer.write_all(shardfeed.Stream(write_tar(tmp_path / "b.tar", numbered(30, 30))))
+    with shardfeed.Writer(f"{tmp_path}/c.zip") as writer:
+        writer.write_all(shardfeed.Stream(write_tar(tmp_path / "c.tar", numbered(60, 30))))
+    inputs = [f"{tmp_path}/{name}" for name in ("a.tar", "b.tar.gz", "c.zip")]
+    report = shardfeed.reshard(
+        inputs,
+        f"{tmp_path}/out-%02d.tar.zst",
+        samples=40,
+        shuffle=True,
+        workers=2,
+        writer={"write_index": True},
+        reader={"fields": "cls"},
+    )
+    assert keys(report.outputs) == shuffled(0, 90)
+    with shardfeed.Dataset(report.outputs, index="require") as data:
+        assert [list(sample) for sample in data] == [["cls"]] * 90
+
+
+def test_indexes_are_made_beforehand_or_required(tmp_path: Path, shards: Any) -> None:
+    urls = shards(2, 10)
+    with pytest.raises(shardfeed.Error, match=r"help: .*index"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=5, reader={"index": "require"})
+    assert not (tmp_path / "out").exists()
+    shardfeed.reshard(urls, f"{tmp_path}/out/", samples=5, workers=0)
+    assert {path.name for path in tmp_path.glob("*.sfidx")} == {
+        "s-000.tar.sfidx",
+        "s-001.tar.sfidx",
+    }
+
+
+def test_a_key_that_comes_twice_needs_new_keys(tmp_path: Path) -> None:
+    for name in "ab":
+        write_tar(tmp_path / f"{name}.tar", numbered(0, 5))
+    urls = f"{tmp_path}/{{a,b}}.tar"
+    with pytest.raises(MapError, match=r"key 00000\d is .*rekey") as raised:
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=10, shuffle=True, workers=0)
+    assert raised.value.shard == f"{tmp_path}/out/000000.tar"
+    assert not (tmp_path / "out" / "000000.tar").exists()
+    order = Permutation(0, 10)
+    for rekey, key in (("#", "{:09}"), ("x/%03d", "x/{:03}")):
+        folder = f"{tmp_path}/{len(key)}/"
+        report = shardfeed.reshard(urls, folder, samples=4, shuffle=True, rekey=rekey, workers=2)
+        assert keys(report.outputs) == [key.format(place) for place in range(10)]
+        with shardfeed.Stream(report.outputs, shuffle_shards=False) as stream:
+            found = [int(bytes(sample["cls"])) for sample in stream]
+        assert found == [order(place) % 5 for place in range(10)]
+
+
+# ---- The same bytes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"workers": 1},
+        {"workers": 3},
+        {"workers": 2, "memory": "1MiB"},
+        {"workers": 2, "scratch": "{}/tmp/"},
+        {"workers": 0, "scratch": "{}/tmp/", "memory": 1 << 20},
+    ],
+)
+def test_the_same_bytes_in_every_way(tmp_path: Path, shards: Any, settings: Any) -> None:
+    urls = shards(5, 60, 3000)
+    common: Any = {"samples": 70, "shuffle": True, "seed": 4}
+    one = shardfeed.reshard(urls, f"{tmp_path}/one/", workers=0, **common)
+    if "scratch" in settings:
+        settings = {**settings, "scratch": settings["scratch"].format(tmp_path)}
+    other = shardfeed.reshard(urls, f"{tmp_path}/other/", **common, **settings)
+    assert contents(other) == contents(one)
+    assert [task.digest for task in other] == [task.digest for task in one]
+    if "scratch" in settings:
+        assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def _run_job(urls: str, target: str, index: int, scratch: str | None, reports: Any) -> None:
+    os.environ["SHARDFEED_TASK_INDEX"] = str(index)
+    os.environ["SHARDFEED_TASK_COUNT"] = "2"
+    report = shardfeed.reshard(
+        urls, target, samples=30, shuffle=True, executor="array", workers=1, scratch=scratch
+    )
+    reports.put([task.status for task in report])
+
+
+@pytest.mark.parametrize("two_phases", [False, True])
+def test_two_jobs_of_an_array_at_once(tmp_path: Path, shards: Any, two_phases: bool) -> None:
+    urls = shards(4, 50)
+    one = shardfeed.reshard(urls, f"{tmp_path}/one/", samples=30, shuffle=True, workers=0)
+    context = multiprocessing.get_context("fork")
+    scratch = f"{tmp_path}/tmp/" if two_phases else None
+    for _ in range(2 if two_phases else 1):  # outputs need what all jobs have sorted
+        reports = context.Queue()
+        jobs = [
+            context.Process(
+                target=_run_job, args=(urls, f"{tmp_path}/out/", index, scratch, reports)
+            )
+            for index in range(2)
+        ]
+        for job in jobs:
+            job.start()
+        found = [reports.get(timeout=60) for _ in jobs]
+        for job in jobs:
+            job.join()
+            assert job.exitcode == 0
+    assert all(set(statuses) <= {"made", "there", "elsewhere"} for statuses in found)
+    made = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.tar")}
+    assert made == contents(one)
+
+
+# ---- What is there ------------------------------------------------------------------------------
+
+
+def test_what_is_published_is_skipped(tmp_path: Path, shards: Any) -> None:
+    urls = shards(3, 20)
+    common: Any = {"samples": 15, "shuffle": True, "workers": 2}
+    first = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+    before = contents(first)
+    os.remove(first.outputs[2])
+    kept = {url: os.stat(url).st_mtime_ns for url in first.outputs if os.path.exists(url)}
+    second = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+    assert [task.status for task in second] == ["there", "there", "made", "there"]
+    assert contents(second) == before
+    assert {url: os.stat(url).st_mtime_ns for url in kept} == kept
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seed": 2}, "seed is 0 there, and 2 here"),
+        ({"samples": 10}, "samples_per_shard is 15 there, and 10 here"),
+        ({"shuffle": False}, "shuffle is True there, and False here"),
+        ({"rekey": "#"}, "rekey is '' there, and '%09d' here"),
+    ],
+)
+def test_another_order_is_refused(
+    tmp_path: Path, shards: Any, changed: dict[str, Any], said: str
+) -> None:
+    urls = shards(3, 20)
+    common: Any = {"samples": 15, "shuffle": True, "workers": 0}
+    first = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+    os.remove(first.outputs[2])
+    with pytest.raises(shardfeed.UsageError, match="another order is being written") as raised:
+        shardfeed.reshard(urls, f"{tmp_path}/out/", **{**common, **changed})
+    assert said in str(raised.value)
+    assert not os.path.exists(first.outputs[2])
+
+
+def test_other_inputs_and_other_outputs_are_refused(tmp_path: Path, shards: Any) -> None:
+    urls, others = shards(2, 10), shards(2, 10, name="t")
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", samples=6, workers=0)
+    with pytest.raises(shardfeed.UsageError, match="inputs is"):
+        shardfeed.reshard(others, f"{tmp_path}/out/", samples=6, workers=0)
+    os.remove(f"{report.outputs[0]}.plan")
+    with pytest.raises(shardfeed.UsageError, match="reshard did not make it"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=6, workers=0)
+    again = shardfeed.reshard(
+        others, f"{tmp_path}/out/", samples=6, workers=0, writer={"overwrite": True}
+    )
+    assert again.counts == {"made": 4}
+
+
+# ---- What dies ----------------------------------------------------------------------------------
+
+
+def test_a_task_whose_process_is_killed_is_run_again(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = shards(3, 40)
+    one = shardfeed.reshard(urls, f"{tmp_path}/one/", samples=30, shuffle=True, workers=0)
+    died = tmp_path / "died"
+    whole = OrderedReader.samples
+
+    def deadly(self: OrderedReader, places: Any) -> Any:
+        for number, sample in enumerate(whole(self, places)):
+            if number == 17 and not died.exists():
+                died.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield sample
+
+    monkeypatch.setattr(OrderedReader, "samples", deadly)  # of the forked processes too
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", samples=30, shuffle=True, workers=2)
+    assert died.exists()
+    assert report.counts == {"made": 4}
+    assert contents(report) == contents(one)
+
+
+@pytest.mark.parametrize("scratch", [None, "tmp/"])
+def test_a_run_that_is_killed_is_continued(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch, scratch: str | None
+) -> None:
+    urls = shards(6, 200, 20_000)
+    monkeypatch.chdir(tmp_path)
+    common: Any = {"samples": 60, "shuffle": True, "seed": 5, "workers": 2}
+    one = shardfeed.reshard(urls, "one/", **common)
+    settings = {**common, "scratch": scratch}
+    program = f"import shardfeed\nshardfeed.reshard({urls!r}, 'out/', **{settings!r})"
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(shardfeed.__file__))}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, start_new_session=True
+    ) as run:
+        while not list(tmp_path.glob("tmp/*.tar" if scratch else "out/*.tar")):
+            assert run.poll() is None
+            time.sleep(0.001)
+        os.killpg(run.pid, signal.SIGKILL)
+    assert len(list(tmp_path.glob("out/*.tar"))) < 20
+    second = shardfeed.reshard(urls, "out/", **settings)
+    assert second.is_complete
+    assert contents(second) == contents(one)
+
+
+# ---- Memory -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_memory_is_bounded(tmp_path: Path, shards: Any) -> None:
+    """One output of 160 MB is made with 16 MiB."""
+    urls = shards(4, 400, 100_000)
+    program = (
+        "import re, shardfeed, sys\n"
+        "def peak():\n"
+        "    status = open('/proc/self/status').read()\n"
+        "    return int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) >> 10\n"
+        "shardfeed.reshard(sys.argv[1], sys.argv[2], samples=1, workers=0)\n"
+        "before = peak()\n"
+        "shardfeed.reshard(sys.argv[3], sys.argv[4], samples=1600, shuffle=True, workers=0,\n"
+        "                  memory='16MiB')\n"
+        "print(peak() - before)\n"
+    )
+    few = write_tar(tmp_path / "few.tar", numbered(0, 3))
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(shardfeed.__file__))}
+    done = subprocess.run(
+        [sys.executable, "-c", program, few, f"{tmp_path}/few/", urls, f"{tmp_path}/out/"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 60
+    assert keys(f"{tmp_path}/out/000000.tar") == shuffled(0, 1600)
+
+
+def test_sizes_that_nobody_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples of 100 bytes come first, and of a megabyte later."""
+    sizes = [100] * 300 + [1 << 20] * 12 + [100] * 50
+    members = [(f"{n:06}.bin", bytes([n % 251]) * size) for n, size in enumerate(sizes)]
+    url = str(write_tar(tmp_path / "a.tar", members))
+    read: list[int] = []
+    whole = shardfeed.Dataset.get_many
+
+    def counting(self: Any, numbers: Any) -> Any:
+        samples = whole(self, numbers)
+        read.extend(sum(map(len, sample.values())) for sample in samples)
+        return samples
+
+    monkeypatch.setattr(shardfeed.Dataset, "get_many", counting)
+    order = Permutation(1, len(sizes))
+    places = [order(place) for place in range(len(sizes))]
+    reader = OrderedReader([(url, len(sizes))], 4 << 20, {}, mean=100)
+    found = []
+    for sample in reader.samples([0 << PLACE_BITS | number for number in places]):
+        found.append((int(sample.key), len(sample["bin"])))
+    reader.close()
+    assert found == [(number, sizes[number]) for number in places]
+    assert len(read) < 3 * len(sizes)  # what was let go was read again
+
+
+def test_more_shards_than_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardfeed.cluster._ordered._MOST_OPEN", 3)
+    urls = [str(write_tar(tmp_path / f"{n}.tar", numbered(10 * n, 10))) for n in range(8)]
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", samples=30, shuffle=True, workers=1)
+    assert keys(report.outputs) == shuffled(0, 80)
+
+
+# ---- What is refused ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"samples": 0}, "give 1 or more"),
+        ({"samples": -5}, "give 1 or more"),
+        ({"seed": -1}, "from 0 to 2"),
+        ({"executor": "cloud"}, "give one of local, array"),
+        ({"output": "out.tar"}, "no number of the shard"),
+        ({"output": "o-%s-%d.tar"}, "no number of the shard"),
+        ({"rekey": "x"}, "is no pattern"),
+        ({"memory": "much"}, "memory"),
+        ({"reader": {"shuffle": 10}}, "the option shuffle is not for reshard"),
+        ({"reader": {"select_keys": "a*"}}, "the option select_keys is not for reshard"),
+        ({"writer": {"max_samples": 10}}, "give samples"),
+        ({"scratch": "tmp"}, "give a folder, which ends in /"),
+        ({"scratch": "tmp/", "shuffle": False}, "scratch is for shuffle"),
+        ({"scratch": "tmp/", "reader": {"duplicate_keys": "accept"}}, "neighbours"),
+        ({"scratch": "tmp/", "writer": {"overwrite": True}}, "overwrite is not for two phases"),
+        ({"output": "pipe:cat > %d"}, "a pipe keeps none"),
+        ({"input": "-"}, "a pipe cannot be read"),
+        ({"input": "pipe:cat a.tar"}, "a pipe cannot be read"),
+        ({"workers": -1}, "give 0 or more"),
+    ],
+)
+def test_wrong_arguments(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch, arguments: Any, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    usual: Any = {"input": shards(2, 2), "output": f"{tmp_path}/out/", "samples": 3}
+    with pytest.raises(shardfeed.UsageError, match=said):
+        shardfeed.reshard(**{**usual, "shuffle": True, **arguments})
+    assert list(tmp_path.glob("out/*.tar")) == []
+
+
+def test_a_fifo_and_nothing_are_refused(tmp_path: Path, silent_fifo: Path) -> None:
+    with pytest.raises(shardfeed.UsageError, match="a pipe cannot be read"):
+        shardfeed.reshard(str(silent_fifo), f"{tmp_path}/out/", samples=5)
+    empty = write_tar(tmp_path / "empty.tar", [])
+    with pytest.raises(shardfeed.UsageError, match="no samples"):
+        shardfeed.reshard(str(empty), f"{tmp_path}/out/", samples=5, reader={"allow_empty": True})
+    some = write_tar(tmp_path / "some.tar", numbered(0, 4))
+    report = shardfeed.reshard(
+        [str(empty), str(some), str(empty)],
+        f"{tmp_path}/out/",
+        samples=5,
+        shuffle=True,
+        scratch=f"{tmp_path}/tmp/",
+        reader={"allow_empty": True},
+        workers=0,
+    )
+    assert keys(report.outputs) == shuffled(0, 4)
+
+
+def test_a_damaged_input_fails_with_its_name(tmp_path: Path, shards: Any) -> None:
+    urls = shards(2, 20, 2000)
+    shardfeed.Dataset(urls).close()
+    path = tmp_path / "s-001.tar"
+    with path.open("r+b") as file:
+        file.seek(2048)
+        file.write(b"x" * 4096)
+    with pytest.raises(shardfeed.Error, match=r"s-001\.tar"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=40, shuffle=True, workers=0)
+    assert list(tmp_path.glob("out/*.tar")) == []
+
+
+def test_scratch_of_something_else_is_found_out(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = shards(4, 50)
+    common: Any = {"samples": 30, "shuffle": True, "scratch": f"{tmp_path}/tmp/", "workers": 0}
+    monkeypatch.setenv("SHARDFEED_TASK_COUNT", "2")
+    monkeypatch.setenv("SHARDFEED_TASK_INDEX", "0")
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", executor="array", **common)
+    assert report.counts == {"elsewhere": 7}
+    first, third = sorted((tmp_path / "tmp").glob("*.tar"))
+    for a, b in ((first, third), (f"{first}.sfidx", f"{third}.sfidx")):
+        os.rename(a, tmp_path / "kept")
+        os.rename(b, a)
+        os.rename(tmp_path / "kept", b)
+    with pytest.raises(MapError, match="are not those of this order"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+
+
+# ---- Stores and the command ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("two_phases", [False, True])
+def test_in_a_bucket(tmp_path: Path, shards: Any, two_phases: bool) -> None:
+    urls = shards(3, 20)
+    common: Any = {"samples": 25, "shuffle": True, "workers": 0}
+    one = shardfeed.reshard(urls, f"{tmp_path}/one/", **common)
+    with stand_in(Bucket()) as server:
+        store: Any = {"s3_endpoint": endpoint(server), "s3_access_key": "KEY", "retries": 2}
+        store["s3_secret_key"] = "hush-KEY"
+        settings: Any = {**common, "reader": store, "writer": store}
+        if two_phases:
+            settings["scratch"] = "s3://bkt1/tmp/"
+        with shardfeed.Writer(
+            "s3://bkt1/in-%03d.tar", max_samples=20, write_index=True, **store
+        ) as writer:
+            writer.write_all(shardfeed.Stream(urls, shuffle_shards=False))
+        source = "s3://bkt1/in-{000..002}.tar"
+        report = shardfeed.reshard(source, "s3://bkt1/out/", **settings)
+        assert [task.digest for task in report] == [task.digest for task in one]
+        assert keys(report.outputs, **store) == shuffled(0, 60)
+        again = shardfeed.reshard(source, "s3://bkt1/out/", **settings)
+        assert again.counts == {"there": 3}
+        with pytest.raises(shardfeed.UsageError, match="another order"):
+            shardfeed.reshard(source, "s3://bkt1/out/", **{**settings, "seed": 1})
+
+
+def test_the_command(tmp_path: Path, shards: Any, capfd: Any) -> None:
+    urls = shards(3, 20)
+    words = ["reshard", "--shuffle", "--seed", "1", "--samples", "25", "-p", "2"]
+    assert main([*words, "--write-index", urls, f"{tmp_path}/out/"]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.count(": made, ") == 3
+    made = [f"{tmp_path}/out/{n:06}.tar" for n in range(3)]
+    assert keys(made) == shuffled(1, 60)
+    assert os.path.exists(f"{made[0]}.sfidx")
+    assert main([*words, "--json", "-q", urls, f"{tmp_path}/out/"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    tasks = json.loads(out)["tasks"]
+    assert [task["status"] for task in tasks] == ["there"] * 3
+    assert [(task["start"], task["stop"]) for task in tasks] == [(0, 25), (25, 50), (50, 60)]
+    assert main(["reshard", "-n", "30", "--rekey", "#", urls, f"{tmp_path}/cut-%d.tar"]) == 0
+    assert keys([f"{tmp_path}/cut-{n}.tar" for n in range(2)]) == [f"{n:09}" for n in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["-n", "5", "a.tar"], 2, ""),
+        (["s.tar", "out/"], 2, "samples"),
+        (["-n", "0", "s.tar", "out/"], 2, "samples"),
+        (["-n", "5", "s.tar", "out.tar"], 2, "no number of the shard"),
+        (["-n", "5", "-", "out/"], 2, "a pipe cannot be read"),
+        (["-n", "5", "nothing.tar", "out/"], 1, "nothing.tar"),
+        (["-n", "5", "--executor", "cloud", "s.tar", "out/"], 2, "executor"),
+        (["-n", "5", "--nonsense", "s.tar", "out/"], 2, "nonsense"),
+    ],
+)
+def test_the_command_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any, words: Any, status: int, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_tar(tmp_path / "s.tar", numbered(0, 5))
+    assert main(["reshard", *words]) == status
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert said in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.glob("out/*.tar"))
