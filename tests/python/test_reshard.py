@@ -348,11 +348,46 @@ def test_sizes_that_nobody_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(read) < 3 * len(sizes)  # what was let go was read again
 
 
-def test_more_shards_than_stay_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardfeed.cluster._ordered._MOST_OPEN", 3)
+def test_more_indexes_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     urls = [str(write_tar(tmp_path / f"{n}.tar", numbered(10 * n, 10))) for n in range(8)]
-    report = shardfeed.reshard(urls, f"{tmp_path}/out/", samples=30, shuffle=True, workers=1)
+    opened: list[int] = []
+    whole = OrderedReader._opened
+
+    def counting(self: OrderedReader, group: Any) -> Any:
+        opened.append(len(group))
+        return whole(self, group)
+
+    monkeypatch.setattr(OrderedReader, "_opened", counting)
+    common: Any = {"samples": 30, "shuffle": True, "workers": 0}
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
     assert keys(report.outputs) == shuffled(0, 80)
+    assert opened == [8]  # for all outputs
+    opened.clear()
+    monkeypatch.setattr("shardfeed.cluster._ordered._INDEX", 1 << 15)  # 1 MiB: 32 samples
+    again = shardfeed.reshard(urls, f"{tmp_path}/again/", memory="1MiB", **common)
+    assert contents(again) == contents(report)
+    assert opened == [3, 3, 2] * 3
+    opened.clear()
+    cut = shardfeed.reshard(urls, f"{tmp_path}/cut/", samples=20, workers=0)
+    assert keys(cut.outputs) == [f"{n:06}" for n in range(80)]
+    assert opened == [2] * 4  # those that are needed
+
+
+@pytest.mark.parametrize(("shard", "samples"), [(0, 11), (0, 9), (1, 11), (1, 9)])
+def test_an_input_that_changes_meanwhile(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch, shard: int, samples: int
+) -> None:
+    urls = shards(2, 10)
+    whole = OrderedReader.samples
+
+    def changed(self: OrderedReader, places: Any) -> Any:
+        write_tar(tmp_path / f"s-00{shard}.tar", numbered(10 * shard, samples))
+        return whole(self, places)
+
+    monkeypatch.setattr(OrderedReader, "samples", changed)
+    with pytest.raises(MapError, match=rf"s-00{shard}\.tar: it has no longer the 10 samples"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=20, shuffle=True, workers=0)
+    assert list(tmp_path.glob("out/*.tar")) == []
 
 
 # ---- What is refused ----------------------------------------------------------------------------

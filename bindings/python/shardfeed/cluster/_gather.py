@@ -87,14 +87,16 @@ class Gather(_OrderJob):
     def _sorted_places(self, task: Task, reader: OrderedReader) -> array[int]:
         """Of the samples for one output a sorted input has some that follow one another."""
         source, start, stop = self.order.source, *_range(task)
-        places = array("Q", bytes(8 * (stop - start)))
+        shards = array("Q", (source(place)[0] for place in range(start, stop)))
+        needed = sorted(set(shards))
+        tables = [shard << PLACE_BITS | self.order.shards[shard][1] for shard in needed]
         runs: dict[int, tuple[int, int]] = {}  # by input: its next sample, and where its run stops
-        for at in range(stop - start):
-            shard, _ = source(start + at)
-            if shard not in runs:
-                runs[shard] = self._run(shard, task, reader)
+        for shard, sample in zip(needed, reader.samples(tables)):
+            starts = _decoded(sample["bin"])
+            runs[shard] = starts[task.number], starts[task.number + 1]
+        for at, shard in enumerate(shards):
             number, last = runs[shard]
-            places[at] = shard << PLACE_BITS | number
+            shards[at] = shard << PLACE_BITS | number  # the place of the sample
             runs[shard] = number + 1, last
         for shard, (number, last) in runs.items():
             if number != last:
@@ -102,12 +104,7 @@ class Gather(_OrderJob):
                     f"{(self.sorted_inputs or ())[shard][0]}: its samples are not those of this "
                     "order; help: give another scratch folder"
                 )
-        return places
-
-    def _run(self, shard: int, task: Task, reader: OrderedReader) -> tuple[int, int]:
-        count = self.order.shards[shard][1]
-        starts = _decoded(reader.sample(shard << PLACE_BITS | count)["bin"])
-        return starts[task.number], starts[task.number + 1]
+        return shards
 
     def _renamed(
         self, task: Task, samples: Iterator[Sample]

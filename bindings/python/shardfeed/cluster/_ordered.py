@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import Dataset
+from .. import ChangedError, Dataset
 from ._tasks import options_for
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ _MOST_AT_ONCE = 1024  # samples that are read with one call,
 _BYTES_AT_ONCE = 16 << 20  # and about so many bytes
 _OBJECT = 2048  # bytes that a sample takes beside its fields
 _UNKNOWN = 256 << 10  # bytes of a sample where nothing says them
-_MOST_OPEN = 128  # shards that stay open,
-_MOST_INDEXED = 4_000_000  # with so many samples in all
+_INDEX = 128  # bytes that the index of a sample takes: 30, and 16 for each field, and its key
 
 
 class OrderedReader:
@@ -32,7 +31,7 @@ class OrderedReader:
     one can know; its samples are read by shard and number, so that neighbours are read together,
     and given in the order. When samples turn out to be larger, the second half of the stretch is
     let go, and read again with the next one. So at most `memory` and one call of get_many are held,
-    and every sample is read about once.
+    and every sample is read about once. The indexes of open shards take about as much again.
     """
 
     def __init__(
@@ -44,11 +43,11 @@ class OrderedReader:
     ) -> None:
         """shards: URLs, and how many samples they have. mean: bytes of a sample, when known."""
         self._shards = shards
+        self._filled = [number for number, (_, count) in enumerate(shards) if count]
         self._memory = memory
         self._options: Any = {**options_for("dataset", reader), "expand": False}
-        self._open: dict[int, Dataset] = {}  # those that stay open, until close()
-        self._indexed = 0
-        self._last: tuple[int, Dataset] | None = None  # one of the others
+        self._data: Dataset | None = None
+        self._starts: dict[int, int] = {}  # of the shards that are open: the first of its samples
         self._mean = float((mean or _UNKNOWN) + _OBJECT)
 
     def samples(self, places: Sequence[int]) -> Iterator[Sample]:
@@ -64,75 +63,89 @@ class OrderedReader:
     def _read(self, places: Sequence[int], first: int, stop: int) -> list[Sample]:
         """As many of them as fit, the last one first."""
         held: dict[int, Sample] = {}
-        size = read = taken = 0
+        size = read = taken = at = 0
         order = sorted(range(first, stop), key=places.__getitem__)
-        at = 0
-        while at < len(order):
-            shard, most = places[order[at]] >> PLACE_BITS, self._at_once()
-            group: list[int] = []
-            while at < len(order) and len(group) < most:
-                number = order[at]
-                if places[number] >> PLACE_BITS != shard:
-                    break
-                at += 1
-                if number < stop:
-                    group.append(number)
-            if not group:
-                continue
-            samples = self._dataset(shard).get_many([places[n] & _NUMBERS for n in group])
-            for number, sample in zip(group, samples):
-                held[number] = sample
-                bytes_of = _size(sample)
-                size += bytes_of
-                taken += bytes_of
-            read += len(group)
-            del samples
-            self._mean = taken / read
-            while size > self._memory and stop - first > 1:
-                stop = first + (stop - first) // 2
-                for number in [number for number in held if number >= stop]:
-                    size -= _size(held.pop(number))
+        for group in self._groups(sorted({places[number] >> PLACE_BITS for number in order})):
+            after = (group[-1] + 1) << PLACE_BITS
+            while at < len(order) and places[order[at]] < after:
+                some: list[int] = []
+                most = self._at_once()
+                while at < len(order) and len(some) < most and places[order[at]] < after:
+                    if order[at] < stop:
+                        some.append(order[at])
+                    at += 1
+                if not some:
+                    continue
+                samples = self._get(group, [places[number] for number in some])
+                for number, sample in zip(some, samples):
+                    held[number] = sample
+                    taken += _size(sample)
+                    size += _size(sample)
+                del samples
+                read += len(some)
+                self._mean = taken / read
+                while size > self._memory and stop - first > 1:
+                    stop = first + (stop - first) // 2
+                    for number in [number for number in held if number >= stop]:
+                        size -= _size(held.pop(number))
         return [held[number] for number in range(stop - 1, first - 1, -1)]
 
     def _at_once(self) -> int:
         most = int(min(_BYTES_AT_ONCE, self._memory / 8) / self._mean)
         return min(max(most, 1), _MOST_AT_ONCE)
 
-    def _dataset(self, number: int) -> Dataset:
-        """A shard, opened.
+    # ---- Shards ----
 
-        The first ones stay open. The shards of a task come in turn, so whichever are kept, others
-        are not open when they come.
+    def _groups(self, needed: list[int]) -> Iterator[list[int]]:
+        """These shards, in groups that are opened together.
+
+        Where more than half of all are needed, the next stretch needs others of them: all are in
+        groups then, and one group stays open.
         """
-        found = self._open.get(number)
-        if found is not None:
-            return found
-        if self._last is not None:
-            if self._last[0] == number:
-                return self._last[1]
-            self._last[1].close()
-            self._last = None
-        url, count = self._shards[number]
-        opened = Dataset(url, **self._options)
-        if len(self._open) < _MOST_OPEN and self._indexed + count <= _MOST_INDEXED:
-            self._open[number] = opened
-            self._indexed += count
-        else:
-            self._last = number, opened
-        return opened
+        group: list[int] = []
+        indexed = 0
+        for shard in self._filled if 2 * len(needed) > len(self._filled) else needed:
+            count = self._shards[shard][1]
+            if group and (indexed + count) * _INDEX > self._memory:
+                yield group
+                group, indexed = [], 0
+            group.append(shard)
+            indexed += count
+        yield group
 
-    def sample(self, place: int) -> Sample:
-        """One sample."""
-        return self._dataset(place >> PLACE_BITS)[place & _NUMBERS]
+    def _get(self, group: list[int], places: list[int]) -> list[Sample]:
+        if self._data is None or not self._starts.keys() >= set(group):
+            self.close()
+            self._data = self._opened(group)
+        starts = self._starts
+        return self._data.get_many(
+            [starts[place >> PLACE_BITS] + (place & _NUMBERS) for place in places]
+        )
+
+    def _opened(self, group: list[int]) -> Dataset:
+        data = Dataset([self._shards[shard][0] for shard in group], **self._options)
+        starts = {}
+        stop = 0
+        for number, shard in enumerate(group):
+            url, count = self._shards[shard]
+            starts[shard] = stop
+            stop += count
+            # Its last sample, and the first one after it.
+            is_there = stop <= len(data) and data.shard(stop - 1) == (number, count - 1)
+            if not is_there or (stop < len(data) and data.shard(stop) != (number + 1, 0)):
+                data.close()
+                raise ChangedError(
+                    f"{url}: it has no longer the {count} samples that it had when the order was "
+                    "made; help: reshard into a new folder"
+                )
+        self._starts = starts
+        return data
 
     def close(self) -> None:
         """Closes all shards."""
-        for data in self._open.values():
-            data.close()
-        self._open.clear()
-        if self._last is not None:
-            self._last[1].close()
-            self._last = None
+        if self._data is not None:
+            self._data.close()
+            self._data = None
 
 
 def _size(sample: Sample) -> int:

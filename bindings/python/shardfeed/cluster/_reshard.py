@@ -116,7 +116,9 @@ def reshard(
     sorts = _sort_tasks(os.fspath(scratch), run_name, order)
     names = {task.number: task.output or "" for task in sorts}
     # One sample more: it says where those of each output start.
-    after = tuple((names.get(n, ""), count + 1) for n, (_, count) in enumerate(shards))
+    after = tuple(
+        (names[n], count + 1) if count else ("", 0) for n, (_, count) in enumerate(shards)
+    )
     gather = Gather(**common, rekey=rekey, sorted_inputs=after)
     there = [gather.found_there(task) for task in tasks]
     if None in there:
