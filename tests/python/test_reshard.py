@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from aws_servers import Bucket, endpoint
 from conftest import numbered, write_tar
 from http_servers import stand_in
 from shardfeed.__main__ import main
+from shardfeed._dataset import HeldSamples
 from shardfeed.cluster import MapError
 from shardfeed.cluster._ordered import PLACE_BITS, OrderedReader
 from shardfeed.cluster._permutation import Permutation
@@ -251,16 +253,16 @@ def test_a_task_whose_process_is_killed_is_run_again(
     urls = shards(3, 40)
     one = shardfeed.reshard(urls, f"{tmp_path}/one/", samples=30, shuffle=True, workers=0)
     died = tmp_path / "died"
-    whole = OrderedReader.samples
+    whole = HeldSamples.read
 
-    def deadly(self: OrderedReader, places: Any) -> Any:
-        for number, sample in enumerate(whole(self, places)):
-            if number == 17 and not died.exists():
-                died.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            yield sample
+    def deadly(self: HeldSamples, *given: Any) -> None:
+        if self.bytes > 0 and not died.exists():  # in the middle of a task
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        whole(self, *given)
 
-    monkeypatch.setattr(OrderedReader, "samples", deadly)  # of the forked processes too
+    monkeypatch.setattr("shardfeed.cluster._ordered._MOST_AT_ONCE", 8)
+    monkeypatch.setattr(HeldSamples, "read", deadly)  # of the forked processes too
     report = shardfeed.reshard(urls, f"{tmp_path}/out/", samples=30, shuffle=True, workers=2)
     assert died.exists()
     assert report.counts == {"made": 4}
@@ -329,14 +331,15 @@ def test_sizes_that_nobody_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     members = [(f"{n:06}.bin", bytes([n % 251]) * size) for n, size in enumerate(sizes)]
     url = str(write_tar(tmp_path / "a.tar", members))
     read: list[int] = []
-    whole = shardfeed.Dataset.get_many
+    most: list[int] = []
+    whole = HeldSamples.read
 
-    def counting(self: Any, numbers: Any) -> Any:
-        samples = whole(self, numbers)
-        read.extend(sum(map(len, sample.values())) for sample in samples)
-        return samples
+    def counting(self: HeldSamples, data: Any, numbers: Any, places: Any) -> None:
+        most.append(self.bytes)
+        whole(self, data, numbers, places)
+        read.extend(numbers)
 
-    monkeypatch.setattr(shardfeed.Dataset, "get_many", counting)
+    monkeypatch.setattr(HeldSamples, "read", counting)
     order = Permutation(1, len(sizes))
     places = [order(place) for place in range(len(sizes))]
     reader = OrderedReader([(url, len(sizes))], 4 << 20, {}, mean=100)
@@ -345,7 +348,40 @@ def test_sizes_that_nobody_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         found.append((int(sample.key), len(sample["bin"])))
     reader.close()
     assert found == [(number, sizes[number]) for number in places]
-    assert len(read) < 3 * len(sizes)  # what was let go was read again
+    assert len(sizes) < len(read) < 3 * len(sizes)  # what was let go was read again
+    assert max(most) <= 4 << 20  # before the next call
+
+
+def test_samples_that_are_held(tmp_path: Path) -> None:
+    url = str(write_tar(tmp_path / "a.tar", numbered(0, 6, 1000)))
+    numbers = array("Q", [5, 0, 2])
+    with shardfeed.Dataset(url) as data:
+        held = HeldSamples(4)
+        held.read(data, numbers, array("Q", [0, 1, 3]))
+        assert [held.has(place) for place in range(-1, 5)] == [
+            *(False, True, True, False, True, False)
+        ]
+        assert 3 * 1001 < held.bytes < 3 * 2000
+        for places in ([4, 1, 2], [2]):
+            with pytest.raises(shardfeed.UsageError, match="not there"):
+                held.read(data, numbers, array("Q", places))
+        with pytest.raises(shardfeed.UsageError):
+            held.read(data, array("Q", [6]), array("Q", [2]))  # the data set has six
+    sample = held.take(1)
+    assert (sample.key, bytes(sample["txt"])[:2]) == ("000000", b"0.")
+    for place in (1, 2, 4):
+        with pytest.raises(shardfeed.UsageError, match="no sample is held"):
+            held.take(place)
+    with shardfeed.Writer(f"{tmp_path}/b.tar") as writer:
+        writer._write_held(held, 0, 1)
+        with pytest.raises(shardfeed.UsageError):
+            writer._write_held(held, 0, 1)  # it is written
+        with pytest.raises(shardfeed.UsageError, match="not there"):
+            writer._write_held(held, 3, 5)
+        writer.write(sample)
+    assert keys(f"{tmp_path}/b.tar") == ["000005", "000000"]
+    held.drop(3)
+    assert held.bytes == 0
 
 
 def test_more_indexes_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,13 +414,13 @@ def test_an_input_that_changes_meanwhile(
     tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch, shard: int, samples: int
 ) -> None:
     urls = shards(2, 10)
-    whole = OrderedReader.samples
+    whole = OrderedReader.stretches
 
     def changed(self: OrderedReader, places: Any) -> Any:
         write_tar(tmp_path / f"s-00{shard}.tar", numbered(10 * shard, samples))
         return whole(self, places)
 
-    monkeypatch.setattr(OrderedReader, "samples", changed)
+    monkeypatch.setattr(OrderedReader, "stretches", changed)
     with pytest.raises(MapError, match=rf"s-00{shard}\.tar: it has no longer the 10 samples"):
         shardfeed.reshard(urls, f"{tmp_path}/out/", samples=20, shuffle=True, workers=0)
     assert list(tmp_path.glob("out/*.tar")) == []

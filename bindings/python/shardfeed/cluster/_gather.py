@@ -17,9 +17,9 @@ from ._run import TaskJob
 from ._tasks import is_published, of_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from .. import Sample
+    from .._dataset import HeldSamples
     from ._tasks import Task
 
 _STARTS = "shardfeed-starts"  # the key of the last sample of a sorted input
@@ -74,7 +74,7 @@ class Gather(_OrderJob):
         else:
             reader = self.opened(self.sorted_inputs, plain(self.reader))
             places = self._sorted_places(task, reader)
-        return _written(task, self._renamed(task, reader.samples(places)), self.writer)
+        return _written(task, reader, places, self.writer, rekey=self.rekey)
 
     def _places(self, task: Task) -> array[int]:
         source, start, stop = self.order.source, *_range(task)
@@ -93,6 +93,8 @@ class Gather(_OrderJob):
         runs: dict[int, tuple[int, int]] = {}  # by input: its next sample, and where its run stops
         for shard, sample in zip(needed, reader.samples(tables)):
             starts = _decoded(sample["bin"])
+            if len(starts) != self.order.outputs + 1:
+                raise self._no_scratch(shard)
             runs[shard] = starts[task.number], starts[task.number + 1]
         for at, shard in enumerate(shards):
             number, last = runs[shard]
@@ -100,21 +102,15 @@ class Gather(_OrderJob):
             runs[shard] = number + 1, last
         for shard, (number, last) in runs.items():
             if number != last:
-                raise FormatError(
-                    f"{(self.sorted_inputs or ())[shard][0]}: its samples are not those of this "
-                    "order; help: give another scratch folder"
-                )
+                raise self._no_scratch(shard)
         return shards
 
-    def _renamed(
-        self, task: Task, samples: Iterator[Sample]
-    ) -> Iterator[tuple[str | None, Sample]]:
-        if self.rekey is None:
-            for sample in samples:
-                yield None, sample
-            return
-        for number, sample in enumerate(samples, _range(task)[0]):
-            yield self.rekey % number, sample
+    def _no_scratch(self, shard: int) -> FormatError:
+        assert self.sorted_inputs is not None
+        return FormatError(
+            f"{self.sorted_inputs[shard][0]}: its samples are not those of this order; help: give "
+            "another scratch folder"
+        )
 
 
 @dataclass(frozen=True)
@@ -136,11 +132,9 @@ class Sort(_OrderJob):
         starts = array("Q", (bisect_left(targets, edge) for edge in edges))
         reader = self.opened(order.shards, self.reader)
         places = array("Q", (shard << PLACE_BITS | number for number in sources))
-        samples: Iterator[tuple[str | None, Sample]] = (
-            (None, sample) for sample in reader.samples(places)
-        )
         options = {**of_marker(self.writer), "write_index": True}
-        return _written(task, samples, options, (_STARTS, {"bin": _encoded(starts)}))
+        last = _STARTS, {"bin": _encoded(starts)}
+        return _written(task, reader, places, options, last=last)
 
 
 def _range(task: Task) -> tuple[int, int]:
@@ -149,28 +143,23 @@ def _range(task: Task) -> tuple[int, int]:
 
 def _written(
     task: Task,
-    samples: Iterator[tuple[str | None, Sample]],
+    reader: OrderedReader,
+    places: array[int],
     options: Mapping[str, Any],
+    *,
+    rekey: str | None = None,
     last: tuple[str, dict[str, bytes]] | None = None,
 ) -> TaskReport:
-    """Publishes these samples, with new keys where they have some."""
+    """Publishes the samples at these places, with new keys where they get some."""
     name = task.output or ""
-    written = 0
     try:
         with Writer(lambda _: name, **options) as writer:
-            for key, sample in samples:
-                try:
-                    if key is None:
-                        writer.write(sample)
-                    else:
-                        writer.write_bytes(key, sample)  # type: ignore[arg-type]
-                except UsageError as error:
-                    if key is not None:
-                        raise
-                    raise UsageError(
-                        f"{sample.shard}: {error}; reshard also gives new keys: rekey"
-                    ) from error
-                written += 1
+            if rekey is not None:
+                for number, sample in enumerate(reader.samples(places), _range(task)[0]):
+                    writer.write_bytes(rekey % number, sample)  # type: ignore[arg-type]
+            else:
+                for held, count in reader.stretches(places):
+                    _write(writer, held, count)
             if last is not None:
                 writer.write_bytes(*last)
     except OSError as error:
@@ -178,7 +167,19 @@ def _written(
             raise
         return TaskReport(task, "there")
     (shard,) = writer.shards
-    return TaskReport(task, "made", written, written, bytes=shard.bytes, digest=shard.digest)
+    count = len(places)
+    return TaskReport(task, "made", count, count, bytes=shard.bytes, digest=shard.digest)
+
+
+def _write(writer: Writer, held: HeldSamples, count: int) -> None:
+    try:
+        writer._write_held(held, 0, count)
+    except UsageError as error:
+        number = next((n for n in range(count) if held.has(n)), None)
+        if number is None:
+            raise
+        shard = held.take(number).shard
+        raise UsageError(f"{shard}: {error}; reshard also gives new keys: rekey") from error
 
 
 def _encoded(numbers: array[int]) -> bytes:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from .. import ChangedError, Dataset
+from .._dataset import HeldSamples
 from ._tasks import options_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .. import Sample
 
@@ -19,7 +20,7 @@ _NUMBERS = (1 << PLACE_BITS) - 1
 
 _MOST_AT_ONCE = 1024  # samples that are read with one call,
 _BYTES_AT_ONCE = 16 << 20  # and about so many bytes
-_OBJECT = 2048  # bytes that a sample takes beside its fields
+_OBJECT = 512  # bytes that a sample takes beside its fields, as HeldSamples counts
 _UNKNOWN = 256 << 10  # bytes of a sample where nothing says them
 _INDEX = 128  # bytes that the index of a sample takes: 30, and 16 for each field, and its key
 
@@ -50,45 +51,49 @@ class OrderedReader:
         self._starts: dict[int, int] = {}  # of the shards that are open: the first of its samples
         self._mean = float((mean or _UNKNOWN) + _OBJECT)
 
-    def samples(self, places: Sequence[int]) -> Iterator[Sample]:
-        """The samples at these places, in this order."""
+    def stretches(self, places: Sequence[int]) -> Iterator[tuple[HeldSamples, int]]:
+        """The samples at these places, in this order: some and their number, again and again."""
         first = 0
         while first < len(places):
             stop = min(first + max(int(self._memory * 0.8 / self._mean), 1), len(places))
-            held = self._read(places, first, stop)
-            first += len(held)
-            while held:
-                yield held.pop()  # which is nobody's but the caller's then
+            held, count = self._read(places, first, stop)
+            first += count
+            yield held, count
 
-    def _read(self, places: Sequence[int], first: int, stop: int) -> list[Sample]:
-        """As many of them as fit, the last one first."""
-        held: dict[int, Sample] = {}
-        size = read = taken = at = 0
+    def samples(self, places: Sequence[int]) -> Iterator[Sample]:
+        """The samples at these places, in this order."""
+        for held, count in self.stretches(places):
+            for number in range(count):
+                yield held.take(number)
+
+    def _read(self, places: Sequence[int], first: int, stop: int) -> tuple[HeldSamples, int]:
+        """As many of them as fit."""
+        held = HeldSamples(stop - first)
+        read = taken = at = 0
         order = sorted(range(first, stop), key=places.__getitem__)
         for group in self._groups(sorted({places[number] >> PLACE_BITS for number in order})):
+            data, starts = self._started(group)
             after = (group[-1] + 1) << PLACE_BITS
             while at < len(order) and places[order[at]] < after:
-                some: list[int] = []
+                numbers, targets = array("Q"), array("Q")
                 most = self._at_once()
-                while at < len(order) and len(some) < most and places[order[at]] < after:
+                while at < len(order) and len(numbers) < most and places[order[at]] < after:
                     if order[at] < stop:
-                        some.append(order[at])
+                        place = places[order[at]]
+                        numbers.append(starts[place >> PLACE_BITS] + (place & _NUMBERS))
+                        targets.append(order[at] - first)
                     at += 1
-                if not some:
+                if not numbers:
                     continue
-                samples = self._get(group, [places[number] for number in some])
-                for number, sample in zip(some, samples):
-                    held[number] = sample
-                    taken += _size(sample)
-                    size += _size(sample)
-                del samples
-                read += len(some)
+                before = held.bytes
+                held.read(data, numbers, targets)
+                read += len(numbers)
+                taken += held.bytes - before
                 self._mean = taken / read
-                while size > self._memory and stop - first > 1:
+                while held.bytes > self._memory and stop - first > 1:
                     stop = first + (stop - first) // 2
-                    for number in [number for number in held if number >= stop]:
-                        size -= _size(held.pop(number))
-        return [held[number] for number in range(stop - 1, first - 1, -1)]
+                    held.drop(stop - first)
+        return held, stop - first
 
     def _at_once(self) -> int:
         most = int(min(_BYTES_AT_ONCE, self._memory / 8) / self._mean)
@@ -113,14 +118,13 @@ class OrderedReader:
             indexed += count
         yield group
 
-    def _get(self, group: list[int], places: list[int]) -> list[Sample]:
-        if self._data is None or not self._starts.keys() >= set(group):
+    def _started(self, group: list[int]) -> tuple[Dataset, dict[int, int]]:
+        """These shards in a data set that may have others, and where each of them starts in it."""
+        data = self._data
+        if data is None or not self._starts.keys() >= set(group):
             self.close()
-            self._data = self._opened(group)
-        starts = self._starts
-        return self._data.get_many(
-            [starts[place >> PLACE_BITS] + (place & _NUMBERS) for place in places]
-        )
+            data = self._data = self._opened(group)
+        return data, self._starts
 
     def _opened(self, group: list[int]) -> Dataset:
         data = Dataset([self._shards[shard][0] for shard in group], **self._options)
@@ -145,9 +149,4 @@ class OrderedReader:
         """Closes all shards."""
         if self._data is not None:
             self._data.close()
-            self._data = None
-
-
-def _size(sample: Sample) -> int:
-    """Bytes that a sample of a data set takes: asking for each field takes longer than reading."""
-    return sum(view.nbytes for view in sample._block.views) + _OBJECT
+        self._data, self._starts = None, {}
