@@ -293,6 +293,43 @@ def test_a_run_that_is_killed_is_continued(
     assert contents(second) == contents(one)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_is_interrupted(tmp_path: Path, shards: Any, number: int) -> None:
+    urls = shards(6, 200, 20_000)
+    words = ["reshard", "--shuffle", "-n", "5", "-p", "2", urls, f"{tmp_path}/out/"]
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(shardfeed.__file__))}
+    with subprocess.Popen(
+        [sys.executable, "-m", "shardfeed", *words],
+        env=environment,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as run:
+        while not list(tmp_path.glob("out/*.tar")):
+            assert run.poll() is None
+            time.sleep(0.001)
+        run.send_signal(number)
+        _, err = run.communicate(timeout=60)
+        assert run.returncode not in (0, None)
+        assert b"Traceback" not in err
+        assert _processes_of(run.pid) == []
+    made = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert 1 < len(made) < 241  # with the mark, and nothing that is not whole
+    assert all(name.endswith((".tar", ".tar.plan")) for name in made)
+
+
+def _processes_of(session: int) -> list[str]:
+    """The processes of a session, without those that only their parent has not seen end."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(") ")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append(path.parent.name)
+    return found
+
+
 # ---- Memory -------------------------------------------------------------------------------------
 
 
