@@ -81,7 +81,11 @@ def test_shards_of_equal_size_in_the_same_order(tmp_path: Path, shards: Any) -> 
         assert made.read_bytes() == same.read_bytes()
 
 
-def test_other_formats_in_and_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scratch", [None, "tmp/"])
+def test_other_formats_in_and_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scratch: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
     write_tar(tmp_path / "a.tar", numbered(0, 30))
     with shardfeed.Writer(f"{tmp_path}/b.tar.gz") as writer:
         writer.write_all(shardfeed.Stream(write_tar(tmp_path / "b.tar", numbered(30, 30))))
@@ -94,6 +98,7 @@ def test_other_formats_in_and_out(tmp_path: Path) -> None:
         samples=40,
         shuffle=True,
         workers=2,
+        scratch=scratch,
         writer={"write_index": True},
         reader={"fields": "cls"},
     )
