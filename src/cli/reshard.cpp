@@ -29,7 +29,8 @@ class Reshard final : public Verb {
   public:
     void declare(CLI::App& app) override {
         app.description(
-            "Makes shards of N samples each of all inputs, in their order or in a random one. "
+            "Makes shards of N samples each of all inputs, in their order, a random one, or that "
+            "of keys. "
             "Which sample goes where is computed from the indexes, which are made where they are "
             "missing, and every output is a task of its own that reads its samples by number: in "
             "processes of this machine, in a job array, or under Ray or Dask, with the same bytes. "
@@ -46,13 +47,14 @@ class Reshard final : public Verb {
             ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
         app.add_flag("--shuffle", shuffle_, "all samples in one random order");
         app.add_option("--seed", seed_, "of the random order; the default is 0")->type_name("N");
+        app.add_flag("--sort", sort_, "all samples in the order of their keys; needs --scratch");
         app.add_option("-R,--rekey", rekey_,
                        "new keys by the new order: # for nine digits from 0, or a pattern such as "
                        "train/%07d")
             ->type_name("PATTERN");
         app.add_option("--scratch", scratch_,
                        "a folder for two phases: inputs are sorted there by where samples go; for "
-                       "object stores")
+                       "object stores and compressed inputs, and for --sort")
             ->type_name("DIR");
         app.add_option("--memory", memory_,
                        "bytes of samples that a task holds; the default is 256MiB")
@@ -92,6 +94,7 @@ class Reshard final : public Verb {
             if (!value.empty()) command.words.push_back(std::string("--") + name + "=" + value);
         };
         if (shuffle_) command.words.emplace_back("--shuffle");
+        if (sort_) command.words.emplace_back("--sort");
         if (json_) command.words.emplace_back("--json");
         if (options.is_quiet()) command.words.emplace_back("--quiet");
         add("rekey", rekey_);
@@ -128,6 +131,7 @@ class Reshard final : public Verb {
     std::vector<std::string> words_;
     uint64_t samples_ = 0;
     bool shuffle_ = false;
+    bool sort_ = false;
     uint64_t seed_ = 0;
     std::string rekey_;
     std::string scratch_;

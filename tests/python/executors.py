@@ -66,13 +66,17 @@ def check_what_fails(urls: str, folder: Path, executor: Any) -> None:
 
 
 def check_reshard(urls: str, folder: Path, executor: Any) -> None:
-    common: Any = {"samples": 30, "shuffle": True, "seed": 3}
-    local = shardfeed.reshard(urls, f"{folder}/local/", workers=0, **common)
-    for name, scratch in (("out", None), ("sorted", f"{folder}/tmp/")):
-        report = shardfeed.reshard(
-            urls, f"{folder}/{name}/", executor=executor, scratch=scratch, **common
-        )
+    ways: dict[str, Any] = {
+        "shuffled": {"shuffle": True, "seed": 3},
+        "scattered": {"shuffle": True, "seed": 3, "scratch": f"{folder}/tmp/"},
+        "sorted": {"sort": True, "scratch": f"{folder}/tmp/"},
+    }
+    for name, way in ways.items():
+        local = shardfeed.reshard(urls, f"{folder}/l-{name}/", samples=30, workers=0, **way)
+        report = shardfeed.reshard(urls, f"{folder}/{name}/", samples=30, executor=executor, **way)
         assert report.counts == {"made": 4}
         for made, same in zip(report.outputs, local.outputs):
             assert Path(made).read_bytes() == Path(same).read_bytes()
-    assert sorted(keys(local.outputs)) == KEYS != keys(local.outputs)
+        found = keys(report.outputs)
+        assert sorted(found) == KEYS
+        assert (found == KEYS) == (name == "sorted")

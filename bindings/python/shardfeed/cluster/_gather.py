@@ -26,7 +26,7 @@ _STARTS = "shardfeed-starts"  # the key of the last sample of a sorted input
 
 
 @dataclass(frozen=True)
-class _OrderJob(TaskJob):
+class OrderJob(TaskJob):
     """What all tasks of a run have in common."""
 
     order: NewOrder
@@ -57,7 +57,7 @@ class _OrderJob(TaskJob):
 
 
 @dataclass(frozen=True)
-class Gather(_OrderJob):
+class Gather(OrderJob):
     """Makes one output shard: samples start .. stop - 1 of the new order."""
 
     rekey: str | None
@@ -74,10 +74,10 @@ class Gather(_OrderJob):
         else:
             reader = self.opened(self.sorted_inputs, plain(self.reader))
             places = self._sorted_places(task, reader)
-        return _written(task, reader, places, self.writer, rekey=self.rekey)
+        return written(task, reader, places, self.writer, rekey=self.rekey)
 
     def _places(self, task: Task) -> array[int]:
-        source, start, stop = self.order.source, *_range(task)
+        source, start, stop = self.order.source, *range_of(task)
         places = array("Q", bytes(8 * (stop - start)))
         for at in range(stop - start):
             shard, number = source(start + at)
@@ -86,13 +86,13 @@ class Gather(_OrderJob):
 
     def _sorted_places(self, task: Task, reader: OrderedReader) -> array[int]:
         """Of the samples for one output a sorted input has some that follow one another."""
-        source, start, stop = self.order.source, *_range(task)
+        source, start, stop = self.order.source, *range_of(task)
         shards = array("Q", (source(place)[0] for place in range(start, stop)))
         needed = sorted(set(shards))
         tables = [shard << PLACE_BITS | self.order.shards[shard][1] for shard in needed]
         runs: dict[int, tuple[int, int]] = {}  # by input: its next sample, and where its run stops
         for shard, sample in zip(needed, reader.samples(tables)):
-            starts = _decoded(sample["bin"])
+            starts = decoded(sample["bin"])
             if len(starts) != self.order.outputs + 1:
                 raise self._no_scratch(shard)
             runs[shard] = starts[task.number], starts[task.number + 1]
@@ -114,7 +114,7 @@ class Gather(_OrderJob):
 
 
 @dataclass(frozen=True)
-class Sort(_OrderJob):
+class Sort(OrderJob):
     """Sorts one input by where its samples go.
 
     A last sample says where those of each output start.
@@ -133,15 +133,15 @@ class Sort(_OrderJob):
         reader = self.opened(order.shards, self.reader)
         places = array("Q", (shard << PLACE_BITS | number for number in sources))
         options = {**of_marker(self.writer), "write_index": True}
-        last = _STARTS, {"bin": _encoded(starts)}
-        return _written(task, reader, places, options, last=last)
+        last = _STARTS, {"bin": encoded(starts)}
+        return written(task, reader, places, options, last=last)
 
 
-def _range(task: Task) -> tuple[int, int]:
+def range_of(task: Task) -> tuple[int, int]:
     return task.start or 0, task.stop or 0
 
 
-def _written(
+def written(
     task: Task,
     reader: OrderedReader,
     places: array[int],
@@ -155,7 +155,7 @@ def _written(
     try:
         with Writer(lambda _: name, **options) as writer:
             if rekey is not None:
-                for number, sample in enumerate(reader.samples(places), _range(task)[0]):
+                for number, sample in enumerate(reader.samples(places), range_of(task)[0]):
                     writer.write_bytes(rekey % number, sample)  # type: ignore[arg-type]
             else:
                 for held, count in reader.stretches(places):
@@ -182,7 +182,7 @@ def _write(writer: Writer, held: HeldSamples, count: int) -> None:
         raise UsageError(f"{shard}: {error}; reshard also gives new keys: rekey") from error
 
 
-def _encoded(numbers: array[int]) -> bytes:
+def encoded(numbers: array[int]) -> bytes:
     """In little endian, whatever this machine has."""
     little = numbers[:]
     if sys.byteorder == "big":
@@ -190,7 +190,7 @@ def _encoded(numbers: array[int]) -> bytes:
     return little.tobytes()
 
 
-def _decoded(data: memoryview) -> array[int]:
+def decoded(data: memoryview) -> array[int]:
     numbers = array("Q", bytes(data))
     if sys.byteorder == "big":
         numbers.byteswap()

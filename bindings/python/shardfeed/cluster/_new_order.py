@@ -36,11 +36,12 @@ class NewOrder:
     samples: int
     """Of an output shard; the last one may have fewer."""
     seed: int | None
-    """Of the permutation; None: samples keep their order."""
+    """Of the permutation; None: samples keep their order, or have that of their keys."""
+    by_key: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the tables, which every process makes for itself."""
-        return {name: getattr(self, name) for name in ("shards", "samples", "seed")}
+        return {name: getattr(self, name) for name in ("shards", "samples", "seed", "by_key")}
 
     @cached_property
     def starts(self) -> list[int]:
@@ -87,7 +88,7 @@ def description_of(order: NewOrder, rekey: str | None) -> dict[str, Any]:
         "shards": len(order.shards),
         "samples": order.count,
         "samples_per_shard": order.samples,
-        "shuffle": order.seed is not None,
+        "order": "key" if order.by_key else "input" if order.seed is None else "random",
         "seed": order.seed or 0,
         "rekey": rekey or "",
         "inputs": hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest(),

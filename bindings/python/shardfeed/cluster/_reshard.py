@@ -13,6 +13,7 @@ from .. import Dataset, UsageError, expand_urls, options
 from .._options import canonical_text
 from ._executors import EXECUTORS
 from ._gather import Gather, Sort
+from ._key_order import KeyGather, KeyMerge, KeySort, keys_of
 from ._new_order import NewOrder, claim, description_of, size_of_file
 from ._report import MapReport, TaskReport, error_of
 from ._tasks import Task, make_folders, options_for
@@ -35,6 +36,7 @@ def reshard(
     samples: int,
     shuffle: bool = False,
     seed: int = 0,
+    sort: bool = False,
     rekey: str | None = None,
     scratch: str | os.PathLike[str] | None = None,
     memory: int | str = "256MiB",
@@ -56,6 +58,9 @@ def reshard(
     shuffle: all samples in one random order, which `seed` and their number determine. Without it,
     samples keep their order.
 
+    sort: all samples in the order of their keys, as bytes; of equal ones that of the first input is
+    first. It needs scratch: every input is sorted there, and one task merges the keys.
+
     rekey: new keys, by the place in the new order: "#" for nine digits, or a pattern such as
     "train/%07d". A shard cannot have a key twice, which inputs may have together.
 
@@ -72,12 +77,18 @@ def reshard(
     """
     read_options, write_options = _checked(executor, samples, seed, reader, writer)
     if scratch is not None:
-        _check_scratch(os.fspath(scratch), shuffle, read_options, write_options)
+        _check_scratch(os.fspath(scratch), shuffle or sort, read_options, write_options)
+    if sort and (shuffle or scratch is None):
+        raise UsageError(
+            "sort is another order than shuffle; help: give one of them"
+            if shuffle
+            else "sort needs a folder for sorted inputs; help: give scratch"
+        )
     rekey = _checked_rekey(rekey)
     held = _checked_memory(memory)
     pattern = _checked_pattern(os.fspath(output))
     shards = _counted(input, read_options)
-    order = NewOrder(shards, samples, seed if shuffle else None)
+    order = NewOrder(shards, samples, seed if shuffle else None, sort)
     if not order.count:
         raise UsageError("the inputs have no samples; help: look at them with shardfeed ls")
     if read_options.get("index") == "rebuild":
@@ -115,20 +126,33 @@ def reshard(
         return run(Gather(**common, rekey=rekey, sorted_inputs=None), tasks)
     sorts = _sort_tasks(os.fspath(scratch), run_name, order)
     names = {task.number: task.output or "" for task in sorts}
-    # One sample more: it says where those of each output start.
-    after = tuple(
-        (names[n], count + 1) if count else ("", 0) for n, (_, count) in enumerate(shards)
+    # Of shuffle one sample more: it says where those of each output start.
+    copies = tuple(
+        (names[n], count + (not sort)) if count else ("", 0) for n, (_, count) in enumerate(shards)
     )
-    gather = Gather(**common, rekey=rekey, sorted_inputs=after)
+    phases: list[tuple[TaskJob, list[Task]]]
+    gather: Gather
+    if sort:
+        plan = posixpath.join(os.fspath(scratch), f"{run_name}-plan.tar")
+        phases = [
+            (KeySort(**common), sorts),
+            (KeyMerge(**common, copies=copies), [Task(0, "keys", output=plan)]),
+        ]
+        gather = KeyGather(**common, rekey=rekey, sorted_inputs=copies, plan=plan)
+    else:
+        phases = [(Sort(**common), sorts)]
+        gather = Gather(**common, rekey=rekey, sorted_inputs=copies)
     there = [gather.found_there(task) for task in tasks]
     if None in there:
         make_folders(sorts)
-        if not run(Sort(**common), sorts).is_complete:  # another job of the array still sorts
-            found = zip(there, tasks)
-            return MapReport([report or TaskReport(task, "elsewhere") for report, task in found])
+        for job, parts in phases:
+            if not run(job, parts).is_complete:  # another job of the array has not ended
+                found = zip(there, tasks)
+                return MapReport([done or TaskReport(task, "elsewhere") for done, task in found])
     report = run(gather, tasks)
     if report.is_complete:
-        _remove_local(sorts)
+        for _, parts in phases:
+            _remove_local(parts)
     return report
 
 
@@ -166,12 +190,14 @@ def _checked(
 
 
 def _check_scratch(
-    scratch: str, shuffle: bool, reader: Mapping[str, Any], writer: Mapping[str, Any]
+    scratch: str, has_order: bool, reader: Mapping[str, Any], writer: Mapping[str, Any]
 ) -> None:
     if not scratch.endswith("/") and not ("://" not in scratch and os.path.isdir(scratch)):
         raise UsageError(f"scratch={scratch!r}; help: give a folder, which ends in /")
-    if not shuffle:
-        raise UsageError("scratch is for shuffle; help: leave it out, since the order stays")
+    if not has_order:
+        raise UsageError(
+            "scratch is for shuffle and sort; help: leave it out, since the order stays"
+        )
     if str(reader.get("duplicate_keys", "error")) != "error":
         raise UsageError(
             "reader: duplicate_keys is not for two phases, where samples with one key may become "
@@ -281,6 +307,7 @@ def _remove_local(sorts: Sequence[Task]) -> None:
     """Removes sorted inputs, where they are files; of a store its owner does that."""
     for task in sorts:
         if task.output is not None and "://" not in task.output:
-            for name in (task.output, f"{task.output}.sfidx"):
-                with suppress(FileNotFoundError):
-                    os.unlink(name)
+            for name in (task.output, keys_of(task.output)):
+                for path in (name, f"{name}.sfidx"):
+                    with suppress(FileNotFoundError):
+                        os.unlink(path)

@@ -27,6 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--samples", type=int, required=True)
     add("--shuffle", action="store_true")
     add("--seed", type=int, default=0)
+    add("--sort", action="store_true")
     add("--rekey")
     add("--scratch")
     add("--memory", default="256MiB")
@@ -81,6 +82,7 @@ def main(words: Sequence[str] | None = None) -> int:
             samples=given.samples,
             shuffle=given.shuffle,
             seed=given.seed,
+            sort=given.sort,
             rekey=given.rekey,
             scratch=given.scratch,
             memory=given.memory,
