@@ -19,7 +19,7 @@ from aws_servers import Bucket, endpoint
 from conftest import numbered, write_tar
 from http_servers import stand_in
 from shardfeed.__main__ import main
-from shardfeed._dataset import HeldSamples
+from shardfeed._integration import HeldSamples
 from shardfeed.cluster import MapError
 from shardfeed.cluster._ordered import PLACE_BITS, OrderedReader
 from shardfeed.cluster._permutation import Permutation
@@ -486,11 +486,11 @@ def test_samples_that_are_held(tmp_path: Path) -> None:
         with pytest.raises(shardfeed.UsageError, match="no sample is held"):
             held.take(place)
     with shardfeed.Writer(f"{tmp_path}/b.tar") as writer:
-        writer._write_held(held, 0, 1)
+        held.write(writer, 0, 1)
         with pytest.raises(shardfeed.UsageError):
-            writer._write_held(held, 0, 1)  # it is written
+            held.write(writer, 0, 1)  # it is written
         with pytest.raises(shardfeed.UsageError, match="not there"):
-            writer._write_held(held, 3, 5)
+            held.write(writer, 3, 5)
         writer.write(sample)
     assert keys(f"{tmp_path}/b.tar") == ["000005", "000000"]
     held.drop(3)

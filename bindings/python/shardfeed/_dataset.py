@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ._receivers import Log
     from ._transform_options import TransformOptions
     from ._urls import URLs
+    from ._writer import Writer
 
     class _BatchesOptions(NumberedBatchOptions, TransformOptions, total=False):
         """What batches() takes by name."""
@@ -450,6 +451,13 @@ class HeldSamples:
         if len(numbers) != len(places) or max(places, default=0) >= self.count:
             raise UsageError("places of samples that are not there")
         data._read_held(numbers, places, self)
+
+    def write(self, writer: Writer, place: int, stop: int) -> None:
+        """Writes and releases the samples at these places, all of which must be held.
+
+        After an exception about one, it and those after it are still held.
+        """
+        writer._write_held(self, place, stop)
 
     def drop(self, place: int) -> None:
         """Releases the samples from this place on."""

@@ -139,10 +139,7 @@ class Writer(Closable):
         self._report()
 
     def _write_held(self, held: HeldSamples, place: int, stop: int) -> None:
-        """Writes and releases the samples at these places, all of which are held.
-
-        After an exception about one, it and those after it are still held.
-        """
+        """For HeldSamples.write()."""
         with self._alone():
             self._write_pending(0)
             if stop > held.count:

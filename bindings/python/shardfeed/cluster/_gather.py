@@ -19,7 +19,7 @@ from ._tasks import is_published, of_marker
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .._dataset import HeldSamples
+    from .._integration import HeldSamples
     from ._tasks import Task
 
 _STARTS = "shardfeed-starts"  # the key of the last sample of a sorted input
@@ -173,7 +173,7 @@ def written(
 
 def _write(writer: Writer, held: HeldSamples, count: int) -> None:
     try:
-        writer._write_held(held, 0, count)
+        held.write(writer, 0, count)
     except UsageError as error:
         number = next((n for n in range(count) if held.has(n)), None)
         if number is None:

@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from .. import ChangedError, Dataset
-from .._dataset import HeldSamples
+from .._integration import HeldSamples
 from ._tasks import options_for
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import Dataset, UsageError, expand_urls, options
-from .._options import canonical_text
+from .._integration import canonical_text
 from ._executors import EXECUTORS
 from ._gather import Gather, Sort
 from ._key_order import KeyGather, KeyMerge, KeySort, keys_of
