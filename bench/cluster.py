@@ -129,7 +129,12 @@ def resharding(
 
     def ours() -> int:
         report = shardfeed.reshard(
-            url, f"{emptied('new')}/", samples=1_000, shuffle=True, workers=cores
+            url,
+            f"{emptied('new')}/",
+            samples=1_000,
+            shuffle=True,
+            workers=cores,
+            writer={"durable": False},  # as `cp`
         )
         return sum(task.written for task in report)
 
