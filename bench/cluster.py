@@ -1,7 +1,7 @@
-"""Shards in a cluster of Ray on this machine: shardfeed.ray against ray.data.read_webdataset, and
-map_shards with nothing to do against `shardfeed cat`.
+"""Shards in a cluster of Ray on this machine: shardfeed.ray against ray.data.read_webdataset,
+map_shards with nothing to do against `shardfeed cat`, and reshard with shuffle against `cp`.
 
-    python bench/cluster.py [--rounds 3] [--only small,jpeg,map] [--cores 2]
+    python bench/cluster.py [--rounds 3] [--only small,jpeg,map,reshard] [--cores 2]
 
 Needs what tests/python/requirements-cluster.txt names, and Pillow. Both sides run in turn on the
 same files in one cluster, whose worker processes were started before; the better of the rounds
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # How many times as fast as the other side each row is meant to be.
-TARGETS = {"small": 5.0, "jpeg": 2.0, "map": 0.7}
+TARGETS = {"small": 5.0, "jpeg": 2.0, "map": 0.7, "reshard": 0.3}
 SHARDS = 4
 
 
@@ -115,6 +115,42 @@ def mapping(url: str, folder: Path, rounds: int, samples: int) -> tuple[float, f
     return min(a for a, _ in pairs), min(b for _, b in pairs)
 
 
+def resharding(
+    url: str, folder: Path, rounds: int, samples: int, cores: int
+) -> tuple[float, float]:
+    """Seconds of a shuffle of all samples, in processes of this machine, and of `cp`."""
+    shards = shardfeed.expand_urls(url)
+
+    def emptied(name: str) -> Path:
+        target = folder / name
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        return target
+
+    def ours() -> int:
+        report = shardfeed.reshard(
+            url,
+            f"{emptied('new')}/",
+            samples=1_000,
+            shuffle=True,
+            workers=cores,
+            writer={"durable": False},  # as `cp`
+        )
+        return sum(task.written for task in report)
+
+    def theirs() -> int:
+        subprocess.run(["cp", *shards, str(emptied("copy"))], check=True)
+        return samples
+
+    pairs = [(timed(ours, samples), timed(theirs, samples)) for _ in range(rounds)]
+    return min(a for a, _ in pairs), min(b for _, b in pairs)
+
+
+def large_fields(number: int) -> dict[str, bytes]:
+    """A sample of 100 kB."""
+    return {"jpg": f"{number}".encode().ljust(100_000, b"."), "cls": b"%d" % (number % 10)}
+
+
 def _same(sample: Any) -> Any:
     return sample
 
@@ -122,7 +158,7 @@ def _same(sample: Any) -> Any:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="small,jpeg,map")
+    parser.add_argument("--only", default="small,jpeg,map,reshard")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of samples")
     given = parser.parse_args()
@@ -139,12 +175,15 @@ def main() -> int:
     ray.data.DataContext.get_current().enable_progress_bars = False
     with tempfile.TemporaryDirectory() as name:
         for row in given.only.split(","):
-            count = {"small": 100_000, "jpeg": 2_000, "map": 400_000}[row]
+            count = {"small": 100_000, "jpeg": 2_000, "map": 400_000, "reshard": 10_000}[row]
             samples = int(count * given.scale) // SHARDS * SHARDS
-            fields = photographs() if row == "jpeg" else small_fields
+            kinds = {"jpeg": photographs(), "reshard": large_fields}
+            fields = kinds.get(row, small_fields)
             url = write(Path(name), row, samples, fields)
             if row == "map":
                 ours, theirs = mapping(url, Path(name), given.rounds, samples)
+            elif row == "reshard":
+                ours, theirs = resharding(url, Path(name), given.rounds, samples, given.cores)
             elif row == "jpeg":
                 decode = "jpg:image/rgb8, cls:int"
                 ours, theirs = reading(url, decode, "jpg", given.rounds, samples)

@@ -26,4 +26,31 @@ typedef struct {
  * `names_size` are what is needed. True when there was room. */
 int32_t python_describe(shf_sample **holder, size_t fields, size_t bytes, python_sample *out);
 
+/* Samples of datasets that go to a writer without being objects of Python. One thread at a time. */
+typedef struct {
+    size_t count;
+    uint64_t bytes;        /* of what is held, with the memory of each sample itself */
+    shf_sample **samples;  /* NULL where there is none */
+} python_samples;
+
+/* Room for so many; NULL without memory. Release it with python_free_samples, which takes NULL. */
+python_samples *python_new_samples(size_t count);
+void python_free_samples(python_samples *held);
+
+/* Reads samples: number numbers[i] into places[i], which is below count and has none. OK or an
+ * error, USAGE when the holder of the dataset is empty; then no place has changed. */
+int32_t python_read_samples(shf_dataset **holder, const uint64_t *numbers, const uint64_t *places,
+                            size_t count, python_samples *held, shf_error *error);
+
+/* Releases those from this place on. */
+void python_drop_samples(python_samples *held, size_t place);
+
+/* Gives the sample at a place, which must have one, to an empty holder. */
+void python_take_sample(python_samples *held, size_t place, shf_sample **holder);
+
+/* Writes those from *place up to stop, and releases them. *place: the first one that is not
+ * written, and so the one that an error is about. */
+int32_t python_write_samples(shf_writer **holder, python_samples *held, size_t *place, size_t stop,
+                             shf_error *error);
+
 #endif

@@ -24,6 +24,8 @@ constexpr std::array table = {
     VerbEntry{"sort", "tarsort", "orders samples by key, by a field, or at random", make_sort},
     VerbEntry{"map", "proc tarproc", "changes samples by a command or a function of Python",
               make_map},
+    VerbEntry{"reshard", "", "makes shards of equal size of all inputs, also shuffled as a whole",
+              make_reshard},
     VerbEntry{"convert", "", "writes shards as other formats, and these as shards", make_convert},
     VerbEntry{"tsv", "tar2tsv", "prints a table of chosen fields", make_tsv},
     VerbEntry{"json", "tar2json", "prints samples as lines of JSON", make_json},

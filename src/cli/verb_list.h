@@ -25,6 +25,7 @@ std::unique_ptr<Verb> make_map();
 std::unique_ptr<Verb> make_merge_states();
 std::unique_ptr<Verb> make_plan();
 std::unique_ptr<Verb> make_repair();
+std::unique_ptr<Verb> make_reshard();
 std::unique_ptr<Verb> make_show();
 std::unique_ptr<Verb> make_sort();
 std::unique_ptr<Verb> make_split();

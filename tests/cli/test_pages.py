@@ -46,6 +46,7 @@ def test_the_page_of_the_command(tmp_path: Path) -> None:
         "split",
         "sort",
         "map",
+        "reshard",
         "convert",
         "repair",
         "tsv",

@@ -63,3 +63,20 @@ def check_what_fails(urls: str, folder: Path, executor: Any) -> None:
         shardfeed.map_shards(urls, f"{folder}/out/", wrong, executor=executor)
     assert raised.value.key == "000060"
     assert raised.value.report.counts == {"made": 3, "failed": 1}
+
+
+def check_reshard(urls: str, folder: Path, executor: Any) -> None:
+    ways: dict[str, Any] = {
+        "shuffled": {"shuffle": True, "seed": 3},
+        "scattered": {"shuffle": True, "seed": 3, "scratch": f"{folder}/tmp/"},
+        "sorted": {"sort": True, "scratch": f"{folder}/tmp/"},
+    }
+    for name, way in ways.items():
+        local = shardfeed.reshard(urls, f"{folder}/l-{name}/", samples=30, workers=0, **way)
+        report = shardfeed.reshard(urls, f"{folder}/{name}/", samples=30, executor=executor, **way)
+        assert report.counts == {"made": 4}
+        for made, same in zip(report.outputs, local.outputs):
+            assert Path(made).read_bytes() == Path(same).read_bytes()
+        found = keys(report.outputs)
+        assert sorted(found) == KEYS
+        assert (found == KEYS) == (name == "sorted")

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 import shardfeed
-from executors import KEYS, check_a_killed_worker, check_what_fails, die_once, keys, write_shards
+from executors import (
+    KEYS,
+    check_a_killed_worker,
+    check_reshard,
+    check_what_fails,
+    die_once,
+    keys,
+    write_shards,
+)
 
 pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -124,6 +132,10 @@ def test_map_shards_survives_a_killed_worker(cluster: Any, urls: str, tmp_path: 
 
 def test_map_shards_reports_what_fails(cluster: Any, urls: str, tmp_path: Path) -> None:
     check_what_fails(urls, tmp_path, "dask")
+
+
+def test_reshard_makes_the_same_bytes(cluster: Any, urls: str, tmp_path: Path) -> None:
+    check_reshard(urls, tmp_path, "dask")
 
 
 def test_wrong_arguments(tmp_path: Path, urls: str) -> None:

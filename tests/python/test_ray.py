@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 import shardfeed
 from conftest import write_tar
-from executors import KEYS, check_a_killed_worker, check_what_fails, die_once, keys, write_shards
+from executors import (
+    KEYS,
+    check_a_killed_worker,
+    check_reshard,
+    check_what_fails,
+    die_once,
+    keys,
+    write_shards,
+)
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
@@ -161,3 +169,7 @@ def test_map_shards_survives_a_killed_worker(urls: str, tmp_path: Path) -> None:
 
 def test_map_shards_reports_what_fails(urls: str, tmp_path: Path) -> None:
     check_what_fails(urls, tmp_path, "ray")
+
+
+def test_reshard_makes_the_same_bytes(urls: str, tmp_path: Path) -> None:
+    check_reshard(urls, tmp_path, "ray")

@@ -82,7 +82,7 @@ from ._urls import expand_urls
 from ._writer import Shard, Writer
 
 if _TYPE_CHECKING:
-    from .cluster import map_shards
+    from .cluster import map_shards, reshard
 
 __version__: str = _ffi.string(_lib.shf_version_string()).decode("ascii")
 
@@ -142,13 +142,14 @@ __all__ = [
     "mix",
     "options",
     "plan",
+    "reshard",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name != "map_shards":
+    if name not in ("map_shards", "reshard"):
         raise AttributeError(f"module 'shardfeed' has no attribute {name!r}")
-    from .cluster import map_shards  # with the processes that it starts: slow to import
+    from . import cluster  # with the processes that it starts: slow to import
 
-    globals()[name] = map_shards
-    return map_shards
+    globals()[name] = getattr(cluster, name)
+    return globals()[name]

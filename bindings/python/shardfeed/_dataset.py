@@ -21,6 +21,7 @@ from ._transform_options import checked_transforms
 from ._urls import native_urls, redacted, url_list
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from typing_extensions import SupportsIndex, Unpack
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ._receivers import Log
     from ._transform_options import TransformOptions
     from ._urls import URLs
+    from ._writer import Writer
 
     class _BatchesOptions(NumberedBatchOptions, TransformOptions, total=False):
         """What batches() takes by name."""
@@ -242,6 +244,14 @@ class Dataset(Reopenable, Sequence[Sample]):
             raise self._failure(error)
         return _samples(holders, self._epoch)
 
+    def _read_held(self, numbers: array[int], places: array[int], held: HeldSamples) -> None:
+        """Reads samples into places of `held`; numbers and places are checked by the caller."""
+        dataset = self._opened()
+        error = ffi.new("shf_error *")
+        ours, theirs = (ffi.from_buffer("uint64_t[]", each) for each in (numbers, places))
+        if lib.python_read_samples(dataset, ours, theirs, len(numbers), held.native, error):
+            raise self._failure(error)
+
     def batch(
         self,
         numbers: Iterable[SupportsIndex],
@@ -416,6 +426,54 @@ class Dataset(Reopenable, Sequence[Sample]):
             shown.append("closed")
         shown += [shown_options(self._options)] if self._options else []
         return f"<shardfeed.Dataset {' '.join(shown)}>"
+
+
+class HeldSamples:
+    """Samples of datasets that go to a writer without being objects of Python.
+
+    They have places from 0 to `count`. One thread at a time.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        native = lib.python_new_samples(count)
+        if not native:
+            raise MemoryError
+        self.native = ffi.gc(native, lib.python_free_samples)
+
+    @property
+    def bytes(self) -> int:
+        """Of those that are held, with the memory of each sample itself."""
+        return int(self.native.bytes)
+
+    def read(self, data: Dataset, numbers: array[int], places: array[int]) -> None:
+        """Reads samples of a dataset into places that have none; arrays of uint64."""
+        if len(numbers) != len(places) or max(places, default=0) >= self.count:
+            raise UsageError("places of samples that are not there")
+        data._read_held(numbers, places, self)
+
+    def write(self, writer: Writer, place: int, stop: int) -> None:
+        """Writes and releases the samples at these places, all of which must be held.
+
+        After an exception about one, it and those after it are still held.
+        """
+        writer._write_held(self, place, stop)
+
+    def drop(self, place: int) -> None:
+        """Releases the samples from this place on."""
+        lib.python_drop_samples(self.native, place)
+
+    def has(self, place: int) -> bool:
+        """Whether there is a sample at this place."""
+        return 0 <= place < self.count and bool(self.native.samples[place])
+
+    def take(self, place: int) -> Sample:
+        """A sample that is held, which is the caller's then."""
+        if not self.has(place):
+            raise UsageError(f"no sample is held at {place}")
+        holder = _new_holder()
+        lib.python_take_sample(self.native, place, holder)
+        return _samples([holder], None)[0]
 
 
 def _new_holder() -> _CData:

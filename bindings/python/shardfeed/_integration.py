@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ._archive import read_to_addresses
 from ._column import KEYS, VALID
-from ._dataset import leave_warnings_to_others
+from ._dataset import HeldSamples, leave_warnings_to_others
+from ._options import canonical_text
 from ._receivers import log_to_logging
 from ._recipe import check_epoch
 from ._shared_memory import HEADER, RECEIVER, Memory, Pool
@@ -33,9 +34,11 @@ __all__ = [
     "KEYS",
     "RECEIVER",
     "VALID",
+    "HeldSamples",
     "Memory",
     "Pool",
     "asked_by_data_loader",
+    "canonical_text",
     "check_epoch",
     "leave_warnings_to_others",
     "log_to_logging",

@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from ._dataset import HeldSamples
     from ._encoders import Encoders
     from ._native import WriterOptions, _CData
     from ._shard_names import ShardName
+
+
+_AT_ONCE = 256  # samples that are written with one call
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,22 @@ class Writer(Closable):
                 kept = {name: _kept(value) for name, value in sample.items()}
                 self._encoding.append(self._pool.submit(encoded_sample, kept, self._encoder))
                 self._write_pending(self._most_encoding)
+        self._report()
+
+    def _write_held(self, held: HeldSamples, place: int, stop: int) -> None:
+        """For HeldSamples.write()."""
+        with self._alone():
+            self._write_pending(0)
+            if stop > held.count:
+                raise UsageError("places of samples that are not there")
+            next_place = ffi.new("size_t *", place)
+            while next_place[0] < stop:
+                # Between two calls Python runs its signal handlers.
+                end = min(next_place[0] + _AT_ONCE, stop)
+                holder = self._opened()
+                self._check(
+                    lib.python_write_samples(holder, held.native, next_place, end, self._error)
+                )
         self._report()
 
     def write_bytes(self, key: str, fields: Mapping[str, bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Map and reduce over shards, on one machine or on many: one task for each shard.
+"""Map, reduce and reshard, on one machine or on many: one task for each shard.
 
     import shardfeed
 
@@ -14,6 +14,7 @@ a machine, is simply run again.
 from ._map_shards import map_shards
 from ._reducer import Reducer, merged_result
 from ._report import MapError, MapReport, TaskReport
+from ._reshard import reshard
 from ._statistics import ChannelStatistics, Histogram, TokenCounts
 from ._tasks import Task
 
@@ -28,4 +29,5 @@ __all__ = [
     "TokenCounts",
     "map_shards",
     "merged_result",
+    "reshard",
 ]

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from .. import UsageError
 from ._report import TaskReport
-from ._run import found_there, run_task
+from ._run import run_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from multiprocessing.connection import Connection
 
-    from ._run import Job
+    from ._run import TaskJob
     from ._tasks import Task
 
 
 _PATIENCE = 5.0  # seconds for a process to end
 
 
-def run_local(job: Job, tasks: Sequence[Task], workers: int | None) -> Iterator[TaskReport]:
+def run_local(job: TaskJob, tasks: Sequence[Task], workers: int | None) -> Iterator[TaskReport]:
     """Runs tasks in processes, as they come; a task whose process dies is run again.
 
     workers=0: in this process.
@@ -72,7 +72,7 @@ class _Worker:
     task: Task
     deaths: int
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: TaskJob) -> None:
         self.connection, theirs = multiprocessing.Pipe()
         self.process = multiprocessing.Process(
             target=_serve, args=(theirs, job, os.getpid()), name="shardfeed map"
@@ -114,7 +114,7 @@ class _Worker:
         self.connection.close()
 
 
-def _serve(connection: Connection, job: Job, parent: int) -> None:
+def _serve(connection: Connection, job: TaskJob, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, who ends this process
     while os.getppid() == parent or multiprocessing.get_start_method() == "forkserver":
         if not connection.poll(1):
@@ -169,20 +169,20 @@ def array_share(environment: Mapping[str, str]) -> tuple[int, int]:
     return index, count
 
 
-def run_array(job: Job, tasks: Sequence[Task], workers: int | None) -> Iterator[TaskReport]:
+def run_array(job: TaskJob, tasks: Sequence[Task], workers: int | None) -> Iterator[TaskReport]:
     """Runs the tasks of this job of an array; of others it says what is published."""
     index, count = array_share(os.environ)
     mine = [task for task in tasks if task.number % count == index]
     yield from run_local(job, mine, workers)
     for task in tasks:
         if task.number % count != index:
-            yield found_there(job, task) or TaskReport(task, "elsewhere")
+            yield job.found_there(task) or TaskReport(task, "elsewhere")
 
 
 # ---- Clusters ------------------------------------------------------------------------------------
 
 
-def run_ray(job: Job, tasks: Sequence[Task], workers: int | None) -> Iterator[TaskReport]:
+def run_ray(job: TaskJob, tasks: Sequence[Task], workers: int | None) -> Iterator[TaskReport]:
     """Runs tasks under Ray, which is started when it is not running."""
     ray: Any = import_module("ray")
 
@@ -206,7 +206,7 @@ def run_ray(job: Job, tasks: Sequence[Task], workers: int | None) -> Iterator[Ta
             yield TaskReport(task, "failed", error=f"{type(error).__name__}: {error}")
 
 
-def run_dask(job: Job, tasks: Sequence[Task], workers: int | None) -> Iterator[TaskReport]:
+def run_dask(job: TaskJob, tasks: Sequence[Task], workers: int | None) -> Iterator[TaskReport]:
     """Runs tasks under dask.distributed: with the client that is current, or one of its own."""
     distributed: Any = import_module("distributed")
 

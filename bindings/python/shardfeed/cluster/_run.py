@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from errno import EEXIST
@@ -23,9 +24,23 @@ if TYPE_CHECKING:
 _AT_ONCE = 64  # samples that are read by number with one call
 
 
-@dataclass(frozen=True)
-class Job:
+class TaskJob(ABC):
     """What is done with every task: sent once to each worker."""
+
+    retries: int
+
+    @abstractmethod
+    def found_there(self, task: Task) -> TaskReport | None:
+        """What is published for a task already."""
+
+    @abstractmethod
+    def attempt(self, task: Task) -> TaskReport:
+        """Does it, unless its output is there."""
+
+
+@dataclass(frozen=True)
+class Job(TaskJob):
+    """Samples through a function, into a shard or a reduction."""
 
     function: Callable[[Any], Any] | str | None
     reducer: Reducer | None
@@ -40,6 +55,35 @@ class Job:
         """The function."""
         return function_named(self.function) if isinstance(self.function, str) else self.function
 
+    def found_there(self, task: Task) -> TaskReport | None:
+        if task.output is None or self.writer.get("overwrite"):
+            return None
+        if is_published(task.output, self.reader):
+            return TaskReport(task, "there")
+        if self.reducer is None and is_published(marker_of(task.output), self.reader):
+            return TaskReport(task, "empty")
+        return None
+
+    def attempt(self, task: Task) -> TaskReport:
+        there = self.found_there(task)
+        if there is not None:
+            return there
+        made = _Made(self, task)
+        if self.reducer is not None:
+            partial = self.reducer.empty()
+            for sample, item in made:
+                try:
+                    partial = self.reducer.add(partial, item)
+                except Exception as error:
+                    made.fault(sample, error)
+            if task.output is None:
+                return TaskReport(
+                    task, "made", made.read, made.given, made.skipped, partial=partial
+                )
+            encoded = encoded_partial(self.reducer, partial, task.input)
+            return _published(self, task, made, [(None, encoded)])
+        return _published(self, task, made, made)
+
 
 class _FunctionError(Exception):
     """The function, or what it returned, is at fault."""
@@ -50,11 +94,11 @@ class _FunctionError(Exception):
         self.__cause__ = cause
 
 
-def run_task(job: Job, task: Task) -> TaskReport:
+def run_task(job: TaskJob, task: Task) -> TaskReport:
     """Runs a task, again where a fault may pass, and says what became of it. Raises nothing."""
     for attempt in range(job.retries + 1):
         try:
-            return _attempt(job, task)
+            return job.attempt(task)
         except (_FunctionError, UsageError) as error:  # which another attempt would find again
             return _failed(task, error)
         except Exception as error:
@@ -70,37 +114,6 @@ def _failed(task: Task, error: Exception) -> TaskReport:
     lines = traceback.format_exception(type(shown), shown, shown.__traceback__)
     key = getattr(error, "key", None)
     return TaskReport(task, "failed", error=text, key=key, traceback="".join(lines))
-
-
-def found_there(job: Job, task: Task) -> TaskReport | None:
-    """What is published for a task already."""
-    if task.output is None or job.writer.get("overwrite"):
-        return None
-    if is_published(task.output, job.reader):
-        return TaskReport(task, "there")
-    if job.reducer is None and is_published(marker_of(task.output), job.reader):
-        return TaskReport(task, "empty")
-    return None
-
-
-def _attempt(job: Job, task: Task) -> TaskReport:
-    there = found_there(job, task)
-    if there is not None:
-        return there
-    made = _Made(job, task)
-    if job.reducer is not None:
-        partial = job.reducer.empty()
-        for sample, item in made:
-            try:
-                partial = job.reducer.add(partial, item)
-            except Exception as error:
-                made.fault(sample, error)
-        if task.output is None:
-            return TaskReport(task, "made", made.read, made.given, made.skipped, partial=partial)
-        return _published(
-            job, task, made, [(None, encoded_partial(job.reducer, partial, task.input))]
-        )
-    return _published(job, task, made, made)
 
 
 def _published(

@@ -40,7 +40,7 @@ class Task:
     number: int
     """Of all tasks, from 0."""
     input: str
-    """The URL of a shard."""
+    """The URL of a shard; of reshard "samples", whose numbers are places in the new order."""
     start: int | None = None
     """The first sample of it; None for all samples of the shard."""
     stop: int | None = None
@@ -175,13 +175,18 @@ _OF_SHARDS = {
 }
 
 
+def of_marker(writer: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a writer of a plain tar that is not for readers of the output."""
+    kept = {n: value for n, value in writer.items() if n not in _OF_SHARDS}
+    return {**kept, "format": "tar", "compression": "none"}
+
+
 def publish_marker(task: Task, samples: int, writer: Mapping[str, Any]) -> None:
     """Says that the task is done and made no sample."""
-    kept: Any = {n: value for n, value in writer.items() if n not in _OF_SHARDS}
     name = marker_of(task.output or "")
     sample = {"__key__": "empty", "json": {"input": task.input, "samples": samples}}
     try:
-        with Writer(lambda _: name, format="tar", compression="none", **kept) as marker:
+        with Writer(lambda _: name, **of_marker(writer)) as marker:
             marker.write(sample)
     except OSError as error:
         if error.errno != EEXIST:  # another run was quicker

@@ -1,0 +1,578 @@
+"""reshard: the samples of many shards into others, in their order or in a random one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from array import array
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shardfeed
+from conftest import numbered, write_tar
+from resharding import keys, shuffled
+from shardfeed.__main__ import main
+from shardfeed._integration import HeldSamples
+from shardfeed.cluster import MapError
+from shardfeed.cluster._ordered import PLACE_BITS, OrderedReader
+from shardfeed.cluster._permutation import Permutation
+
+
+@pytest.fixture(autouse=True)
+def no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("SLURM_") or name in ("SHARDFEED_TASK_INDEX", "JOB_COMPLETION_INDEX"):
+            monkeypatch.delenv(name)
+
+
+def contents(report: Any) -> dict[str, bytes]:
+    return {Path(url).name: Path(url).read_bytes() for url in report.outputs}
+
+
+# ---- What comes out -----------------------------------------------------------------------------
+
+
+def test_one_random_order_of_all_samples(tmp_path: Path, shards: Any) -> None:
+    urls = shards(7, 33)
+    report = shardfeed.reshard(
+        urls, f"{tmp_path}/out/", samples=50, shuffle=True, seed=9, workers=2
+    )
+    assert report.counts == {"made": 5}
+    assert report.outputs == [f"{tmp_path}/out/{n:06}.tar" for n in range(5)]
+    assert [task.samples for task in report] == [50, 50, 50, 50, 31]
+    assert keys(report.outputs) == shuffled(9, 231)
+    with shardfeed.Stream(report.outputs, shuffle_shards=False) as stream:
+        for sample in stream:
+            number = int(sample.key)
+            assert bytes(sample["txt"]) == f"{number}".encode().ljust(10, b".")
+            assert bytes(sample["cls"]) == b"%d" % (number % 10)
+    assert all(task.bytes == os.path.getsize(task.task.output) for task in report)
+    assert str(report).splitlines()[0] == (
+        f"samples[0:50] -> {tmp_path}/out/000000.tar: made, 50 samples, 50 out"
+    )
+
+
+def test_shards_of_equal_size_in_the_same_order(tmp_path: Path, shards: Any) -> None:
+    urls = shards(3, 40)
+    report = shardfeed.reshard(urls, f"{tmp_path}/o-%d.tar", samples=25, workers=0)
+    assert [task.samples for task in report] == [25, 25, 25, 25, 20]
+    assert keys(report.outputs) == [f"{n:06}" for n in range(120)]
+    with shardfeed.Writer(f"{tmp_path}/same-%d.tar", max_samples=25) as writer:
+        writer.write_all(shardfeed.Stream(urls, shuffle_shards=False))
+    for number in range(5):
+        made, same = (tmp_path / f"{name}-{number}.tar" for name in ("o", "same"))
+        assert made.read_bytes() == same.read_bytes()
+
+
+@pytest.mark.parametrize("scratch", [None, "tmp/"])
+def test_other_formats_in_and_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scratch: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_tar(tmp_path / "a.tar", numbered(0, 30))
+    with shardfeed.Writer(f"{tmp_path}/b.tar.gz") as writer:
+        writer.write_all(shardfeed.Stream(write_tar(tmp_path / "b.tar", numbered(30, 30))))
+    with shardfeed.Writer(f"{tmp_path}/c.zip") as writer:
+        writer.write_all(shardfeed.Stream(write_tar(tmp_path / "c.tar", numbered(60, 30))))
+    inputs = [f"{tmp_path}/{name}" for name in ("a.tar", "b.tar.gz", "c.zip")]
+    report = shardfeed.reshard(
+        inputs,
+        f"{tmp_path}/out-%02d.tar.zst",
+        samples=40,
+        shuffle=True,
+        workers=2,
+        scratch=scratch,
+        writer={"write_index": True},
+        reader={"fields": "cls"},
+    )
+    assert keys(report.outputs) == shuffled(0, 90)
+    with shardfeed.Dataset(report.outputs, index="require") as data:
+        assert [list(sample) for sample in data] == [["cls"]] * 90
+
+
+def test_indexes_are_made_beforehand_or_required(tmp_path: Path, shards: Any) -> None:
+    urls = shards(2, 10)
+    with pytest.raises(shardfeed.Error, match=r"help: .*index"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=5, reader={"index": "require"})
+    assert not (tmp_path / "out").exists()
+    shardfeed.reshard(urls, f"{tmp_path}/out/", samples=5, workers=0)
+    assert {path.name for path in tmp_path.glob("*.sfidx")} == {
+        "s-000.tar.sfidx",
+        "s-001.tar.sfidx",
+    }
+
+
+def test_a_key_that_comes_twice_needs_new_keys(tmp_path: Path) -> None:
+    for name in "ab":
+        write_tar(tmp_path / f"{name}.tar", numbered(0, 5))
+    urls = f"{tmp_path}/{{a,b}}.tar"
+    with pytest.raises(MapError, match=r"key 00000\d is .*rekey") as raised:
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=10, shuffle=True, workers=0)
+    assert raised.value.shard == f"{tmp_path}/out/000000.tar"
+    assert not (tmp_path / "out" / "000000.tar").exists()
+    order = Permutation(0, 10)
+    for rekey, key in (("#", "{:09}"), ("x/%03d", "x/{:03}")):
+        folder = f"{tmp_path}/{len(key)}/"
+        report = shardfeed.reshard(urls, folder, samples=4, shuffle=True, rekey=rekey, workers=2)
+        assert keys(report.outputs) == [key.format(place) for place in range(10)]
+        with shardfeed.Stream(report.outputs, shuffle_shards=False) as stream:
+            found = [int(bytes(sample["cls"])) for sample in stream]
+        assert found == [order(place) % 5 for place in range(10)]
+
+
+def mixed(folder: Path) -> str:
+    """Four shards whose keys are in no order."""
+    order = Permutation(8, 1500)
+    for shard in range(4):
+        members = [
+            (f"{order(place)}.txt", b"%d" % place)
+            for place in range(375 * shard, 375 * (shard + 1))
+        ]
+        write_tar(folder / f"m-{shard}.tar", members)
+    return f"{folder}/m-{{0..3}}.tar"
+
+
+@pytest.mark.parametrize("settings", [{"workers": 0}, {"workers": 3, "memory": "1MiB"}])
+def test_the_order_of_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    monkeypatch.setattr("shardfeed.cluster._key_order._AT_ONCE", 50)
+    urls = mixed(tmp_path)
+    report = shardfeed.reshard(
+        urls, f"{tmp_path}/out/", samples=400, sort=True, scratch=f"{tmp_path}/tmp/", **settings
+    )
+    assert [task.samples for task in report] == [400, 400, 400, 300]
+    assert keys(report.outputs) == sorted(map(str, range(1500)))
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert main(["sort", urls, "-o", f"{tmp_path}/s-%06d.tar", "--max-samples", "400"]) == 0
+    for made in report.outputs:
+        same = tmp_path / f"s-{Path(made).name}"
+        assert Path(made).read_bytes() == same.read_bytes()
+
+
+def test_equal_keys_keep_the_order_of_the_inputs(tmp_path: Path) -> None:
+    for number in range(3):
+        members = [(f"{key}.txt", b"%d" % number) for key in "dbca"]
+        write_tar(tmp_path / f"{number}.tar", members)
+    report = shardfeed.reshard(
+        f"{tmp_path}/{{0..2}}.tar",
+        f"{tmp_path}/out/",
+        samples=5,
+        sort=True,
+        scratch=f"{tmp_path}/tmp/",
+        rekey="k%02d",
+        workers=0,
+    )
+    with shardfeed.Stream(report.outputs, shuffle_shards=False) as stream:
+        found = [(sample.key, bytes(sample["txt"])) for sample in stream]
+    assert found == [(f"k{place:02}", b"%d" % (place % 3)) for place in range(12)]
+
+
+def test_jobs_of_an_array_sort_one_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = mixed(tmp_path)
+    common: Any = {"samples": 400, "sort": True, "scratch": f"{tmp_path}/tmp/", "workers": 0}
+    one = shardfeed.reshard(urls, f"{tmp_path}/one/", **common)
+    monkeypatch.setenv("SHARDFEED_TASK_COUNT", "2")
+    found = []
+    for index in "100110":
+        monkeypatch.setenv("SHARDFEED_TASK_INDEX", index)
+        report = shardfeed.reshard(urls, f"{tmp_path}/out/", executor="array", **common)
+        found.append(" ".join(task.status for task in report))
+    elsewhere = "elsewhere elsewhere elsewhere elsewhere"
+    assert found == [
+        elsewhere,  # job 1 sorts its inputs,
+        "made elsewhere made elsewhere",  # job 0 its own, merges, and makes its outputs,
+        "there elsewhere there elsewhere",
+        "there made there made",
+        "there there there there",
+        "there there there there",
+    ]
+    assert contents(report) == contents(one)
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+# ---- The same bytes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"workers": 1},
+        {"workers": 3},
+        {"workers": 2, "memory": "1MiB"},
+        {"workers": 2, "scratch": "{}/tmp/"},
+        {"workers": 0, "scratch": "{}/tmp/", "memory": 1 << 20},
+    ],
+)
+def test_the_same_bytes_in_every_way(tmp_path: Path, shards: Any, settings: Any) -> None:
+    urls = shards(5, 60, 3000)
+    common: Any = {"samples": 70, "shuffle": True, "seed": 4}
+    one = shardfeed.reshard(urls, f"{tmp_path}/one/", workers=0, **common)
+    if "scratch" in settings:
+        settings = {**settings, "scratch": settings["scratch"].format(tmp_path)}
+    other = shardfeed.reshard(urls, f"{tmp_path}/other/", **common, **settings)
+    assert contents(other) == contents(one)
+    assert [task.digest for task in other] == [task.digest for task in one]
+    if "scratch" in settings:
+        assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def _run_job(urls: str, target: str, index: int, scratch: str | None, reports: Any) -> None:
+    os.environ["SHARDFEED_TASK_INDEX"] = str(index)
+    os.environ["SHARDFEED_TASK_COUNT"] = "2"
+    report = shardfeed.reshard(
+        urls, target, samples=30, shuffle=True, executor="array", workers=1, scratch=scratch
+    )
+    reports.put([task.status for task in report])
+
+
+@pytest.mark.parametrize("two_phases", [False, True])
+def test_two_jobs_of_an_array_at_once(tmp_path: Path, shards: Any, two_phases: bool) -> None:
+    urls = shards(4, 50)
+    one = shardfeed.reshard(urls, f"{tmp_path}/one/", samples=30, shuffle=True, workers=0)
+    context = multiprocessing.get_context("fork")
+    scratch = f"{tmp_path}/tmp/" if two_phases else None
+    for _ in range(2 if two_phases else 1):  # outputs need what all jobs have sorted
+        reports = context.Queue()
+        jobs = [
+            context.Process(
+                target=_run_job, args=(urls, f"{tmp_path}/out/", index, scratch, reports)
+            )
+            for index in range(2)
+        ]
+        for job in jobs:
+            job.start()
+        found = [reports.get(timeout=60) for _ in jobs]
+        for job in jobs:
+            job.join()
+            assert job.exitcode == 0
+    assert all(set(statuses) <= {"made", "there", "elsewhere"} for statuses in found)
+    made = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.tar")}
+    assert made == contents(one)
+
+
+# ---- What is there ------------------------------------------------------------------------------
+
+
+def test_what_is_published_is_skipped(tmp_path: Path, shards: Any) -> None:
+    urls = shards(3, 20)
+    common: Any = {"samples": 15, "shuffle": True, "workers": 2}
+    first = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+    before = contents(first)
+    os.remove(first.outputs[2])
+    kept = {url: os.stat(url).st_mtime_ns for url in first.outputs if os.path.exists(url)}
+    second = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+    assert [task.status for task in second] == ["there", "there", "made", "there"]
+    assert contents(second) == before
+    assert {url: os.stat(url).st_mtime_ns for url in kept} == kept
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seed": 2}, "seed is 0 there, and 2 here"),
+        ({"samples": 10}, "samples_per_shard is 15 there, and 10 here"),
+        ({"shuffle": False}, "order is 'random' there, and 'input' here"),
+        ({"rekey": "#"}, "rekey is '' there, and '%09d' here"),
+    ],
+)
+def test_another_order_is_refused(
+    tmp_path: Path, shards: Any, changed: dict[str, Any], said: str
+) -> None:
+    urls = shards(3, 20)
+    common: Any = {"samples": 15, "shuffle": True, "workers": 0}
+    first = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+    os.remove(first.outputs[2])
+    with pytest.raises(shardfeed.UsageError, match="another order is being written") as raised:
+        shardfeed.reshard(urls, f"{tmp_path}/out/", **{**common, **changed})
+    assert said in str(raised.value)
+    assert not os.path.exists(first.outputs[2])
+
+
+def test_other_inputs_and_other_outputs_are_refused(tmp_path: Path, shards: Any) -> None:
+    urls, others = shards(2, 10), shards(2, 10, name="t")
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", samples=6, workers=0)
+    with pytest.raises(shardfeed.UsageError, match="inputs is"):
+        shardfeed.reshard(others, f"{tmp_path}/out/", samples=6, workers=0)
+    os.remove(f"{report.outputs[0]}.plan")
+    with pytest.raises(shardfeed.UsageError, match="reshard did not make it"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=6, workers=0)
+    again = shardfeed.reshard(
+        others, f"{tmp_path}/out/", samples=6, workers=0, writer={"overwrite": True}
+    )
+    assert again.counts == {"made": 4}
+
+
+# ---- What dies ----------------------------------------------------------------------------------
+
+
+def test_a_task_whose_process_is_killed_is_run_again(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = shards(3, 40)
+    one = shardfeed.reshard(urls, f"{tmp_path}/one/", samples=30, shuffle=True, workers=0)
+    died = tmp_path / "died"
+    whole = HeldSamples.read
+
+    def deadly(self: HeldSamples, *given: Any) -> None:
+        if self.bytes > 0 and not died.exists():  # in the middle of a task
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        whole(self, *given)
+
+    monkeypatch.setattr("shardfeed.cluster._ordered._MOST_AT_ONCE", 8)
+    monkeypatch.setattr(HeldSamples, "read", deadly)  # of the forked processes too
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", samples=30, shuffle=True, workers=2)
+    assert died.exists()
+    assert report.counts == {"made": 4}
+    assert contents(report) == contents(one)
+
+
+@pytest.mark.parametrize("scratch", [None, "tmp/"])
+def test_a_run_that_is_killed_is_continued(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch, scratch: str | None
+) -> None:
+    urls = shards(6, 200, 20_000)
+    monkeypatch.chdir(tmp_path)
+    common: Any = {"samples": 60, "shuffle": True, "seed": 5, "workers": 2}
+    one = shardfeed.reshard(urls, "one/", **common)
+    settings = {**common, "scratch": scratch}
+    program = f"import shardfeed\nshardfeed.reshard({urls!r}, 'out/', **{settings!r})"
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(shardfeed.__file__))}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, start_new_session=True
+    ) as run:
+        while not list(tmp_path.glob("tmp/*.tar" if scratch else "out/*.tar")):
+            assert run.poll() is None
+            time.sleep(0.001)
+        os.killpg(run.pid, signal.SIGKILL)
+    assert len(list(tmp_path.glob("out/*.tar"))) < 20
+    second = shardfeed.reshard(urls, "out/", **settings)
+    assert second.is_complete
+    assert contents(second) == contents(one)
+
+
+# ---- Memory -------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_memory_is_bounded(tmp_path: Path, shards: Any) -> None:
+    """One output of 160 MB is made with 16 MiB."""
+    urls = shards(4, 400, 100_000)
+    program = (
+        "import re, shardfeed, sys\n"
+        "def peak():\n"
+        "    status = open('/proc/self/status').read()\n"
+        "    return int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) >> 10\n"
+        "shardfeed.reshard(sys.argv[1], sys.argv[2], samples=1, workers=0)\n"
+        "before = peak()\n"
+        "shardfeed.reshard(sys.argv[3], sys.argv[4], samples=1600, shuffle=True, workers=0,\n"
+        "                  memory='16MiB')\n"
+        "print(peak() - before)\n"
+    )
+    few = write_tar(tmp_path / "few.tar", numbered(0, 3))
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(shardfeed.__file__))}
+    done = subprocess.run(
+        [sys.executable, "-c", program, few, f"{tmp_path}/few/", urls, f"{tmp_path}/out/"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 60
+    assert keys(f"{tmp_path}/out/000000.tar") == shuffled(0, 1600)
+
+
+def test_sizes_that_nobody_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples of 100 bytes come first, and of a megabyte later."""
+    sizes = [100] * 300 + [1 << 20] * 12 + [100] * 50
+    members = [(f"{n:06}.bin", bytes([n % 251]) * size) for n, size in enumerate(sizes)]
+    url = str(write_tar(tmp_path / "a.tar", members))
+    read: list[int] = []
+    most: list[int] = []
+    whole = HeldSamples.read
+
+    def counting(self: HeldSamples, data: Any, numbers: Any, places: Any) -> None:
+        most.append(self.bytes)
+        whole(self, data, numbers, places)
+        read.extend(numbers)
+
+    monkeypatch.setattr(HeldSamples, "read", counting)
+    order = Permutation(1, len(sizes))
+    places = [order(place) for place in range(len(sizes))]
+    reader = OrderedReader([(url, len(sizes))], 4 << 20, {}, mean=100)
+    found = []
+    for sample in reader.samples([0 << PLACE_BITS | number for number in places]):
+        found.append((int(sample.key), len(sample["bin"])))
+    reader.close()
+    assert found == [(number, sizes[number]) for number in places]
+    assert len(sizes) < len(read) < 3 * len(sizes)  # what was let go was read again
+    assert max(most) <= 4 << 20  # before the next call
+
+
+def test_samples_that_are_held(tmp_path: Path) -> None:
+    url = str(write_tar(tmp_path / "a.tar", numbered(0, 6, 1000)))
+    numbers = array("Q", [5, 0, 2])
+    with shardfeed.Dataset(url) as data:
+        held = HeldSamples(4)
+        held.read(data, numbers, array("Q", [0, 1, 3]))
+        assert [held.has(place) for place in range(-1, 5)] == [
+            *(False, True, True, False, True, False)
+        ]
+        assert 3 * 1001 < held.bytes < 3 * 2000
+        for places in ([4, 1, 2], [2]):
+            with pytest.raises(shardfeed.UsageError, match="not there"):
+                held.read(data, numbers, array("Q", places))
+        with pytest.raises(shardfeed.UsageError):
+            held.read(data, array("Q", [6]), array("Q", [2]))  # the data set has six
+    sample = held.take(1)
+    assert (sample.key, bytes(sample["txt"])[:2]) == ("000000", b"0.")
+    for place in (1, 2, 4):
+        with pytest.raises(shardfeed.UsageError, match="no sample is held"):
+            held.take(place)
+    with shardfeed.Writer(f"{tmp_path}/b.tar") as writer:
+        held.write(writer, 0, 1)
+        with pytest.raises(shardfeed.UsageError):
+            held.write(writer, 0, 1)  # it is written
+        with pytest.raises(shardfeed.UsageError, match="not there"):
+            held.write(writer, 3, 5)
+        writer.write(sample)
+    assert keys(f"{tmp_path}/b.tar") == ["000005", "000000"]
+    held.drop(3)
+    assert held.bytes == 0
+
+
+def test_more_indexes_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    urls = [str(write_tar(tmp_path / f"{n}.tar", numbered(10 * n, 10))) for n in range(8)]
+    opened: list[int] = []
+    whole = OrderedReader._opened
+
+    def counting(self: OrderedReader, group: Any) -> Any:
+        opened.append(len(group))
+        return whole(self, group)
+
+    monkeypatch.setattr(OrderedReader, "_opened", counting)
+    common: Any = {"samples": 30, "shuffle": True, "workers": 0}
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+    assert keys(report.outputs) == shuffled(0, 80)
+    assert opened == [8]  # for all outputs
+    opened.clear()
+    monkeypatch.setattr("shardfeed.cluster._ordered._INDEX", 1 << 15)  # 1 MiB: 32 samples
+    again = shardfeed.reshard(urls, f"{tmp_path}/again/", memory="1MiB", **common)
+    assert contents(again) == contents(report)
+    assert opened == [3, 3, 2] * 3
+    opened.clear()
+    cut = shardfeed.reshard(urls, f"{tmp_path}/cut/", samples=20, workers=0)
+    assert keys(cut.outputs) == [f"{n:06}" for n in range(80)]
+    assert opened == [2] * 4  # those that are needed
+
+
+@pytest.mark.parametrize(("shard", "samples"), [(0, 11), (0, 9), (1, 11), (1, 9)])
+def test_an_input_that_changes_meanwhile(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch, shard: int, samples: int
+) -> None:
+    urls = shards(2, 10)
+    whole = OrderedReader.stretches
+
+    def changed(self: OrderedReader, places: Any) -> Any:
+        write_tar(tmp_path / f"s-00{shard}.tar", numbered(10 * shard, samples))
+        return whole(self, places)
+
+    monkeypatch.setattr(OrderedReader, "stretches", changed)
+    with pytest.raises(MapError, match=rf"s-00{shard}\.tar: it has no longer the 10 samples"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=20, shuffle=True, workers=0)
+    assert list(tmp_path.glob("out/*.tar")) == []
+
+
+# ---- What is refused ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"samples": 0}, "give 1 or more"),
+        ({"samples": -5}, "give 1 or more"),
+        ({"seed": -1}, "from 0 to 2"),
+        ({"executor": "cloud"}, "give one of local, array"),
+        ({"output": "out.tar"}, "no number of the shard"),
+        ({"output": "o-%s-%d.tar"}, "no number of the shard"),
+        ({"rekey": "x"}, "is no pattern"),
+        ({"memory": "much"}, "memory"),
+        ({"reader": {"shuffle": 10}}, "the option shuffle is not for reshard"),
+        ({"reader": {"select_keys": "a*"}}, "the option select_keys is not for reshard"),
+        ({"writer": {"max_samples": 10}}, "give samples"),
+        ({"scratch": "tmp"}, "give a folder, which ends in /"),
+        ({"scratch": "tmp/", "shuffle": False}, "scratch is for shuffle"),
+        ({"scratch": "tmp/", "sort": True}, "give one of them"),
+        ({"sort": True, "shuffle": False}, "give scratch"),
+        ({"scratch": "tmp/", "reader": {"duplicate_keys": "accept"}}, "neighbours"),
+        ({"scratch": "tmp/", "writer": {"overwrite": True}}, "overwrite is not for two phases"),
+        ({"output": "pipe:cat > %d"}, "a pipe keeps none"),
+        ({"input": "-"}, "a pipe cannot be read"),
+        ({"input": "pipe:cat a.tar"}, "a pipe cannot be read"),
+        ({"workers": -1}, "give 0 or more"),
+    ],
+)
+def test_wrong_arguments(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch, arguments: Any, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    usual: Any = {"input": shards(2, 2), "output": f"{tmp_path}/out/", "samples": 3}
+    with pytest.raises(shardfeed.UsageError, match=said):
+        shardfeed.reshard(**{**usual, "shuffle": True, **arguments})
+    assert list(tmp_path.glob("out/*.tar")) == []
+
+
+def test_a_fifo_and_nothing_are_refused(tmp_path: Path, silent_fifo: Path) -> None:
+    with pytest.raises(shardfeed.UsageError, match="a pipe cannot be read"):
+        shardfeed.reshard(str(silent_fifo), f"{tmp_path}/out/", samples=5)
+    empty = write_tar(tmp_path / "empty.tar", [])
+    with pytest.raises(shardfeed.UsageError, match="no samples"):
+        shardfeed.reshard(str(empty), f"{tmp_path}/out/", samples=5, reader={"allow_empty": True})
+    some = write_tar(tmp_path / "some.tar", numbered(0, 4))
+    report = shardfeed.reshard(
+        [str(empty), str(some), str(empty)],
+        f"{tmp_path}/out/",
+        samples=5,
+        shuffle=True,
+        scratch=f"{tmp_path}/tmp/",
+        reader={"allow_empty": True},
+        workers=0,
+    )
+    assert keys(report.outputs) == shuffled(0, 4)
+
+
+def test_a_damaged_input_fails_with_its_name(tmp_path: Path, shards: Any) -> None:
+    urls = shards(2, 20, 2000)
+    shardfeed.Dataset(urls).close()
+    path = tmp_path / "s-001.tar"
+    with path.open("r+b") as file:
+        file.seek(2048)
+        file.write(b"x" * 4096)
+    with pytest.raises(shardfeed.Error, match=r"s-001\.tar"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=40, shuffle=True, workers=0)
+    assert list(tmp_path.glob("out/*.tar")) == []
+
+
+def test_scratch_of_something_else_is_found_out(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = shards(4, 50)
+    common: Any = {"samples": 30, "shuffle": True, "scratch": f"{tmp_path}/tmp/", "workers": 0}
+    monkeypatch.setenv("SHARDFEED_TASK_COUNT", "2")
+    monkeypatch.setenv("SHARDFEED_TASK_INDEX", "0")
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", executor="array", **common)
+    assert report.counts == {"elsewhere": 7}
+    first, third = sorted((tmp_path / "tmp").glob("*.tar"))
+    for a, b in ((first, third), (f"{first}.sfidx", f"{third}.sfidx")):
+        os.rename(a, tmp_path / "kept")
+        os.rename(b, a)
+        os.rename(tmp_path / "kept", b)
+    with pytest.raises(MapError, match="are not those of this order"):
+        shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
