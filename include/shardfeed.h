@@ -840,6 +840,8 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          jitter=P), grayscale=P, blur=P (sigma=A..B, kernel=N) and solarize=P
  *                          change colours at random, and randaugment=N:M or trivialaugment does
  *                          operations of these sets; views=N makes N columns, "jpg.0" and on.
+ *                          mixup=ALPHA and cutmix=ALPHA, of one column of a batch, add the columns
+ *                          below that say which rows are mixed; pixels stay as they are.
  *                          Random choices are keyed by seed, epoch, shard, key and view: the same
  *                          for all images of a sample, and in every run.
  *   audio                  WAV, FLAC or MP3: frames x channels. After slashes:
@@ -850,6 +852,12 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          in s, ms or frames that come out.
  * The column __augment__ is of no field: for each row a JSON object that says what was chosen for
  * the images and sounds of the row, by column.
+ * With mixup and cutmix, behind the columns of fields: "__mix_index__" (int64: the row of this
+ * batch that the row is mixed with; all rows are one circle), "__mix_weight__" (float32: the share
+ * of its own image and label, of Beta(ALPHA, ALPHA), with a box the part outside) and, with cutmix,
+ * "__mix_box__" (int64: top, left, bottom, right of what comes from the other row; the whole image
+ * where mixup mixes). With both words each row has one of them. Images of another size than the
+ * first one are errors of their samples.
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
  * png, webp: image/rgb8; flac, wav, mp3: audio; npy; cls, cls2, index, inx, id: int;
  * txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.

@@ -130,14 +130,17 @@ Measured BatchBuilder::measured(const Decoder& decoder, const Block& block, cons
 void BatchBuilder::check_type(size_t column) const {
     const ColumnPlan& plan = std::as_const(plan_).columns()[column];
     const ArrayType& type = measured_[column].type;
-    const bool even = columns_[column].even;
+    const bool even = columns_[column].even || plan.spec.mixing.any();
     if (!plan.type || (even ? type == *plan.type
                             : type.dtype == plan.type->dtype && type.ndim == plan.type->ndim))
         return;
     throw Error(SHF_E_FORMAT,
                 "an array " + type.text() + " in a column that begins with " + plan.type->text(),
-                even ? "ragged=pad and ragged=offsets take rows of unequal shape"
-                     : "rows of one column have one dtype and number of dimensions");
+                plan.spec.mixing.any()
+                    ? "images that are mixed have one size: give them a crop or a "
+                      "resize=WxH"
+                : even ? "ragged=pad and ragged=offsets take rows of unequal shape"
+                       : "rows of one column have one dtype and number of dimensions");
 }
 
 void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
@@ -295,6 +298,12 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
     for (size_t c = 0; c < plans.size(); ++c) {
         if (fields.number[c] == BatchPlan::Fields::recorded) {
             append_bytes(columns_[c], record(block, sample, fields, random), plans[c].usual_bytes);
+            continue;
+        }
+        if (fields.number[c] == BatchPlan::Fields::paired) {
+            if (!columns_[c].values.memory) allocate_rows(c, *plans[c].type);
+            std::memcpy(columns_[c].values.memory->data + rows_ * sizeof random, &random,
+                        sizeof random);
             continue;
         }
         if (fields.number[c] < 0) {

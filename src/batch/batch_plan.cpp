@@ -131,8 +131,8 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
     }
     std::vector<bool> taken(schema->ends.size());
     for (const ColumnPlan& column : columns_) {
-        if (column.spec.records) {
-            fields.number.push_back(Fields::recorded);
+        if (column.spec.records || column.spec.pairs) {
+            fields.number.push_back(column.spec.pairs ? Fields::paired : Fields::recorded);
             continue;
         }
         int32_t number = -1;

@@ -45,9 +45,10 @@ class BatchPlan {
     // The fields of samples with one list of names.
     struct Fields {
         std::shared_ptr<const Schema> schema;
-        // Of each column's field. -1: the sample has none; `recorded`: the column is of none.
+        // Of each column's field. -1: the sample has none; `recorded`, `paired`: the column is of
+        // none.
         std::vector<int32_t> number;
-        static constexpr int32_t recorded = -2;
+        static constexpr int32_t recorded = -2, paired = -3;
         bool complete = true;
         std::string unexpected;  // with decode=auto: a field that the first sample did not have
     };

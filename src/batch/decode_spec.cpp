@@ -2,6 +2,7 @@
 
 #include "batch/audio_words.h"
 #include "batch/image_words.h"
+#include "batch/mixed_rows.h"
 #include "batch/words.h"
 #include "core/error.h"
 #include "core/options.h"
@@ -59,6 +60,7 @@ class Parser {
             }
             begin = end + 1;
         }
+        if (mixed_at_) add_pairs(spec);
         return spec;
     }
 
@@ -128,6 +130,13 @@ class Parser {
             refuse(end, "no member of the npz", "npz/NAME");
         if (column.kind == Kind::audio) audio.end(end);
         if (column.kind == Kind::image) column.image = image.finish();
+        column.mixing = image.mixing();
+        if (column.mixing.any()) {
+            if (mixed_at_)
+                refuse(begin, "a second column of images that are mixed",
+                       "one of them: all columns of a batch are mixed with the same rows");
+            mixed_at_ = begin;
+        }
         if (image.views() == 0) return {std::move(column)};
         std::vector<ColumnSpec> views(image.views(), column);
         for (uint32_t view = 0; view < views.size(); ++view) {
@@ -135,6 +144,20 @@ class Parser {
             views[view].label = column.fields[0] + '.' + std::to_string(view);
         }
         return views;
+    }
+
+    // Behind all columns: what it takes to mix rows.
+    void add_pairs(DecodeSpec& spec) const {
+        for (const ColumnSpec& other : spec.columns)
+            for (const std::string_view name : {index_column, weight_column, box_column})
+                if (other.name() == name)
+                    refuse(*mixed_at_, "column \"" + std::string(name) + "\" is there twice",
+                           "no field with the name of a column of mixup and cutmix");
+        ColumnSpec column;
+        column.fields.emplace_back(index_column);
+        column.kind = Kind::integer;
+        column.pairs = true;
+        spec.columns.push_back(std::move(column));
     }
 
     // What stands after a slash.
@@ -146,6 +169,7 @@ class Parser {
     }
 
     std::string_view text_;
+    std::optional<size_t> mixed_at_;  // the column whose images are mixed
 };
 
 }  // namespace

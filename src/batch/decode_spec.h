@@ -17,6 +17,15 @@
 
 namespace shf {
 
+// How the rows of a batch are mixed with one another: MixUp and CutMix.
+struct RowMixing {
+    // The shares are drawn from Beta(alpha, alpha). 0: not this one.
+    double mixup = 0, cutmix = 0;
+
+    [[nodiscard]] bool any() const { return mixup > 0 || cutmix > 0; }
+    bool operator==(const RowMixing&) const = default;
+};
+
 struct ColumnSpec {
     // Bytes of any length, and what a binding makes of them, or arrays.
     enum class Kind : uint8_t { bytes, text, json, msgpack, integer, real, npy, npz, image, audio };
@@ -28,6 +37,8 @@ struct ColumnSpec {
     std::string member;    // of an npz
     std::string label;     // the name of the column, when it is not that of the field
     bool records = false;  // no field: what was chosen for the other columns, as JSON
+    RowMixing mixing;      // of the images that are mixed
+    bool pairs = false;    // no field: the row that each row is mixed with
 
     [[nodiscard]] const std::string& name() const { return label.empty() ? fields[0] : label; }
     bool operator==(const ColumnSpec&) const = default;

@@ -1,5 +1,6 @@
 #include "batch/sample_batch.h"
 
+#include "batch/mixed_rows.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
@@ -57,7 +58,9 @@ BatchRef make_batch(std::span<Sample* const> samples, const Options& options,
         },
         [](size_t i) { return i; });
     if (fault) throw Error(std::move(*fault));
-    return builder.finish();
+    BatchRef batch = builder.finish();
+    mix_rows(*batch, std::as_const(plan).columns(), allocate);
+    return batch;
 }
 
 }  // namespace shf

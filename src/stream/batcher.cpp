@@ -1,5 +1,6 @@
 #include "stream/batcher.h"
 
+#include "batch/mixed_rows.h"
 #include "core/error.h"
 #include "core/options.h"
 #include "core/threads.h"
@@ -459,6 +460,7 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     try {
         batch = options.pack > 0 ? join_documents(elements_of_batch(options))
                                  : join_rows(options.batch);
+        mix_rows(*batch, std::as_const(plan_).columns(), allocate_copy());
     } catch (...) {
         left_.clear();
         lost_ = std::move(start);

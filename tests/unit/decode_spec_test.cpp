@@ -157,6 +157,25 @@ TEST(DecodeSpec, a_column_of_no_field) {
     EXPECT_EQ(pointed("__augment__, __augment__"), " __augment__");
 }
 
+TEST(DecodeSpec, mixed_rows_have_a_column_behind_the_others) {
+    const DecodeSpec spec = DecodeSpec::parse("jpg:image/rrc=9x9/mixup=0.2/cutmix=1, cls");
+    ASSERT_EQ(spec.columns.size(), 3U);
+    EXPECT_EQ(spec.columns[0].mixing, (RowMixing{.mixup = 0.2, .cutmix = 1}));
+    EXPECT_FALSE(spec.columns[1].mixing.any());
+    EXPECT_EQ(spec.columns[2].name(), "__mix_index__");
+    EXPECT_EQ(spec.columns[2].kind, Kind::integer);
+    EXPECT_TRUE(spec.columns[2].pairs);
+    EXPECT_EQ(DecodeSpec::parse("jpg:image/rrc=9x9, cls").columns.size(), 2U);
+    EXPECT_EQ(pointed("jpg:image/mixup=0"), "0");
+    EXPECT_EQ(pointed("jpg:image/cutmix=1001"), "1001");
+    EXPECT_EQ(pointed("jpg:image/mixup=x"), "x");
+    EXPECT_EQ(pointed("jpg:image/mixup"), "");
+    EXPECT_EQ(pointed("jpg:image/mixup=1/mixup=2"), "mixup=2");
+    EXPECT_EQ(pointed("jpg:image/mixup=1/views=2"), "mixup=1/views=2");
+    EXPECT_EQ(pointed("jpg:image/mixup=1, png:image/cutmix=1"), " png:image/cutmix=1");
+    EXPECT_EQ(pointed("jpg:image/mixup=1, __mix_box__"), "jpg:image/mixup=1, __mix_box__");
+}
+
 TEST(DecodeSpec, image_steps_have_an_order) {
     const auto order = [](const std::string& words) {
         const ImageOptions image = DecodeSpec::parse("x:image/" + words).columns[0].image;

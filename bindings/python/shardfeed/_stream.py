@@ -225,6 +225,8 @@ class Stream(Closable):
             filter= names one of Pillow's, brightness=A..B, contrast=, saturation=, hue=, grayscale=
             and solarize= change colours, blur=P blurs (sigma=A..B, kernel=N), randaugment=2:9 and
             trivialaugment do operations at random, and views=2 makes columns "jpg.0" and "jpg.1".
+            mixup=0.2 and cutmix=1 add the columns __mix_index__, __mix_weight__ and __mix_box__:
+            with which row each is mixed, its own share, and top, left, bottom, right of the other.
             The column __augment__ says what was chosen for each row.
             audio                  WAV, FLAC or MP3. Then, after slashes:
               float32, int16       the numbers (float32: the default, as a rule in -1..1)
