@@ -49,6 +49,12 @@ Error placed(const Error& error, const Block& block, uint32_t sample, std::strin
     return Error(std::move(fault));
 }
 
+// The number of the field with the image in which boxes lie.
+std::optional<uint64_t> image_of(const ColumnPlan& plan, const BatchPlan::Fields& fields) {
+    if (plan.spec.kind != ColumnSpec::Kind::boxes) return std::nullopt;
+    return static_cast<uint64_t>(fields.number[plan.spec.image_column]);
+}
+
 // The names of fields for a message: those of a sample are few.
 std::string field_names(const Schema& schema) {
     constexpr size_t most = 12;
@@ -118,6 +124,23 @@ void BatchBuilder::append_bytes(Building& building, std::string_view bytes, uint
     append(building.offsets, &end, sizeof end, (rows_ + 2) * sizeof end);
 }
 
+void BatchBuilder::append_array(Building& building, DecodeWork todo) {
+    const uint64_t bytes = todo.type.bytes();
+    reserve(building.values, bytes, 0);
+    todo.out = building.values.memory->data + building.values.used;
+    decode(todo, scratch_);
+    building.values.used += bytes;
+    end_array(building, todo.type);
+}
+
+// Behind its numbers: where they end, and its shape.
+void BatchBuilder::end_array(Building& building, const ArrayType& type) {
+    const auto end = static_cast<int64_t>(building.values.used / traits_of(type.dtype).size);
+    append(building.offsets, &end, sizeof end, (rows_ + 2) * sizeof end);
+    const std::span<const int64_t> shape = type.dimensions();
+    append(building.shapes, shape.data(), shape.size_bytes());
+}
+
 Measured BatchBuilder::measured(const Decoder& decoder, const Block& block, const FieldView& field,
                                 const Deferred& rest, uint64_t random) {
     if (rest.size == 0) return decoder.measure(bytes_of(field), random);
@@ -152,8 +175,12 @@ void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan:
         try {
             const ColumnPlan& plan = plan_.columns()[c];
             if (plan.decoder) {
-                measured_[c] = measured(*plan.decoder, block, field,
-                                        block.deferred_of(sample, number), random);
+                if (const auto image = image_of(plan, fields))
+                    measured_[c] = plan.decoder->measure_beside(
+                        bytes_of(block.field_of(sample, *image)), bytes_of(field), random);
+                else
+                    measured_[c] = measured(*plan.decoder, block, field,
+                                            block.deferred_of(sample, number), random);
                 check_type(c);
             } else if (field.size > plan_.options().max_decoded) {
                 throw Error(SHF_E_LIMIT,
@@ -200,6 +227,10 @@ void BatchBuilder::add_empty(size_t column) {
     Building& building = columns_[column];
     if (!plan_.columns()[column].decoder) {
         append_bytes(building, {}, 0);
+    } else if (building.at_once) {
+        ArrayType nothing = *plan_.columns()[column].type;
+        nothing.shape.fill(0);
+        end_array(building, nothing);
     } else if (building.waits) {
         // A row without elements; its shape is zeros.
         waiting_.push_back({.column = static_cast<uint32_t>(column), .row = rows_, .type = {}});
@@ -224,6 +255,10 @@ void BatchBuilder::forget_failed_row() {
         building.offsets.used = (rows_ + 1) * sizeof(int64_t);
         building.values.used = static_cast<uint64_t>(
             reinterpret_cast<const int64_t*>(building.offsets.memory->data)[rows_]);
+        if (!building.at_once) continue;
+        const ArrayType& type = *plan_.columns()[c].type;
+        building.values.used *= traits_of(type.dtype).size;
+        building.shapes.used = rows_ * type.dimensions().size_bytes();
     }
 }
 
@@ -236,13 +271,16 @@ void BatchBuilder::set_up_columns() {
     try {
         for (size_t c = 0; c < columns.size(); ++c) {
             const bool array = c < plans.size() && plans[c].decoder;
-            columns[c].waits =
-                array && plans[c].any_shape() && plan_.options().ragged != Ragged::error;
+            columns[c].at_once = array && plans[c].spec.kind == ColumnSpec::Kind::boxes &&
+                                 plan_.options().ragged != Ragged::pad;
+            columns[c].waits = array && !columns[c].at_once && plans[c].any_shape() &&
+                               plan_.options().ragged != Ragged::error;
             const bool marks = c == plans.size() + 2;
-            columns[c].even = (array && !columns[c].waits) || marks;
+            columns[c].even = (array && !columns[c].waits && !columns[c].at_once) || marks;
             waits = waits || columns[c].waits;
             const int64_t zero = 0;
-            if (!array && !marks) append(columns[c].offsets, &zero, sizeof zero, 64);
+            if ((!array && !marks) || columns[c].at_once)
+                append(columns[c].offsets, &zero, sizeof zero, 64);
         }
     } catch (...) {
         bytes_ = 0;  // nothing else had been taken
@@ -322,9 +360,14 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
                         .column = static_cast<uint32_t>(c),
                         .row = rows_,
                         .field = static_cast<uint64_t>(fields.number[c]),
+                        .image = image_of(plans[c], fields),
                         .random = random,
                         .type = measured_[c].type,
                         .cheap = measured_[c].cheap};
+        if (building.at_once) {
+            append_array(building, todo);
+            continue;
+        }
         if (building.waits) {
             waiting_.push_back(todo);
             continue;
@@ -377,7 +420,10 @@ void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const 
     try {
         const Deferred rest = work.block->deferred_of(work.sample, work.field);
         const auto write = [&](std::span<uint8_t> out) {
-            if (rest.size == 0)
+            if (work.image)
+                decoder.decode_beside(bytes_of(work.block->field_of(work.sample, *work.image)),
+                                      bytes_of(field), work.random, work.type, out, scratch);
+            else if (rest.size == 0)
                 decoder.decode(bytes_of(field), work.random, work.type, out, scratch);
             else if (const auto copied = decoder.copied(bytes_of(field), field.size + rest.size))
                 copy_whole(bytes_of(field).subspan(copied->begin), *work.block->source, rest, out);

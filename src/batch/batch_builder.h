@@ -24,7 +24,8 @@ struct DecodeWork {
     uint32_t sample = 0;
     uint32_t column = 0;
     uint64_t row = 0;
-    uint64_t field = 0;  // number in the sample
+    uint64_t field = 0;                  // number in the sample
+    std::optional<uint64_t> image = {};  // that of the image in which boxes lie
     uint64_t random = 0;
     ArrayType type;
     bool cheap = false;                 // not worth another thread, see Measured
@@ -74,7 +75,8 @@ class BatchBuilder {
         std::vector<uint64_t> empty_rows;  // even, without a value
         ArrayType padded;                  // of every row, with ragged=pad
         bool even = false;
-        bool waits = false;  // for close()
+        bool waits = false;    // for close()
+        bool at_once = false;  // ragged arrays so small that they are written as they are added
     };
 
     [[nodiscard]] bool packs() const { return plan_.options().pack > 0; }
@@ -89,6 +91,8 @@ class BatchBuilder {
     void reserve(Growing& growing, uint64_t more, uint64_t guess);
     void append(Growing& growing, const void* bytes, uint64_t size, uint64_t guess = 0);
     void append_bytes(Building& building, std::string_view bytes, uint64_t guess);
+    void append_array(Building& building, DecodeWork todo);
+    void end_array(Building& building, const ArrayType& type);
     void forget_failed_row();
     void allocate_rows(size_t column, const ArrayType& type);
     void drop(Growing& growing);

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "decode/audio_decoder.h"
+#include "decode/box_decoder.h"
 #include "decode/image_decoder.h"
 #include "decode/npy.h"
 #include "decode/number.h"
@@ -33,6 +34,7 @@ std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decode
         case Kind::npz: return npz_decoder(spec.member, max_decoded);
         case Kind::image: return image_decoder(spec.image, max_decoded);
         case Kind::audio: return audio_decoder(spec.audio, max_decoded);
+        case Kind::boxes: return box_decoder(spec.boxes, spec.image, max_decoded);
     }
     return nullptr;
 }
@@ -82,7 +84,8 @@ void BatchPlan::add(ColumnSpec spec) {
     using Kind = ColumnSpec::Kind;
     any_choice_ = any_choice_ || spec.kind == Kind::image || spec.kind == Kind::audio;
     auto decoder = decoder_for(spec, options_.max_decoded);
-    if (options_.pack > 0 && (spec.kind < Kind::npy || spec.kind == Kind::image))
+    if (options_.pack > 0 &&
+        (spec.kind < Kind::npy || spec.kind == Kind::image || spec.kind == Kind::boxes))
         throw Error(SHF_E_USAGE,
                     "pack joins arrays, and the column " + escape(spec.name()) + " has none",
                     "name the fields with tokens in decode, for example decode=\"npy\"");
@@ -90,6 +93,8 @@ void BatchPlan::add(ColumnSpec spec) {
     // A number is always the same.
     if (ColumnPlan& column = columns_.back(); column.decoder && !column.any_shape())
         column.type = column.decoder->measure({}, 0).type;
+    else if (column.spec.kind == Kind::boxes)
+        column.type = box_type(column.spec.boxes, 0);
 }
 
 const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema>& schema) {
@@ -139,6 +144,10 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
         for (const std::string& name : column.spec.fields)
             for (size_t i = 0; i < schema->ends.size() && number < 0; ++i)
                 if (schema->name(i) == name) number = static_cast<int32_t>(i);
+        // Boxes are nowhere without their image.
+        if (column.spec.kind == ColumnSpec::Kind::boxes &&
+            fields.number[column.spec.image_column] < 0)
+            number = -1;
         fields.number.push_back(number);
         if (number >= 0)
             taken[static_cast<size_t>(number)] = true;

@@ -1,6 +1,7 @@
 #include "batch/decode_spec.h"
 
 #include "batch/audio_words.h"
+#include "batch/box_words.h"
 #include "batch/image_words.h"
 #include "batch/mixed_rows.h"
 #include "batch/words.h"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace shf {
@@ -24,7 +26,7 @@ constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"bytes", Kind::bytes},     {"text", Kind::text},   {"json", Kind::json},
     {"msgpack", Kind::msgpack}, {"int", Kind::integer}, {"float", Kind::real},
     {"npy", Kind::npy},         {"npz", Kind::npz},     {"image", Kind::image},
-    {"audio", Kind::audio},
+    {"audio", Kind::audio},     {"boxes", Kind::boxes},
 };
 
 // By the part of the name after its last dot, as webdataset has them.
@@ -51,7 +53,7 @@ class Parser {
         }
         for (size_t begin = 0; begin <= text_.size();) {
             const size_t end = std::min(text_.find(',', begin), text_.size());
-            for (ColumnSpec& column : parse_column(begin, end)) {
+            for (ColumnSpec& column : parse_column(begin, end, spec.columns)) {
                 for (const ColumnSpec& other : spec.columns)
                     if (other.name() == column.name())
                         refuse(begin, "column \"" + escape(column.name()) + "\" is there twice",
@@ -76,8 +78,9 @@ class Parser {
         return {begin, text_.substr(begin, end - begin)};
     }
 
-    // One column, or one for each view.
-    std::vector<ColumnSpec> parse_column(size_t begin, size_t end) {
+    // One column, or one for each view, or those of boxes. `before`: the columns before it.
+    std::vector<ColumnSpec> parse_column(size_t begin, size_t end,
+                                         std::span<const ColumnSpec> before) {
         const size_t colon = std::min(text_.find(':', begin), end);
         std::vector<std::string> fields;
         for (size_t from = begin; from <= colon;) {
@@ -109,6 +112,7 @@ class Parser {
         column.fields = std::move(fields);
         ImageWords image(text_);
         AudioWords audio(text_, column.audio);
+        BoxWords boxes(text_, column.boxes);
         bool first = true;
         for (size_t from = colon + 1; from <= end;) {
             const size_t to = std::min(text_.find('/', from), end);
@@ -121,6 +125,8 @@ class Parser {
                 column.kind = *kind;
             } else if (column.kind == Kind::audio) {
                 audio.take(at, word);
+            } else if (column.kind == Kind::boxes) {
+                boxes.take(at, word);
             } else {
                 modify(column, image, at, word);
             }
@@ -137,6 +143,10 @@ class Parser {
                        "one of them: all columns of a batch are mixed with the same rows");
             mixed_at_ = begin;
         }
+        if (column.kind == Kind::boxes) {
+            boxes.end(end);
+            return box_columns(std::move(column), boxes, before);
+        }
         if (image.views() == 0) return {std::move(column)};
         std::vector<ColumnSpec> views(image.views(), column);
         for (uint32_t view = 0; view < views.size(); ++view) {
@@ -144,6 +154,30 @@ class Parser {
             views[view].label = column.fields[0] + '.' + std::to_string(view);
         }
         return views;
+    }
+
+    // Boxes, and the numbers that those which are left have in their field.
+    [[nodiscard]] std::vector<ColumnSpec> box_columns(ColumnSpec column, const BoxWords& words,
+                                                      std::span<const ColumnSpec> before) const {
+        const auto image = std::find_if(before.begin(), before.end(), [&](const ColumnSpec& other) {
+            return other.kind == Kind::image && other.name() == words.image();
+        });
+        if (image == before.end())
+            refuse(words.image_at(), "no column of images before this one is called so",
+                   "of=jpg names a column that is \"jpg:image/...\"");
+        if (image->image.augment.set != ImageOptions::Augment::Set::none)
+            refuse(words.image_at(), "boxes are not moved by randaugment and trivialaugment",
+                   "leave these out of the words of the image");
+        column.image = image->image;
+        column.image_column = static_cast<size_t>(image - before.begin());
+        // One of several views has its boxes.
+        const std::string view =
+            image->label.empty() ? "" : '.' + std::to_string(image->image.view);
+        std::vector<ColumnSpec> columns(2, column);
+        columns[0].label = column.fields[0] + ".boxes" + view;
+        columns[1].label = column.fields[0] + ".kept" + view;
+        columns[1].boxes.result = BoxOptions::Result::kept;
+        return columns;
     }
 
     // Behind all columns: what it takes to mix rows.

@@ -11,12 +11,12 @@ namespace shf {
 
 namespace {
 
-struct Sides {
+struct ImageSides {
     int64_t height = 0, width = 0;
 };
 
 // Of the images of a column, which are all of one size; 0 where it has none.
-Sides sides_of(const BatchColumn& column, bool channels_first, uint64_t rows) {
+ImageSides sides_of(const BatchColumn& column, bool channels_first, uint64_t rows) {
     std::array<int64_t, max_row_dimensions> shape = column.row.shape;
     const auto ndim = static_cast<size_t>(column.row.ndim);
     const int64_t* shapes = column.shapes();
@@ -32,7 +32,7 @@ using MixBox = std::array<int64_t, 4>;  // top, left, bottom, right
 
 // CutMix.make_params() of torchvision: in the middle of the box is any pixel, and what lies beside
 // the image is cut off.
-MixBox draw_box(double share, const Sides& sides, Random& draw) {
+MixBox draw_box(double share, const ImageSides& sides, Random& draw) {
     const auto middle = [&](int64_t side) {
         return static_cast<int64_t>(draw.below(static_cast<uint64_t>(side)));
     };
@@ -45,7 +45,7 @@ MixBox draw_box(double share, const Sides& sides, Random& draw) {
 }
 
 // What is left of an image outside the box.
-double share_outside(const MixBox& box, const Sides& sides) {
+double share_outside(const MixBox& box, const ImageSides& sides) {
     const auto area = static_cast<double>((box[2] - box[0]) * (box[3] - box[1]));
     return 1 - area / (static_cast<double>(sides.width) * static_cast<double>(sides.height));
 }
@@ -97,8 +97,8 @@ void mix_rows(Batch& batch, std::span<const ColumnPlan> plans,
                                      [](const ColumnPlan& plan) { return plan.spec.mixing.any(); });
     const RowMixing mixing = images->spec.mixing;
     const size_t number = static_cast<size_t>(pairs - plans.begin());
-    const Sides sides = sides_of(batch.columns[static_cast<size_t>(images - plans.begin())],
-                                 images->spec.image.channels_first, batch.rows);
+    const ImageSides sides = sides_of(batch.columns[static_cast<size_t>(images - plans.begin())],
+                                      images->spec.image.channels_first, batch.rows);
     const std::span<int64_t> partners{
         reinterpret_cast<int64_t*>(batch.columns[number].values->data),
         static_cast<size_t>(batch.rows)};

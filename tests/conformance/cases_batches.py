@@ -22,8 +22,8 @@ from expected import (
     taken_in_turn,
     xxh64,
 )
+from make_archives import BOXES, noise, numbers, ragged_shape, token_count
 from make_archives import DTYPES as DTYPES_OF_NPY
-from make_archives import noise, numbers, ragged_shape, token_count
 from order_model import ordered
 
 
@@ -407,6 +407,55 @@ def images(archives: Folder) -> list[Case]:
     return cases
 
 
+def boxes(archives: Folder) -> list[Case]:
+    """Boxes in JSON, and the images of 10 x 8 pixels in which they lie."""
+    samples = archives.samples("boxes.tar")
+
+    def of(crop: tuple[int, int, int, int], flips: bool) -> bytes:
+        """The columns of boxes.tar without its last sample, of this part of the images."""
+        left, top, width, height = crop
+        pixels, found, kept = [], [], []
+        for number in range(3):
+            lines = [noise(number, 80)[10 * y :][left : left + width]
+                     for y in range(top, top + height)]  # fmt: skip
+            pixels.append(b"".join(line[::-1] if flips else line for line in lines))
+            sides: list[float] = []
+            numbers_left: list[int] = []
+            for place, (x, y, across, down) in enumerate(BOXES[number]):
+                x1, x2 = (min(max(side - left, 0), width) for side in (x, x + across))
+                y1, y2 = (min(max(side - top, 0), height) for side in (y, y + down))
+                if flips:
+                    x1, x2 = width - x2, width - x1
+                if x2 - x1 >= 1 and y2 - y1 >= 1:
+                    sides += [x1, y1, x2, y2]
+                    numbers_left.append(place)
+            count = len(numbers_left)
+            found.append(((count, 4), struct.pack(f"<{4 * count}f", *sides)))
+            kept.append(((count,), struct.pack(f"<{count}q", *numbers_left)))
+        columns = [even("png", "uint8", (height, width), pixels),
+                   ragged("json.boxes", "float32", found),
+                   ragged("json.kept", "int64", kept)]  # fmt: skip
+        return batch_bytes(samples[:3], columns)
+
+    words = "json:boxes/xywh/path=a.b/of=png"
+    return [
+        batches("boxes_crop", "boxes in the middle of their image", "boxes.tar",
+                [of((2, 2, 6, 4), False)],
+                {"batch": "8", "decode": f"png:image/l8/crop=6x4, {words}",
+                 "on_error": "skip_sample"}),
+        batches("boxes_flip", "boxes of an image that is flipped", "boxes.tar",
+                [of((0, 0, 10, 8), True)],
+                {"batch": "3", "decode": f"png:image/l8/flip=always, {words}"},
+                error=("FORMAT", 6144)),
+        frozen("batches", "boxes_rrc", "boxes of a part at random, flipped at random", "boxes.tar",
+               {"batch": "3", "decode": f"png:image/l8/rrc=9x9/flip=random, {words}",
+                "last": "drop", "seed": "3", "on_error": "skip_sample"}, 1),
+        batches("boxes_without_path", "no boxes at the end of the path", "boxes.tar", [],
+                {"batch": "3", "decode": "png:image/l8, json:boxes/path=a.c/of=png"},
+                error=("FORMAT", 0)),
+    ]  # fmt: skip
+
+
 def sounds(archives: Folder) -> list[Case]:
     """Sounds: WAV of noise, whose numbers are known."""
     frames = [list(struct.iter_unpack("<hh", noise(n, 24))) for n in range(3)]
@@ -479,5 +528,5 @@ def order(archives: Folder) -> list[Case]:
 
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
-    parts = (kinds, unequal, packed, damaged, images, sounds, order)
+    parts = (kinds, unequal, packed, damaged, images, boxes, sounds, order)
     return [case for part in parts for case in part(archives)]

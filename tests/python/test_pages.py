@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import io
 import json
@@ -136,7 +137,7 @@ def test_the_examples_of_the_pytorch_page(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_page_about_decode_mixes_as_the_columns_say() -> None:
     torch = pytest.importorskip("torch")
     names: dict[str, Any] = {}
-    function = blocks("docs/decode.md", "python")[0].partition("decode = ")[0]
+    function = blocks("docs/decode.md", "python")[1].partition("decode = ")[0]
     exec(compile(function, "docs/decode.md", "exec"), names)
     images = torch.rand(3, 3, 12, 10)
     index, weight = torch.tensor([1, 2, 0]), torch.tensor([0.25, 0.5, 1 - 12 / 120])
@@ -162,8 +163,19 @@ def test_the_example_of_the_page_about_decode(
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
     monkeypatch.chdir(tmp_path)
-    mixing, choices = blocks("docs/decode.md", "python")
+    boxes, mixing, choices = blocks("docs/decode.md", "python")
+    objects = {"objects": {"bbox": [[2, 3, 18, 14], [0, 0, 4, 4]], "category": ["cat", "dog"]}}
+    with tarfile.open(tmp_path / "detection.tar", "w") as tar:
+        for field, data in (("json", json.dumps(objects).encode()), ("png", file.getvalue())):
+            info = tarfile.TarInfo(f"0.{field}")
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
     names: dict[str, Any] = {}
+    if importlib.util.find_spec("torch") is None:
+        boxes = boxes.replace(".torch()", "")
+    exec(compile(boxes, "docs/decode.md", "exec"), names)
+    assert names["labels"] == [["cat", "dog"][number] for number in names["kept"]]
+    assert len(names["targets"]) == 1
     exec(compile(mixing, "docs/decode.md", "exec"), names)
     first, second = capsys.readouterr().out.rstrip().split(" with ")
     assert sorted(first) == sorted(second) == sorted("[0 1 2]")

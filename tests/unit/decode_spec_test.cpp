@@ -176,6 +176,33 @@ TEST(DecodeSpec, mixed_rows_have_a_column_behind_the_others) {
     EXPECT_EQ(pointed("jpg:image/mixup=1, __mix_box__"), "jpg:image/mixup=1, __mix_box__");
 }
 
+TEST(DecodeSpec, boxes_have_the_words_of_their_image) {
+    const DecodeSpec spec = DecodeSpec::parse(
+        "jpg;png:image/resize=9/flip=random, cls, json;x.json:boxes/xywh/path=a.b/of=jpg");
+    ASSERT_EQ(spec.columns.size(), 4U);
+    EXPECT_EQ(spec.columns[2].name(), "json.boxes");
+    EXPECT_EQ(spec.columns[3].name(), "json.kept");
+    for (const size_t c : {2, 3}) {
+        const ColumnSpec& column = spec.columns[c];
+        EXPECT_EQ(column.kind, Kind::boxes);
+        EXPECT_EQ(column.fields, (std::vector<std::string>{"json", "x.json"}));
+        EXPECT_EQ(column.image, spec.columns[0].image);
+        EXPECT_EQ(column.image_column, 0U);
+        EXPECT_EQ(column.boxes.path, (std::vector<std::string>{"a", "b"}));
+        EXPECT_EQ(column.boxes.format, BoxOptions::Format::xywh);
+    }
+    EXPECT_EQ(spec.columns[3].boxes.result, BoxOptions::Result::kept);
+    EXPECT_EQ(DecodeSpec::parse("x:image/views=2, j:boxes/of=x.1").columns[3].name(), "j.kept.1");
+    EXPECT_EQ(pointed("jpg, json:boxes"), "");
+    EXPECT_EQ(pointed("json:boxes/of=jpg, jpg"), "jpg, jpg");
+    EXPECT_EQ(pointed("cls, json:boxes/of=cls"), "cls");
+    EXPECT_EQ(pointed("jpg, json:boxes/of=jpg/path=a..b"), ".b");
+    EXPECT_EQ(pointed("jpg, json:boxes/of=jpg/yxyx"), "yxyx");
+    EXPECT_EQ(pointed("jpg, json:boxes/of=jpg/of=jpg"), "of=jpg");
+    EXPECT_EQ(pointed("jpg, json:boxes/of=jpg/relative/relative"), "relative");
+    EXPECT_EQ(pointed("jpg:image/trivialaugment, json:boxes/of=jpg"), "jpg");
+}
+
 TEST(DecodeSpec, image_steps_have_an_order) {
     const auto order = [](const std::string& words) {
         const ImageOptions image = DecodeSpec::parse("x:image/" + words).columns[0].image;

@@ -228,6 +228,9 @@ class Stream(Closable):
             mixup=0.2 and cutmix=1 add the columns __mix_index__, __mix_weight__ and __mix_box__:
             with which row each is mixed, its own share, and top, left, bottom, right of the other.
             The column __augment__ says what was chosen for each row.
+            boxes/of=jpg           boxes in JSON, with the geometry of that image, before it:
+              path=objects.bbox    where they are; xyxy, xywh or cxcywh; relative: in 0..1
+                                   columns "json.boxes", float32 (N, 4), and "json.kept"
             audio                  WAV, FLAC or MP3. Then, after slashes:
               float32, int16       the numbers (float32: the default, as a rule in -1..1)
               fc, cf               frames first (the default), or channels
