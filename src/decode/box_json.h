@@ -15,7 +15,8 @@ using JsonBox = std::array<double, 4>;
 
 // The boxes at the end of a path of names. Where the path goes through a list, each element of it
 // has one box at the rest of the path; else the path ends at a list of boxes. A box is a list of
-// four numbers. Nothing else of the JSON is kept; at most `most` boxes.
+// four numbers. Of what lies beside the path only brackets and quotes are looked at; at most `most`
+// boxes.
 // Throws Error: FORMAT for what is no JSON or has no boxes there, LIMIT.
 std::vector<JsonBox> read_boxes(std::span<const uint8_t> json, std::span<const std::string> path,
                                 uint64_t most);

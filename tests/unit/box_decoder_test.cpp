@@ -97,10 +97,48 @@ TEST(BoxJson, what_has_no_boxes) {
 }
 
 TEST(BoxJson, what_is_no_json) {
-    for (const char* json : {"", "[[1,2,NaN,4]]", "[[1,2,Infinity,4]]", "[[1,2,3,4]",
-                             "[[1,2,3,4]]x", "[[1,2,3,1e999]]", "[\"\xff\"]"})
+    for (const char* json : {"",
+                             " ",
+                             "[[1,2,NaN,4]]",
+                             "[[1,2,-Infinity,4]]",
+                             "[[1,2,3,4]",
+                             "[[1,2,3,4",
+                             "[[1,2,3,4]]x",
+                             "[[1,2,3,1e999]]",
+                             "[[1,2,3,01]]",
+                             "[[1,2,3,.5]]",
+                             "[[1,2,3,5.]]",
+                             "[[1,2,3,+5]]",
+                             "[[1,2,3,5e]]",
+                             "[[1,2,3,--5]]",
+                             "[[1 2,3,4]]",
+                             "[[1,2,3,4],]",
+                             "[[1,2,3,4,]]",
+                             "[x]",
+                             "nul",
+                             "\xff"})
         EXPECT_TRUE(says(fault(json), "this is no JSON")) << json << fault(json);
-    EXPECT_TRUE(says(fault("[[1,2,NaN,4]]"), "up to byte"));
+    for (const char* json :
+         {R"({"b" [[1,2,3,4]]})", R"({b: [[1,2,3,4]]})", R"({"b": [[1,2,3,4]])", R"({"b)",
+          R"({"x": , "b": []})", R"({"x": [}, "b": []})", R"({"x": [1, {"y": 2], "b": []})",
+          R"({"x": "\", "b": []})", R"({"x": ")", R"({"x": "\)", R"({"\x": 1, "b": []})",
+          R"({"b": [],})", R"({"x": [[1,2)", R"({"x": })"})
+        EXPECT_TRUE(says(fault(json, {"b"}), "this is no JSON")) << json << fault(json, {"b"});
+    EXPECT_TRUE(says(fault("[[1,2,NaN,4]]"), "\"NaN,4]]\" at byte 6 of 13"));
+}
+
+// Names with escapes, blanks everywhere, brackets in texts.
+TEST(BoxJson, how_else_json_is_written) {
+    const Boxes one = {{1, -2, 3e2, 0.5}};
+    EXPECT_EQ(read("\xef\xbb\xbf[[1,-2,3E+2,5e-1]]"), one);
+    EXPECT_EQ(read("[[1e-400,-1e-400,0,1e308]]"), (Boxes{{0, 0, 0, 1e308}}));
+    EXPECT_EQ(read("\n[ [ 1 ,\t-2 , 300.0 ,0.5 ] ]\r\n"), one);
+    EXPECT_EQ(read(R"({"x\"}": "]}\\", "\u0062" : [[1,-2,300,0.5]], "y": {"b\\": "{[\""}})", {"b"}),
+              one);
+    EXPECT_EQ(
+        read(R"({"score": NaN, "z": [NaN, null, {"b": true}], "b": [[1,-2,300,0.5]]})", {"b"}),
+        one);
+    EXPECT_EQ(read(R"({"größe": [[1,-2,300,0.5]]})", {"größe"}), one);
 }
 
 TEST(BoxJson, at_most_so_many) {
