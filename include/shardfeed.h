@@ -826,6 +826,8 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *   text                   its bytes, checked to be UTF-8
  *   int, float             a decimal number as text: int64, float64
  *   npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
+ *   list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an object, in
+ *                          a column called FIELD.NAME
  *   image                  JPEG, PNG or WebP. After slashes: the pixels (rgb8, l8, rgba8; rgb16,
  *                          l16; rgb and l are float32 in 0..1, or float16 or bfloat16 by that
  *                          word), normalize=imagenet (or clip, half, or means and deviations:

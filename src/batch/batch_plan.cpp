@@ -6,6 +6,7 @@
 #include "decode/image_decoder.h"
 #include "decode/npy.h"
 #include "decode/number.h"
+#include "decode/number_list.h"
 #include "sample/name.h"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decode
         case Kind::real: return real_decoder();
         case Kind::npy: return npy_decoder(max_decoded);
         case Kind::npz: return npz_decoder(spec.member, max_decoded);
+        case Kind::list: return list_decoder(spec.member, max_decoded);
         case Kind::image: return image_decoder(spec.image, max_decoded);
         case Kind::audio: return audio_decoder(spec.audio, max_decoded);
     }
@@ -80,6 +82,8 @@ BatchPlan::BatchPlan(const Options& options) : options_(with_lengths(options)) {
 
 void BatchPlan::add(ColumnSpec spec) {
     using Kind = ColumnSpec::Kind;
+    // Nothing else of JSON can be packed.
+    if (options_.pack > 0 && spec.kind == Kind::json && !spec.records) spec.kind = Kind::list;
     any_choice_ = any_choice_ || spec.kind == Kind::image || spec.kind == Kind::audio;
     auto decoder = decoder_for(spec, options_.max_decoded);
     if (options_.pack > 0 && (spec.kind < Kind::npy || spec.kind == Kind::image))

@@ -19,13 +19,25 @@ namespace shf {
 
 struct ColumnSpec {
     // Bytes of any length, and what a binding makes of them, or arrays.
-    enum class Kind : uint8_t { bytes, text, json, msgpack, integer, real, npy, npz, image, audio };
+    enum class Kind : uint8_t {
+        bytes,
+        text,
+        json,
+        msgpack,
+        integer,
+        real,
+        npy,
+        npz,
+        list,
+        image,
+        audio
+    };
 
     std::vector<std::string> fields;  // the first one names the column
     Kind kind = Kind::bytes;
     ImageOptions image;    // of an image
     AudioOptions audio;    // of a sound
-    std::string member;    // of an npz
+    std::string member;    // of an npz, or of the JSON object that has the list
     std::string label;     // the name of the column, when it is not that of the field
     bool records = false;  // no field: what was chosen for the other columns, as JSON
 

@@ -221,7 +221,12 @@ def packed(archives: Folder) -> list[Case]:
     tokens = {n: numbers("<i4", token_count(n), n) for n in range(len(samples))}
     rows = [elements[at : at + width] for at in range(0, len(elements), width)]
 
-    def batch_of(rows: Sequence[Sequence[tuple[Sample, int, int]]], *, mask: bool = False) -> bytes:
+    def batch_of(
+        rows: Sequence[Sequence[tuple[Sample, int, int]]],
+        *,
+        mask: bool = False,
+        lists: bool = False,
+    ) -> bytes:
         def column(name: str, dtype: str, size: int, values: list[bytes]) -> bytes:
             return even(
                 name, dtype, (width,), [value.ljust(width * size, b"\0") for value in values]
@@ -237,6 +242,11 @@ def packed(archives: Folder) -> list[Case]:
                 for row in rows
             ])
         ]  # fmt: skip
+        if lists:
+            ids = [
+                b"".join(struct.pack("<q", 7 * n - place) for _, n, place in row) for row in rows
+            ]
+            columns = [column("json.ids", "int64", 8, ids)]
         if mask:
             masks = [bytes(n for _, n, _ in row) for row in rows]
             columns.append(column("mask.npy", "uint8", 1, masks))
@@ -258,6 +268,11 @@ def packed(archives: Folder) -> list[Case]:
         batches("pack_columns", "two arrays of each sample, cut at the same places", "tokens.tar",
                 [batch_of(rows, mask=True)],
                 {"decode": "npy,mask.npy", "batch": "9", "pack": str(width)}),
+        batches("pack_lists", "lists in JSON, of a member of each object", "tokens.tar",
+                [batch_of(rows, lists=True)],
+                {"decode": "json:list/ids", "batch": "9", "pack": str(width)}),
+        batches("pack_bad_list", "a JSON field that is no list", "tokens.tar", [],
+                {"decode": "json:list", "batch": "9", "pack": "4"}, error=("FORMAT", 0)),
         batches("pack_resume", "saved in the middle of a document", "tokens.tar", by_2, options,
                 kind="resume_batches", stop=2),
         batches("pack_texts", "what is no array cannot be packed", "columns.tar", [],

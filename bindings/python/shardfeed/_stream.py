@@ -210,6 +210,8 @@ class Stream(Closable):
             text                   checked to be UTF-8
             int, float             a number as text: int64, float64
             npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
+            list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an
+                                   object, in a column called FIELD.NAME
             image                  JPEG, PNG or WebP. Then, after slashes, what is read:
               rgb8, l8, rgba8      uint8: colour (the default), grey, with alpha
               rgb16, l16           uint16; rgb, l: float32 in 0..1; also float16, bfloat16
