@@ -154,6 +154,22 @@ def test_resume_in_the_middle_of_a_document(urls, used):
                 assert found[name].tolist() == wanted[name].tolist()
 
 
+def test_resume_twice(urls):
+    """Also while the shuffle buffer is filled again, and where its first document is over."""
+    for options in ({"shuffle": 7, "seed": 5, "lanes": 2}, {"shuffle": 40}):
+        whole = packed(batches(urls, **options))
+        for stop in range(len(whole) - 2):
+            stream = batches(urls, **options)
+            list(islice(stream.batches(), stop))
+            for _ in range(2):
+                resumed = batches(urls, **options)
+                resumed.load_state_dict(stream.state_dict())
+                iterator = resumed.batches()
+                assert next(iterator)["npy"].tolist() == whole[stop]["npy"].tolist()
+                stream, stop = resumed, stop + 1
+            assert tokens_of(list(iterator)) == tokens_of(whole[stop:])
+
+
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (4, 2), (1, 4), (2, 4)])
 def test_resume_with_another_number_of_ranks(urls, before, after):
     """Each rank stopped in the middle of a document of its own."""
