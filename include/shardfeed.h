@@ -826,6 +826,8 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *   text                   its bytes, checked to be UTF-8
  *   int, float             a decimal number as text: int64, float64
  *   npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
+ *   list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an object, in
+ *                          a column called FIELD.NAME
  *   image                  JPEG, PNG or WebP. After slashes: the pixels (rgb8, l8, rgba8; rgb16,
  *                          l16; rgb and l are float32 in 0..1, or float16 or bfloat16 by that
  *                          word), normalize=imagenet (or clip, half, or means and deviations:
@@ -870,13 +872,24 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  * txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.
  * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". With the
  * option even=pad "__valid__" (bool) is before them: false in rows that only fill up an epoch.
- * With the option pack=N rows have N elements each: the arrays of samples, which have one
- * dimension and, in all columns, one length, are joined in the order of the samples and cut where a
- * row is full; zeros fill the last row. Before the last two columns are then "__document__" (int64:
- * which sample of its row an element is of, from 0 on) and "__position__" (int64: its place in that
- * sample), both -1 where zeros fill the row. Key and URL are those of the sample that begins the
- * row. A saved stream resumes in the middle of a sample. The options even, epoch_samples and
- * missing=empty, and lanes that several consumers read, do not go with it. Since: 0.1 */
+ * With the option pack=N rows have N elements each: the arrays of samples, which have one dimension
+ * and, in all columns, one length, are joined in the order of the samples and cut where a row is
+ * full; zeros fill the last row. A column of json is then one of list. Before the last two columns
+ * are then "__document__" (int64: which sample of its row an element is of, from 0 on) and
+ * "__position__" (int64: its place in that sample), both -1 where zeros fill the row. Key and URL
+ * are those of the sample that begins the row. A saved stream resumes in the middle of a sample.
+ * The options even, epoch_samples and missing=empty, and lanes that several consumers read, do not
+ * go with it.
+ * With the option batch_elements=N a batch ends before the sample with which one of its arrays (or
+ * sounds, not images) would have more than N elements: with ragged=pad, which ragged=error then is
+ * too, all that are in memory, else those of the rows. A larger sample is a LIMIT error of that
+ * sample. With the option bucket=N,N,... a batch is of samples whose longest array is within one of
+ * these bounds, and not within the one before; these arrays are padded to it in their first
+ * dimension, and their others are of one size, as are images. A sample that is longer than the last
+ * bound is a LIMIT error of that sample. What is in a bucket comes when it is a batch, when
+ * bucket_wait samples came after its first one, or at the end. A saved stream gives the same
+ * batches again. Neither goes with pack, even and epoch_samples; bucket not with missing=empty and
+ * ragged=offsets, nor with lanes that several consumers read. Since: 0.1 */
 typedef struct shf_batch shf_batch;
 
 enum {

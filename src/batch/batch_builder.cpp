@@ -23,54 +23,12 @@ std::span<const uint8_t> bytes_of(const FieldView& field) {
     return {field.data, field.size};
 }
 
-// What is here, and behind it what is still in the shard: straight to where it is wanted.
-void copy_whole(std::span<const uint8_t> start, Source& source, const Deferred& rest,
-                std::span<uint8_t> out) {
-    std::copy(start.begin(), start.end(), out.begin());
-    if (source.read(rest.offset, out.subspan(start.size())) < rest.size)
-        throw Error(SHF_E_TRUNCATED, "the shard ends inside this field",
-                    "let no program write to shards that are in use");
-}
-
-// For decoders that need the field in one piece.
-std::vector<uint8_t> whole(const Block& block, const FieldView& field, const Deferred& rest) {
-    std::vector<uint8_t> bytes(field.size + static_cast<size_t>(rest.size));
-    copy_whole(bytes_of(field), *block.source, rest, bytes);
-    return bytes;
-}
-
-// Says where a fault is.
-Error placed(const Error& error, const Block& block, uint32_t sample, std::string_view field) {
-    Fault fault = error.fault();
-    fault.shard = block.origins[block.origin[sample]]->url;
-    fault.key = block.key_of(sample);
-    fault.member = escape(fault.key + "." + std::string(field));
-    fault.offset = block.offset[sample];
-    return Error(std::move(fault));
-}
-
-// The number of the field with the image in which boxes lie.
-std::optional<uint64_t> image_of(const ColumnPlan& plan, const BatchPlan::Fields& fields) {
-    if (plan.spec.kind != ColumnSpec::Kind::boxes) return std::nullopt;
-    return static_cast<uint64_t>(fields.number[plan.spec.image_column]);
-}
-
-// The names of fields for a message: those of a sample are few.
-std::string field_names(const Schema& schema) {
-    constexpr size_t most = 12;
-    std::string names;
-    for (size_t i = 0; i < std::min(schema.ends.size(), most); ++i)
-        names += (i == 0 ? "" : ", ") + escape(schema.name(i));
-    if (schema.ends.size() > most)
-        names += " and " + std::to_string(schema.ends.size() - most) + " more";
-    return names.empty() ? "none at all" : names;
-}
-
 }  // namespace
 
-BatchBuilder::BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate)
+BatchBuilder::BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate, uint64_t bound)
     : plan_(plan),
       capacity_(capacity),
+      bound_(bound),
       allocate_(std::move(allocate)),
       marks_padding_(plan.options().even == Even::pad) {}
 
@@ -141,79 +99,44 @@ void BatchBuilder::end_array(Building& building, const ArrayType& type) {
     append(building.shapes, shape.data(), shape.size_bytes());
 }
 
-Measured BatchBuilder::measured(const Decoder& decoder, const Block& block, const FieldView& field,
-                                const Deferred& rest, uint64_t random) {
-    if (rest.size == 0) return decoder.measure(bytes_of(field), random);
-    // To read it is work for any thread.
-    if (const auto copied = decoder.copied(bytes_of(field), field.size + rest.size))
-        return {.type = copied->type, .cheap = false};
-    return decoder.measure(whole(block, field, rest), random);
-}
-
-void BatchBuilder::check_type(size_t column) const {
-    const ColumnPlan& plan = std::as_const(plan_).columns()[column];
-    const ArrayType& type = measured_[column].type;
-    const bool even = columns_[column].even || plan.spec.mixing.any();
-    if (!plan.type || (even ? type == *plan.type
-                            : type.dtype == plan.type->dtype && type.ndim == plan.type->ndim))
-        return;
-    throw Error(SHF_E_FORMAT,
-                "an array " + type.text() + " in a column that begins with " + plan.type->text(),
-                plan.spec.mixing.any()
-                    ? "images that are mixed have one size: give them a crop or a "
-                      "resize=WxH"
-                : even ? "ragged=pad and ragged=offsets take rows of unequal shape"
-                       : "rows of one column have one dtype and number of dimensions");
-}
-
-void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
-                           uint64_t random) {
-    for (size_t c = 0; c < fields.number.size(); ++c) {
-        if (fields.number[c] < 0) continue;
-        const auto number = static_cast<uint64_t>(fields.number[c]);
-        const FieldView field = block.field_of(sample, number);
-        try {
-            const ColumnPlan& plan = plan_.columns()[c];
-            if (plan.decoder) {
-                if (const auto image = image_of(plan, fields))
-                    measured_[c] = plan.decoder->measure_beside(
-                        bytes_of(block.field_of(sample, *image)), bytes_of(field), random);
-                else
-                    measured_[c] = measured(*plan.decoder, block, field,
-                                            block.deferred_of(sample, number), random);
-                check_type(c);
-            } else if (field.size > plan_.options().max_decoded) {
-                throw Error(SHF_E_LIMIT,
-                            "a field of " + plural(field.size, "byte") +
-                                " is larger than max_decoded=" +
-                                std::to_string(plan_.options().max_decoded),
-                            "raise max_decoded");
-            } else if (plan.spec.kind == ColumnSpec::Kind::text &&
-                       !is_utf8({reinterpret_cast<const char*>(field.data), field.size})) {
-                throw Error(SHF_E_FORMAT, "text that is not UTF-8", "take the field as bytes");
-            }
-        } catch (const Error& error) {
-            throw placed(error, block, sample, field.name);
-        }
+// Of a column, when this row is there as well; with the zeros of ragged=pad.
+uint64_t BatchBuilder::elements_with(size_t column, const MeasuredSample& measured) const {
+    const Building& building = columns_[column];
+    const bool is_there = measured.fields->number[column] >= 0;
+    const ArrayType& type = measured.columns[column].type;
+    uint64_t elements = 0;
+    if (plan_.options().ragged != Ragged::pad)
+        return __builtin_add_overflow(building.elements, is_there ? type.elements() : 0, &elements)
+                   ? UINT64_MAX
+                   : elements;
+    elements = rows_ + 1;
+    const ArrayType& any = is_there ? type : building.largest;
+    for (size_t d = 0; d < static_cast<size_t>(any.ndim); ++d) {
+        const int64_t size = std::max(building.largest.shape[d], is_there ? type.shape[d] : 0);
+        if (__builtin_mul_overflow(elements, size, &elements)) return UINT64_MAX;
     }
+    return elements;
 }
 
-// Rows of tokens and of what belongs to each of them are cut at the same places.
-void BatchBuilder::check_lengths(const Block& block, uint32_t sample,
-                                 const BatchPlan::Fields& fields) const {
-    for (size_t c = 0; c < measured_.size(); ++c) {
-        const ArrayType& type = measured_[c].type;
-        std::string cause;
-        if (type.ndim != 1)
-            cause = "an array " + type.text() + ", where pack joins arrays of one dimension";
-        else if (type.shape[0] != measured_[0].type.shape[0])
-            cause = "an array " + type.text() + " beside one of " +
-                    plural(measured_[0].type.elements(), "element") +
-                    ", where pack cuts all arrays of a sample at the same places";
-        if (cause.empty()) continue;
-        const FieldView field = block.field_of(sample, static_cast<uint64_t>(fields.number[c]));
-        throw placed(Error(SHF_E_FORMAT, cause, "name the fields to pack in decode"), block, sample,
-                     field.name);
+bool BatchBuilder::has_room(const MeasuredSample& measured) const {
+    const uint64_t most = plan_.options().batch_elements;
+    if (most == 0 || rows_ == 0) return true;
+    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    for (size_t c = 0; c < plans.size(); ++c)
+        if (plans[c].has_length() && elements_with(c, measured) > most) return false;
+    return true;
+}
+
+void BatchBuilder::count_elements(const MeasuredSample& measured) {
+    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    for (size_t c = 0; c < plans.size(); ++c) {
+        if (!plans[c].has_length() || measured.fields->number[c] < 0) continue;
+        const ArrayType& type = measured.columns[c].type;
+        ArrayType& largest = columns_[c].largest;
+        largest.ndim = type.ndim;
+        for (size_t d = 0; d < static_cast<size_t>(type.ndim); ++d)
+            largest.shape[d] = std::max(largest.shape[d], type.shape[d]);
+        columns_[c].elements += type.elements();
     }
 }
 
@@ -221,6 +144,14 @@ void BatchBuilder::allocate_rows(size_t column, const ArrayType& type) {
     uint64_t bytes = 0;
     if (__builtin_mul_overflow(type.bytes(), capacity_, &bytes)) bytes = UINT64_MAX;
     columns_[column].values.memory = allocate(bytes);
+}
+
+// The first row of a column that is padded to the bound.
+void BatchBuilder::begin_bounded(size_t column, const ArrayType& type) {
+    Building& building = columns_[column];
+    building.padded = type;
+    building.padded.shape[0] = static_cast<int64_t>(bound_);
+    allocate_rows(column, building.padded);
 }
 
 void BatchBuilder::add_empty(size_t column) {
@@ -251,6 +182,9 @@ void BatchBuilder::forget_failed_row() {
         }
         // The memory was for an array that it alone had.
         if (building.even && !plan_.columns()[c].type) drop(building.values);
+        if (building.bounded)
+            building.shapes.used =
+                rows_ * static_cast<uint64_t>(building.padded.ndim) * sizeof(int64_t);
         if (building.even || building.waits) continue;
         building.offsets.used = (rows_ + 1) * sizeof(int64_t);
         building.values.used = static_cast<uint64_t>(
@@ -265,16 +199,16 @@ void BatchBuilder::forget_failed_row() {
 // All of them or none: with ragged columns that begin with the offset 0.
 void BatchBuilder::set_up_columns() {
     const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
-    measured_.resize(plans.size());
     std::vector<Building> columns(plans.size() + 2 + (marks_padding_ ? 1 : 0));
     bool waits = false;
     try {
         for (size_t c = 0; c < columns.size(); ++c) {
             const bool array = c < plans.size() && plans[c].decoder;
+            columns[c].bounded = array && bound_ > 0 && plans[c].has_length();
             columns[c].at_once = array && plans[c].spec.kind == ColumnSpec::Kind::boxes &&
-                                 plan_.options().ragged != Ragged::pad;
+                                 (plan_.options().ragged != Ragged::pad || bound_ > 0);
             columns[c].waits = array && !columns[c].at_once && plans[c].any_shape() &&
-                               plan_.options().ragged != Ragged::error;
+                               bound_ == 0 && plan_.options().ragged != Ragged::error;
             const bool marks = c == plans.size() + 2;
             columns[c].even = (array && !columns[c].waits && !columns[c].at_once) || marks;
             waits = waits || columns[c].waits;
@@ -291,48 +225,50 @@ void BatchBuilder::set_up_columns() {
 }
 
 bool BatchBuilder::add(const Block& block, uint32_t sample) {
-    const BatchPlan::Fields& fields = plan_.fields_of(block.schemas[block.schema[sample]]);
-    const std::span<ColumnPlan> plans = plan_.columns();
+    if (!measure_sample(plan_, block, sample, measured_)) return false;
+    add(block, sample, measured_);
+    return true;
+}
+
+void BatchBuilder::add(const Block& block, uint32_t sample, const MeasuredSample& measured) {
     if (columns_.empty()) set_up_columns();
-    if (!fields.complete || !fields.unexpected.empty()) {
-        if (plan_.options().missing == Missing::skip) return false;
-        if (plan_.options().missing == Missing::error) {
-            std::string cause = "it has a field that the first sample has not";
-            std::string_view field = fields.unexpected;
-            const auto lacking = std::find(fields.number.begin(), fields.number.end(), -1);
-            if (lacking != fields.number.end()) {
-                field = plans[static_cast<size_t>(lacking - fields.number.begin())].spec.name();
-                cause = "the sample has no field of this name, but " +
-                        field_names(*block.schemas[block.schema[sample]]);
-            }
-            throw placed(Error(SHF_E_FORMAT, cause,
-                               "name the columns in decode, or set missing=skip or missing=empty"),
-                         block, sample, field);
-        }
-    }
     forget_failed_row();
-    const uint64_t random = plan_.random_of(block, sample);
-    measure(block, sample, fields, random);
-    if (packs()) check_lengths(block, sample, fields);
+    const std::span<ColumnPlan> plans = plan_.columns();
     const size_t work = work_.size(), waiting = waiting_.size();
     try {
-        write_row(block, sample, fields, random);
+        write_row(block, sample, measured);
     } catch (...) {
         work_.resize(work);
         waiting_.resize(waiting);
         throw;
     }
     for (size_t c = 0; c < plans.size(); ++c)
-        if (plans[c].decoder && fields.number[c] >= 0 && !plans[c].type)
-            plans[c].type = measured_[c].type;
-    if (packs()) elements_ += measured_[0].type.elements();
+        if (plans[c].decoder && measured.fields->number[c] >= 0 && !plans[c].type)
+            plans[c].type = measured.columns[c].type;
+    if (packs()) elements_ += measured.columns[0].type.elements();
+    if (plan_.options().batch_elements > 0) count_elements(measured);
     ++rows_;
-    return true;
 }
 
-void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
-                             uint64_t random) {
+// With a bound all rows are of one size: so many are within batch_elements.
+void BatchBuilder::lower_capacity(const MeasuredSample& measured) {
+    const uint64_t most = plan_.options().batch_elements;
     const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    for (size_t c = 0; most > 0 && c < plans.size(); ++c) {
+        if (!columns_[c].bounded) continue;
+        ArrayType padded = measured.columns[c].type;
+        padded.shape[0] = static_cast<int64_t>(bound_);
+        // measure_sample() found that there is room for one.
+        if (const uint64_t elements = padded.elements(); elements > 0)
+            capacity_ = std::min(capacity_, std::max<uint64_t>(most / elements, 1));
+    }
+}
+
+void BatchBuilder::write_row(const Block& block, uint32_t sample, const MeasuredSample& measured) {
+    const BatchPlan::Fields& fields = *measured.fields;
+    const uint64_t random = measured.random;
+    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    if (bound_ > 0 && rows_ == 0) lower_capacity(measured);
     for (size_t c = 0; c < plans.size(); ++c) {
         if (fields.number[c] == BatchPlan::Fields::recorded) {
             append_bytes(columns_[c], record(block, sample, fields, random), plans[c].usual_bytes);
@@ -360,10 +296,10 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
                         .column = static_cast<uint32_t>(c),
                         .row = rows_,
                         .field = static_cast<uint64_t>(fields.number[c]),
-                        .image = image_of(plans[c], fields),
+                        .image = fields.image_of(plans[c]),
                         .random = random,
-                        .type = measured_[c].type,
-                        .cheap = measured_[c].cheap};
+                        .type = measured.columns[c].type,
+                        .cheap = measured.columns[c].cheap};
         if (building.at_once) {
             append_array(building, todo);
             continue;
@@ -372,9 +308,18 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
             waiting_.push_back(todo);
             continue;
         }
-        if (!building.values.memory) allocate_rows(c, todo.type);
         const uint64_t bytes = todo.type.bytes();
-        todo.out = building.values.memory->data + rows_ * bytes;
+        if (building.bounded) {
+            if (!building.values.memory) begin_bounded(c, todo.type);
+            append(building.shapes, todo.type.shape.data(), todo.type.dimensions().size_bytes(),
+                   capacity_ * todo.type.dimensions().size_bytes());
+            const uint64_t size = building.padded.bytes();
+            todo.out = building.values.memory->data + rows_ * size;
+            std::memset(todo.out + bytes, 0, static_cast<size_t>(size - bytes));
+        } else {
+            if (!building.values.memory) allocate_rows(c, todo.type);
+            todo.out = building.values.memory->data + rows_ * bytes;
+        }
         if (todo.cheap && bytes <= small_row)
             decode(todo, scratch_);
         else
@@ -426,9 +371,10 @@ void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const 
             else if (rest.size == 0)
                 decoder.decode(bytes_of(field), work.random, work.type, out, scratch);
             else if (const auto copied = decoder.copied(bytes_of(field), field.size + rest.size))
-                copy_whole(bytes_of(field).subspan(copied->begin), *work.block->source, rest, out);
+                copy_whole_field(bytes_of(field).subspan(copied->begin), *work.block->source, rest,
+                                 out);
             else
-                decoder.decode(whole(*work.block, field, rest), work.random, work.type, out,
+                decoder.decode(whole_field(*work.block, field, rest), work.random, work.type, out,
                                scratch);
         };
         if (!work.padded) {
@@ -519,7 +465,9 @@ BatchColumn BatchBuilder::column_of(Building& building, const ColumnPlan& plan, 
     column.name = plan.spec.name();
     column.kind = plan.spec.kind;
     if (plan.decoder) {
-        column.row = building.even && building.waits ? building.padded : *plan.type;
+        column.bounded = building.bounded;
+        column.row =
+            building.bounded || (building.even && building.waits) ? building.padded : *plan.type;
         column.dtype = column.row.dtype;
     } else {
         column.row.ndim = 1;

@@ -25,8 +25,8 @@ constexpr std::string_view record_column = "__augment__";
 constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"bytes", Kind::bytes},     {"text", Kind::text},   {"json", Kind::json},
     {"msgpack", Kind::msgpack}, {"int", Kind::integer}, {"float", Kind::real},
-    {"npy", Kind::npy},         {"npz", Kind::npz},     {"image", Kind::image},
-    {"audio", Kind::audio},     {"boxes", Kind::boxes},
+    {"npy", Kind::npy},         {"npz", Kind::npz},     {"list", Kind::list},
+    {"image", Kind::image},     {"audio", Kind::audio}, {"boxes", Kind::boxes},
 };
 
 // By the part of the name after its last dot, as webdataset has them.
@@ -134,6 +134,9 @@ class Parser {
         }
         if (column.kind == Kind::npz && column.member.empty())
             refuse(end, "no member of the npz", "npz/NAME");
+        // Several lists of one object are columns of their own.
+        if (column.kind == Kind::list && !column.member.empty())
+            column.label = column.fields[0] + '.' + column.member;
         if (column.kind == Kind::audio) audio.end(end);
         if (column.kind == Kind::image) column.image = image.finish();
         column.mixing = image.mixing();
@@ -197,7 +200,8 @@ class Parser {
     // What stands after a slash.
     void modify(ColumnSpec& column, ImageWords& image, size_t at, std::string_view word) const {
         if (column.kind == Kind::image) return image.add(at, word);
-        if (column.kind != Kind::npz || !column.member.empty() || word.empty())
+        const bool of_member = column.kind == Kind::npz || column.kind == Kind::list;
+        if (!of_member || !column.member.empty() || word.empty())
             refuse(at, "nothing may stand after this kind", "a comma before the next field");
         column.member = word;
     }

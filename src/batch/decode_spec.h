@@ -38,6 +38,7 @@ struct ColumnSpec {
         real,
         npy,
         npz,
+        list,
         image,
         audio,
         boxes
@@ -49,7 +50,7 @@ struct ColumnSpec {
     AudioOptions audio;       // of a sound
     BoxOptions boxes;         // of boxes
     size_t image_column = 0;  // of boxes: that of their image, which stands before them
-    std::string member;       // of an npz
+    std::string member;       // of an npz, or of the JSON object that has the list
     std::string label;        // the name of the column, when it is not that of the field
     bool records = false;     // no field: what was chosen for the other columns, as JSON
     RowMixing mixing;         // of the images that are mixed

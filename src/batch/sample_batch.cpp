@@ -11,9 +11,20 @@
 
 namespace shf {
 
+namespace {
+
+// The caller has chosen the samples of the batch.
+Options as_given(Options options) {
+    options.bucket.clear();
+    options.batch_elements = 0;
+    return options;
+}
+
+}  // namespace
+
 BatchRef make_batch(std::span<Sample* const> samples, const Options& options,
                     const Allocate& allocate) {
-    BatchPlan plan(options);
+    BatchPlan plan(as_given(options));
     BatchBuilder builder(plan, samples.size(), allocate);
     std::vector<DecodeWork> work;
     uint64_t bytes = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace shf {
@@ -48,6 +49,9 @@ struct LaneState {
     uint64_t skip = 0;
     // Of the sample after those: elements of its arrays that rows have had, with the option pack.
     uint64_t begun_elements = 0;
+    // With the option bucket: so many samples after those of `skip` the user has not had, then so
+    // many he has, and so on, up to the last one that he has had. None of them but the first is 0.
+    std::vector<uint64_t> waiting_and_given;
     std::vector<ShardState> shards;  // oldest first; all but the last one are over
 };
 
@@ -61,6 +65,12 @@ struct LanePlace {
 struct BegunSample {
     LanePlace from;
     uint64_t elements = 0;
+};
+
+// Of the samples of a lane that come next: see LaneState.
+struct WaitingAndGiven {
+    LanePlace from;
+    std::vector<uint64_t> runs;
 };
 
 // Where the lanes of one consumer stand, or the parts of a mix.
@@ -98,17 +108,24 @@ struct Position {
     // Says that rows have had a part of the next sample of a lane; of one of another consumer
     // nothing is said.
     void set_begun(BegunSample sample) {
-        for (Position& part : parts) {
-            const uint32_t streams = part.streams();
-            if (sample.from.part < streams) return part.set_begun(sample);
-            sample.from.part -= streams;
-        }
-        const auto place = lane_at(sample.from.lane);
-        if (place != lanes.end() && place->lane == sample.from.lane)
-            place->begun_elements = sample.elements;
+        if (LaneState* lane = find(sample.from)) lane->begun_elements = sample.elements;
+    }
+    // Likewise, which of the samples of a lane that come next the user has had.
+    void set_given(WaitingAndGiven samples) {
+        if (LaneState* lane = find(samples.from)) lane->waiting_and_given = std::move(samples.runs);
     }
 
   private:
+    // NULL: of another consumer.
+    [[nodiscard]] LaneState* find(LanePlace from) {
+        for (Position& part : parts) {
+            const uint32_t streams = part.streams();
+            if (from.part < streams) return part.find(from);
+            from.part -= streams;
+        }
+        const auto place = lane_at(from.lane);
+        return place != lanes.end() && place->lane == from.lane ? &*place : nullptr;
+    }
     [[nodiscard]] std::vector<LaneState>::iterator lane_at(uint32_t lane) {
         return std::lower_bound(
             lanes.begin(), lanes.end(), lane,

@@ -30,6 +30,22 @@ std::vector<BegunSample> StreamState::begun_samples() const {
     return begun;
 }
 
+std::vector<WaitingAndGiven> StreamState::given_samples() const {
+    std::vector<WaitingAndGiven> given;
+    for (const LaneState& lane : position.lanes)
+        if (!lane.waiting_and_given.empty())
+            given.push_back({{0, lane.lane}, lane.waiting_and_given});
+    uint32_t streams = 0;
+    for (const StreamState& part : parts) {
+        for (WaitingAndGiven& samples : part.given_samples()) {
+            samples.from.part += streams;
+            given.push_back(std::move(samples));
+        }
+        streams += part.position.streams();
+    }
+    return given;
+}
+
 void check_same_run(const StreamState& saved, const StreamState& now) {
     const auto changed = [](const std::string& what, const std::string& help) {
         throw Error(SHF_E_USAGE, what, help);

@@ -31,6 +31,7 @@ Batcher::Batcher(SequenceTree& samples)
       threads_wanted_(thread_count(context_.options)),
       most_makings_(threads_wanted_ + 2) {
     check_packing();
+    check_counting();
 }
 
 void Batcher::join() noexcept {
@@ -48,6 +49,10 @@ void Batcher::wake() {
 void Batcher::start() {
     next_start_ = {.before = std::make_shared<const Position>(samples_.top().position()),
                    .lanes = {}};
+    if (buckets()) {
+        taken_.stand_at(next_start_.before);
+        anchored_ = 0;
+    }
     for (uint64_t i = 0; i < threads_wanted_; ++i)
         start_thread(threads_, "decode threads", threads_wanted_, [this] { run(); });
 }
@@ -69,7 +74,7 @@ void Batcher::run() noexcept {
             lock.unlock();
             std::optional<Fault> fault;
             try {
-                take_rows(scratch);
+                buckets() ? take_into_buckets(scratch) : take_rows(scratch);
             } catch (...) {
                 fault = describe_exception();
                 abandon();
@@ -140,6 +145,7 @@ SampleRun Batcher::take_run() {
         run.first = delivery.index;
         run.count = 1;
     }
+    run.begin = run.first;
     sequence.use_up(run.count);
     return run;
 }
@@ -161,6 +167,7 @@ void Batcher::open_making() {
         // After a row that failed one batch has fewer rows, so that the later ones fit again.
         const std::lock_guard lock(mutex_);
         const bool packs = context_.options.pack > 0;
+        if (makes_whole_batches()) phase_ = 0;
         capacity = packs ? most_documents : context_.options.batch - phase_;
         phase_ = 0;
         start = next_start_;
@@ -169,6 +176,8 @@ void Batcher::open_making() {
         return context_.pool->acquire(static_cast<size_t>(bytes), context_.cancel);
     });
     making->start = std::move(start);
+    if (context_.options.batch_elements > 0 && !run_.before)
+        making->after_first = std::make_shared<const Position>(samples_.top().position());
     const std::lock_guard lock(mutex_);
     makings_.push_back(std::move(making));
     open_ = makings_.back().get();
@@ -187,21 +196,38 @@ void Batcher::account(PendingBatch& making) {
                             "raise memory, or lower batch");
 }
 
-// False: the sample has no row.
-bool Batcher::add_row(PendingBatch& making, uint32_t sample) {
-    const Block& block = *run_.block;
-    const Origin& origin = *block.origins[block.origin[sample]];
+// In which the latest row was added, of the part of a mix that the sample is of.
+std::optional<uint64_t>& Batcher::epoch_of_rows(const Origin& origin) {
     if (origin.part >= epochs_of_rows_.size()) epochs_of_rows_.resize(origin.part + 1);
     auto& epoch_of_row = epochs_of_rows_[origin.part];
     if (!epoch_of_row) epoch_of_row = origin.epoch;
+    return epoch_of_row;
+}
+
+// Every sample of a whole epoch was skipped: that would never end.
+void Batcher::check_epoch(const Origin& origin, const std::optional<uint64_t>& epoch_of_row) {
+    if (origin.epoch > *epoch_of_row + 1)
+        throw Error(SHF_E_FORMAT, "no sample of a whole epoch could be put into a batch",
+                    "check the option decode");
+}
+
+Batcher::Took Batcher::add_row(PendingBatch& making, uint32_t sample) {
+    const Block& block = *run_.block;
+    const Origin& origin = *block.origins[block.origin[sample]];
+    auto& epoch_of_row = epoch_of_rows(origin);
     try {
         // Before the row is there, which must not lack it.
         making.before.resize(static_cast<size_t>(making.builder.rows()));
         making.before.push_back(static_cast<uint32_t>(making.lanes.size()));
         making.lanes.push_back(place_of(block, sample));
-        if (making.builder.add(block, sample)) {
+        if (measure_sample(plan_, block, sample, measured_)) {
+            if (!making.builder.has_room(measured_)) {
+                making.lanes.pop_back();
+                return Took::no_room;
+            }
+            making.builder.add(block, sample, measured_);
             epoch_of_row = origin.epoch;
-            return true;
+            return Took::row;
         }
         context_.stats.add(SHF_STAT_PASSED_OVER, 1);
     } catch (const BatchTooLarge&) {
@@ -213,11 +239,8 @@ bool Batcher::add_row(PendingBatch& making, uint32_t sample) {
         making.failures.push_back(
             {making.builder.rows(), PendingBatch::Failure::never_added, error.fault()});
     }
-    // Every sample of a whole epoch was skipped: that would never end.
-    if (origin.epoch > *epoch_of_row + 1)
-        throw Error(SHF_E_FORMAT, "no sample of a whole epoch could be put into a batch",
-                    "check the option decode");
-    return false;
+    check_epoch(origin, epoch_of_row);
+    return Took::none;
 }
 
 // Gives rows to the samples that come next, until there is work for others or a batch is full.
@@ -241,14 +264,22 @@ void Batcher::take_rows(DecodeScratch& scratch) {
     std::vector<DecodeWork> work;
     std::optional<Fault> fault;
     Start bad;  // with a fault: where its sample starts
+    bool no_room = false;
     while (run_.count > 0 && !making.builder.full() && bytes < piece && !fault) {
         const uint32_t sample = run_.first++;
         --run_.count;
         const auto taken = static_cast<std::ptrdiff_t>(making.lanes.size());
         try {
-            if (!add_row(making, sample)) {
+            const Took took = add_row(making, sample);
+            if (took == Took::none) {
                 ++skipped;
                 continue;
+            }
+            if (took == Took::no_room) {  // it begins the next batch
+                --run_.first;
+                ++run_.count;
+                no_room = true;
+                break;
             }
         } catch (...) {
             fault = describe_exception();  // faults of earlier rows are reported first
@@ -286,7 +317,10 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         const std::lock_guard lock(mutex_);
         return making.failures.size() > context_.options.max_skips;
     }();
-    if (making.builder.full() || enough) close_making(start_of_next_sample());
+    if (no_room)
+        close_making(start_of_refused_sample(), true);
+    else if (making.builder.full() || enough)
+        close_making(start_of_next_sample());
 }
 
 // While the bytes of the field are in the caches of this thread.
@@ -312,13 +346,27 @@ void Batcher::hand_out_work(PendingBatch& making, std::vector<DecodeWork> work,
 
 Batcher::Start Batcher::start_of_next_sample() {
     if (run_.count > 0 && run_.before)
-        return {.before = run_.before, .skip = run_.first, .lanes = {}};
+        return {.before = run_.before, .skip = run_.first - run_.begin, .lanes = {}};
     return {.before = std::make_shared<const Position>(samples_.top().position()), .lanes = {}};
 }
 
-// The batch that is made next starts at `next`.
-void Batcher::close_making(Start next) {
-    PendingBatch& making = *open_;
+// Of the sample in hand, which the batch in the making has no room for.
+Batcher::Start Batcher::start_of_refused_sample() {
+    if (run_.before) return start_of_next_sample();
+    // The sequence is behind it.
+    const PendingBatch& making = *open_;
+    Start start = making.start;
+    auto first = making.lanes.begin();
+    if (making.after_first) {
+        start = {.before = making.after_first, .lanes = {}};
+        ++first;
+    }
+    start.lanes.insert(start.lanes.end(), first, making.lanes.end());
+    return start;
+}
+
+// There will be no more rows. What had to wait for that is work now.
+std::vector<Batcher::Task> Batcher::close_builder(PendingBatch& making) {
     const std::vector<DecodeWork> work = making.builder.close();
     std::vector<Task> tasks;
     uint64_t bytes = piece;
@@ -337,19 +385,32 @@ void Batcher::close_making(Start next) {
     }
     making.blocks.clear();
     account(making);
-    std::string columns = plan_.saved_columns();
-    const std::lock_guard lock(mutex_);
-    saved_columns_ = std::move(columns);
-    next_start_ = std::move(next);
+    return tasks;
+}
+
+// The consumer may have it when the work is done. With the lock held.
+void Batcher::publish(PendingBatch& making, std::vector<Task> tasks) {
     for (Task& task : tasks) {
         tasks_.push_back(std::move(task));
         ++making.work;
     }
     making.closed = true;
     usual_bytes_ = making.bytes;
-    open_ = nullptr;
     workers_.notify_all();
     consumer_.notify_one();
+}
+
+// The batch that is made next starts at `next`.
+void Batcher::close_making(Start next, bool no_room) {
+    PendingBatch& making = *open_;
+    making.whole = no_room || making.builder.full();
+    std::vector<Task> tasks = close_builder(making);
+    std::string columns = plan_.saved_columns();
+    const std::lock_guard lock(mutex_);
+    saved_columns_ = std::move(columns);
+    next_start_ = std::move(next);
+    publish(making, std::move(tasks));
+    open_ = nullptr;
 }
 
 // A bad sample ends the batch in the making. Its rows may complete the batch before it.
@@ -455,11 +516,13 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     }
     const Options& options = context_.options;
     if (!has_rows() || (!has_whole_batch() && options.last == LastBatch::drop)) return nullptr;
-    Start start = start_of_left();
+    Start start = buckets() ? Start{} : start_of_left();
+    std::vector<uint64_t> numbers = std::move(left_.front().numbers);
     BatchRef batch;
     try {
-        batch = options.pack > 0 ? join_documents(elements_of_batch(options))
-                                 : join_rows(options.batch);
+        batch = options.pack > 0
+                    ? join_documents(elements_of_batch(options))
+                    : join_rows(makes_whole_batches() ? left_.front().rows.size() : options.batch);
         mix_rows(*batch, std::as_const(plan_).columns(), allocate_copy());
     } catch (...) {
         left_.clear();
@@ -467,6 +530,10 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
         throw;
     }
     last_ = std::move(start);
+    if (buckets()) {
+        const std::lock_guard lock(mutex_);
+        taken_.hand_out(std::move(numbers));
+    }
     batch->hand_out();
     samples_.wake_readers();
     return batch;

@@ -38,13 +38,17 @@ Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
         const uint64_t size = context_.options.batch;
         phase_ = (phase_ + size - failed % size) % size;
     }
+    left.whole = making->whole;
+    left.numbers = std::move(making->numbers);
     left.start = making->start;
     left.lanes = std::move(making->lanes);
     left.before = std::move(making->before);
-    if (making->broken_off)
+    if (making->broken_off) {
         left.rows.clear();
-    else
+        left.numbers.clear();
+    } else {
         find_begun(left);
+    }
     if (!left.rows.empty()) left.batch = making->builder.finish();
     context_.batch_bytes.fetch_sub(making->bytes, std::memory_order_relaxed);
     return left;
@@ -52,6 +56,7 @@ Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
 
 bool Batcher::has_whole_batch() const {
     const Options& options = context_.options;
+    if (makes_whole_batches()) return !left_.empty() && left_.front().whole;
     return options.pack > 0 ? left_elements_ >= elements_of_batch(options)
                             : left_rows_ >= options.batch;
 }
@@ -61,7 +66,11 @@ bool Batcher::has_rows() const {
 }
 
 void Batcher::add_left(Left left) {
-    if (left.rows.empty()) return;
+    if (left.rows.empty()) {
+        const std::lock_guard lock(mutex_);
+        taken_.leave_out(left.numbers);
+        return;
+    }
     left_rows_ += left.rows.size();
     if (context_.options.pack > 0) {
         if (left_.empty()) row_elements_ = left.begun_elements(left.rows[0]);
@@ -237,6 +246,11 @@ Batcher::Start Batcher::start_of_making() {
 }
 
 Position Batcher::position(bool unused_batch) {
+    if (buckets()) {
+        const std::lock_guard lock(mutex_);
+        return anchored_ ? taken_.position(unused_batch)
+                         : taken_.before_all(samples_.top().position());
+    }
     if (unused_batch) return last_->position();
     if (threads_.empty()) {
         Position position = samples_.top().position();

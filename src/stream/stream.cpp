@@ -225,10 +225,15 @@ void Stream::restore(const StreamState& state) {
     if (!begun.empty() && tree_.context().options.pack == 0)
         throw Error(SHF_E_USAGE, "the state was saved in the middle of a sample that is packed",
                     "open the stream with the option pack");
+    std::vector<WaitingAndGiven> given = state.given_samples();
+    if (!given.empty() && tree_.context().options.bucket.empty())
+        throw Error(SHF_E_USAGE, "the state was saved while samples waited in buckets",
+                    "open the stream with the option bucket");
     SampleSequence::Restored restored = tree_.top().prepare(state);
     if (batcher_) {
         batcher_->restore_columns(state.columns);
         batcher_->restore_begun(std::move(begun));
+        batcher_->restore_given(std::move(given));
     }
     tree_.top().apply(std::move(restored));
     restored_columns_ = state.columns;

@@ -16,6 +16,7 @@ from expected import (
     Sample,
     batch_bytes,
     even,
+    filled,
     items,
     padded,
     ragged,
@@ -221,7 +222,12 @@ def packed(archives: Folder) -> list[Case]:
     tokens = {n: numbers("<i4", token_count(n), n) for n in range(len(samples))}
     rows = [elements[at : at + width] for at in range(0, len(elements), width)]
 
-    def batch_of(rows: Sequence[Sequence[tuple[Sample, int, int]]], *, mask: bool = False) -> bytes:
+    def batch_of(
+        rows: Sequence[Sequence[tuple[Sample, int, int]]],
+        *,
+        mask: bool = False,
+        lists: bool = False,
+    ) -> bytes:
         def column(name: str, dtype: str, size: int, values: list[bytes]) -> bytes:
             return even(
                 name, dtype, (width,), [value.ljust(width * size, b"\0") for value in values]
@@ -237,6 +243,11 @@ def packed(archives: Folder) -> list[Case]:
                 for row in rows
             ])
         ]  # fmt: skip
+        if lists:
+            ids = [
+                b"".join(struct.pack("<q", 7 * n - place) for _, n, place in row) for row in rows
+            ]
+            columns = [column("json.ids", "int64", 8, ids)]
         if mask:
             masks = [bytes(n for _, n, _ in row) for row in rows]
             columns.append(column("mask.npy", "uint8", 1, masks))
@@ -258,10 +269,56 @@ def packed(archives: Folder) -> list[Case]:
         batches("pack_columns", "two arrays of each sample, cut at the same places", "tokens.tar",
                 [batch_of(rows, mask=True)],
                 {"decode": "npy,mask.npy", "batch": "9", "pack": str(width)}),
+        batches("pack_lists", "lists in JSON, of a member of each object", "tokens.tar",
+                [batch_of(rows, lists=True)],
+                {"decode": "json:list/ids", "batch": "9", "pack": str(width)}),
+        batches("pack_bad_list", "a JSON field that is no list", "tokens.tar", [],
+                {"decode": "json:list", "batch": "9", "pack": "4"}, error=("FORMAT", 0)),
         batches("pack_resume", "saved in the middle of a document", "tokens.tar", by_2, options,
                 kind="resume_batches", stop=2),
         batches("pack_texts", "what is no array cannot be packed", "columns.tar", [],
                 {"decode": "txt", "batch": "2", "pack": "4"}, error=("USAGE", None)),
+    ]  # fmt: skip
+
+
+def counted(archives: Folder) -> list[Case]:
+    """Batches by a budget of elements, and of samples of about one length."""
+    samples = archives.samples("tokens.tar")
+
+    def batch_of(length: int, *wanted: int) -> bytes:
+        rows = [numbers("<i4", token_count(n), n) for n in wanted]
+        return batch_bytes([samples[n] for n in wanted], [filled("npy", "int32", length, rows)])
+
+    # Their lengths are 5, 0, 12, 1, 3, 9 and 4.
+    elements = {"decode": "npy", "batch": "9", "batch_elements": "20", "ragged": "pad"}
+    by_elements = [batch_of(5, 0, 1), batch_of(12, 2), batch_of(3, 3, 4), batch_of(9, 5, 6)]
+    bucket = {"decode": "npy", "batch": "2", "bucket": "4,9,12"}
+    by_bucket = [batch_of(4, 1, 3), batch_of(9, 0, 5), batch_of(4, 4, 6), batch_of(12, 2)]
+    return [
+        batches("batch_elements", "as many rows as there is room for", "tokens.tar", by_elements,
+                elements),
+        batches("batch_elements_resume", "saved between two of them", "tokens.tar", by_elements,
+                elements, kind="resume_batches", stop=2),
+        batches("batch_elements_large", "a row that is larger than a batch", "tokens.tar",
+                [], {**elements, "batch_elements": "11"}, error=("LIMIT", 6144)),
+        batches("bucket", "batches of samples of about one length", "tokens.tar", by_bucket,
+                bucket),
+        batches("bucket_drop", "those that are not full at the end are left out", "tokens.tar",
+                by_bucket[:3], {**bucket, "last": "drop"}),
+        batches("bucket_wait", "a batch that is not full, as its first sample waits for long",
+                "tokens.tar",
+                [batch_of(4, 1, 3), batch_of(9, 0), batch_of(12, 2), batch_of(4, 4, 6),
+                 batch_of(9, 5)],
+                {**bucket, "bucket_wait": "3"}),
+        batches("bucket_elements", "less rows in batches of longer ones", "tokens.tar",
+                [batch_of(12, 2), batch_of(9, 0, 5), batch_of(4, 1, 3, 4, 6)],
+                {**bucket, "batch": "9", "batch_elements": "18"}),
+        batches("bucket_resume", "saved while samples wait", "tokens.tar", by_bucket, bucket,
+                kind="resume_batches", stop=1),
+        batches("bucket_long", "a sample that is longer than the last bound", "tokens.tar", [],
+                {**bucket, "bucket": "4,9"}, error=("LIMIT", 6144)),
+        batches("bucket_bounds", "bounds that do not ascend", "tokens.tar", [],
+                {**bucket, "bucket": "9,4"}, error=("USAGE", None)),
     ]  # fmt: skip
 
 
@@ -528,5 +585,5 @@ def order(archives: Folder) -> list[Case]:
 
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
-    parts = (kinds, unequal, packed, damaged, images, boxes, sounds, order)
+    parts = (kinds, unequal, packed, counted, damaged, images, boxes, sounds, order)
     return [case for part in parts for case in part(archives)]

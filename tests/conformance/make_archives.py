@@ -564,6 +564,9 @@ def batch_tars() -> dict[str, bytes]:
                     "mask.npy": lambda n: npy(
                         "|u1", (token_count(n),), bytes([n]) * token_count(n)
                     ),
+                    "json": lambda n: json.dumps(
+                        {"n": [n], "ids": [7 * n - place for place in range(token_count(n))]}
+                    ).encode(),
                 },
             )
         ),

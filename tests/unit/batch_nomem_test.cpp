@@ -165,6 +165,8 @@ std::vector<Case> cases() {
         {"arrays", {{"decode", "x.npy, cls, txt"}, {"lanes", "1"}}},
         {"ragged_arrays", {{"decode", "y.npy, x.npy, cls"}, {"ragged", "offsets"}}},
         {"padded_arrays", {{"decode", "y.npy, cls"}, {"ragged", "pad"}}},
+        {"counted_arrays", {{"decode", "y.npy, cls"}, {"batch_elements", "12"}}},
+        {"bucketed_arrays", {{"decode", "x.npy, y.npy, cls"}, {"bucket", "1000, 3000"}}},
         {"packed_arrays", {{"decode", "x.npy"}, {"pack", "3000"}}},
         {"bytes", {{"decode", "txt, png:bytes, cls:text"}, {"even", "pad"}, {"missing", "empty"}}},
         {"training_images",

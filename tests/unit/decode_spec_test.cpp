@@ -48,6 +48,20 @@ TEST(DecodeSpec, columns_with_kinds) {
     EXPECT_EQ(spec.columns[5].member, "w");
 }
 
+TEST(DecodeSpec, lists) {
+    const DecodeSpec spec =
+        DecodeSpec::parse("json:list/ids, json;jsn:list/mask, tokens.json;json:list");
+    ASSERT_EQ(spec.columns.size(), 3U);
+    EXPECT_EQ(spec.columns[0].name(), "json.ids");
+    EXPECT_EQ(spec.columns[0].fields, std::vector<std::string>{"json"});
+    EXPECT_EQ(spec.columns[1].name(), "json.mask");
+    EXPECT_EQ(spec.columns[1].member, "mask");
+    EXPECT_EQ(spec.columns[2].name(), "tokens.json");
+    for (const ColumnSpec& column : spec.columns) EXPECT_EQ(column.kind, Kind::list);
+    EXPECT_EQ(pointed("json:list/a, json:list/a"), " json:list/a");
+    EXPECT_EQ(pointed("json:list/a/b"), "b");
+}
+
 TEST(DecodeSpec, alternatives_and_suffixes) {
     const DecodeSpec spec = DecodeSpec::parse("jpg;jpeg ; png:image/l8, cls, seg.png, x.foo");
     ASSERT_EQ(spec.columns.size(), 4U);

@@ -488,6 +488,9 @@ class StreamOptions(StorageOptions, total=False):
     decode: str
     batch: int | str
     pack: int | str
+    batch_elements: int | str
+    bucket: str
+    bucket_wait: int | str
     last: Literal["keep", "drop"]
     ragged: Literal["error", "offsets", "pad"]
     missing: Literal["error", "skip", "empty"]
@@ -507,6 +510,9 @@ class MixOptions(TypedDict, total=False):
     decode: str
     batch: int | str
     pack: int | str
+    batch_elements: int | str
+    bucket: str
+    bucket_wait: int | str
     last: Literal["keep", "drop"]
     ragged: Literal["error", "offsets", "pad"]
     missing: Literal["error", "skip", "empty"]
@@ -519,6 +525,9 @@ class MixOptions(TypedDict, total=False):
 class BatchOptions(TypedDict, total=False):
     decode: str
     pack: int | str
+    batch_elements: int | str
+    bucket: str
+    bucket_wait: int | str
     last: Literal["keep", "drop"]
     ragged: Literal["error", "offsets", "pad"]
     missing: Literal["error", "skip", "empty"]
