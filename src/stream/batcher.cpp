@@ -288,7 +288,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         } catch (...) {
             fault = describe_exception();  // faults of earlier rows are reported first
             bad = making.start;
-            bad.lanes.assign(making.lanes.begin(), making.lanes.begin() + taken);
+            bad.lanes.insert(bad.lanes.end(), making.lanes.begin(), making.lanes.begin() + taken);
             break;
         }
         if (making.builder.keeps_blocks()) {

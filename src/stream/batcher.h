@@ -235,6 +235,7 @@ class Batcher {
     std::vector<PendingBatch::Failure> bad_;
     std::vector<uint64_t> bad_numbers_;
     std::optional<uint64_t> anchored_;
+    bool closed_ = false;  // a bucket, since a thread began to take
 
     // Of both, where samples come in another order; guarded by mutex_.
     TakenSamples taken_;

@@ -242,7 +242,8 @@ Position Batcher::Start::position() const {
 
 Batcher::Start Batcher::Left::next_start() const {
     Start next = start;
-    next.lanes.assign(lanes.begin(), lanes.begin() + static_cast<std::ptrdiff_t>(next_sample()));
+    next.lanes.insert(next.lanes.end(), lanes.begin(),
+                      lanes.begin() + static_cast<std::ptrdiff_t>(next_sample()));
     return next;
 }
 
