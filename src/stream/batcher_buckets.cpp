@@ -44,9 +44,10 @@ void Batcher::take_into_buckets(DecodeScratch& scratch) {
         if (!take_run_between(keeps)) return end_buckets();
     }
     if (buckets_.empty()) buckets_.resize(plan_.bounds().size());
-    // Then another thread may take.
+    // Then another thread may take; and after each batch it is seen whether there is room for more.
     constexpr uint64_t enough = 256 * 1024;
-    for (uint64_t bytes = 0; run_.count > 0 && bytes < enough;) {
+    closed_ = false;
+    for (uint64_t bytes = 0; run_.count > 0 && bytes < enough && !closed_;) {
         const uint32_t sample = run_.first++;
         --run_.count;
         bytes += put_into_bucket(sample, scratch);
@@ -164,6 +165,7 @@ void Batcher::close_bucket(size_t number, bool whole) {
     open_ = &making;  // until the consumer may have it
     publish(making, std::move(tasks));
     open_ = nullptr;
+    closed_ = true;
     bad_.clear();
     bad_numbers_.clear();
 }
