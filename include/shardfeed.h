@@ -877,9 +877,10 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  * full; zeros fill the last row. A column of json is then one of list. Before the last two columns
  * are then "__document__" (int64: which sample of its row an element is of, from 0 on) and
  * "__position__" (int64: its place in that sample), both -1 where zeros fill the row. Key and URL
- * are those of the sample that begins the row. A saved stream resumes in the middle of a sample.
- * The options even, epoch_samples and missing=empty, and lanes that several consumers read, do not
- * go with it.
+ * are those of the sample that begins the row. With the option pack_window=N rows are filled
+ * best-fit from N samples at a time, each cut only where it is longer than a row; zeros fill every
+ * row. A saved stream resumes in the middle of a sample. The options even, epoch_samples and
+ * missing=empty, and lanes that several consumers read, do not go with it.
  * With the option batch_elements=N a batch ends before the sample with which one of its arrays (or
  * sounds, not images) would have more than N elements: with ragged=pad, which ragged=error then is
  * too, all that are in memory, else those of the rows. A larger sample is a LIMIT error of that

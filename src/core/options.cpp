@@ -259,6 +259,10 @@ constexpr Row rows[] = {
      "elements in each row of a batch: arrays of samples, as tokens of documents, are joined and "
      "cut "
      "into such rows; 0: a row is a sample"},
+    {"pack_window", "batches", Type::count, "0", "0..65536", "stream mix", &O::pack_window,
+     "samples among which rows of pack are filled best-fit, each cut only where it is longer than "
+     "a "
+     "row; 0: joined in their order"},
     {"batch_elements", "batches", Type::count, "0", "0..1099511627776", "stream mix",
      &O::batch_elements,
      "elements that an array of a batch has at most, with the zeros of ragged=pad: a batch ends "

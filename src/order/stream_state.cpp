@@ -17,8 +17,11 @@ void StreamState::stand_at(Position where) {
 
 std::vector<BegunSample> StreamState::begun_samples() const {
     std::vector<BegunSample> begun;
-    for (const LaneState& lane : position.lanes)
+    for (const LaneState& lane : position.lanes) {
         if (lane.begun_elements > 0) begun.push_back({{0, lane.lane}, lane.begun_elements});
+        for (const BegunLater& later : lane.begun_later)
+            begun.push_back({{0, lane.lane}, later.elements, later.behind});
+    }
     uint32_t streams = 0;
     for (const StreamState& part : parts) {
         for (BegunSample& sample : part.begun_samples()) {

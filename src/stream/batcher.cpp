@@ -29,7 +29,8 @@ Batcher::Batcher(SequenceTree& samples)
       context_(samples.context()),
       plan_(context_.options),
       threads_wanted_(thread_count(context_.options)),
-      most_makings_(threads_wanted_ + 2) {
+      most_makings_(threads_wanted_ + 2),
+      taken_(windows()) {
     check_packing();
     check_counting();
 }
@@ -49,7 +50,7 @@ void Batcher::wake() {
 void Batcher::start() {
     next_start_ = {.before = std::make_shared<const Position>(samples_.top().position()),
                    .lanes = {}};
-    if (buckets()) {
+    if (reorders()) {
         taken_.stand_at(next_start_.before);
         anchored_ = 0;
     }
@@ -74,7 +75,10 @@ void Batcher::run() noexcept {
             lock.unlock();
             std::optional<Fault> fault;
             try {
-                buckets() ? take_into_buckets(scratch) : take_rows(scratch);
+                if (buckets())
+                    take_into_buckets(scratch);
+                else
+                    windows() ? take_window(scratch) : take_rows(scratch);
             } catch (...) {
                 fault = describe_exception();
                 abandon();
@@ -169,6 +173,7 @@ void Batcher::open_making() {
         const bool packs = context_.options.pack > 0;
         if (makes_whole_batches()) phase_ = 0;
         capacity = packs ? most_documents : context_.options.batch - phase_;
+        if (windows()) capacity = context_.options.pack_window;
         phase_ = 0;
         start = next_start_;
     }
@@ -284,7 +289,7 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         } catch (...) {
             fault = describe_exception();  // faults of earlier rows are reported first
             bad = making.start;
-            bad.lanes.assign(making.lanes.begin(), making.lanes.begin() + taken);
+            bad.lanes.insert(bad.lanes.end(), making.lanes.begin(), making.lanes.begin() + taken);
             break;
         }
         if (making.builder.keeps_blocks()) {
@@ -516,13 +521,18 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     }
     const Options& options = context_.options;
     if (!has_rows() || (!has_whole_batch() && options.last == LastBatch::drop)) return nullptr;
-    Start start = buckets() ? Start{} : start_of_left();
-    std::vector<uint64_t> numbers = std::move(left_.front().numbers);
+    Start start = reorders() ? Start{} : start_of_left();
+    std::vector<HandedOut> handed;
+    if (buckets())
+        for (const uint64_t number : left_.front().numbers) handed.push_back({.number = number});
     BatchRef batch;
     try {
-        batch = options.pack > 0
-                    ? join_documents(elements_of_batch(options))
-                    : join_rows(makes_whole_batches() ? left_.front().rows.size() : options.batch);
+        if (windows())
+            batch = join_fitted(options.batch, handed);
+        else if (options.pack > 0)
+            batch = join_documents(elements_of_batch(options));
+        else
+            batch = join_rows(makes_whole_batches() ? left_.front().rows.size() : options.batch);
         mix_rows(*batch, std::as_const(plan_).columns(), allocate_copy());
     } catch (...) {
         left_.clear();
@@ -530,9 +540,9 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
         throw;
     }
     last_ = std::move(start);
-    if (buckets()) {
+    if (reorders()) {
         const std::lock_guard lock(mutex_);
-        taken_.hand_out(std::move(numbers));
+        taken_.hand_out(std::move(handed));
     }
     batch->hand_out();
     samples_.wake_readers();

@@ -45,12 +45,10 @@ class Batcher {
     // was not used. On the consumer's thread.
     [[nodiscard]] Position position(bool unused_batch);
     [[nodiscard]] bool gave_batch() const { return last_.has_value(); }
-    // A stream resumes in the middle of these samples, with the option pack. Before the first
-    // call of next().
-    void restore_begun(std::vector<BegunSample> begun) { begun_ = std::move(begun); }
-    // A stream resumes where the user has had some of the samples that come next, with the option
-    // bucket. Likewise.
-    void restore_given(std::vector<WaitingAndGiven> given) { taken_.restore(std::move(given)); }
+    // A stream resumes in the middle of these samples, with the option pack, and where the user
+    // has had some of those that come next, with the options bucket and pack_window. Before the
+    // first call of next().
+    void restore_given(std::vector<WaitingAndGiven> given, std::vector<BegunSample> begun);
     // What the first rows decided of the columns, for a stream that resumes: see BatchPlan.
     [[nodiscard]] std::string saved_columns();
     void restore_columns(std::string_view text) { plan_.restore_columns(text); }
@@ -98,8 +96,13 @@ class Batcher {
         // With the option batch_elements: of the sample after the first of `lanes`, which was
         // taken before there was this batch. NULL: a run says it.
         std::shared_ptr<const Position> after_first;
-        std::vector<uint64_t>
-            numbers;  // with the option bucket: of the samples, as taken_ has them
+        // With the options bucket and pack_window: of the samples, as taken_ has them; those of
+        // rows first, in their order.
+        std::vector<uint64_t> numbers;
+        std::vector<uint64_t> bad_numbers;  // likewise, of samples that have no row
+        // With the option pack_window, of each row: elements that were given before the stream
+        // resumed.
+        std::vector<uint64_t> given;
     };
     struct Task {
         PendingBatch* making;
@@ -113,9 +116,12 @@ class Batcher {
         size_t next = 0;
         bool whole = false;  // as of the batch in the making, as are the next ones
         std::vector<uint64_t> numbers;
+        std::vector<uint64_t> given;
         Start start;
         std::vector<LanePlace> lanes;
         std::vector<uint32_t> before;
+        // With the option pack_window: rows of parts of the samples, of which some may be taken.
+        std::deque<std::vector<DocumentPart>> packed;
         // Samples that were begun before the stream resumed: the number among `lanes`, and how
         // many elements rows have had.
         std::vector<std::pair<uint32_t, uint64_t>> begun;
@@ -163,7 +169,10 @@ class Batcher {
     // The option bucket: batcher_buckets.cpp.
     [[nodiscard]] bool buckets() const { return !plan_.bounds().empty(); }
     void take_into_buckets(DecodeScratch& scratch);
-    bool take_run_for_buckets();
+    // Samples come to the user in another order than they are taken in: taken_ says which he has.
+    [[nodiscard]] bool reorders() const { return buckets() || windows(); }
+    [[nodiscard]] bool take_run_between(bool keeps);
+    TakenSamples::Taken take_from_run(uint32_t sample);
     uint64_t put_into_bucket(uint32_t sample, DecodeScratch& scratch);
     PendingBatch& bucket_of(const MeasuredSample& measured);
     void check_memory_of_buckets() const;
@@ -171,8 +180,16 @@ class Batcher {
     void close_waiting_buckets(uint64_t taken);
     void report_failures();
     void end_buckets();
+    // The option pack_window: batcher_windows.cpp.
+    [[nodiscard]] bool windows() const { return context_.options.pack_window > 0; }
+    void take_window(DecodeScratch& scratch);
+    void begin_window(uint64_t number);
+    void put_into_window(uint32_t sample, DecodeScratch& scratch);
+    void fit_window(Left& left);
+    BatchRef join_fitted(uint64_t most, std::vector<HandedOut>& handed);
     Left collect(std::unique_ptr<PendingBatch> making);
     void add_left(Left left);
+    [[noreturn]] static void throw_begun_too_far(const Left& left, uint64_t row, uint64_t had);
     [[nodiscard]] bool has_whole_batch() const;
     [[nodiscard]] bool has_rows() const;
     BatchRef join_rows(uint64_t most);
@@ -210,6 +227,7 @@ class Batcher {
     std::vector<std::optional<uint64_t>> epochs_of_rows_;
     PendingBatch* open_ = nullptr;
     MeasuredSample measured_;
+    uint64_t window_end_ = 0;  // with the option pack_window: number of the sample after it
     // With the option bucket: batches in the making by bucket, or NULL; samples that were bad as a
     // whole, and that the next batch reports; the number of the sample before which a position was
     // kept last.
@@ -217,8 +235,9 @@ class Batcher {
     std::vector<PendingBatch::Failure> bad_;
     std::vector<uint64_t> bad_numbers_;
     std::optional<uint64_t> anchored_;
+    bool closed_ = false;  // a bucket, since a thread began to take
 
-    // Of both, with the option bucket; guarded by mutex_.
+    // Of both, where samples come in another order; guarded by mutex_.
     TakenSamples taken_;
 
     // Of the consumer.

@@ -35,11 +35,19 @@ void Batcher::check_counting() const {
 // Buckets that samples wait in, until their batch is full or the first of them has waited for long.
 // The order of the batches follows from the order of the samples alone.
 void Batcher::take_into_buckets(DecodeScratch& scratch) {
-    if (run_.count == 0 && !take_run_for_buckets()) return end_buckets();
+    if (run_.count == 0) {
+        // A position is kept once in about a batch.
+        const bool keeps = [&] {
+            const std::lock_guard lock(mutex_);
+            return taken_.count() - *anchored_ >= context_.options.batch;
+        }();
+        if (!take_run_between(keeps)) return end_buckets();
+    }
     if (buckets_.empty()) buckets_.resize(plan_.bounds().size());
-    // Then another thread may take.
+    // Then another thread may take; and after each batch it is seen whether there is room for more.
     constexpr uint64_t enough = 256 * 1024;
-    for (uint64_t bytes = 0; run_.count > 0 && bytes < enough;) {
+    closed_ = false;
+    for (uint64_t bytes = 0; run_.count > 0 && bytes < enough && !closed_;) {
         const uint32_t sample = run_.first++;
         --run_.count;
         bytes += put_into_bucket(sample, scratch);
@@ -49,14 +57,9 @@ void Batcher::take_into_buckets(DecodeScratch& scratch) {
     samples_.wake_readers();
 }
 
-// False at the end. A position is kept once in about a batch.
-bool Batcher::take_run_for_buckets() {
-    const uint64_t count = [&] {
-        const std::lock_guard lock(mutex_);
-        return taken_.count();
-    }();
+// The next samples; false at the end. `keeps`: the position before them is kept.
+bool Batcher::take_run_between(bool keeps) {
     std::shared_ptr<const Position> before;
-    const bool keeps = !anchored_ || count - *anchored_ >= context_.options.batch;
     if (keeps && !samples_.top().gives_whole_blocks())
         before = std::make_shared<const Position>(samples_.top().position());
     run_ = take_run();
@@ -64,9 +67,14 @@ bool Batcher::take_run_for_buckets() {
     if (run_.before) before = run_.before;
     if (!keeps && run_.count > 0) return true;
     const std::lock_guard lock(mutex_);
+    anchored_ = taken_.count();
     taken_.stand_at(std::move(before));
-    anchored_ = count;
     return run_.count > 0;
+}
+
+TakenSamples::Taken Batcher::take_from_run(uint32_t sample) {
+    const std::lock_guard lock(mutex_);
+    return taken_.take(place_of(*run_.block, sample));
 }
 
 // Returns how many bytes of work the sample brought.
@@ -74,10 +82,7 @@ uint64_t Batcher::put_into_bucket(uint32_t sample, DecodeScratch& scratch) {
     const Block& block = *run_.block;
     const Origin& origin = *block.origins[block.origin[sample]];
     auto& epoch_of_row = epoch_of_rows(origin);
-    const TakenSamples::Taken taken = [&] {
-        const std::lock_guard lock(mutex_);
-        return taken_.take(place_of(block, sample));
-    }();
+    const TakenSamples::Taken taken = take_from_run(sample);
     PendingBatch* making = nullptr;
     uint64_t bytes = 0;
     try {
@@ -160,6 +165,7 @@ void Batcher::close_bucket(size_t number, bool whole) {
     open_ = &making;  // until the consumer may have it
     publish(making, std::move(tasks));
     open_ = nullptr;
+    closed_ = true;
     bad_.clear();
     bad_numbers_.clear();
 }

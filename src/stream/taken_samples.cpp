@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace shf {
@@ -30,9 +31,27 @@ void add_run(std::vector<uint64_t>& runs, bool given, uint64_t count) {
 
 }  // namespace
 
-void TakenSamples::restore(std::vector<WaitingAndGiven> given) {
+void TakenSamples::restore(std::vector<WaitingAndGiven> given, std::vector<BegunSample> begun) {
     for (WaitingAndGiven& samples : given)
         restored_.push_back({samples.from, std::move(samples.runs)});
+    begun_ = std::move(begun);
+}
+
+// How many elements of the next sample of a lane were given before the stream resumed.
+uint64_t TakenSamples::take_begun(LanePlace from) {
+    uint64_t elements = 0;
+    for (BegunSample& begun : begun_) {
+        if (!same_lane(begun.from, from)) continue;
+        if (begun.behind == 0)
+            elements = begun.elements;
+        else
+            --begun.behind;
+    }
+    if (elements > 0)
+        begun_.erase(std::find_if(begun_.begin(), begun_.end(), [&](const BegunSample& begun) {
+            return same_lane(begun.from, from);
+        }));
+    return elements;
 }
 
 void TakenSamples::stand_at(std::shared_ptr<const Position> position) {
@@ -52,17 +71,24 @@ TakenSamples::Taken TakenSamples::take(LanePlace from) {
         if (--place->runs[place->run] == 0 && place->run + 1 == place->runs.size())
             restored_.erase(place);
     }
-    samples_.push_back({.from = from, .given = given});
-    return {count() - 1, given};
+    const uint64_t elements = take_begun(from);
+    samples_.push_back({.from = from, .given = given, .elements = elements});
+    return {count() - 1, given, elements};
 }
 
-void TakenSamples::hand_out(std::vector<uint64_t> numbers) {
-    for (const uint64_t number : latest_) samples_[number - first_].latest = false;
-    for (const uint64_t number : numbers) {
-        Sample& sample = samples_[number - first_];
-        sample.given = sample.latest = true;
+void TakenSamples::hand_out(std::vector<HandedOut> handed) {
+    for (const HandedOut& last : latest_) {
+        Sample& sample = samples_[last.number - first_];
+        sample.latest = false;
+        sample.latest_elements = 0;
     }
-    latest_ = std::move(numbers);
+    for (const HandedOut& now : handed) {
+        Sample& sample = samples_[now.number - first_];
+        if (now.whole) sample.given = sample.latest = true;
+        sample.elements += now.elements;
+        sample.latest_elements += now.elements;
+    }
+    latest_ = std::move(handed);
     forget();
 }
 
@@ -102,11 +128,28 @@ Position TakenSamples::position(bool unused) const {
     const auto anchor = std::prev(std::upper_bound(
         anchors_.begin(), anchors_.end(), number,
         [](uint64_t wanted, const Anchor& other) { return wanted < other.number; }));
+    const uint64_t start = in_windows_ ? anchor->number : number;
     Position position = *anchor->position;
-    for (uint64_t i = anchor->number; i < number; ++i) position.skip(samples_[i - first_].from);
+    for (uint64_t i = anchor->number; i < start; ++i) position.skip(samples_[i - first_].from);
     std::vector<WaitingAndGiven> runs;
-    for (; next != samples_.end(); ++next) add_run(runs_of(runs, next->from), has_had(*next), 1);
+    std::vector<BegunSample> begun;
+    for (uint64_t i = start; i < count(); ++i) {
+        const Sample& sample = samples_[i - first_];
+        std::vector<uint64_t>& own = runs_of(runs, sample.from);
+        const bool had = has_had(sample);
+        const uint64_t elements = sample.elements - (unused ? sample.latest_elements : 0);
+        if (!had && elements > 0)
+            begun.push_back(
+                {sample.from, elements, std::accumulate(own.begin(), own.end(), uint64_t{0})});
+        add_run(own, had, 1);
+    }
+    for (BegunSample sample : begun_) {
+        const std::vector<uint64_t>& own = runs_of(runs, sample.from);
+        sample.behind += std::accumulate(own.begin(), own.end(), uint64_t{0});
+        begun.push_back(sample);
+    }
     add_restored(runs);
+    for (const BegunSample& sample : begun) position.set_begun(sample);
     for (WaitingAndGiven& samples : runs) {
         // What follows the last sample that he has had is as ever.
         if (samples.runs.size() % 2 == 1) samples.runs.pop_back();

@@ -259,6 +259,15 @@ def packed(archives: Folder) -> list[Case]:
         columns.append(places("__position__", [[place for *_, place in row] for row in rows]))
         return batch_bytes([row[0][0] for row in rows], columns)
 
+    def part(n: int, start: int, stop: int) -> list[tuple[Sample, int, int]]:
+        return [(samples[n], n, place) for place in range(start, stop)]
+
+    # Their lengths are 5, 0, 12, 1, 3, 9 and 4: whole rows, and rests of 1, 1, 3 and 1.
+    in_window = [
+        part(0, 0, 4), part(2, 0, 4), part(2, 4, 8), part(2, 8, 12), part(0, 4, 5) + part(4, 0, 3),
+        part(5, 0, 4), part(5, 4, 8), part(3, 0, 1) + part(5, 8, 9), part(6, 0, 4),
+    ]  # fmt: skip
+    fitted = [batch_of(in_window[at : at + 2]) for at in range(0, len(in_window), 2)]
     assert len(rows[-1]) < width
     options = {"decode": "npy", "batch": "2", "pack": str(width)}
     by_2 = [batch_of(rows[at : at + 2]) for at in range(0, len(rows), 2)]
@@ -276,6 +285,10 @@ def packed(archives: Folder) -> list[Case]:
                 {"decode": "json:list", "batch": "9", "pack": "4"}, error=("FORMAT", 0)),
         batches("pack_resume", "saved in the middle of a document", "tokens.tar", by_2, options,
                 kind="resume_batches", stop=2),
+        batches("pack_window", "rows filled best-fit from a window of documents", "tokens.tar",
+                fitted, {**options, "pack_window": "9"}),
+        batches("pack_window_resume", "saved in the middle of a window", "tokens.tar", fitted,
+                {**options, "pack_window": "9"}, kind="resume_batches", stop=2),
         batches("pack_texts", "what is no array cannot be packed", "columns.tar", [],
                 {"decode": "txt", "batch": "2", "pack": "4"}, error=("USAGE", None)),
     ]  # fmt: skip

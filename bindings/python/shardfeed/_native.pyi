@@ -488,6 +488,7 @@ class StreamOptions(StorageOptions, total=False):
     decode: str
     batch: int | str
     pack: int | str
+    pack_window: int | str
     batch_elements: int | str
     bucket: str
     bucket_wait: int | str
@@ -510,6 +511,7 @@ class MixOptions(TypedDict, total=False):
     decode: str
     batch: int | str
     pack: int | str
+    pack_window: int | str
     batch_elements: int | str
     bucket: str
     bucket_wait: int | str
@@ -525,6 +527,7 @@ class MixOptions(TypedDict, total=False):
 class BatchOptions(TypedDict, total=False):
     decode: str
     pack: int | str
+    pack_window: int | str
     batch_elements: int | str
     bucket: str
     bucket_wait: int | str

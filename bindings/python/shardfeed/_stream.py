@@ -39,8 +39,8 @@ _Opened = TypeVar("_Opened", BlockStream, BatchStream)
 
 # What batches() takes beside the options of its stream.
 _BATCH_OPTIONS = {
-    "decode", "pack", "batch_elements", "bucket", "bucket_wait", "last", "ragged", "missing",
-    "decode_threads", "max_decoded",
+    "decode", "pack", "pack_window", "batch_elements", "bucket", "bucket_wait", "last", "ragged",
+    "missing", "decode_threads", "max_decoded",
 }  # fmt: skip
 
 
@@ -185,8 +185,9 @@ class Stream(Closable):
             for batch in stream.batches(256, decode="jpg:image/rgb8/resize=64x64, cls:int"):
                 images, labels = batch["jpg"], batch["cls"]    # NumPy arrays
 
-        batch, options: decode, pack, batch_elements, bucket, bucket_wait, last, ragged, missing,
-        decode_threads and max_decoded; those that are not given are those of the stream.
+        batch, options: decode, pack, pack_window, batch_elements, bucket, bucket_wait, last,
+        ragged, missing, decode_threads and max_decoded; those that are not given are those of the
+        stream.
 
         hooks: functions for fields that the library takes as bytes, by field or suffix, called in
         the thread that asks for the column: {"ogg": decode_vorbis} makes batch["ogg"] a list of
@@ -248,7 +249,8 @@ class Stream(Closable):
         batch["npy"] of shape (8, 4096), the documents of the shards one after another, cut where a
         row is full; nothing is lost. batch["__document__"] numbers the documents of each row, and
         batch["__position__"] the elements of each document; -1 where nothing fills the last row. A
-        stream resumes in the middle of a document.
+        stream resumes in the middle of a document. pack_window=1000 fills the rows best-fit from
+        so many documents at a time, and cuts only those that are longer than a row.
 
         batch_elements: batches of as many samples as there is room for: batches(512, decode="npy",
         batch_elements=16384) has batch["npy"] of at most 512 rows and 16384 elements, with the

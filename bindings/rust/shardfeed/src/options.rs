@@ -1414,6 +1414,14 @@ impl MixBuilder {
         self.with("pack", value)
     }
 
+    /// Samples among which rows of pack are filled best-fit, each cut only where it is longer than
+    /// a row; 0: joined in their order.
+    ///
+    /// Range: `0..65536`. Default: `0`.
+    pub fn pack_window(self, value: u64) -> Self {
+        self.with("pack_window", value)
+    }
+
     /// Elements that an array of a batch has at most, with the zeros of ragged=pad: a batch ends
     /// before the sample that would be too much; 0: any number.
     ///
@@ -2095,6 +2103,14 @@ impl StreamBuilder {
     /// Range: `0..1073741824`. Default: `0`.
     pub fn pack(self, value: u64) -> Self {
         self.with("pack", value)
+    }
+
+    /// Samples among which rows of pack are filled best-fit, each cut only where it is longer than
+    /// a row; 0: joined in their order.
+    ///
+    /// Range: `0..65536`. Default: `0`.
+    pub fn pack_window(self, value: u64) -> Self {
+        self.with("pack_window", value)
     }
 
     /// Elements that an array of a batch has at most, with the zeros of ragged=pad: a batch ends
