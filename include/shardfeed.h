@@ -826,6 +826,8 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *   text                   its bytes, checked to be UTF-8
  *   int, float             a decimal number as text: int64, float64
  *   npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
+ *   list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an object, in
+ *                          a column called FIELD.NAME
  *   image                  JPEG, PNG or WebP. After slashes: the pixels (rgb8, l8, rgba8; rgb16,
  *                          l16; rgb and l are float32 in 0..1, or float16 or bfloat16 by that
  *                          word), normalize=imagenet (or clip, half, or means and deviations:
@@ -840,8 +842,17 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          jitter=P), grayscale=P, blur=P (sigma=A..B, kernel=N) and solarize=P
  *                          change colours at random, and randaugment=N:M or trivialaugment does
  *                          operations of these sets; views=N makes N columns, "jpg.0" and on.
+ *                          mixup=ALPHA and cutmix=ALPHA, of one column of a batch, add the columns
+ *                          below that say which rows are mixed; pixels stay as they are.
  *                          Random choices are keyed by seed, epoch, shard, key and view: the same
  *                          for all images of a sample, and in every run.
+ *   boxes                  boxes of the image in column NAME (of=NAME, which stands before), in a
+ *                          JSON field: a list of them at the end of path=A.B, or one in each
+ *                          element of a list on the path. After slashes the format: xyxy, xywh or
+ *                          cxcywh, and relative for numbers in 0..1. They get the geometry of the
+ *                          image and are clipped to it; those with a side below a pixel are left
+ *                          out. Two ragged columns: FIELD.boxes, float32 (N, 4), left, top, right,
+ *                          bottom, and FIELD.kept, int64 (N), the number of each in the field.
  *   audio                  WAV, FLAC or MP3: frames x channels. After slashes:
  *                          float32 (as a rule in -1..1) or int16, the layout (fc or cf: frames or
  *                          channels first), mono (the mean of the channels; one dimension),
@@ -850,18 +861,36 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          in s, ms or frames that come out.
  * The column __augment__ is of no field: for each row a JSON object that says what was chosen for
  * the images and sounds of the row, by column.
+ * With mixup and cutmix, behind the columns of fields: "__mix_index__" (int64: the row of this
+ * batch that the row is mixed with; all rows are one circle), "__mix_weight__" (float32: the share
+ * of its own image and label, of Beta(ALPHA, ALPHA), with a box the part outside) and, with cutmix,
+ * "__mix_box__" (int64: top, left, bottom, right of what comes from the other row; the whole image
+ * where mixup mixes). With both words each row has one of them. Images of another size than the
+ * first one are errors of their samples.
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
  * png, webp: image/rgb8; flac, wav, mp3: audio; npy; cls, cls2, index, inx, id: int;
  * txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.
  * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". With the
  * option even=pad "__valid__" (bool) is before them: false in rows that only fill up an epoch.
- * With the option pack=N rows have N elements each: the arrays of samples, which have one
- * dimension and, in all columns, one length, are joined in the order of the samples and cut where a
- * row is full; zeros fill the last row. Before the last two columns are then "__document__" (int64:
- * which sample of its row an element is of, from 0 on) and "__position__" (int64: its place in that
- * sample), both -1 where zeros fill the row. Key and URL are those of the sample that begins the
+ * With the option pack=N rows have N elements each: the arrays of samples, which have one dimension
+ * and, in all columns, one length, are joined in the order of the samples and cut where a row is
+ * full; zeros fill the last row. A column of json is then one of list. Before the last two columns
+ * are then "__document__" (int64: which sample of its row an element is of, from 0 on) and
+ * "__position__" (int64: its place in that sample), both -1 where zeros fill the row. Key and URL
+ * are those of the sample that begins the row. With the option pack_window=N rows are filled
+ * best-fit from N samples at a time, each cut only where it is longer than a row; zeros fill every
  * row. A saved stream resumes in the middle of a sample. The options even, epoch_samples and
- * missing=empty, and lanes that several consumers read, do not go with it. Since: 0.1 */
+ * missing=empty, and lanes that several consumers read, do not go with it.
+ * With the option batch_elements=N a batch ends before the sample with which one of its arrays (or
+ * sounds, not images) would have more than N elements: with ragged=pad, which ragged=error then is
+ * too, all that are in memory, else those of the rows. A larger sample is a LIMIT error of that
+ * sample. With the option bucket=N,N,... a batch is of samples whose longest array is within one of
+ * these bounds, and not within the one before; these arrays are padded to it in their first
+ * dimension, and their others are of one size, as are images. A sample that is longer than the last
+ * bound is a LIMIT error of that sample. What is in a bucket comes when it is a batch, when
+ * bucket_wait samples came after its first one, or at the end. A saved stream gives the same
+ * batches again. Neither goes with pack, even and epoch_samples; bucket not with missing=empty and
+ * ragged=offsets, nor with lanes that several consumers read. Since: 0.1 */
 typedef struct shf_batch shf_batch;
 
 enum {

@@ -23,48 +23,12 @@ std::span<const uint8_t> bytes_of(const FieldView& field) {
     return {field.data, field.size};
 }
 
-// What is here, and behind it what is still in the shard: straight to where it is wanted.
-void copy_whole(std::span<const uint8_t> start, Source& source, const Deferred& rest,
-                std::span<uint8_t> out) {
-    std::copy(start.begin(), start.end(), out.begin());
-    if (source.read(rest.offset, out.subspan(start.size())) < rest.size)
-        throw Error(SHF_E_TRUNCATED, "the shard ends inside this field",
-                    "let no program write to shards that are in use");
-}
-
-// For decoders that need the field in one piece.
-std::vector<uint8_t> whole(const Block& block, const FieldView& field, const Deferred& rest) {
-    std::vector<uint8_t> bytes(field.size + static_cast<size_t>(rest.size));
-    copy_whole(bytes_of(field), *block.source, rest, bytes);
-    return bytes;
-}
-
-// Says where a fault is.
-Error placed(const Error& error, const Block& block, uint32_t sample, std::string_view field) {
-    Fault fault = error.fault();
-    fault.shard = block.origins[block.origin[sample]]->url;
-    fault.key = block.key_of(sample);
-    fault.member = escape(fault.key + "." + std::string(field));
-    fault.offset = block.offset[sample];
-    return Error(std::move(fault));
-}
-
-// The names of fields for a message: those of a sample are few.
-std::string field_names(const Schema& schema) {
-    constexpr size_t most = 12;
-    std::string names;
-    for (size_t i = 0; i < std::min(schema.ends.size(), most); ++i)
-        names += (i == 0 ? "" : ", ") + escape(schema.name(i));
-    if (schema.ends.size() > most)
-        names += " and " + std::to_string(schema.ends.size() - most) + " more";
-    return names.empty() ? "none at all" : names;
-}
-
 }  // namespace
 
-BatchBuilder::BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate)
+BatchBuilder::BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate, uint64_t bound)
     : plan_(plan),
       capacity_(capacity),
+      bound_(bound),
       allocate_(std::move(allocate)),
       marks_padding_(plan.options().even == Even::pad) {}
 
@@ -118,72 +82,61 @@ void BatchBuilder::append_bytes(Building& building, std::string_view bytes, uint
     append(building.offsets, &end, sizeof end, (rows_ + 2) * sizeof end);
 }
 
-Measured BatchBuilder::measured(const Decoder& decoder, const Block& block, const FieldView& field,
-                                const Deferred& rest, uint64_t random) {
-    if (rest.size == 0) return decoder.measure(bytes_of(field), random);
-    // To read it is work for any thread.
-    if (const auto copied = decoder.copied(bytes_of(field), field.size + rest.size))
-        return {.type = copied->type, .cheap = false};
-    return decoder.measure(whole(block, field, rest), random);
+void BatchBuilder::append_array(Building& building, DecodeWork todo) {
+    const uint64_t bytes = todo.type.bytes();
+    reserve(building.values, bytes, 0);
+    todo.out = building.values.memory->data + building.values.used;
+    decode(todo, scratch_);
+    building.values.used += bytes;
+    end_array(building, todo.type);
 }
 
-void BatchBuilder::check_type(size_t column) const {
-    const ColumnPlan& plan = std::as_const(plan_).columns()[column];
-    const ArrayType& type = measured_[column].type;
-    const bool even = columns_[column].even;
-    if (!plan.type || (even ? type == *plan.type
-                            : type.dtype == plan.type->dtype && type.ndim == plan.type->ndim))
-        return;
-    throw Error(SHF_E_FORMAT,
-                "an array " + type.text() + " in a column that begins with " + plan.type->text(),
-                even ? "ragged=pad and ragged=offsets take rows of unequal shape"
-                     : "rows of one column have one dtype and number of dimensions");
+// Behind its numbers: where they end, and its shape.
+void BatchBuilder::end_array(Building& building, const ArrayType& type) {
+    const auto end = static_cast<int64_t>(building.values.used / traits_of(type.dtype).size);
+    append(building.offsets, &end, sizeof end, (rows_ + 2) * sizeof end);
+    const std::span<const int64_t> shape = type.dimensions();
+    append(building.shapes, shape.data(), shape.size_bytes());
 }
 
-void BatchBuilder::measure(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
-                           uint64_t random) {
-    for (size_t c = 0; c < fields.number.size(); ++c) {
-        if (fields.number[c] < 0) continue;
-        const auto number = static_cast<uint64_t>(fields.number[c]);
-        const FieldView field = block.field_of(sample, number);
-        try {
-            const ColumnPlan& plan = plan_.columns()[c];
-            if (plan.decoder) {
-                measured_[c] = measured(*plan.decoder, block, field,
-                                        block.deferred_of(sample, number), random);
-                check_type(c);
-            } else if (field.size > plan_.options().max_decoded) {
-                throw Error(SHF_E_LIMIT,
-                            "a field of " + plural(field.size, "byte") +
-                                " is larger than max_decoded=" +
-                                std::to_string(plan_.options().max_decoded),
-                            "raise max_decoded");
-            } else if (plan.spec.kind == ColumnSpec::Kind::text &&
-                       !is_utf8({reinterpret_cast<const char*>(field.data), field.size})) {
-                throw Error(SHF_E_FORMAT, "text that is not UTF-8", "take the field as bytes");
-            }
-        } catch (const Error& error) {
-            throw placed(error, block, sample, field.name);
-        }
+// Of a column, when this row is there as well; with the zeros of ragged=pad.
+uint64_t BatchBuilder::elements_with(size_t column, const MeasuredSample& measured) const {
+    const Building& building = columns_[column];
+    const bool is_there = measured.fields->number[column] >= 0;
+    const ArrayType& type = measured.columns[column].type;
+    uint64_t elements = 0;
+    if (plan_.options().ragged != Ragged::pad)
+        return __builtin_add_overflow(building.elements, is_there ? type.elements() : 0, &elements)
+                   ? UINT64_MAX
+                   : elements;
+    elements = rows_ + 1;
+    const ArrayType& any = is_there ? type : building.largest;
+    for (size_t d = 0; d < static_cast<size_t>(any.ndim); ++d) {
+        const int64_t size = std::max(building.largest.shape[d], is_there ? type.shape[d] : 0);
+        if (__builtin_mul_overflow(elements, size, &elements)) return UINT64_MAX;
     }
+    return elements;
 }
 
-// Rows of tokens and of what belongs to each of them are cut at the same places.
-void BatchBuilder::check_lengths(const Block& block, uint32_t sample,
-                                 const BatchPlan::Fields& fields) const {
-    for (size_t c = 0; c < measured_.size(); ++c) {
-        const ArrayType& type = measured_[c].type;
-        std::string cause;
-        if (type.ndim != 1)
-            cause = "an array " + type.text() + ", where pack joins arrays of one dimension";
-        else if (type.shape[0] != measured_[0].type.shape[0])
-            cause = "an array " + type.text() + " beside one of " +
-                    plural(measured_[0].type.elements(), "element") +
-                    ", where pack cuts all arrays of a sample at the same places";
-        if (cause.empty()) continue;
-        const FieldView field = block.field_of(sample, static_cast<uint64_t>(fields.number[c]));
-        throw placed(Error(SHF_E_FORMAT, cause, "name the fields to pack in decode"), block, sample,
-                     field.name);
+bool BatchBuilder::has_room(const MeasuredSample& measured) const {
+    const uint64_t most = plan_.options().batch_elements;
+    if (most == 0 || rows_ == 0) return true;
+    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    for (size_t c = 0; c < plans.size(); ++c)
+        if (plans[c].has_length() && elements_with(c, measured) > most) return false;
+    return true;
+}
+
+void BatchBuilder::count_elements(const MeasuredSample& measured) {
+    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    for (size_t c = 0; c < plans.size(); ++c) {
+        if (!plans[c].has_length() || measured.fields->number[c] < 0) continue;
+        const ArrayType& type = measured.columns[c].type;
+        ArrayType& largest = columns_[c].largest;
+        largest.ndim = type.ndim;
+        for (size_t d = 0; d < static_cast<size_t>(type.ndim); ++d)
+            largest.shape[d] = std::max(largest.shape[d], type.shape[d]);
+        columns_[c].elements += type.elements();
     }
 }
 
@@ -193,10 +146,22 @@ void BatchBuilder::allocate_rows(size_t column, const ArrayType& type) {
     columns_[column].values.memory = allocate(bytes);
 }
 
+// The first row of a column that is padded to the bound.
+void BatchBuilder::begin_bounded(size_t column, const ArrayType& type) {
+    Building& building = columns_[column];
+    building.padded = type;
+    building.padded.shape[0] = static_cast<int64_t>(bound_);
+    allocate_rows(column, building.padded);
+}
+
 void BatchBuilder::add_empty(size_t column) {
     Building& building = columns_[column];
     if (!plan_.columns()[column].decoder) {
         append_bytes(building, {}, 0);
+    } else if (building.at_once) {
+        ArrayType nothing = *plan_.columns()[column].type;
+        nothing.shape.fill(0);
+        end_array(building, nothing);
     } else if (building.waits) {
         // A row without elements; its shape is zeros.
         waiting_.push_back({.column = static_cast<uint32_t>(column), .row = rows_, .type = {}});
@@ -217,29 +182,39 @@ void BatchBuilder::forget_failed_row() {
         }
         // The memory was for an array that it alone had.
         if (building.even && !plan_.columns()[c].type) drop(building.values);
+        if (building.bounded)
+            building.shapes.used =
+                rows_ * static_cast<uint64_t>(building.padded.ndim) * sizeof(int64_t);
         if (building.even || building.waits) continue;
         building.offsets.used = (rows_ + 1) * sizeof(int64_t);
         building.values.used = static_cast<uint64_t>(
             reinterpret_cast<const int64_t*>(building.offsets.memory->data)[rows_]);
+        if (!building.at_once) continue;
+        const ArrayType& type = *plan_.columns()[c].type;
+        building.values.used *= traits_of(type.dtype).size;
+        building.shapes.used = rows_ * type.dimensions().size_bytes();
     }
 }
 
 // All of them or none: with ragged columns that begin with the offset 0.
 void BatchBuilder::set_up_columns() {
     const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
-    measured_.resize(plans.size());
     std::vector<Building> columns(plans.size() + 2 + (marks_padding_ ? 1 : 0));
     bool waits = false;
     try {
         for (size_t c = 0; c < columns.size(); ++c) {
             const bool array = c < plans.size() && plans[c].decoder;
-            columns[c].waits =
-                array && plans[c].any_shape() && plan_.options().ragged != Ragged::error;
+            columns[c].bounded = array && bound_ > 0 && plans[c].has_length();
+            columns[c].at_once = array && plans[c].spec.kind == ColumnSpec::Kind::boxes &&
+                                 (plan_.options().ragged != Ragged::pad || bound_ > 0);
+            columns[c].waits = array && !columns[c].at_once && plans[c].any_shape() &&
+                               bound_ == 0 && plan_.options().ragged != Ragged::error;
             const bool marks = c == plans.size() + 2;
-            columns[c].even = (array && !columns[c].waits) || marks;
+            columns[c].even = (array && !columns[c].waits && !columns[c].at_once) || marks;
             waits = waits || columns[c].waits;
             const int64_t zero = 0;
-            if (!array && !marks) append(columns[c].offsets, &zero, sizeof zero, 64);
+            if ((!array && !marks) || columns[c].at_once)
+                append(columns[c].offsets, &zero, sizeof zero, 64);
         }
     } catch (...) {
         bytes_ = 0;  // nothing else had been taken
@@ -250,51 +225,59 @@ void BatchBuilder::set_up_columns() {
 }
 
 bool BatchBuilder::add(const Block& block, uint32_t sample) {
-    const BatchPlan::Fields& fields = plan_.fields_of(block.schemas[block.schema[sample]]);
-    const std::span<ColumnPlan> plans = plan_.columns();
+    if (!measure_sample(plan_, block, sample, measured_)) return false;
+    add(block, sample, measured_);
+    return true;
+}
+
+void BatchBuilder::add(const Block& block, uint32_t sample, const MeasuredSample& measured) {
     if (columns_.empty()) set_up_columns();
-    if (!fields.complete || !fields.unexpected.empty()) {
-        if (plan_.options().missing == Missing::skip) return false;
-        if (plan_.options().missing == Missing::error) {
-            std::string cause = "it has a field that the first sample has not";
-            std::string_view field = fields.unexpected;
-            const auto lacking = std::find(fields.number.begin(), fields.number.end(), -1);
-            if (lacking != fields.number.end()) {
-                field = plans[static_cast<size_t>(lacking - fields.number.begin())].spec.name();
-                cause = "the sample has no field of this name, but " +
-                        field_names(*block.schemas[block.schema[sample]]);
-            }
-            throw placed(Error(SHF_E_FORMAT, cause,
-                               "name the columns in decode, or set missing=skip or missing=empty"),
-                         block, sample, field);
-        }
-    }
     forget_failed_row();
-    const uint64_t random = plan_.random_of(block, sample);
-    measure(block, sample, fields, random);
-    if (packs()) check_lengths(block, sample, fields);
+    const std::span<ColumnPlan> plans = plan_.columns();
     const size_t work = work_.size(), waiting = waiting_.size();
     try {
-        write_row(block, sample, fields, random);
+        write_row(block, sample, measured);
     } catch (...) {
         work_.resize(work);
         waiting_.resize(waiting);
         throw;
     }
     for (size_t c = 0; c < plans.size(); ++c)
-        if (plans[c].decoder && fields.number[c] >= 0 && !plans[c].type)
-            plans[c].type = measured_[c].type;
-    if (packs()) elements_ += measured_[0].type.elements();
+        if (plans[c].decoder && measured.fields->number[c] >= 0 && !plans[c].type)
+            plans[c].type = measured.columns[c].type;
+    if (packs()) elements_ += measured.columns[0].type.elements();
+    if (plan_.options().batch_elements > 0) count_elements(measured);
     ++rows_;
-    return true;
 }
 
-void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
-                             uint64_t random) {
+// With a bound all rows are of one size: so many are within batch_elements.
+void BatchBuilder::lower_capacity(const MeasuredSample& measured) {
+    const uint64_t most = plan_.options().batch_elements;
     const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    for (size_t c = 0; most > 0 && c < plans.size(); ++c) {
+        if (!columns_[c].bounded) continue;
+        ArrayType padded = measured.columns[c].type;
+        padded.shape[0] = static_cast<int64_t>(bound_);
+        // measure_sample() found that there is room for one.
+        if (const uint64_t elements = padded.elements(); elements > 0)
+            capacity_ = std::min(capacity_, std::max<uint64_t>(most / elements, 1));
+    }
+}
+
+void BatchBuilder::write_row(const Block& block, uint32_t sample, const MeasuredSample& measured) {
+    const BatchPlan::Fields& fields = *measured.fields;
+    const uint64_t random = measured.random;
+    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
+    if (bound_ > 0 && rows_ == 0) lower_capacity(measured);
     for (size_t c = 0; c < plans.size(); ++c) {
         if (fields.number[c] == BatchPlan::Fields::recorded) {
             append_bytes(columns_[c], record(block, sample, fields, random), plans[c].usual_bytes);
+            continue;
+        }
+        if (fields.number[c] == BatchPlan::Fields::paired) {
+            if (!columns_[c].values.memory) allocate_rows(c, *plans[c].type);
+            std::memcpy(columns_[c].values.memory->data + rows_ * sizeof random, &random,
+                        sizeof random);
             continue;
         }
         if (fields.number[c] < 0) {
@@ -313,16 +296,30 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const BatchPla
                         .column = static_cast<uint32_t>(c),
                         .row = rows_,
                         .field = static_cast<uint64_t>(fields.number[c]),
+                        .image = fields.image_of(plans[c]),
                         .random = random,
-                        .type = measured_[c].type,
-                        .cheap = measured_[c].cheap};
+                        .type = measured.columns[c].type,
+                        .cheap = measured.columns[c].cheap};
+        if (building.at_once) {
+            append_array(building, todo);
+            continue;
+        }
         if (building.waits) {
             waiting_.push_back(todo);
             continue;
         }
-        if (!building.values.memory) allocate_rows(c, todo.type);
         const uint64_t bytes = todo.type.bytes();
-        todo.out = building.values.memory->data + rows_ * bytes;
+        if (building.bounded) {
+            if (!building.values.memory) begin_bounded(c, todo.type);
+            append(building.shapes, todo.type.shape.data(), todo.type.dimensions().size_bytes(),
+                   capacity_ * todo.type.dimensions().size_bytes());
+            const uint64_t size = building.padded.bytes();
+            todo.out = building.values.memory->data + rows_ * size;
+            std::memset(todo.out + bytes, 0, static_cast<size_t>(size - bytes));
+        } else {
+            if (!building.values.memory) allocate_rows(c, todo.type);
+            todo.out = building.values.memory->data + rows_ * bytes;
+        }
         if (todo.cheap && bytes <= small_row)
             decode(todo, scratch_);
         else
@@ -368,12 +365,16 @@ void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const 
     try {
         const Deferred rest = work.block->deferred_of(work.sample, work.field);
         const auto write = [&](std::span<uint8_t> out) {
-            if (rest.size == 0)
+            if (work.image)
+                decoder.decode_beside(bytes_of(work.block->field_of(work.sample, *work.image)),
+                                      bytes_of(field), work.random, work.type, out, scratch);
+            else if (rest.size == 0)
                 decoder.decode(bytes_of(field), work.random, work.type, out, scratch);
             else if (const auto copied = decoder.copied(bytes_of(field), field.size + rest.size))
-                copy_whole(bytes_of(field).subspan(copied->begin), *work.block->source, rest, out);
+                copy_whole_field(bytes_of(field).subspan(copied->begin), *work.block->source, rest,
+                                 out);
             else
-                decoder.decode(whole(*work.block, field, rest), work.random, work.type, out,
+                decoder.decode(whole_field(*work.block, field, rest), work.random, work.type, out,
                                scratch);
         };
         if (!work.padded) {
@@ -464,7 +465,9 @@ BatchColumn BatchBuilder::column_of(Building& building, const ColumnPlan& plan, 
     column.name = plan.spec.name();
     column.kind = plan.spec.kind;
     if (plan.decoder) {
-        column.row = building.even && building.waits ? building.padded : *plan.type;
+        column.bounded = building.bounded;
+        column.row =
+            building.bounded || (building.even && building.waits) ? building.padded : *plan.type;
         column.dtype = column.row.dtype;
     } else {
         column.row.ndim = 1;

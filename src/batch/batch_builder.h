@@ -3,6 +3,7 @@
 #pragma once
 
 #include "batch/batch_plan.h"
+#include "batch/measure_sample.h"
 #include "batch/packing.h"
 #include "core/error.h"
 
@@ -24,7 +25,8 @@ struct DecodeWork {
     uint32_t sample = 0;
     uint32_t column = 0;
     uint64_t row = 0;
-    uint64_t field = 0;  // number in the sample
+    uint64_t field = 0;                  // number in the sample
+    std::optional<uint64_t> image = {};  // that of the image in which boxes lie
     uint64_t random = 0;
     ArrayType type;
     bool cheap = false;                 // not worth another thread, see Measured
@@ -39,12 +41,17 @@ struct BatchTooLarge : Error {
 
 class BatchBuilder {
   public:
-    // At most `capacity` rows. The plan must outlive it.
-    BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate);
+    // At most `capacity` rows. With a bound, arrays that have a length are padded to it, and all
+    // others are of one shape. The plan must outlive the builder.
+    BatchBuilder(BatchPlan& plan, uint64_t capacity, Allocate allocate, uint64_t bound = 0);
 
     // Adds sample `sample` of `block` as the next row. False: it is skipped, for lack of a
     // field. Throws Error, with shard, member and offset; nothing is added then.
     bool add(const Block& block, uint32_t sample);
+    // Likewise of a sample that was measured, which has_room().
+    void add(const Block& block, uint32_t sample, const MeasuredSample& measured);
+    // Without a bound: whether a row more is within batch_elements. A first row always is.
+    [[nodiscard]] bool has_room(const MeasuredSample& measured) const;
     [[nodiscard]] uint64_t rows() const { return rows_; }
     [[nodiscard]] bool full() const {
         return rows_ == capacity_ || (packs() && elements_ >= elements_of_batch(plan_.options()));
@@ -72,28 +79,31 @@ class BatchBuilder {
     struct Building {
         Growing values, offsets, shapes;
         std::vector<uint64_t> empty_rows;  // even, without a value
-        ArrayType padded;                  // of every row, with ragged=pad
+        ArrayType padded;                  // of every row, with ragged=pad or a bound
         bool even = false;
-        bool waits = false;  // for close()
+        bool at_once = false;   // ragged arrays so small that they are written as they are added
+        bool waits = false;     // for close()
+        bool bounded = false;   // padded to the bound
+        ArrayType largest;      // of the rows so far, in each dimension, where that counts
+        uint64_t elements = 0;  // of the rows so far, likewise
     };
 
     [[nodiscard]] bool packs() const { return plan_.options().pack > 0; }
     void set_up_columns();
-    void measure(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
-                 uint64_t random);
-    static Measured measured(const Decoder& decoder, const Block& block, const FieldView& field,
-                             const Deferred& rest, uint64_t random);
-    void check_type(size_t column) const;
-    void check_lengths(const Block& block, uint32_t sample, const BatchPlan::Fields& fields) const;
+    void lower_capacity(const MeasuredSample& measured);
+    void begin_bounded(size_t column, const ArrayType& type);
+    void count_elements(const MeasuredSample& measured);
+    [[nodiscard]] uint64_t elements_with(size_t column, const MeasuredSample& measured) const;
     void add_empty(size_t column);
     void reserve(Growing& growing, uint64_t more, uint64_t guess);
     void append(Growing& growing, const void* bytes, uint64_t size, uint64_t guess = 0);
     void append_bytes(Building& building, std::string_view bytes, uint64_t guess);
+    void append_array(Building& building, DecodeWork todo);
+    void end_array(Building& building, const ArrayType& type);
     void forget_failed_row();
     void allocate_rows(size_t column, const ArrayType& type);
     void drop(Growing& growing);
-    void write_row(const Block& block, uint32_t sample, const BatchPlan::Fields& fields,
-                   uint64_t random);
+    void write_row(const Block& block, uint32_t sample, const MeasuredSample& measured);
     [[nodiscard]] std::string record(const Block& block, uint32_t sample,
                                      const BatchPlan::Fields& fields, uint64_t random) const;
     void place_waiting(size_t column, std::vector<DecodeWork>& work);
@@ -101,15 +111,16 @@ class BatchBuilder {
     static BatchColumn column_of(Building& building, const ColumnPlan& plan, uint64_t rows);
 
     BatchPlan& plan_;
-    const uint64_t capacity_;
+    uint64_t capacity_;  // with a bound and batch_elements the first row may lower it
+    const uint64_t bound_;
     const Allocate allocate_;
     const bool marks_padding_;
     uint64_t rows_ = 0;
     uint64_t elements_ = 0;  // with the option pack: of each column
     uint64_t bytes_ = 0;
     bool waits_ = false;
-    std::vector<Building> columns_;   // of the plan, then keys, URLs, and what is no padding
-    std::vector<Measured> measured_;  // of the row that is added
+    std::vector<Building> columns_;  // of the plan, then keys, URLs, and what is no padding
+    MeasuredSample measured_;        // of the row that is added, if nobody else measured it
     std::vector<DecodeWork> work_, waiting_;
     DecodeScratch scratch_;  // for what is decoded at once
 };

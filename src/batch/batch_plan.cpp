@@ -3,9 +3,11 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "decode/audio_decoder.h"
+#include "decode/box_decoder.h"
 #include "decode/image_decoder.h"
 #include "decode/npy.h"
 #include "decode/number.h"
+#include "decode/number_list.h"
 #include "sample/name.h"
 
 #include <algorithm>
@@ -31,8 +33,10 @@ std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decode
         case Kind::real: return real_decoder();
         case Kind::npy: return npy_decoder(max_decoded);
         case Kind::npz: return npz_decoder(spec.member, max_decoded);
+        case Kind::list: return list_decoder(spec.member, max_decoded);
         case Kind::image: return image_decoder(spec.image, max_decoded);
         case Kind::audio: return audio_decoder(spec.audio, max_decoded);
+        case Kind::boxes: return box_decoder(spec.boxes, spec.image, max_decoded);
     }
     return nullptr;
 }
@@ -64,25 +68,83 @@ std::function<bool(std::string_view field)> fields_to_copy(const Options& option
 
 namespace {
 
-// Samples that are packed have any length.
+// Samples that are packed, or counted by their elements, have any length.
 Options with_lengths(Options options) {
-    if (options.pack > 0) options.ragged = Ragged::offsets;
+    if (options.pack > 0)
+        options.ragged = Ragged::offsets;
+    else if (!options.bucket.empty() ||
+             (options.batch_elements > 0 && options.ragged == Ragged::error))
+        options.ragged = Ragged::pad;
     return options;
+}
+
+// Of the option bucket: "64,128,256".
+std::vector<uint64_t> parse_bounds(std::string_view text) {
+    constexpr size_t most = 64;
+    constexpr uint64_t longest = uint64_t{1} << 32;
+    std::vector<uint64_t> bounds;
+    for (size_t begin = 0; begin < text.size() || !bounds.empty();) {
+        const size_t end = std::min(text.find(',', begin), text.size());
+        size_t first = begin, last = end;
+        while (first < last && text[first] == ' ') ++first;
+        while (last > first && text[last - 1] == ' ') --last;
+        uint64_t bound = 0;
+        const auto [stop, error] = std::from_chars(text.data() + first, text.data() + last, bound);
+        if (error != std::errc() || stop != text.data() + last || bound == 0 || bound > longest)
+            refuse_text("bucket", text, first, "a bound of lengths is a number from 1 to 2^32",
+                        "for example bucket=64,128,256");
+        if (!bounds.empty() && bound <= bounds.back())
+            refuse_text("bucket", text, first, "bounds ascend", "for example bucket=64,128,256");
+        if (bounds.size() == most)
+            refuse_text("bucket", text, first, "more than " + plural(most, "bucket"),
+                        "leave some out");
+        bounds.push_back(bound);
+        if (end == text.size()) break;
+        begin = end + 1;
+    }
+    return bounds;
 }
 
 }  // namespace
 
-BatchPlan::BatchPlan(const Options& options) : options_(with_lengths(options)) {
+BatchPlan::BatchPlan(const Options& options)
+    : options_(with_lengths(options)), bounds_(parse_bounds(options.bucket)) {
     DecodeSpec spec = DecodeSpec::parse(options.decode);
     automatic_ = undecided_ = spec.automatic;
     for (ColumnSpec& column : spec.columns) add(std::move(column));
+    if (!automatic_) check_lengths();
+}
+
+// What counts lengths needs some.
+void BatchPlan::check_lengths() const {
+    const bool buckets = !bounds_.empty();
+    if (!buckets && options_.batch_elements == 0) return;
+    for (const ColumnPlan& column : columns_) {
+        const ColumnSpec& spec = column.spec;
+        if (buckets && spec.kind == ColumnSpec::Kind::audio && spec.audio.channels_first &&
+            !spec.audio.mono)
+            throw Error(SHF_E_USAGE,
+                        "bucket: of the column " + escape(spec.name()) +
+                            " the first dimension is of channels, not of its length",
+                        "leave out cf in decode");
+    }
+    if (std::any_of(columns_.begin(), columns_.end(),
+                    [](const ColumnPlan& column) { return column.has_length(); }))
+        return;
+    throw Error(SHF_E_USAGE,
+                std::string(buckets ? "bucket" : "batch_elements") +
+                    ": no column of decode has arrays of any length",
+                "name fields with arrays or sounds in decode, for example decode=\"npy\"");
 }
 
 void BatchPlan::add(ColumnSpec spec) {
     using Kind = ColumnSpec::Kind;
+    // Nothing else of JSON can be packed.
+    if (options_.pack > 0 && spec.kind == Kind::json && !spec.records) spec.kind = Kind::list;
     any_choice_ = any_choice_ || spec.kind == Kind::image || spec.kind == Kind::audio;
     auto decoder = decoder_for(spec, options_.max_decoded);
-    if (options_.pack > 0 && (spec.kind < Kind::npy || spec.kind == Kind::image))
+    if (options_.pack > 0 &&
+        (spec.kind < Kind::npy || spec.kind == Kind::image || spec.kind == Kind::boxes))
         throw Error(SHF_E_USAGE,
                     "pack joins arrays, and the column " + escape(spec.name()) + " has none",
                     "name the fields with tokens in decode, for example decode=\"npy\"");
@@ -90,6 +152,8 @@ void BatchPlan::add(ColumnSpec spec) {
     // A number is always the same.
     if (ColumnPlan& column = columns_.back(); column.decoder && !column.any_shape())
         column.type = column.decoder->measure({}, 0).type;
+    else if (column.spec.kind == Kind::boxes)
+        column.type = box_type(column.spec.boxes, 0);
 }
 
 const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema>& schema) {
@@ -115,6 +179,7 @@ const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema
 void BatchPlan::fix_columns(std::span<const std::string> names) {
     try {
         for (const std::string& name : names) add(column_for(name));
+        check_lengths();
     } catch (...) {
         columns_.clear();
         throw;
@@ -131,14 +196,18 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
     }
     std::vector<bool> taken(schema->ends.size());
     for (const ColumnPlan& column : columns_) {
-        if (column.spec.records) {
-            fields.number.push_back(Fields::recorded);
+        if (column.spec.records || column.spec.pairs) {
+            fields.number.push_back(column.spec.pairs ? Fields::paired : Fields::recorded);
             continue;
         }
         int32_t number = -1;
         for (const std::string& name : column.spec.fields)
             for (size_t i = 0; i < schema->ends.size() && number < 0; ++i)
                 if (schema->name(i) == name) number = static_cast<int32_t>(i);
+        // Boxes are nowhere without their image.
+        if (column.spec.kind == ColumnSpec::Kind::boxes &&
+            fields.number[column.spec.image_column] < 0)
+            number = -1;
         fields.number.push_back(number);
         if (number >= 0)
             taken[static_cast<size_t>(number)] = true;

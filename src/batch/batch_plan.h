@@ -30,6 +30,11 @@ struct ColumnPlan {
 
     // Rows of any shape, whose places are known when all of them are.
     [[nodiscard]] bool any_shape() const { return decoder && spec.kind >= ColumnSpec::Kind::npy; }
+    // Its elements count for batch_elements, and its first dimension for bucket.
+    [[nodiscard]] bool has_length() const {
+        return any_shape() && spec.kind != ColumnSpec::Kind::image &&
+               spec.kind != ColumnSpec::Kind::boxes;
+    }
 };
 
 // The fields that the option "decode" makes arrays of which are, as a rule, no more than copies of
@@ -39,15 +44,21 @@ std::function<bool(std::string_view field)> fields_to_copy(const Options& option
 // One thread at a time.
 class BatchPlan {
   public:
-    // Throws Error(USAGE) for a bad option "decode".
+    // Throws Error(USAGE) for a bad option "decode" or "bucket".
     explicit BatchPlan(const Options& options);
 
     // The fields of samples with one list of names.
     struct Fields {
         std::shared_ptr<const Schema> schema;
-        // Of each column's field. -1: the sample has none; `recorded`: the column is of none.
+        // Of each column's field. -1: the sample has none; `recorded`, `paired`: the column is of
+        // none.
         std::vector<int32_t> number;
-        static constexpr int32_t recorded = -2;
+        static constexpr int32_t recorded = -2, paired = -3;
+        // The number of the field with the image in which boxes lie.
+        [[nodiscard]] std::optional<uint64_t> image_of(const ColumnPlan& plan) const {
+            if (plan.spec.kind != ColumnSpec::Kind::boxes) return std::nullopt;
+            return static_cast<uint64_t>(number[plan.spec.image_column]);
+        }
         bool complete = true;
         std::string unexpected;  // with decode=auto: a field that the first sample did not have
     };
@@ -58,6 +69,8 @@ class BatchPlan {
     [[nodiscard]] std::span<ColumnPlan> columns() { return columns_; }
     [[nodiscard]] std::span<const ColumnPlan> columns() const { return columns_; }
     [[nodiscard]] const Options& options() const { return options_; }
+    // The upper bounds of the buckets, ascending; none without the option bucket.
+    [[nodiscard]] std::span<const uint64_t> bounds() const { return bounds_; }
     // What the first rows decided of the columns, as text, for a plan of the same option "decode"
     // that resumes here; nothing before the first sample.
     [[nodiscard]] std::string saved_columns() const;
@@ -69,9 +82,11 @@ class BatchPlan {
   private:
     void add(ColumnSpec spec);
     void fix_columns(std::span<const std::string> names);
+    void check_lengths() const;
     void fill(Fields& fields, const std::shared_ptr<const Schema>& schema);
 
     const Options options_;
+    const std::vector<uint64_t> bounds_;
     bool automatic_ = false;   // decode=auto ...
     bool undecided_ = false;   // ... and the first sample is still to come
     bool any_choice_ = false;  // a column may have choices at random

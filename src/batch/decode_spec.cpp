@@ -1,13 +1,16 @@
 #include "batch/decode_spec.h"
 
 #include "batch/audio_words.h"
+#include "batch/box_words.h"
 #include "batch/image_words.h"
+#include "batch/mixed_rows.h"
 #include "batch/words.h"
 #include "core/error.h"
 #include "core/options.h"
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace shf {
@@ -22,8 +25,8 @@ constexpr std::string_view record_column = "__augment__";
 constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"bytes", Kind::bytes},     {"text", Kind::text},   {"json", Kind::json},
     {"msgpack", Kind::msgpack}, {"int", Kind::integer}, {"float", Kind::real},
-    {"npy", Kind::npy},         {"npz", Kind::npz},     {"image", Kind::image},
-    {"audio", Kind::audio},
+    {"npy", Kind::npy},         {"npz", Kind::npz},     {"list", Kind::list},
+    {"image", Kind::image},     {"audio", Kind::audio}, {"boxes", Kind::boxes},
 };
 
 // By the part of the name after its last dot, as webdataset has them.
@@ -50,7 +53,7 @@ class Parser {
         }
         for (size_t begin = 0; begin <= text_.size();) {
             const size_t end = std::min(text_.find(',', begin), text_.size());
-            for (ColumnSpec& column : parse_column(begin, end)) {
+            for (ColumnSpec& column : parse_column(begin, end, spec.columns)) {
                 for (const ColumnSpec& other : spec.columns)
                     if (other.name() == column.name())
                         refuse(begin, "column \"" + escape(column.name()) + "\" is there twice",
@@ -59,6 +62,7 @@ class Parser {
             }
             begin = end + 1;
         }
+        if (mixed_at_) add_pairs(spec);
         return spec;
     }
 
@@ -74,8 +78,9 @@ class Parser {
         return {begin, text_.substr(begin, end - begin)};
     }
 
-    // One column, or one for each view.
-    std::vector<ColumnSpec> parse_column(size_t begin, size_t end) {
+    // One column, or one for each view, or those of boxes. `before`: the columns before it.
+    std::vector<ColumnSpec> parse_column(size_t begin, size_t end,
+                                         std::span<const ColumnSpec> before) {
         const size_t colon = std::min(text_.find(':', begin), end);
         std::vector<std::string> fields;
         for (size_t from = begin; from <= colon;) {
@@ -107,6 +112,7 @@ class Parser {
         column.fields = std::move(fields);
         ImageWords image(text_);
         AudioWords audio(text_, column.audio);
+        BoxWords boxes(text_, column.boxes);
         bool first = true;
         for (size_t from = colon + 1; from <= end;) {
             const size_t to = std::min(text_.find('/', from), end);
@@ -119,6 +125,8 @@ class Parser {
                 column.kind = *kind;
             } else if (column.kind == Kind::audio) {
                 audio.take(at, word);
+            } else if (column.kind == Kind::boxes) {
+                boxes.take(at, word);
             } else {
                 modify(column, image, at, word);
             }
@@ -126,8 +134,22 @@ class Parser {
         }
         if (column.kind == Kind::npz && column.member.empty())
             refuse(end, "no member of the npz", "npz/NAME");
+        // Several lists of one object are columns of their own.
+        if (column.kind == Kind::list && !column.member.empty())
+            column.label = column.fields[0] + '.' + column.member;
         if (column.kind == Kind::audio) audio.end(end);
         if (column.kind == Kind::image) column.image = image.finish();
+        column.mixing = image.mixing();
+        if (column.mixing.any()) {
+            if (mixed_at_)
+                refuse(begin, "a second column of images that are mixed",
+                       "one of them: all columns of a batch are mixed with the same rows");
+            mixed_at_ = begin;
+        }
+        if (column.kind == Kind::boxes) {
+            boxes.end(end);
+            return box_columns(std::move(column), boxes, before);
+        }
         if (image.views() == 0) return {std::move(column)};
         std::vector<ColumnSpec> views(image.views(), column);
         for (uint32_t view = 0; view < views.size(); ++view) {
@@ -137,15 +159,55 @@ class Parser {
         return views;
     }
 
+    // Boxes, and the numbers that those which are left have in their field.
+    [[nodiscard]] std::vector<ColumnSpec> box_columns(ColumnSpec column, const BoxWords& words,
+                                                      std::span<const ColumnSpec> before) const {
+        const auto image = std::find_if(before.begin(), before.end(), [&](const ColumnSpec& other) {
+            return other.kind == Kind::image && other.name() == words.image();
+        });
+        if (image == before.end())
+            refuse(words.image_at(), "no column of images before this one is called so",
+                   "of=jpg names a column that is \"jpg:image/...\"");
+        if (image->image.augment.set != ImageOptions::Augment::Set::none)
+            refuse(words.image_at(), "boxes are not moved by randaugment and trivialaugment",
+                   "leave these out of the words of the image");
+        column.image = image->image;
+        column.image_column = static_cast<size_t>(image - before.begin());
+        // One of several views has its boxes.
+        const std::string view =
+            image->label.empty() ? "" : '.' + std::to_string(image->image.view);
+        std::vector<ColumnSpec> columns(2, column);
+        columns[0].label = column.fields[0] + ".boxes" + view;
+        columns[1].label = column.fields[0] + ".kept" + view;
+        columns[1].boxes.result = BoxOptions::Result::kept;
+        return columns;
+    }
+
+    // Behind all columns: what it takes to mix rows.
+    void add_pairs(DecodeSpec& spec) const {
+        for (const ColumnSpec& other : spec.columns)
+            for (const std::string_view name : {index_column, weight_column, box_column})
+                if (other.name() == name)
+                    refuse(*mixed_at_, "column \"" + std::string(name) + "\" is there twice",
+                           "no field with the name of a column of mixup and cutmix");
+        ColumnSpec column;
+        column.fields.emplace_back(index_column);
+        column.kind = Kind::integer;
+        column.pairs = true;
+        spec.columns.push_back(std::move(column));
+    }
+
     // What stands after a slash.
     void modify(ColumnSpec& column, ImageWords& image, size_t at, std::string_view word) const {
         if (column.kind == Kind::image) return image.add(at, word);
-        if (column.kind != Kind::npz || !column.member.empty() || word.empty())
+        const bool of_member = column.kind == Kind::npz || column.kind == Kind::list;
+        if (!of_member || !column.member.empty() || word.empty())
             refuse(at, "nothing may stand after this kind", "a comma before the next field");
         column.member = word;
     }
 
     std::string_view text_;
+    std::optional<size_t> mixed_at_;  // the column whose images are mixed
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "audio/audio_options.h"
+#include "decode/box_options.h"
 #include "image/image_options.h"
 
 #include <string>
@@ -17,17 +18,43 @@
 
 namespace shf {
 
+// How the rows of a batch are mixed with one another: MixUp and CutMix.
+struct RowMixing {
+    // The shares are drawn from Beta(alpha, alpha). 0: not this one.
+    double mixup = 0, cutmix = 0;
+
+    [[nodiscard]] bool any() const { return mixup > 0 || cutmix > 0; }
+    bool operator==(const RowMixing&) const = default;
+};
+
 struct ColumnSpec {
     // Bytes of any length, and what a binding makes of them, or arrays.
-    enum class Kind : uint8_t { bytes, text, json, msgpack, integer, real, npy, npz, image, audio };
+    enum class Kind : uint8_t {
+        bytes,
+        text,
+        json,
+        msgpack,
+        integer,
+        real,
+        npy,
+        npz,
+        list,
+        image,
+        audio,
+        boxes
+    };
 
     std::vector<std::string> fields;  // the first one names the column
     Kind kind = Kind::bytes;
-    ImageOptions image;    // of an image
-    AudioOptions audio;    // of a sound
-    std::string member;    // of an npz
-    std::string label;     // the name of the column, when it is not that of the field
-    bool records = false;  // no field: what was chosen for the other columns, as JSON
+    ImageOptions image;       // of an image; of boxes, those of their image
+    AudioOptions audio;       // of a sound
+    BoxOptions boxes;         // of boxes
+    size_t image_column = 0;  // of boxes: that of their image, which stands before them
+    std::string member;       // of an npz, or of the JSON object that has the list
+    std::string label;        // the name of the column, when it is not that of the field
+    bool records = false;     // no field: what was chosen for the other columns, as JSON
+    RowMixing mixing;         // of the images that are mixed
+    bool pairs = false;       // no field: the row that each row is mixed with
 
     [[nodiscard]] const std::string& name() const { return label.empty() ? fields[0] : label; }
     bool operator==(const ColumnSpec&) const = default;

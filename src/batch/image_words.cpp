@@ -83,13 +83,14 @@ void ImageWords::add(size_t at, std::string_view word) {
                    "exif before resize, crop, rrc, flip and pad");
         image_.orient = true;
     } else if (!add_step(at, name, value) && !add_detail(at, name, value) &&
-               !add_colour(at, name, value) && !add_augment(at, name, value)) {
+               !add_colour(at, name, value) && !add_augment(at, name, value) &&
+               !add_mixing(at, name, value)) {
         refuse(at, "unknown word \"" + escape(word) + "\" for an image",
                "one of " + list_words(modes) + ", " + list_words(numbers) +
                    ", hwc, chw, exif, exact, resize=, crop=, rrc=, flip=, pad=, filter=, scale=, "
                    "ratio=, fill=, normalize=, brightness=, contrast=, saturation=, hue=, jitter=, "
                    "grayscale=, blur=, sigma=, kernel=, solarize=, randaugment=, trivialaugment, "
-                   "views=");
+                   "mixup=, cutmix=, views=");
     }
 }
 
@@ -298,6 +299,19 @@ bool ImageWords::add_augment(size_t at, std::string_view name, const Value& valu
     return true;
 }
 
+// How rows are mixed with others. False: it is no such word.
+bool ImageWords::add_mixing(size_t at, std::string_view name, const Value& value) {
+    if (name != "mixup" && name != "cutmix") return false;
+    const bool is_mixup = name == "mixup";
+    once(is_mixup ? given_.mixup : given_.cutmix, at, "mixing of this kind");
+    static constexpr const char* help =
+        "mixup=0.2, cutmix=1: the alpha of a beta distribution, from 0.001 up to 1000";
+    const double alpha = parse_number(value, help);
+    if (alpha < 0.001 || alpha > 1000) refuse(value.at, "no alpha", help);
+    (is_mixup ? mixing_.mixup : mixing_.cutmix) = alpha;
+    return true;
+}
+
 void ImageWords::parse_kernel(const Value& value) {
     static constexpr const char* help = "kernel=23: an odd number of pixels from 3 up to 255";
     const double pixels = parse_number(value, help);
@@ -422,6 +436,9 @@ ImageOptions ImageWords::finish() const {
     if (std::min(g.pad, g.augment) == none && g.fill != none)
         refuse(g.fill, "nothing that this belongs to",
                "pad=N, pad=to:WxH, randaugment or trivialaugment");
+    if (const size_t mixing = std::min(g.mixup, g.cutmix); mixing != none && views_ > 0)
+        refuse(mixing, "views of an image are not mixed with other rows",
+               "leave out mixup, cutmix or views");
     if (image.resize == ImageOptions::Resize::none && g.filter != none)
         refuse(g.filter, "nothing that this belongs to", "resize= or rrc=");
     return image;

@@ -1,6 +1,7 @@
 // The words of an image in the option "decode": what stands between slashes after "image".
 #pragma once
 
+#include "batch/decode_spec.h"
 #include "image/image_options.h"
 
 #include <cstddef>
@@ -22,6 +23,7 @@ class ImageWords {
     [[nodiscard]] ImageOptions finish() const;
     // How often the image is wanted; 0: once, as a column of the field's name.
     [[nodiscard]] uint32_t views() const { return views_; }
+    [[nodiscard]] RowMixing mixing() const { return mixing_; }
 
   private:
     // Where a word of each kind was given; `none` when it was not.
@@ -33,6 +35,7 @@ class ImageWords {
         size_t brightness = none, contrast = none, saturation = none, hue = none;
         size_t jitter = none, grayscale = none, blur = none, solarize = none;
         size_t augment = none, sigma = none, kernel = none, views = none;
+        size_t mixup = none, cutmix = none;
     };
     enum class Number : uint8_t { none, uint8, float32, float16, bfloat16 };
     struct Value {
@@ -45,6 +48,7 @@ class ImageWords {
     bool add_detail(size_t at, std::string_view name, const Value& value);
     bool add_colour(size_t at, std::string_view name, const Value& value);
     bool add_augment(size_t at, std::string_view name, const Value& value);
+    bool add_mixing(size_t at, std::string_view name, const Value& value);
     void parse_kernel(const Value& value);
     void parse_views(const Value& value);
     void once(size_t& given, size_t at, const char* what) const;
@@ -62,6 +66,7 @@ class ImageWords {
     ImageOptions image_;
     Number number_ = Number::none;
     uint32_t views_ = 0;
+    RowMixing mixing_;
     size_t normalized_ = 0;  // the channels that it names; 0: a set of colours
     Given given_;
 };

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace shf {
@@ -28,6 +31,11 @@ class Packing {
         const size_t size = traits_of(first.dtype).size;
         uint8_t* to = column.values->data;
         for (const DocumentPart& part : parts_) {
+            if (!part.batch) {
+                std::memset(to, 0, static_cast<size_t>(part.count * size));
+                to += part.count * size;
+                continue;
+            }
             const BatchColumn& from = part.batch->columns[number];
             if (from.dtype != first.dtype)
                 throw Error(SHF_E_FORMAT,
@@ -51,7 +59,7 @@ class Packing {
         for (const DocumentPart& part : parts_) {
             for (uint64_t left = part.count; left > 0;) {
                 const uint64_t count = std::min(left, width_ - filled);
-                to = std::fill_n(to, count, document++);
+                to = std::fill_n(to, count, part.batch ? document++ : -1);
                 left -= count;
                 filled += count;
                 if (filled < width_) continue;
@@ -66,8 +74,13 @@ class Packing {
     [[nodiscard]] BatchColumn positions() const {
         BatchColumn column = of_numbers(position_column);
         int64_t* to = numbers_of(column);
-        for (const DocumentPart& part : parts_)
-            for (uint64_t i = 0; i < part.count; ++i) *to++ = static_cast<int64_t>(part.begin + i);
+        for (const DocumentPart& part : parts_) {
+            if (!part.batch)
+                to = std::fill_n(to, part.count, -1);
+            else
+                for (uint64_t i = 0; i < part.count; ++i)
+                    *to++ = static_cast<int64_t>(part.begin + i);
+        }
         std::fill_n(to, rows_ * width_ - elements_, -1);
         return column;
     }
@@ -111,6 +124,61 @@ class Packing {
 };
 
 }  // namespace
+
+std::vector<std::vector<DocumentPart>> fit_documents(std::span<const DocumentPart> documents,
+                                                     uint64_t width) {
+    struct Row {
+        size_t last = 0;  // number of a document
+        std::vector<DocumentPart> parts;
+    };
+    std::vector<Row> rows;
+    std::vector<std::pair<uint64_t, size_t>> rests;  // elements, and of which document
+    for (size_t i = 0; i < documents.size(); ++i) {
+        DocumentPart part = documents[i];
+        uint64_t left = part.count;
+        for (part.count = width; left >= width; left -= width) {
+            rows.push_back({i, {part}});
+            part.begin += width;
+        }
+        if (left > 0) rests.emplace_back(left, i);
+    }
+    std::stable_sort(rests.begin(), rests.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::vector<size_t>> bins;          // numbers of documents
+    std::set<std::pair<uint64_t, size_t>> by_room;  // number of a bin
+    for (const auto& [count, document] : rests) {
+        const auto place = by_room.lower_bound({count, 0});
+        size_t bin = bins.size();
+        uint64_t room = width;
+        if (place == by_room.end()) {
+            bins.emplace_back();
+        } else {
+            std::tie(room, bin) = *place;
+            by_room.erase(place);
+        }
+        bins[bin].push_back(document);
+        if (room > count) by_room.emplace(room - count, bin);
+    }
+    for (std::vector<size_t>& bin : bins) {
+        std::sort(bin.begin(), bin.end());
+        Row row{bin.back(), {}};
+        for (const size_t number : bin) {
+            DocumentPart part = documents[number];
+            const uint64_t rest = part.count % width;
+            part.begin += part.count - rest;
+            part.count = rest;
+            row.parts.push_back(part);
+        }
+        rows.push_back(std::move(row));
+    }
+    // Of a document the whole rows come first, in their order.
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.last < b.last; });
+    std::vector<std::vector<DocumentPart>> parts;
+    parts.reserve(rows.size());
+    for (Row& row : rows) parts.push_back(std::move(row.parts));
+    return parts;
+}
 
 BatchRef pack_documents(std::span<const DocumentPart> parts, uint64_t width,
                         const std::function<StorageRef(uint64_t)>& allocate) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 namespace shf {
 
@@ -26,13 +27,20 @@ inline uint64_t elements_of(const Batch& batch, uint64_t row) {
     return static_cast<uint64_t>(offsets[row + 1] - offsets[row]);
 }
 
-// Elements of one sample that follow each other.
+// Elements of one sample that follow each other, or zeros.
 struct DocumentPart {
-    const Batch* batch;
+    const Batch* batch;  // NULL: of zeros, which end a row
     uint64_t row;
     uint64_t begin = 0;
     uint64_t count = 0;  // at least one
 };
+
+// Rows of at most `width` elements of these documents, each cut only where it is longer than a
+// row. What is shorter goes to the row with the least room that is enough, the longest first (best
+// fit decreasing). Rows come in the order of the last document that they have a part of; without
+// some of them, and what they have, the others would be the same. No row has zeros.
+std::vector<std::vector<DocumentPart>> fit_documents(std::span<const DocumentPart> documents,
+                                                     uint64_t width);
 
 // A batch of rows of `width` elements, of these parts one after another; zeros fill the last row.
 // Each row has the key and the URL of the sample that it begins with. At least one part, all from

@@ -78,6 +78,7 @@ class Gathering {
         out.kind = first.kind;
         out.dtype = first.dtype;
         out.ragged = first.ragged;
+        out.bounded = first.bounded;
         out.row = first.row;
         for (const RowOfBatch& row : rows_) {
             const BatchColumn& one = column(row);
@@ -108,7 +109,7 @@ class Gathering {
         const auto ndim = static_cast<size_t>(out.row.ndim);
         out.shape_memory = allocate_(rows_.size() * ndim * sizeof(int64_t));
         auto* shapes = reinterpret_cast<int64_t*>(out.shape_memory->data);
-        out.row.shape.fill(0);
+        if (!out.bounded) out.row.shape.fill(0);
         for (const RowOfBatch& row : rows_) {
             const ArrayType type = true_shape(column(row), row.row);
             for (size_t d = 0; d < ndim; ++d) {

@@ -1,5 +1,6 @@
 #include "batch/sample_batch.h"
 
+#include "batch/mixed_rows.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
@@ -10,9 +11,20 @@
 
 namespace shf {
 
+namespace {
+
+// The caller has chosen the samples of the batch.
+Options as_given(Options options) {
+    options.bucket.clear();
+    options.batch_elements = 0;
+    return options;
+}
+
+}  // namespace
+
 BatchRef make_batch(std::span<Sample* const> samples, const Options& options,
                     const Allocate& allocate) {
-    BatchPlan plan(options);
+    BatchPlan plan(as_given(options));
     BatchBuilder builder(plan, samples.size(), allocate);
     std::vector<DecodeWork> work;
     uint64_t bytes = 0;
@@ -57,7 +69,9 @@ BatchRef make_batch(std::span<Sample* const> samples, const Options& options,
         },
         [](size_t i) { return i; });
     if (fault) throw Error(std::move(*fault));
-    return builder.finish();
+    BatchRef batch = builder.finish();
+    mix_rows(*batch, std::as_const(plan).columns(), allocate);
+    return batch;
 }
 
 }  // namespace shf

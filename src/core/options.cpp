@@ -259,6 +259,20 @@ constexpr Row rows[] = {
      "elements in each row of a batch: arrays of samples, as tokens of documents, are joined and "
      "cut "
      "into such rows; 0: a row is a sample"},
+    {"pack_window", "batches", Type::count, "0", "0..65536", "stream mix", &O::pack_window,
+     "samples among which rows of pack are filled best-fit, each cut only where it is longer than "
+     "a "
+     "row; 0: joined in their order"},
+    {"batch_elements", "batches", Type::count, "0", "0..1099511627776", "stream mix",
+     &O::batch_elements,
+     "elements that an array of a batch has at most, with the zeros of ragged=pad: a batch ends "
+     "before the sample that would be too much; 0: any number"},
+    {"bucket", "batches", Type::text, "", "N,N,...", "stream mix", &O::bucket,
+     "upper bounds of lengths, ascending: each batch is of samples of one bucket, padded to its "
+     "bound; empty: batches in the order of the samples"},
+    {"bucket_wait", "batches", Type::count, "16384", "1..1048576", "stream mix", &O::bucket_wait,
+     "samples that are read before those that wait in a bucket become a batch, even if it is not "
+     "full"},
     {"last", "batches", Type::choice, "keep", "keep|drop", "stream mix", &O::last,
      "the last batch, when it has fewer samples"},
     {"ragged", "batches", Type::choice, "error", "error|offsets|pad", "stream mix dataset",

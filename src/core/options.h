@@ -117,8 +117,12 @@ struct Options {
     bool secure;
     bool write_index;
     std::string decode;
-    uint64_t batch;  // rows, 0: no batches
-    uint64_t pack;   // elements of a row that samples are joined into, 0: a row is a sample
+    uint64_t batch;        // rows, 0: no batches
+    uint64_t pack;         // elements of a row that samples are joined into, 0: a row is a sample
+    uint64_t pack_window;  // documents among which rows are filled best-fit, 0: none
+    uint64_t batch_elements;  // of a column of a batch, 0: any number
+    std::string bucket;       // upper bounds of lengths, separated by commas; empty: no buckets
+    uint64_t bucket_wait;     // samples
     LastBatch last;
     Ragged ragged;
     Missing missing;

@@ -26,7 +26,9 @@ class Random {
         image_view = 9,
         image_colour = 10,
         audio_crop = 11,
-        image_augment = 12
+        image_augment = 12,
+        row_mixing = 13,
+        row_pairs = 14
     };
 
     Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {

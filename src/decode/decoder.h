@@ -70,6 +70,18 @@ class Decoder {
     // std::bad_alloc; `out` then has undefined contents.
     virtual void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                         std::span<uint8_t> out, DecodeScratch& scratch) const = 0;
+
+    // The same of a field that lies in an image, as boxes do: `image` is the field of that image.
+    [[nodiscard]] virtual Measured measure_beside(std::span<const uint8_t> /*image*/,
+                                                  std::span<const uint8_t> field,
+                                                  uint64_t random) const {
+        return measure(field, random);
+    }
+    virtual void decode_beside(std::span<const uint8_t> /*image*/, std::span<const uint8_t> field,
+                               uint64_t random, const ArrayType& type, std::span<uint8_t> out,
+                               DecodeScratch& scratch) const {
+        decode(field, random, type, out, scratch);
+    }
 };
 
 }  // namespace shf

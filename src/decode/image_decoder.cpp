@@ -1,7 +1,6 @@
 #include "decode/image_decoder.h"
 
 #include "core/error.h"
-#include "core/random.h"
 #include "decode/image_record.h"
 #include "image/image_augment.h"
 #include "image/image_blur.h"
@@ -92,8 +91,7 @@ class ImageDecoder final : public Decoder {
 
     // The key of the choices for this view.
     [[nodiscard]] uint64_t choices(uint64_t random) const {
-        if (options_.view == 0) return random;
-        return Random(Random::image_view, {random, options_.view}).next();
+        return choices_of_view(options_, random);
     }
 
     // Of the pixels while they are worked on: 16 bits are kept where the mode has room for them.

@@ -17,17 +17,6 @@ Json numbers_of(const CropBox& box) {
     return {box.left, box.top, box.width, box.height};
 }
 
-// The steps as crop, resize, crop, pad and flip: of an image that is flipped before it is resized,
-// what comes after that is mirrored.
-ImageGeometry flipped_last(ImageGeometry plan) {
-    if (!plan.source_flipped) return plan;
-    plan.crop.left = plan.resized_width - plan.crop.left - plan.crop.width;
-    plan.left = plan.result_width - plan.left - plan.crop.width;
-    plan.source_flipped = false;
-    plan.flipped = true;
-    return plan;
-}
-
 // From a place in the image to one in the result.
 Affine matrix_of(const ImageGeometry& plan, const AugmentChoices& augment) {
     const auto along = [](double* row, size_t axis, uint32_t source, uint32_t size,

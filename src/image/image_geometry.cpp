@@ -189,4 +189,18 @@ ImageGeometry plan_image(const ImageHeader& header, const ImageOptions& options,
     return plan;
 }
 
+ImageGeometry flipped_last(ImageGeometry plan) {
+    if (!plan.source_flipped) return plan;
+    plan.crop.left = plan.resized_width - plan.crop.left - plan.crop.width;
+    plan.left = plan.result_width - plan.left - plan.crop.width;
+    plan.source_flipped = false;
+    plan.flipped = true;
+    return plan;
+}
+
+uint64_t choices_of_view(const ImageOptions& options, uint64_t random) {
+    if (options.view == 0) return random;
+    return Random(Random::image_view, {random, options.view}).next();
+}
+
 }  // namespace shf

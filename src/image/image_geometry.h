@@ -41,4 +41,11 @@ struct ImageGeometry {
 // Throws Error: FORMAT for an image smaller than its crop, LIMIT for a side above 2^31 - 1.
 ImageGeometry plan_image(const ImageHeader& header, const ImageOptions& options, uint64_t random);
 
+// The same with the steps crop, resize, crop, pad and flip, in this order: what comes after a flip
+// before resizing is mirrored.
+ImageGeometry flipped_last(ImageGeometry plan);
+
+// The key of the choices for the view of the options, of that of the sample.
+uint64_t choices_of_view(const ImageOptions& options, uint64_t random);
+
 }  // namespace shf

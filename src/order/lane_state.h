@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace shf {
@@ -32,6 +33,12 @@ struct ShardState {
     [[nodiscard]] bool is_over() const { return position.next == over; }
 };
 
+// Elements that rows have had of a sample, which comes behind so many others of its lane.
+struct BegunLater {
+    uint64_t behind = 0;    // at least one
+    uint64_t elements = 0;  // likewise
+};
+
 struct LaneState {
     uint32_t lane = 0;
     bool closed = false;  // nothing more comes into the shuffle buffer in this epoch
@@ -48,6 +55,12 @@ struct LaneState {
     uint64_t skip = 0;
     // Of the sample after those: elements of its arrays that rows have had, with the option pack.
     uint64_t begun_elements = 0;
+    // With the options bucket and pack_window: so many samples after those of `skip` the user has
+    // not had, then so many he has, and so on, up to the last one that he has had. None of them but
+    // the first is 0.
+    std::vector<uint64_t> waiting_and_given;
+    // With the option pack_window: as begun_elements, of samples that come later; ascending.
+    std::vector<BegunLater> begun_later;
     std::vector<ShardState> shards;  // oldest first; all but the last one are over
 };
 
@@ -57,10 +70,17 @@ struct LanePlace {
     uint32_t lane = 0;
 };
 
-// A sample, the next one of its lane, of which rows have had some elements.
+// A sample of which rows have had some elements: the next one of its lane, or one behind that.
 struct BegunSample {
     LanePlace from;
     uint64_t elements = 0;
+    uint64_t behind = 0;  // samples of the lane that come before it
+};
+
+// Of the samples of a lane that come next: see LaneState.
+struct WaitingAndGiven {
+    LanePlace from;
+    std::vector<uint64_t> runs;
 };
 
 // Where the lanes of one consumer stand, or the parts of a mix.
@@ -95,20 +115,30 @@ struct Position {
         if (remaining != UINT64_MAX) --remaining;
     }
 
-    // Says that rows have had a part of the next sample of a lane; of one of another consumer
-    // nothing is said.
+    // Says that rows have had a part of a sample of a lane; of one of another consumer nothing is
+    // said. Those of one lane in their order.
     void set_begun(BegunSample sample) {
-        for (Position& part : parts) {
-            const uint32_t streams = part.streams();
-            if (sample.from.part < streams) return part.set_begun(sample);
-            sample.from.part -= streams;
-        }
-        const auto place = lane_at(sample.from.lane);
-        if (place != lanes.end() && place->lane == sample.from.lane)
-            place->begun_elements = sample.elements;
+        LaneState* lane = find(sample.from);
+        if (lane && sample.behind == 0) lane->begun_elements = sample.elements;
+        if (lane && sample.behind > 0)
+            lane->begun_later.push_back({sample.behind, sample.elements});
+    }
+    // Likewise, which of the samples of a lane that come next the user has had.
+    void set_given(WaitingAndGiven samples) {
+        if (LaneState* lane = find(samples.from)) lane->waiting_and_given = std::move(samples.runs);
     }
 
   private:
+    // NULL: of another consumer.
+    [[nodiscard]] LaneState* find(LanePlace from) {
+        for (Position& part : parts) {
+            const uint32_t streams = part.streams();
+            if (from.part < streams) return part.find(from);
+            from.part -= streams;
+        }
+        const auto place = lane_at(from.lane);
+        return place != lanes.end() && place->lane == from.lane ? &*place : nullptr;
+    }
     [[nodiscard]] std::vector<LaneState>::iterator lane_at(uint32_t lane) {
         return std::lower_bound(
             lanes.begin(), lanes.end(), lane,

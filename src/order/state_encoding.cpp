@@ -117,12 +117,44 @@ ShardState read_shard(NumberReader& in, const ShardState* before) {
     return shard;
 }
 
-constexpr uint64_t flag_closed = 1, flag_base = 2, flag_begun = 4;
+constexpr uint64_t flag_closed = 1, flag_base = 2, flag_begun = 4, flag_given = 8, flag_later = 16,
+                   all_flags = flag_closed | flag_base | flag_begun | flag_given | flag_later;
+
+// In pairs: so many that wait, so many that were given.
+std::vector<uint64_t> read_given(NumberReader& in) {
+    std::vector<uint64_t> runs;
+    uint64_t samples = 0;
+    for (size_t left = in.count(); left > 0; --left) {
+        runs.push_back(in.next());
+        if (runs.back() == 0 && runs.size() > 1)
+            throw_damaged_state("has an impossible number of samples that were given");
+        samples += runs.back();
+        if (samples > largest_in_state) throw_damaged_state("has a number that is too large");
+    }
+    if (runs.empty() || runs.size() % 2 != 0)
+        throw_damaged_state("does not say which samples were given");
+    return runs;
+}
+
+std::vector<BegunLater> read_begun_later(NumberReader& in) {
+    std::vector<BegunLater> all;
+    uint64_t behind = 0;
+    for (size_t left = in.count(); left > 0; --left) {
+        const uint64_t more = in.next(), elements = in.next();
+        behind += more;
+        if (more == 0 || elements == 0 || behind > largest_in_state)
+            throw_damaged_state("has a sample that was begun in an impossible place");
+        all.push_back({behind, elements});
+    }
+    return all;
+}
 
 void write_lane(NumberWriter& out, const LaneState& lane) {
     out.add(lane.lane);
     out.add((lane.closed ? flag_closed : 0) | (lane.base > 0 ? flag_base : 0) |
-            (lane.begun_elements > 0 ? flag_begun : 0));
+            (lane.begun_elements > 0 ? flag_begun : 0) |
+            (lane.waiting_and_given.empty() ? 0 : flag_given) |
+            (lane.begun_later.empty() ? 0 : flag_later));
     out.add(lane.epoch);
     out.add(lane.taken);
     out.add(lane.drawn);
@@ -131,6 +163,18 @@ void write_lane(NumberWriter& out, const LaneState& lane) {
     out.add(lane.begun);
     out.add(lane.skip);
     if (lane.begun_elements > 0) out.add(lane.begun_elements);
+    if (!lane.waiting_and_given.empty()) {
+        out.add(lane.waiting_and_given.size());
+        for (const uint64_t run : lane.waiting_and_given) out.add(run);
+    }
+    if (!lane.begun_later.empty()) {
+        out.add(lane.begun_later.size());
+        uint64_t last = 0;
+        for (const BegunLater& later : lane.begun_later) {
+            out.add(later.behind - std::exchange(last, later.behind));
+            out.add(later.elements);
+        }
+    }
     out.add(lane.shards.size());
     const ShardState* before = nullptr;
     for (const ShardState& shard : lane.shards) {
@@ -142,7 +186,7 @@ void write_lane(NumberWriter& out, const LaneState& lane) {
 LaneState read_lane(NumberReader& in) {
     LaneState lane;
     const uint64_t number = in.next(), flags = in.next();
-    if (number > UINT32_MAX || flags > (flag_closed | flag_base | flag_begun))
+    if (number > UINT32_MAX || flags > all_flags)
         throw_damaged_state("has a lane of an impossible number");
     lane.lane = static_cast<uint32_t>(number);
     lane.closed = (flags & flag_closed) != 0;
@@ -154,6 +198,8 @@ LaneState read_lane(NumberReader& in) {
     lane.begun = in.next();
     lane.skip = in.next();
     if (flags & flag_begun) lane.begun_elements = in.next();
+    if (flags & flag_given) lane.waiting_and_given = read_given(in);
+    if (flags & flag_later) lane.begun_later = read_begun_later(in);
     const size_t shards = in.count();
     for (size_t i = 0; i < shards; ++i) {
         if (i > 0 && !lane.shards.back().is_over())

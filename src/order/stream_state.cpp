@@ -17,8 +17,11 @@ void StreamState::stand_at(Position where) {
 
 std::vector<BegunSample> StreamState::begun_samples() const {
     std::vector<BegunSample> begun;
-    for (const LaneState& lane : position.lanes)
+    for (const LaneState& lane : position.lanes) {
         if (lane.begun_elements > 0) begun.push_back({{0, lane.lane}, lane.begun_elements});
+        for (const BegunLater& later : lane.begun_later)
+            begun.push_back({{0, lane.lane}, later.elements, later.behind});
+    }
     uint32_t streams = 0;
     for (const StreamState& part : parts) {
         for (BegunSample& sample : part.begun_samples()) {
@@ -28,6 +31,22 @@ std::vector<BegunSample> StreamState::begun_samples() const {
         streams += part.position.streams();
     }
     return begun;
+}
+
+std::vector<WaitingAndGiven> StreamState::given_samples() const {
+    std::vector<WaitingAndGiven> given;
+    for (const LaneState& lane : position.lanes)
+        if (!lane.waiting_and_given.empty())
+            given.push_back({{0, lane.lane}, lane.waiting_and_given});
+    uint32_t streams = 0;
+    for (const StreamState& part : parts) {
+        for (WaitingAndGiven& samples : part.given_samples()) {
+            samples.from.part += streams;
+            given.push_back(std::move(samples));
+        }
+        streams += part.position.streams();
+    }
+    return given;
 }
 
 void check_same_run(const StreamState& saved, const StreamState& now) {

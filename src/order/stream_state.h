@@ -45,6 +45,8 @@ struct StreamState {
     void stand_at(Position where);
     // The samples of all parts that rows have had a part of.
     [[nodiscard]] std::vector<BegunSample> begun_samples() const;
+    // Of the lanes of all parts from which the user has had samples out of their order.
+    [[nodiscard]] std::vector<WaitingAndGiven> given_samples() const;
 };
 
 // Mixes of mixes of ..., at most.

@@ -1,5 +1,6 @@
 #include "stream/batcher.h"
 
+#include "batch/mixed_rows.h"
 #include "core/error.h"
 #include "core/options.h"
 #include "core/threads.h"
@@ -28,8 +29,10 @@ Batcher::Batcher(SequenceTree& samples)
       context_(samples.context()),
       plan_(context_.options),
       threads_wanted_(thread_count(context_.options)),
-      most_makings_(threads_wanted_ + 2) {
+      most_makings_(threads_wanted_ + 2),
+      taken_(windows()) {
     check_packing();
+    check_counting();
 }
 
 void Batcher::join() noexcept {
@@ -47,6 +50,10 @@ void Batcher::wake() {
 void Batcher::start() {
     next_start_ = {.before = std::make_shared<const Position>(samples_.top().position()),
                    .lanes = {}};
+    if (reorders()) {
+        taken_.stand_at(next_start_.before);
+        anchored_ = 0;
+    }
     for (uint64_t i = 0; i < threads_wanted_; ++i)
         start_thread(threads_, "decode threads", threads_wanted_, [this] { run(); });
 }
@@ -68,7 +75,10 @@ void Batcher::run() noexcept {
             lock.unlock();
             std::optional<Fault> fault;
             try {
-                take_rows(scratch);
+                if (buckets())
+                    take_into_buckets(scratch);
+                else
+                    windows() ? take_window(scratch) : take_rows(scratch);
             } catch (...) {
                 fault = describe_exception();
                 abandon();
@@ -139,6 +149,7 @@ SampleRun Batcher::take_run() {
         run.first = delivery.index;
         run.count = 1;
     }
+    run.begin = run.first;
     sequence.use_up(run.count);
     return run;
 }
@@ -160,7 +171,9 @@ void Batcher::open_making() {
         // After a row that failed one batch has fewer rows, so that the later ones fit again.
         const std::lock_guard lock(mutex_);
         const bool packs = context_.options.pack > 0;
+        if (makes_whole_batches()) phase_ = 0;
         capacity = packs ? most_documents : context_.options.batch - phase_;
+        if (windows()) capacity = context_.options.pack_window;
         phase_ = 0;
         start = next_start_;
     }
@@ -168,6 +181,8 @@ void Batcher::open_making() {
         return context_.pool->acquire(static_cast<size_t>(bytes), context_.cancel);
     });
     making->start = std::move(start);
+    if (context_.options.batch_elements > 0 && !run_.before)
+        making->after_first = std::make_shared<const Position>(samples_.top().position());
     const std::lock_guard lock(mutex_);
     makings_.push_back(std::move(making));
     open_ = makings_.back().get();
@@ -186,21 +201,38 @@ void Batcher::account(PendingBatch& making) {
                             "raise memory, or lower batch");
 }
 
-// False: the sample has no row.
-bool Batcher::add_row(PendingBatch& making, uint32_t sample) {
-    const Block& block = *run_.block;
-    const Origin& origin = *block.origins[block.origin[sample]];
+// In which the latest row was added, of the part of a mix that the sample is of.
+std::optional<uint64_t>& Batcher::epoch_of_rows(const Origin& origin) {
     if (origin.part >= epochs_of_rows_.size()) epochs_of_rows_.resize(origin.part + 1);
     auto& epoch_of_row = epochs_of_rows_[origin.part];
     if (!epoch_of_row) epoch_of_row = origin.epoch;
+    return epoch_of_row;
+}
+
+// Every sample of a whole epoch was skipped: that would never end.
+void Batcher::check_epoch(const Origin& origin, const std::optional<uint64_t>& epoch_of_row) {
+    if (origin.epoch > *epoch_of_row + 1)
+        throw Error(SHF_E_FORMAT, "no sample of a whole epoch could be put into a batch",
+                    "check the option decode");
+}
+
+Batcher::Took Batcher::add_row(PendingBatch& making, uint32_t sample) {
+    const Block& block = *run_.block;
+    const Origin& origin = *block.origins[block.origin[sample]];
+    auto& epoch_of_row = epoch_of_rows(origin);
     try {
         // Before the row is there, which must not lack it.
         making.before.resize(static_cast<size_t>(making.builder.rows()));
         making.before.push_back(static_cast<uint32_t>(making.lanes.size()));
         making.lanes.push_back(place_of(block, sample));
-        if (making.builder.add(block, sample)) {
+        if (measure_sample(plan_, block, sample, measured_)) {
+            if (!making.builder.has_room(measured_)) {
+                making.lanes.pop_back();
+                return Took::no_room;
+            }
+            making.builder.add(block, sample, measured_);
             epoch_of_row = origin.epoch;
-            return true;
+            return Took::row;
         }
         context_.stats.add(SHF_STAT_PASSED_OVER, 1);
     } catch (const BatchTooLarge&) {
@@ -212,11 +244,8 @@ bool Batcher::add_row(PendingBatch& making, uint32_t sample) {
         making.failures.push_back(
             {making.builder.rows(), PendingBatch::Failure::never_added, error.fault()});
     }
-    // Every sample of a whole epoch was skipped: that would never end.
-    if (origin.epoch > *epoch_of_row + 1)
-        throw Error(SHF_E_FORMAT, "no sample of a whole epoch could be put into a batch",
-                    "check the option decode");
-    return false;
+    check_epoch(origin, epoch_of_row);
+    return Took::none;
 }
 
 // Gives rows to the samples that come next, until there is work for others or a batch is full.
@@ -240,19 +269,27 @@ void Batcher::take_rows(DecodeScratch& scratch) {
     std::vector<DecodeWork> work;
     std::optional<Fault> fault;
     Start bad;  // with a fault: where its sample starts
+    bool no_room = false;
     while (run_.count > 0 && !making.builder.full() && bytes < piece && !fault) {
         const uint32_t sample = run_.first++;
         --run_.count;
         const auto taken = static_cast<std::ptrdiff_t>(making.lanes.size());
         try {
-            if (!add_row(making, sample)) {
+            const Took took = add_row(making, sample);
+            if (took == Took::none) {
                 ++skipped;
                 continue;
+            }
+            if (took == Took::no_room) {  // it begins the next batch
+                --run_.first;
+                ++run_.count;
+                no_room = true;
+                break;
             }
         } catch (...) {
             fault = describe_exception();  // faults of earlier rows are reported first
             bad = making.start;
-            bad.lanes.assign(making.lanes.begin(), making.lanes.begin() + taken);
+            bad.lanes.insert(bad.lanes.end(), making.lanes.begin(), making.lanes.begin() + taken);
             break;
         }
         if (making.builder.keeps_blocks()) {
@@ -285,7 +322,10 @@ void Batcher::take_rows(DecodeScratch& scratch) {
         const std::lock_guard lock(mutex_);
         return making.failures.size() > context_.options.max_skips;
     }();
-    if (making.builder.full() || enough) close_making(start_of_next_sample());
+    if (no_room)
+        close_making(start_of_refused_sample(), true);
+    else if (making.builder.full() || enough)
+        close_making(start_of_next_sample());
 }
 
 // While the bytes of the field are in the caches of this thread.
@@ -311,13 +351,27 @@ void Batcher::hand_out_work(PendingBatch& making, std::vector<DecodeWork> work,
 
 Batcher::Start Batcher::start_of_next_sample() {
     if (run_.count > 0 && run_.before)
-        return {.before = run_.before, .skip = run_.first, .lanes = {}};
+        return {.before = run_.before, .skip = run_.first - run_.begin, .lanes = {}};
     return {.before = std::make_shared<const Position>(samples_.top().position()), .lanes = {}};
 }
 
-// The batch that is made next starts at `next`.
-void Batcher::close_making(Start next) {
-    PendingBatch& making = *open_;
+// Of the sample in hand, which the batch in the making has no room for.
+Batcher::Start Batcher::start_of_refused_sample() {
+    if (run_.before) return start_of_next_sample();
+    // The sequence is behind it.
+    const PendingBatch& making = *open_;
+    Start start = making.start;
+    auto first = making.lanes.begin();
+    if (making.after_first) {
+        start = {.before = making.after_first, .lanes = {}};
+        ++first;
+    }
+    start.lanes.insert(start.lanes.end(), first, making.lanes.end());
+    return start;
+}
+
+// There will be no more rows. What had to wait for that is work now.
+std::vector<Batcher::Task> Batcher::close_builder(PendingBatch& making) {
     const std::vector<DecodeWork> work = making.builder.close();
     std::vector<Task> tasks;
     uint64_t bytes = piece;
@@ -336,19 +390,32 @@ void Batcher::close_making(Start next) {
     }
     making.blocks.clear();
     account(making);
-    std::string columns = plan_.saved_columns();
-    const std::lock_guard lock(mutex_);
-    saved_columns_ = std::move(columns);
-    next_start_ = std::move(next);
+    return tasks;
+}
+
+// The consumer may have it when the work is done. With the lock held.
+void Batcher::publish(PendingBatch& making, std::vector<Task> tasks) {
     for (Task& task : tasks) {
         tasks_.push_back(std::move(task));
         ++making.work;
     }
     making.closed = true;
     usual_bytes_ = making.bytes;
-    open_ = nullptr;
     workers_.notify_all();
     consumer_.notify_one();
+}
+
+// The batch that is made next starts at `next`.
+void Batcher::close_making(Start next, bool no_room) {
+    PendingBatch& making = *open_;
+    making.whole = no_room || making.builder.full();
+    std::vector<Task> tasks = close_builder(making);
+    std::string columns = plan_.saved_columns();
+    const std::lock_guard lock(mutex_);
+    saved_columns_ = std::move(columns);
+    next_start_ = std::move(next);
+    publish(making, std::move(tasks));
+    open_ = nullptr;
 }
 
 // A bad sample ends the batch in the making. Its rows may complete the batch before it.
@@ -454,17 +521,29 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     }
     const Options& options = context_.options;
     if (!has_rows() || (!has_whole_batch() && options.last == LastBatch::drop)) return nullptr;
-    Start start = start_of_left();
+    Start start = reorders() ? Start{} : start_of_left();
+    std::vector<HandedOut> handed;
+    if (buckets())
+        for (const uint64_t number : left_.front().numbers) handed.push_back({.number = number});
     BatchRef batch;
     try {
-        batch = options.pack > 0 ? join_documents(elements_of_batch(options))
-                                 : join_rows(options.batch);
+        if (windows())
+            batch = join_fitted(options.batch, handed);
+        else if (options.pack > 0)
+            batch = join_documents(elements_of_batch(options));
+        else
+            batch = join_rows(makes_whole_batches() ? left_.front().rows.size() : options.batch);
+        mix_rows(*batch, std::as_const(plan_).columns(), allocate_copy());
     } catch (...) {
         left_.clear();
         lost_ = std::move(start);
         throw;
     }
     last_ = std::move(start);
+    if (reorders()) {
+        const std::lock_guard lock(mutex_);
+        taken_.hand_out(std::move(handed));
+    }
     batch->hand_out();
     samples_.wake_readers();
     return batch;

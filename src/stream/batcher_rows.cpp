@@ -38,13 +38,23 @@ Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
         const uint64_t size = context_.options.batch;
         phase_ = (phase_ + size - failed % size) % size;
     }
+    left.whole = making->whole;
+    left.numbers = std::move(making->numbers);
+    left.given = std::move(making->given);
     left.start = making->start;
     left.lanes = std::move(making->lanes);
     left.before = std::move(making->before);
-    if (making->broken_off)
+    if (making->broken_off) {
         left.rows.clear();
-    else
+        left.numbers.clear();
+        making->bad_numbers.clear();
+    } else {
         find_begun(left);
+    }
+    if (!making->bad_numbers.empty()) {
+        const std::lock_guard lock(mutex_);
+        taken_.leave_out(making->bad_numbers);
+    }
     if (!left.rows.empty()) left.batch = making->builder.finish();
     context_.batch_bytes.fetch_sub(making->bytes, std::memory_order_relaxed);
     return left;
@@ -52,28 +62,43 @@ Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
 
 bool Batcher::has_whole_batch() const {
     const Options& options = context_.options;
+    if (makes_whole_batches()) return !left_.empty() && left_.front().whole;
+    if (windows()) return left_rows_ >= options.batch;
     return options.pack > 0 ? left_elements_ >= elements_of_batch(options)
                             : left_rows_ >= options.batch;
 }
 
 bool Batcher::has_rows() const {
-    return context_.options.pack > 0 ? left_elements_ > 0 : left_rows_ > 0;
+    return context_.options.pack > 0 && !windows() ? left_elements_ > 0 : left_rows_ > 0;
+}
+
+void Batcher::throw_begun_too_far(const Left& left, uint64_t row, uint64_t had) {
+    throw Error(SHF_E_FORMAT,
+                "sample " + escape(left.batch->text_of(left.batch->keys(), row)) + " has " +
+                    plural(elements_of(*left.batch, row), "element") +
+                    ", and the saved state begins " + std::to_string(had) + " into it",
+                "resume with the shards that the state was saved with");
 }
 
 void Batcher::add_left(Left left) {
-    if (left.rows.empty()) return;
+    if (left.rows.empty()) {
+        const std::lock_guard lock(mutex_);
+        taken_.leave_out(left.numbers);
+        return;
+    }
+    if (windows()) {
+        fit_window(left);
+        left_rows_ += left.packed.size();
+        if (!left.packed.empty()) left_.push_back(std::move(left));
+        return;
+    }
     left_rows_ += left.rows.size();
     if (context_.options.pack > 0) {
         if (left_.empty()) row_elements_ = left.begun_elements(left.rows[0]);
         uint64_t elements = 0;
         for (const uint64_t row : left.rows) {
             const uint64_t all = elements_of(*left.batch, row), had = left.begun_elements(row);
-            if (had > all)
-                throw Error(SHF_E_FORMAT,
-                            "sample " + escape(left.batch->text_of(left.batch->keys(), row)) +
-                                " has " + plural(all, "element") + ", and the saved state begins " +
-                                std::to_string(had) + " into it",
-                            "resume with the shards that the state was saved with");
+            if (had > all) throw_begun_too_far(left, row, had);
             elements += all - had;
         }
         left_elements_ += elements;
@@ -121,10 +146,13 @@ BatchRef Batcher::join_rows(uint64_t most) {
 
 void Batcher::check_packing() const {
     const Options& options = context_.options;
-    if (options.pack == 0) return;
     const auto refuse = [](const std::string& cause, const std::string& help) {
         throw Error(SHF_E_USAGE, "pack: " + cause, help);
     };
+    if (options.pack == 0 && windows())
+        refuse("pack_window says how its rows are filled, and there are none",
+               "set pack, or leave out pack_window");
+    if (options.pack == 0) return;
     if (options.missing == Missing::empty)
         refuse("a sample without its arrays has nothing to pack", "set missing=skip");
     if (options.even != Even::none || options.epoch_samples > 0)
@@ -214,7 +242,8 @@ Position Batcher::Start::position() const {
 
 Batcher::Start Batcher::Left::next_start() const {
     Start next = start;
-    next.lanes.assign(lanes.begin(), lanes.begin() + static_cast<std::ptrdiff_t>(next_sample()));
+    next.lanes.insert(next.lanes.end(), lanes.begin(),
+                      lanes.begin() + static_cast<std::ptrdiff_t>(next_sample()));
     return next;
 }
 
@@ -237,6 +266,11 @@ Batcher::Start Batcher::start_of_making() {
 }
 
 Position Batcher::position(bool unused_batch) {
+    if (reorders()) {
+        const std::lock_guard lock(mutex_);
+        return anchored_ ? taken_.position(unused_batch)
+                         : taken_.before_all(samples_.top().position());
+    }
     if (unused_batch) return last_->position();
     if (threads_.empty()) {
         Position position = samples_.top().position();

@@ -84,6 +84,10 @@ void Lane::restore_buffer(const LaneState& state) {
     }
     refill_.resize(slots_.size());
     from_ = state;
+    // What of the samples that come next the user has had is for those who take them.
+    from_->begun_elements = 0;
+    from_->waiting_and_given.clear();
+    from_->begun_later.clear();
     if (slots_.empty()) (void)refill();
 }
 

@@ -225,10 +225,18 @@ void Stream::restore(const StreamState& state) {
     if (!begun.empty() && tree_.context().options.pack == 0)
         throw Error(SHF_E_USAGE, "the state was saved in the middle of a sample that is packed",
                     "open the stream with the option pack");
+    std::vector<WaitingAndGiven> given = state.given_samples();
+    const Options& options = tree_.context().options;
+    const bool later = std::any_of(begun.begin(), begun.end(),
+                                   [](const BegunSample& sample) { return sample.behind > 0; });
+    if ((!given.empty() && options.bucket.empty() && options.pack_window == 0) ||
+        (later && options.pack_window == 0))
+        throw Error(SHF_E_USAGE, "the state was saved while samples waited in buckets or a window",
+                    "open the stream with the option bucket or pack_window, as it was");
     SampleSequence::Restored restored = tree_.top().prepare(state);
     if (batcher_) {
         batcher_->restore_columns(state.columns);
-        batcher_->restore_begun(std::move(begun));
+        batcher_->restore_given(std::move(given), std::move(begun));
     }
     tree_.top().apply(std::move(restored));
     restored_columns_ = state.columns;

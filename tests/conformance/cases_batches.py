@@ -16,14 +16,15 @@ from expected import (
     Sample,
     batch_bytes,
     even,
+    filled,
     items,
     padded,
     ragged,
     taken_in_turn,
     xxh64,
 )
+from make_archives import BOXES, noise, numbers, ragged_shape, token_count
 from make_archives import DTYPES as DTYPES_OF_NPY
-from make_archives import noise, numbers, ragged_shape, token_count
 from order_model import ordered
 
 
@@ -221,7 +222,12 @@ def packed(archives: Folder) -> list[Case]:
     tokens = {n: numbers("<i4", token_count(n), n) for n in range(len(samples))}
     rows = [elements[at : at + width] for at in range(0, len(elements), width)]
 
-    def batch_of(rows: Sequence[Sequence[tuple[Sample, int, int]]], *, mask: bool = False) -> bytes:
+    def batch_of(
+        rows: Sequence[Sequence[tuple[Sample, int, int]]],
+        *,
+        mask: bool = False,
+        lists: bool = False,
+    ) -> bytes:
         def column(name: str, dtype: str, size: int, values: list[bytes]) -> bytes:
             return even(
                 name, dtype, (width,), [value.ljust(width * size, b"\0") for value in values]
@@ -237,6 +243,11 @@ def packed(archives: Folder) -> list[Case]:
                 for row in rows
             ])
         ]  # fmt: skip
+        if lists:
+            ids = [
+                b"".join(struct.pack("<q", 7 * n - place) for _, n, place in row) for row in rows
+            ]
+            columns = [column("json.ids", "int64", 8, ids)]
         if mask:
             masks = [bytes(n for _, n, _ in row) for row in rows]
             columns.append(column("mask.npy", "uint8", 1, masks))
@@ -248,6 +259,15 @@ def packed(archives: Folder) -> list[Case]:
         columns.append(places("__position__", [[place for *_, place in row] for row in rows]))
         return batch_bytes([row[0][0] for row in rows], columns)
 
+    def part(n: int, start: int, stop: int) -> list[tuple[Sample, int, int]]:
+        return [(samples[n], n, place) for place in range(start, stop)]
+
+    # Their lengths are 5, 0, 12, 1, 3, 9 and 4: whole rows, and rests of 1, 1, 3 and 1.
+    in_window = [
+        part(0, 0, 4), part(2, 0, 4), part(2, 4, 8), part(2, 8, 12), part(0, 4, 5) + part(4, 0, 3),
+        part(5, 0, 4), part(5, 4, 8), part(3, 0, 1) + part(5, 8, 9), part(6, 0, 4),
+    ]  # fmt: skip
+    fitted = [batch_of(in_window[at : at + 2]) for at in range(0, len(in_window), 2)]
     assert len(rows[-1]) < width
     options = {"decode": "npy", "batch": "2", "pack": str(width)}
     by_2 = [batch_of(rows[at : at + 2]) for at in range(0, len(rows), 2)]
@@ -258,10 +278,60 @@ def packed(archives: Folder) -> list[Case]:
         batches("pack_columns", "two arrays of each sample, cut at the same places", "tokens.tar",
                 [batch_of(rows, mask=True)],
                 {"decode": "npy,mask.npy", "batch": "9", "pack": str(width)}),
+        batches("pack_lists", "lists in JSON, of a member of each object", "tokens.tar",
+                [batch_of(rows, lists=True)],
+                {"decode": "json:list/ids", "batch": "9", "pack": str(width)}),
+        batches("pack_bad_list", "a JSON field that is no list", "tokens.tar", [],
+                {"decode": "json:list", "batch": "9", "pack": "4"}, error=("FORMAT", 0)),
         batches("pack_resume", "saved in the middle of a document", "tokens.tar", by_2, options,
                 kind="resume_batches", stop=2),
+        batches("pack_window", "rows filled best-fit from a window of documents", "tokens.tar",
+                fitted, {**options, "pack_window": "9"}),
+        batches("pack_window_resume", "saved in the middle of a window", "tokens.tar", fitted,
+                {**options, "pack_window": "9"}, kind="resume_batches", stop=2),
         batches("pack_texts", "what is no array cannot be packed", "columns.tar", [],
                 {"decode": "txt", "batch": "2", "pack": "4"}, error=("USAGE", None)),
+    ]  # fmt: skip
+
+
+def counted(archives: Folder) -> list[Case]:
+    """Batches by a budget of elements, and of samples of about one length."""
+    samples = archives.samples("tokens.tar")
+
+    def batch_of(length: int, *wanted: int) -> bytes:
+        rows = [numbers("<i4", token_count(n), n) for n in wanted]
+        return batch_bytes([samples[n] for n in wanted], [filled("npy", "int32", length, rows)])
+
+    # Their lengths are 5, 0, 12, 1, 3, 9 and 4.
+    elements = {"decode": "npy", "batch": "9", "batch_elements": "20", "ragged": "pad"}
+    by_elements = [batch_of(5, 0, 1), batch_of(12, 2), batch_of(3, 3, 4), batch_of(9, 5, 6)]
+    bucket = {"decode": "npy", "batch": "2", "bucket": "4,9,12"}
+    by_bucket = [batch_of(4, 1, 3), batch_of(9, 0, 5), batch_of(4, 4, 6), batch_of(12, 2)]
+    return [
+        batches("batch_elements", "as many rows as there is room for", "tokens.tar", by_elements,
+                elements),
+        batches("batch_elements_resume", "saved between two of them", "tokens.tar", by_elements,
+                elements, kind="resume_batches", stop=2),
+        batches("batch_elements_large", "a row that is larger than a batch", "tokens.tar",
+                [], {**elements, "batch_elements": "11"}, error=("LIMIT", 6144)),
+        batches("bucket", "batches of samples of about one length", "tokens.tar", by_bucket,
+                bucket),
+        batches("bucket_drop", "those that are not full at the end are left out", "tokens.tar",
+                by_bucket[:3], {**bucket, "last": "drop"}),
+        batches("bucket_wait", "a batch that is not full, as its first sample waits for long",
+                "tokens.tar",
+                [batch_of(4, 1, 3), batch_of(9, 0), batch_of(12, 2), batch_of(4, 4, 6),
+                 batch_of(9, 5)],
+                {**bucket, "bucket_wait": "3"}),
+        batches("bucket_elements", "less rows in batches of longer ones", "tokens.tar",
+                [batch_of(12, 2), batch_of(9, 0, 5), batch_of(4, 1, 3, 4, 6)],
+                {**bucket, "batch": "9", "batch_elements": "18"}),
+        batches("bucket_resume", "saved while samples wait", "tokens.tar", by_bucket, bucket,
+                kind="resume_batches", stop=1),
+        batches("bucket_long", "a sample that is longer than the last bound", "tokens.tar", [],
+                {**bucket, "bucket": "4,9"}, error=("LIMIT", 6144)),
+        batches("bucket_bounds", "bounds that do not ascend", "tokens.tar", [],
+                {**bucket, "bucket": "9,4"}, error=("USAGE", None)),
     ]  # fmt: skip
 
 
@@ -390,7 +460,7 @@ def images(archives: Folder) -> list[Case]:
     for name, word in {
         "rrc": "rrc=4x4", "rrc_shape": "rrc=6x3/scale=0.5..0.75/ratio=1..2/filter=bicubic",
         "colours": "brightness=0.5..0.5/solarize=0.5", "views": "rrc=4x4/flip=random/views=2",
-        "blur": "blur=0.7/sigma=0.3..2/kernel=5",
+        "blur": "blur=0.7/sigma=0.3..2/kernel=5", "mixed": "rrc=5x4/mixup=0.4/cutmix=1",
         "randaugment": "rrc=12x9/randaugment=2:9", "trivialaugment": "trivialaugment=bilinear",
         "record": "rrc=4x4/flip=random/grayscale=0.5/views=2, __augment__",
         "rrc_flip": "flip=random/rrc=9x9", "pad_crop": "pad=to:12x12/crop=random:8x8",
@@ -405,6 +475,55 @@ def images(archives: Folder) -> list[Case]:
                     "ragged": "offsets"}, 2)
         )  # fmt: skip
     return cases
+
+
+def boxes(archives: Folder) -> list[Case]:
+    """Boxes in JSON, and the images of 10 x 8 pixels in which they lie."""
+    samples = archives.samples("boxes.tar")
+
+    def of(crop: tuple[int, int, int, int], flips: bool) -> bytes:
+        """The columns of boxes.tar without its last sample, of this part of the images."""
+        left, top, width, height = crop
+        pixels, found, kept = [], [], []
+        for number in range(3):
+            lines = [noise(number, 80)[10 * y :][left : left + width]
+                     for y in range(top, top + height)]  # fmt: skip
+            pixels.append(b"".join(line[::-1] if flips else line for line in lines))
+            sides: list[float] = []
+            numbers_left: list[int] = []
+            for place, (x, y, across, down) in enumerate(BOXES[number]):
+                x1, x2 = (min(max(side - left, 0), width) for side in (x, x + across))
+                y1, y2 = (min(max(side - top, 0), height) for side in (y, y + down))
+                if flips:
+                    x1, x2 = width - x2, width - x1
+                if x2 - x1 >= 1 and y2 - y1 >= 1:
+                    sides += [x1, y1, x2, y2]
+                    numbers_left.append(place)
+            count = len(numbers_left)
+            found.append(((count, 4), struct.pack(f"<{4 * count}f", *sides)))
+            kept.append(((count,), struct.pack(f"<{count}q", *numbers_left)))
+        columns = [even("png", "uint8", (height, width), pixels),
+                   ragged("json.boxes", "float32", found),
+                   ragged("json.kept", "int64", kept)]  # fmt: skip
+        return batch_bytes(samples[:3], columns)
+
+    words = "json:boxes/xywh/path=a.b/of=png"
+    return [
+        batches("boxes_crop", "boxes in the middle of their image", "boxes.tar",
+                [of((2, 2, 6, 4), False)],
+                {"batch": "8", "decode": f"png:image/l8/crop=6x4, {words}",
+                 "on_error": "skip_sample"}),
+        batches("boxes_flip", "boxes of an image that is flipped", "boxes.tar",
+                [of((0, 0, 10, 8), True)],
+                {"batch": "3", "decode": f"png:image/l8/flip=always, {words}"},
+                error=("FORMAT", 6144)),
+        frozen("batches", "boxes_rrc", "boxes of a part at random, flipped at random", "boxes.tar",
+               {"batch": "3", "decode": f"png:image/l8/rrc=9x9/flip=random, {words}",
+                "last": "drop", "seed": "3", "on_error": "skip_sample"}, 1),
+        batches("boxes_without_path", "no boxes at the end of the path", "boxes.tar", [],
+                {"batch": "3", "decode": "png:image/l8, json:boxes/path=a.c/of=png"},
+                error=("FORMAT", 0)),
+    ]  # fmt: skip
 
 
 def sounds(archives: Folder) -> list[Case]:
@@ -479,5 +598,5 @@ def order(archives: Folder) -> list[Case]:
 
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
-    parts = (kinds, unequal, packed, damaged, images, sounds, order)
+    parts = (kinds, unequal, packed, counted, damaged, images, boxes, sounds, order)
     return [case for part in parts for case in part(archives)]

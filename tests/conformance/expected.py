@@ -214,6 +214,13 @@ def padded(name: str, dtype: str, rows: Sequence[tuple[Sequence[int], bytes]]) -
     return _array(name, dtype, 2, (len(rows), height, width), out, (), shapes)
 
 
+def filled(name: str, dtype: str, length: int, rows: Sequence[bytes]) -> bytes:
+    """A column of arrays of one dimension, filled up with zeros."""
+    size = DTYPES[dtype][1]
+    out = b"".join(row.ljust(length * size, b"\0") for row in rows)
+    return _array(name, dtype, 1, (len(rows), length), out, (), [len(row) // size for row in rows])
+
+
 def items(name: str, kind: int, rows: Sequence[bytes]) -> bytes:
     """A column of bytes of any length."""
     offsets = [0]

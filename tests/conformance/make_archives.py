@@ -119,6 +119,10 @@ def zstd_wide(data: bytes) -> bytes:
     )
 
 
+# Left, top, width, height in images of 10 x 8 pixels. The last one lies beside its image.
+BOXES = [[[1, 1, 6, 4]], [], [[0, 0, 2, 2], [3, 3, 2.5, 2]], [[11, 0, 2, 2]]]
+
+
 def good_tars() -> dict[str, bytes]:
     plain = tar(numbered(0, 6))
     files = {
@@ -560,6 +564,9 @@ def batch_tars() -> dict[str, bytes]:
                     "mask.npy": lambda n: npy(
                         "|u1", (token_count(n),), bytes([n]) * token_count(n)
                     ),
+                    "json": lambda n: json.dumps(
+                        {"n": [n], "ids": [7 * n - place for place in range(token_count(n))]}
+                    ).encode(),
                 },
             )
         ),
@@ -590,6 +597,15 @@ def batch_tars() -> dict[str, bytes]:
         "alpha.tar": tar(rows(2, {"png": lambda n: png(3, 2, 6, n)})),
         "deep.tar": tar(rows(2, {"png": lambda n: png(3, 2, 2, n, 16)})),
         "sizes.tar": tar(rows(4, {"png": lambda n: png(6 + n, 9 - n, 2, n)})),
+        "boxes.tar": tar(
+            rows(
+                4,
+                {
+                    "png": lambda n: png(10, 8, 0, n),
+                    "json": lambda n: json.dumps({"a": [{"b": box} for box in BOXES[n]]}).encode(),
+                },
+            )
+        ),
         "bad_png.tar": tar(
             rows(3, {"png": second_png_damaged})
         ),

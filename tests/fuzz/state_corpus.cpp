@@ -133,7 +133,14 @@ int main(int argc, char** argv) {
                  if (name == "select_keys") value = "nothing";
                  if (name == "epoch_samples") value = "9";
              }
-             s.position.lanes[1] = {.lane = 1, .skip = 5, .shards = {}};
+             s.position.lanes[1] = {
+                 .lane = 1, .skip = 5, .waiting_and_given = {}, .begun_later = {}, .shards = {}};
+         })},
+        {"some_given", with([](auto& s) {
+             s.position.lanes[1].waiting_and_given = {2, 300, 1, 4};
+         })},
+        {"some_begun", with([](auto& s) {
+             s.position.lanes[1].begun_later = {{2, 9}, {7, 4096}};
          })},
         {"put_2_60", with([](auto& s) { s.position.lanes[2].put = uint64_t{1} << 60; })},
         {"drawn_2_62", with([](auto& s) { s.position.lanes[2].drawn = uint64_t{1} << 62; })},

@@ -135,9 +135,11 @@ void change_shard(shf::ShardState& shard, Random& random) {
 void change_lane(shf::LaneState& lane, Random& random) {
     uint64_t* const numbers[] = {&lane.epoch, &lane.taken, &lane.drawn,
                                  &lane.put,   &lane.begun, &lane.skip};
-    switch (random() % 8) {
+    switch (random() % 10) {
         case 0:
         case 1: lane.closed = !lane.closed; break;
+        case 9: lane.begun_later = {{1 + random() % 30, 1 + random() % 300}}; break;
+        case 8: lane.waiting_and_given = {random() % 3, 1 + random() % 40}; break;
         case 2:
             if (!lane.shards.empty())
                 lane.shards.erase(lane.shards.begin() +

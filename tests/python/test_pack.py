@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -152,6 +154,22 @@ def test_resume_in_the_middle_of_a_document(urls, used):
                 assert found[name].tolist() == wanted[name].tolist()
 
 
+def test_resume_twice(urls):
+    """Also while the shuffle buffer is filled again, and where its first document is over."""
+    for options in ({"shuffle": 7, "seed": 5, "lanes": 2}, {"shuffle": 40}):
+        whole = packed(batches(urls, **options))
+        for stop in range(len(whole) - 2):
+            stream = batches(urls, **options)
+            list(islice(stream.batches(), stop))
+            for _ in range(2):
+                resumed = batches(urls, **options)
+                resumed.load_state_dict(stream.state_dict())
+                iterator = resumed.batches()
+                assert next(iterator)["npy"].tolist() == whole[stop]["npy"].tolist()
+                stream, stop = resumed, stop + 1
+            assert tokens_of(list(iterator)) == tokens_of(whole[stop:])
+
+
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (4, 2), (1, 4), (2, 4)])
 def test_resume_with_another_number_of_ranks(urls, before, after):
     """Each rank stopped in the middle of a document of its own."""
@@ -219,6 +237,76 @@ def test_bad_documents_are_skipped_whole(tmp_path):
     assert next(iterator)["npy"].tolist() == good[0].reshape(2, 5).tolist()
     with pytest.raises(shardfeed.FormatError, match=r"t\.tar: member \"000001\.npy\""):
         next(iterator)
+
+
+def listed(tokens: np.ndarray) -> bytes:
+    return json.dumps(tokens.tolist()).encode()
+
+
+@pytest.mark.parametrize("decode", ["json", "json:list", "meta.json:list/ids"])
+def test_lists_in_json(tmp_path, urls, decode):
+    lists = [
+        rows_tar(
+            tmp_path / f"lists{shard}.tar",
+            [
+                {"json": listed(tokens), "meta.json": b'{"x": [0.5], "ids": %s}' % listed(tokens)}
+                for tokens in documents_of(shard)
+            ],
+        )
+        for shard in range(SHARDS)
+    ]
+    wanted = packed(batches(urls, shuffle=9, seed=2))
+    name = "meta.json.ids" if "/" in decode else "json"
+    stream = batches(lists, shuffle=9, seed=2, decode=decode)
+    iterator = stream.batches()
+    found = [next(iterator) for _ in range(5)]
+    resumed = batches(lists, shuffle=9, seed=2, decode=decode)
+    resumed.load_state_dict(stream.state_dict())
+    found += packed(resumed)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted):
+        assert one[name].dtype == np.int64
+        assert one[name].tolist() == other["npy"].tolist()
+        assert one["__position__"].tolist() == other["__position__"].tolist()
+
+
+def test_lists_that_are_members_of_one_object(tmp_path):
+    rows = [
+        {"json": json.dumps({"mask": [n % 2] * n, "ids": list(range(n))}).encode()}
+        for n in (3, 0, 5)
+    ]
+    url = rows_tar(tmp_path / "t.tar", rows)
+    (batch,) = packed(batches(url, decode="json:list/ids,json:list/mask", pack=4))
+    assert batch["json.ids"].tolist() == [[0, 1, 2, 0], [1, 2, 3, 4]]
+    assert batch["json.mask"].tolist() == [[1, 1, 1, 1], [1, 1, 1, 1]]
+    # Without pack they are arrays as others are.
+    (plain,) = shardfeed.Stream(url).batches(3, decode="json:list/ids", ragged="pad")
+    assert plain["json.ids"].tolist() == [[0, 1, 2, 0, 0], [0] * 5, [0, 1, 2, 3, 4]]
+    rows[1]["json"] = b'{"ids": [1], "mask": [0, 0]}'
+    url = rows_tar(tmp_path / "u.tar", rows)
+    with pytest.raises(
+        shardfeed.FormatError, match=r'u\.tar: member "000001.json.*beside one of 1'
+    ):
+        packed(batches(url, decode="json:list/ids,json:list/mask", pack=4))
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        (b"[1, 2.5]", r"\"2\.5\]\" at byte 4 of the field, where a whole number of 64 bits"),
+        (b"[1, 9223372036854775808]", "at byte 4"),
+        (b"[1", "the field ends at byte 2"),
+        (b'{"ids": [1]}', "where a JSON list should be"),
+    ],
+)
+def test_bad_lists_say_where(tmp_path, field, message):
+    url = rows_tar(tmp_path / "t.tar", [{"json": b"[1, 2]"}, {"json": field}, {"json": b"[3]"}])
+    with pytest.raises(shardfeed.FormatError, match=r"t\.tar: member \"000001\.json\"") as caught:
+        packed(batches(url, decode="json", pack=2))
+    assert re.search(message, str(caught.value).replace("\\", ""))
+    stream = batches(url, decode="json", pack=3, on_error="skip_sample")
+    assert [batch["json"].tolist() for batch in stream.batches()] == [[[1, 2, 3]]]
+    assert stream.stats()["skipped_samples"] == 1
 
 
 @pytest.mark.parametrize(

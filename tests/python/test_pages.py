@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import io
 import json
@@ -133,6 +134,22 @@ def test_the_examples_of_the_pytorch_page(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(examples) == 6
 
 
+def test_the_page_about_decode_mixes_as_the_columns_say() -> None:
+    torch = pytest.importorskip("torch")
+    names: dict[str, Any] = {}
+    function = blocks("docs/decode.md", "python")[1].partition("decode = ")[0]
+    exec(compile(function, "docs/decode.md", "exec"), names)
+    images = torch.rand(3, 3, 12, 10)
+    index, weight = torch.tensor([1, 2, 0]), torch.tensor([0.25, 0.5, 1 - 12 / 120])
+    box = torch.tensor([[0, 0, 12, 10], [0, 0, 6, 10], [9, 2, 12, 6]])
+    found = names["mixed"](images, index, weight, box)
+    wanted = images.clone()
+    wanted[0] = 0.25 * images[0] + 0.75 * images[1]
+    wanted[1, :, :6] = images[2, :, :6]
+    wanted[2, :, 9:, 2:6] = images[0, :, 9:, 2:6]
+    assert torch.allclose(found, wanted)
+
+
 def test_the_example_of_the_page_about_decode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,7 +163,24 @@ def test_the_example_of_the_page_about_decode(
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
     monkeypatch.chdir(tmp_path)
-    exec(compile(blocks("docs/decode.md", "python")[0], "docs/decode.md", "exec"), {})
+    boxes, mixing, choices = blocks("docs/decode.md", "python")
+    objects = {"objects": {"bbox": [[2, 3, 18, 14], [0, 0, 4, 4]], "category": ["cat", "dog"]}}
+    with tarfile.open(tmp_path / "detection.tar", "w") as tar:
+        for field, data in (("json", json.dumps(objects).encode()), ("png", file.getvalue())):
+            info = tarfile.TarInfo(f"0.{field}")
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    names: dict[str, Any] = {}
+    if importlib.util.find_spec("torch") is None:
+        boxes = boxes.replace(".torch()", "")
+    exec(compile(boxes, "docs/decode.md", "exec"), names)
+    assert names["labels"] == [["cat", "dog"][number] for number in names["kept"]]
+    assert len(names["targets"]) == 1
+    exec(compile(mixing, "docs/decode.md", "exec"), names)
+    first, second = capsys.readouterr().out.rstrip().split(" with ")
+    assert sorted(first) == sorted(second) == sorted("[0 1 2]")
+    assert not any(a == b for a, b in zip(first[1:-1:2], second[1:-1:2]))
+    exec(compile(choices, "docs/decode.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == [
         "(3, 8, 8) [2, 0, 1]",
         "(3, 8, 8) [2, 0, 1]",

@@ -172,6 +172,14 @@ def test_lengths_of_indexed_shards(torch, datasets, tmp_path):
     samples = datasets.Stream(paths, transform=classes)
     loader = torch.utils.data.DataLoader(samples, batch_size=None, num_workers=2)
     assert len(loader) == len(list(loader)) == 90
+    # Samples are known, and not how many batches they become.
+    for name, value in {"pack": 8, "batch_elements": 100, "bucket": "8,16"}.items():
+        cut = datasets.Stream(
+            paths, batch=4, num_workers=1, decode="x.npy", ragged="pad", **{name: value}
+        )
+        with pytest.raises(TypeError, match=f"how many batches {name} makes is not known"):
+            len(cut)
+        assert len(list(cut)) > 0
 
 
 # ---- Workers ------------------------------------------------------------------------------------

@@ -53,8 +53,8 @@ bool spare_libraries_of_sounds() {
 
 // Sample `i`: the number in "cls", two pictures of 40 x 30, an array of 12 kB (more than is decoded
 // with the row, and bytes in an order that is not this machine's), one of another length in each
-// sample, text, and three sounds, where the build reads them. In every seventh the checksum of the
-// PNG is wrong when `damaged`.
+// sample, text, boxes, and three sounds, where the build reads them. In every seventh the checksum
+// of the PNG is wrong when `damaged`.
 std::string sample(uint64_t i, bool damaged) {
     const std::string key = numbered("k", i);
     Bytes png = png_grey(40, 30, Bytes(1200, static_cast<uint8_t>(i)));
@@ -64,7 +64,10 @@ std::string sample(uint64_t i, bool damaged) {
         sounds = member(key + ".wav", wav(400 + 10 * i)) +
                  member(key + ".flac", sound_of_corpus("flac")) +
                  member(key + ".mp3", sound_of_corpus("mp3"));
+    const std::string boxes =
+        R"([{"b": [1, 2, 30, 20]}, {"b": [0, 0, 3, )" + std::to_string(5 + i) + R"(]}])";
     return member(key + ".cls", std::to_string(i)) +
+           member(key + ".json", R"({"a": )" + boxes + "}") +
            member(key + ".jpg", text_of(jpeg_file(40, 30, gradient(40, 30, 3)))) +
            member(key + ".png", text_of(png)) + member(key + ".txt", key) +
            member(key + ".x.npy", npy(">f4", {3000}, std::vector<uint32_t>(3000, 1))) +
@@ -162,12 +165,23 @@ std::vector<Case> cases() {
         {"arrays", {{"decode", "x.npy, cls, txt"}, {"lanes", "1"}}},
         {"ragged_arrays", {{"decode", "y.npy, x.npy, cls"}, {"ragged", "offsets"}}},
         {"padded_arrays", {{"decode", "y.npy, cls"}, {"ragged", "pad"}}},
+        {"counted_arrays", {{"decode", "y.npy, cls"}, {"ragged", "pad"}, {"batch_elements", "12"}}},
+        {"bucketed_arrays",
+         {{"decode", "x.npy, y.npy, cls"}, {"ragged", "pad"}, {"bucket", "1000, 3000"}}},
+        {"fitted_arrays", {{"decode", "x.npy"}, {"pack", "4000"}, {"pack_window", "5"}}},
         {"packed_arrays", {{"decode", "x.npy"}, {"pack", "3000"}}},
         {"bytes", {{"decode", "txt, png:bytes, cls:text"}, {"even", "pad"}, {"missing", "empty"}}},
         {"training_images",
          {{"decode",
            "jpg:image/rgb/chw/rrc=16x16/flip=random/brightness=0.6..1.4/hue=-0.1..0.1/"
            "grayscale=0.2/normalize=imagenet/views=2, png:image/l8/pad=to:50x50"}}},
+        {"mixed_images", {{"decode", "png:image/l8/mixup=0.2/cutmix=1, cls"}}},
+        {"boxes",
+         {{"decode", "png:image/l8/crop=30x20, json:boxes/path=a.b/of=png, cls"},
+          {"on_error", "skip_sample"}},
+         true},
+        {"padded_boxes",
+         {{"decode", "png:image/l8/crop=30x20, json:boxes/path=a.b/of=png"}, {"ragged", "pad"}}},
         {"all_fields", {{"decode", "auto"}, {"ragged", "offsets"}, {"missing", "empty"}}},
     };
     if (reads_sounds()) {

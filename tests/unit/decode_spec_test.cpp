@@ -48,6 +48,20 @@ TEST(DecodeSpec, columns_with_kinds) {
     EXPECT_EQ(spec.columns[5].member, "w");
 }
 
+TEST(DecodeSpec, lists) {
+    const DecodeSpec spec =
+        DecodeSpec::parse("json:list/ids, json;jsn:list/mask, tokens.json;json:list");
+    ASSERT_EQ(spec.columns.size(), 3U);
+    EXPECT_EQ(spec.columns[0].name(), "json.ids");
+    EXPECT_EQ(spec.columns[0].fields, std::vector<std::string>{"json"});
+    EXPECT_EQ(spec.columns[1].name(), "json.mask");
+    EXPECT_EQ(spec.columns[1].member, "mask");
+    EXPECT_EQ(spec.columns[2].name(), "tokens.json");
+    for (const ColumnSpec& column : spec.columns) EXPECT_EQ(column.kind, Kind::list);
+    EXPECT_EQ(pointed("json:list/a, json:list/a"), " json:list/a");
+    EXPECT_EQ(pointed("json:list/a/b"), "b");
+}
+
 TEST(DecodeSpec, alternatives_and_suffixes) {
     const DecodeSpec spec = DecodeSpec::parse("jpg;jpeg ; png:image/l8, cls, seg.png, x.foo");
     ASSERT_EQ(spec.columns.size(), 4U);
@@ -155,6 +169,52 @@ TEST(DecodeSpec, a_column_of_no_field) {
     EXPECT_FALSE(spec.columns[0].records);
     EXPECT_EQ(pointed("jpg, __augment__:json"), " __augment__:json");
     EXPECT_EQ(pointed("__augment__, __augment__"), " __augment__");
+}
+
+TEST(DecodeSpec, mixed_rows_have_a_column_behind_the_others) {
+    const DecodeSpec spec = DecodeSpec::parse("jpg:image/rrc=9x9/mixup=0.2/cutmix=1, cls");
+    ASSERT_EQ(spec.columns.size(), 3U);
+    EXPECT_EQ(spec.columns[0].mixing, (RowMixing{.mixup = 0.2, .cutmix = 1}));
+    EXPECT_FALSE(spec.columns[1].mixing.any());
+    EXPECT_EQ(spec.columns[2].name(), "__mix_index__");
+    EXPECT_EQ(spec.columns[2].kind, Kind::integer);
+    EXPECT_TRUE(spec.columns[2].pairs);
+    EXPECT_EQ(DecodeSpec::parse("jpg:image/rrc=9x9, cls").columns.size(), 2U);
+    EXPECT_EQ(pointed("jpg:image/mixup=0"), "0");
+    EXPECT_EQ(pointed("jpg:image/cutmix=1001"), "1001");
+    EXPECT_EQ(pointed("jpg:image/mixup=x"), "x");
+    EXPECT_EQ(pointed("jpg:image/mixup"), "");
+    EXPECT_EQ(pointed("jpg:image/mixup=1/mixup=2"), "mixup=2");
+    EXPECT_EQ(pointed("jpg:image/mixup=1/views=2"), "mixup=1/views=2");
+    EXPECT_EQ(pointed("jpg:image/mixup=1, png:image/cutmix=1"), " png:image/cutmix=1");
+    EXPECT_EQ(pointed("jpg:image/mixup=1, __mix_box__"), "jpg:image/mixup=1, __mix_box__");
+}
+
+TEST(DecodeSpec, boxes_have_the_words_of_their_image) {
+    const DecodeSpec spec = DecodeSpec::parse(
+        "jpg;png:image/resize=9/flip=random, cls, json;x.json:boxes/xywh/path=a.b/of=jpg");
+    ASSERT_EQ(spec.columns.size(), 4U);
+    EXPECT_EQ(spec.columns[2].name(), "json.boxes");
+    EXPECT_EQ(spec.columns[3].name(), "json.kept");
+    for (const size_t c : {2, 3}) {
+        const ColumnSpec& column = spec.columns[c];
+        EXPECT_EQ(column.kind, Kind::boxes);
+        EXPECT_EQ(column.fields, (std::vector<std::string>{"json", "x.json"}));
+        EXPECT_EQ(column.image, spec.columns[0].image);
+        EXPECT_EQ(column.image_column, 0U);
+        EXPECT_EQ(column.boxes.path, (std::vector<std::string>{"a", "b"}));
+        EXPECT_EQ(column.boxes.format, BoxOptions::Format::xywh);
+    }
+    EXPECT_EQ(spec.columns[3].boxes.result, BoxOptions::Result::kept);
+    EXPECT_EQ(DecodeSpec::parse("x:image/views=2, j:boxes/of=x.1").columns[3].name(), "j.kept.1");
+    EXPECT_EQ(pointed("jpg, json:boxes"), "");
+    EXPECT_EQ(pointed("json:boxes/of=jpg, jpg"), "jpg, jpg");
+    EXPECT_EQ(pointed("cls, json:boxes/of=cls"), "cls");
+    EXPECT_EQ(pointed("jpg, json:boxes/of=jpg/path=a..b"), ".b");
+    EXPECT_EQ(pointed("jpg, json:boxes/of=jpg/yxyx"), "yxyx");
+    EXPECT_EQ(pointed("jpg, json:boxes/of=jpg/of=jpg"), "of=jpg");
+    EXPECT_EQ(pointed("jpg, json:boxes/of=jpg/relative/relative"), "relative");
+    EXPECT_EQ(pointed("jpg:image/trivialaugment, json:boxes/of=jpg"), "jpg");
 }
 
 TEST(DecodeSpec, image_steps_have_an_order) {

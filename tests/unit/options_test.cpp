@@ -192,18 +192,19 @@ TEST(Options, no_two_rows_share_a_value) {
             differences += changed.*member != untouched.*member;
         };
         for (auto member :
-             {&Options::threads,       &Options::memory,       &Options::shuffle,
-              &Options::seed,          &Options::epoch,        &Options::epochs,
-              &Options::epoch_samples, &Options::limit,        &Options::lanes,
-              &Options::rank,          &Options::world_size,   &Options::worker,
-              &Options::num_workers,   &Options::max_skips,    &Options::max_member,
-              &Options::max_sample,    &Options::max_name,     &Options::max_meta,
-              &Options::max_ratio,     &Options::max_window,   &Options::max_shards,
-              &Options::timeout,       &Options::pipe_timeout, &Options::retries,
-              &Options::connections,   &Options::range_size,   &Options::batch,
-              &Options::max_decoded,   &Options::cache_size,   &Options::decode_threads,
-              &Options::max_samples,   &Options::max_bytes,    &Options::first_shard,
-              &Options::pack,          &Options::level,        &Options::compress_threads})
+             {&Options::threads,        &Options::memory,       &Options::shuffle,
+              &Options::seed,           &Options::epoch,        &Options::epochs,
+              &Options::epoch_samples,  &Options::limit,        &Options::lanes,
+              &Options::rank,           &Options::world_size,   &Options::worker,
+              &Options::num_workers,    &Options::max_skips,    &Options::max_member,
+              &Options::max_sample,     &Options::max_name,     &Options::max_meta,
+              &Options::max_ratio,      &Options::max_window,   &Options::max_shards,
+              &Options::timeout,        &Options::pipe_timeout, &Options::retries,
+              &Options::connections,    &Options::range_size,   &Options::batch,
+              &Options::max_decoded,    &Options::cache_size,   &Options::decode_threads,
+              &Options::max_samples,    &Options::max_bytes,    &Options::first_shard,
+              &Options::pack,           &Options::level,        &Options::compress_threads,
+              &Options::batch_elements, &Options::bucket_wait,  &Options::pack_window})
             compare(member);
         for (auto member :
              {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
@@ -213,6 +214,7 @@ TEST(Options, no_two_rows_share_a_value) {
               &Options::overwrite, &Options::durable, &Options::keep_partial})
             compare(member);
         for (auto member : {&Options::fields,
+                            &Options::bucket,
                             &Options::select_keys,
                             &Options::slice,
                             &Options::decode,

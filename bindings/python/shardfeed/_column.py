@@ -47,6 +47,9 @@ _KINDS: dict[int, str] = {
 KEYS, URLS = "__key__", "__url__"
 VALID = "__valid__"  # with even="pad"
 NO_FIELDS = (KEYS, URLS, VALID)  # columns of a batch that are no fields
+# With mixup and cutmix: what belongs to the batch as a whole.
+MIX_INDEX = "__mix_index__"
+MIXED = (MIX_INDEX, "__mix_weight__", "__mix_box__")
 _CPU = (1, 0)  # DLPack's number of the device
 
 

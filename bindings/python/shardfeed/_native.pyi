@@ -504,6 +504,10 @@ class StreamOptions(StorageOptions, total=False):
     decode: str
     batch: int | str
     pack: int | str
+    pack_window: int | str
+    batch_elements: int | str
+    bucket: str
+    bucket_wait: int | str
     last: Literal["keep", "drop"]
     ragged: Literal["error", "offsets", "pad"]
     missing: Literal["error", "skip", "empty"]
@@ -523,6 +527,10 @@ class MixOptions(TypedDict, total=False):
     decode: str
     batch: int | str
     pack: int | str
+    pack_window: int | str
+    batch_elements: int | str
+    bucket: str
+    bucket_wait: int | str
     last: Literal["keep", "drop"]
     ragged: Literal["error", "offsets", "pad"]
     missing: Literal["error", "skip", "empty"]
@@ -535,6 +543,10 @@ class MixOptions(TypedDict, total=False):
 class BatchOptions(TypedDict, total=False):
     decode: str
     pack: int | str
+    pack_window: int | str
+    batch_elements: int | str
+    bucket: str
+    bucket_wait: int | str
     last: Literal["keep", "drop"]
     ragged: Literal["error", "offsets", "pad"]
     missing: Literal["error", "skip", "empty"]

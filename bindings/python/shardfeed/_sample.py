@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from ._batch import Batch, new_holder
-from ._column import checked_array
+from ._column import MIXED, checked_array
 from ._errors import NoMemberError, UsageError, error_from
 from ._native import ffi, lib
 from ._options import native_options, option_texts
@@ -45,8 +45,8 @@ class SampleBlock(Protocol):
 
 
 def has_random_choices(decode: str) -> bool:
-    """Whether the option decode has crops or flips at random."""
-    return "=random" in decode
+    """Whether the option decode has crops, flips or mixes at random."""
+    return any(word in decode for word in ("=random", "mixup=", "cutmix="))
 
 
 class Sample(Mapping[str, memoryview]):
@@ -114,7 +114,7 @@ class Sample(Mapping[str, memoryview]):
         sample of a Dataset is also the epoch of its set_epoch().
         """
         batch = self._batch({"decode": decode, **option_texts(options)})
-        return {name: values[0] for name, values in batch.items()}
+        return {name: values[0] for name, values in batch.items() if name not in MIXED}
 
     def _batch(self, texts: dict[str, str]) -> Batch:
         """A batch of this sample alone."""

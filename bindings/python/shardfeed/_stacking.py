@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ._batch import Batch
-from ._column import DTYPE_NAMES, NO_FIELDS, Column
+from ._column import DTYPE_NAMES, MIX_INDEX, MIXED, NO_FIELDS, Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 SEED = "__seed__"
+# Columns that transforms do not make.
+_CARRIED = (*MIXED, *NO_FIELDS)
 # What rows have beside their fields.
-_BESIDE = (*NO_FIELDS, SEED)
+_BESIDE = (*_CARRIED, SEED)
 
 
 class OddRowError(Exception):
@@ -46,7 +48,7 @@ def stacked(
     """
     whole = len(kept) == len(batch)
     columns: dict[str, Column] = {}
-    for name in NO_FIELDS:
+    for name in _CARRIED:
         if name in batch:
             columns[name] = batch.column(name) if whole else _some_rows(batch, name, kept)
     names = _names(rows)
@@ -219,9 +221,23 @@ def _some_rows(batch: Batch, name: str, kept: Sequence[int]) -> Column:
     """A column of a batch that is no field, without the rows that were dropped."""
     column = batch.column(name)
     if column.kind == "array":
-        values: Any = column.numpy()[list(kept)]
+        values: Any = column.numpy()
+        values = _pairs_left(values, kept) if name == MIX_INDEX else values[list(kept)]
         memory = memoryview(values).cast("B") if len(kept) else None
-        return Column(name, "array", column.dtype, values.shape, 0, (memory, None, None))
+        return Column(
+            name, "array", column.dtype, values.shape, column.row_ndim, (memory, None, None)
+        )
     view, bounds = column.view(), column.bounds()
     items = [bytes(view[bounds[row] : bounds[row + 1]]) for row in kept]
     return bytes_column(name, column.kind, items, bytearray)
+
+
+def _pairs_left(partners: Any, kept: Sequence[int]) -> Any:
+    """The row that each row is mixed with, among those that are left: the next in their circle."""
+    place = {row: at for at, row in enumerate(kept)}
+    left = partners[list(kept)]
+    for at, partner in enumerate(left.tolist()):
+        while partner not in place:
+            partner = int(partners[partner])
+        left[at] = place[partner]
+    return left

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 _Opened = TypeVar("_Opened", BlockStream, BatchStream)
 
 # What batches() takes beside the options of its stream.
-_BATCH_OPTIONS = {"decode", "pack", "last", "ragged", "missing", "decode_threads", "max_decoded"}
+_BATCH_OPTIONS = {
+    "decode", "pack", "pack_window", "batch_elements", "bucket", "bucket_wait", "last", "ragged",
+    "missing", "decode_threads", "max_decoded",
+}  # fmt: skip
 
 
 class Stream(Closable):
@@ -182,8 +185,9 @@ class Stream(Closable):
             for batch in stream.batches(256, decode="jpg:image/rgb8/resize=64x64, cls:int"):
                 images, labels = batch["jpg"], batch["cls"]    # NumPy arrays
 
-        batch, options: decode, pack, last, ragged, missing, decode_threads and max_decoded; those
-        that are not given are those of the stream.
+        batch, options: decode, pack, pack_window, batch_elements, bucket, bucket_wait, last,
+        ragged, missing, decode_threads and max_decoded; those that are not given are those of the
+        stream.
 
         hooks: functions for fields that the library takes as bytes, by field or suffix, called in
         the thread that asks for the column: {"ogg": decode_vorbis} makes batch["ogg"] a list of
@@ -210,6 +214,8 @@ class Stream(Closable):
             text                   checked to be UTF-8
             int, float             a number as text: int64, float64
             npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
+            list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an
+                                   object, in a column called FIELD.NAME
             image                  JPEG, PNG or WebP. Then, after slashes, what is read:
               rgb8, l8, rgba8      uint8: colour (the default), grey, with alpha
               rgb16, l16           uint16; rgb, l: float32 in 0..1; also float16, bfloat16
@@ -225,7 +231,12 @@ class Stream(Closable):
             filter= names one of Pillow's, brightness=A..B, contrast=, saturation=, hue=, grayscale=
             and solarize= change colours, blur=P blurs (sigma=A..B, kernel=N), randaugment=2:9 and
             trivialaugment do operations at random, and views=2 makes columns "jpg.0" and "jpg.1".
+            mixup=0.2 and cutmix=1 add the columns __mix_index__, __mix_weight__ and __mix_box__:
+            with which row each is mixed, its own share, and top, left, bottom, right of the other.
             The column __augment__ says what was chosen for each row.
+            boxes/of=jpg           boxes in JSON, with the geometry of that image, before it:
+              path=objects.bbox    where they are; xyxy, xywh or cxcywh; relative: in 0..1
+                                   columns "json.boxes", float32 (N, 4), and "json.kept"
             audio                  WAV, FLAC or MP3. Then, after slashes:
               float32, int16       the numbers (float32: the default, as a rule in -1..1)
               fc, cf               frames first (the default), or channels
@@ -238,7 +249,16 @@ class Stream(Closable):
         batch["npy"] of shape (8, 4096), the documents of the shards one after another, cut where a
         row is full; nothing is lost. batch["__document__"] numbers the documents of each row, and
         batch["__position__"] the elements of each document; -1 where nothing fills the last row. A
-        stream resumes in the middle of a document.
+        stream resumes in the middle of a document. pack_window=1000 fills the rows best-fit from
+        so many documents at a time, and cuts only those that are longer than a row.
+
+        batch_elements: batches of as many samples as there is room for: batches(512, decode="npy",
+        batch_elements=16384) has batch["npy"] of at most 512 rows and 16384 elements, with the
+        zeros that fill rows up (ragged="pad", or rows after one another with ragged="offsets").
+
+        bucket: batches of samples of about one length: with bucket="64,128,256" the rows of a batch
+        are all padded to 64, to 128 or to 256. bucket_wait: samples after which what waits in a
+        bucket comes, even if it is no full batch.
 
         Random choices are keyed by seed, epoch, shard, key and view. 16 bits become 8 as
         value / 257, alpha that is not wanted is dropped, and inks (CMYK) become colours.

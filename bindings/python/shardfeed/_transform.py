@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._column import KEYS, URLS
+from ._column import KEYS, MIXED, URLS
 from ._errors import TransformError
 from ._stacking import SEED, OddRowError, stacked
 
@@ -164,11 +164,11 @@ class Running:
 
     def _transform_rows(self, function: Transform) -> Failure | None:
         batch = self._work.batch
-        columns = {name: batch[name] for name in batch}
+        columns = {name: batch[name] for name in batch if name not in MIXED}
         if self._transforms.arrays == "torch":
             # Numbers stay those of NumPy, which augmentations do not take for images.
             tensors = batch.torch()
-            columns.update((n, tensors[n]) for n in batch if batch.column(n).row_ndim)
+            columns.update((n, tensors[n]) for n in columns if batch.column(n).row_ndim)
         keys, urls = batch.sample_keys, batch.urls
         if self._given is None:
             self._given = {name: [None] * len(batch) for name in columns}

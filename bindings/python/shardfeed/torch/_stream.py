@@ -249,6 +249,16 @@ class Stream(IterableDataset[Any]):
 
     def _counted_length(self, ranks: Ranks, workers: int, has_workers: bool) -> int:
         """What the indexes of all shards say."""
+        cut = [
+            name
+            for name in ("pack", "batch_elements", "bucket")
+            if self._options.get(name, "") not in ("", "0")
+        ]
+        if self._number_of("batch") and cut:
+            _refuse_items_taken_ahead()
+            raise TypeError(
+                f"how many batches {cut[0]} makes is not known before their samples are read"
+            )
         even = self._options.get("even", "none") != "none"
         size, whole = self._number_of("batch"), self._options.get("last") == "drop"
         running = self._epoch.number if self._epoch is not None else None

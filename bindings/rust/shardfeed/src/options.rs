@@ -1414,6 +1414,38 @@ impl MixBuilder {
         self.with("pack", value)
     }
 
+    /// Samples among which rows of pack are filled best-fit, each cut only where it is longer than
+    /// a row; 0: joined in their order.
+    ///
+    /// Range: `0..65536`. Default: `0`.
+    pub fn pack_window(self, value: u64) -> Self {
+        self.with("pack_window", value)
+    }
+
+    /// Elements that an array of a batch has at most, with the zeros of ragged=pad: a batch ends
+    /// before the sample that would be too much; 0: any number.
+    ///
+    /// Range: `0..1099511627776`. Default: `0`.
+    pub fn batch_elements(self, value: u64) -> Self {
+        self.with("batch_elements", value)
+    }
+
+    /// Upper bounds of lengths, ascending: each batch is of samples of one bucket, padded to its
+    /// bound; empty: batches in the order of the samples.
+    ///
+    /// Range: `N,N,...`. Default: empty.
+    pub fn bucket(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("bucket", value.as_ref())
+    }
+
+    /// Samples that are read before those that wait in a bucket become a batch, even if it is not
+    /// full.
+    ///
+    /// Range: `1..1048576`. Default: `16384`.
+    pub fn bucket_wait(self, value: u64) -> Self {
+        self.with("bucket_wait", value)
+    }
+
     /// The last batch, when it has fewer samples.
     ///
     /// Range: `keep|drop`. Default: `keep`.
@@ -2071,6 +2103,38 @@ impl StreamBuilder {
     /// Range: `0..1073741824`. Default: `0`.
     pub fn pack(self, value: u64) -> Self {
         self.with("pack", value)
+    }
+
+    /// Samples among which rows of pack are filled best-fit, each cut only where it is longer than
+    /// a row; 0: joined in their order.
+    ///
+    /// Range: `0..65536`. Default: `0`.
+    pub fn pack_window(self, value: u64) -> Self {
+        self.with("pack_window", value)
+    }
+
+    /// Elements that an array of a batch has at most, with the zeros of ragged=pad: a batch ends
+    /// before the sample that would be too much; 0: any number.
+    ///
+    /// Range: `0..1099511627776`. Default: `0`.
+    pub fn batch_elements(self, value: u64) -> Self {
+        self.with("batch_elements", value)
+    }
+
+    /// Upper bounds of lengths, ascending: each batch is of samples of one bucket, padded to its
+    /// bound; empty: batches in the order of the samples.
+    ///
+    /// Range: `N,N,...`. Default: empty.
+    pub fn bucket(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("bucket", value.as_ref())
+    }
+
+    /// Samples that are read before those that wait in a bucket become a batch, even if it is not
+    /// full.
+    ///
+    /// Range: `1..1048576`. Default: `16384`.
+    pub fn bucket_wait(self, value: u64) -> Self {
+        self.with("bucket_wait", value)
     }
 
     /// The last batch, when it has fewer samples.
