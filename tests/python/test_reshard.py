@@ -302,10 +302,38 @@ def test_other_inputs_and_other_outputs_are_refused(tmp_path: Path, shards: Any)
     os.remove(f"{report.outputs[0]}.plan")
     with pytest.raises(shardfeed.UsageError, match="reshard did not make it"):
         shardfeed.reshard(urls, f"{tmp_path}/out/", samples=6, workers=0)
-    again = shardfeed.reshard(
-        others, f"{tmp_path}/out/", samples=6, workers=0, writer={"overwrite": True}
-    )
-    assert again.counts == {"made": 4}
+
+
+@pytest.mark.parametrize("overwrite", [True, "true", "yes", "1", 1])
+def test_nothing_is_overwritten(tmp_path: Path, shards: Any, overwrite: Any) -> None:
+    """A run that ends in the middle would leave shards of two orders."""
+    urls = shards(3, 20)
+    common: Any = {"samples": 15, "shuffle": True, "workers": 0}
+    first = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+    before = contents(first)
+    with pytest.raises(shardfeed.UsageError, match="writer: overwrite is not for reshard"):
+        shardfeed.reshard(
+            urls, f"{tmp_path}/out/", **common, seed=2, writer={"overwrite": overwrite}
+        )
+    assert contents(first) == before
+    mark = Path(f"{first.outputs[0]}.plan").read_bytes()
+    for no in (False, "false", "no", "0", "off", 0):
+        again = shardfeed.reshard(urls, f"{tmp_path}/out/", **common, writer={"overwrite": no})
+        assert again.counts == {"there": 4}
+        with pytest.raises(shardfeed.UsageError, match="another order is being written"):
+            shardfeed.reshard(urls, f"{tmp_path}/out/", **common, seed=2, writer={"overwrite": no})
+    assert Path(f"{first.outputs[0]}.plan").read_bytes() == mark
+
+
+@pytest.mark.parametrize("output", ["{}/s-%03d.tar", "file://{}/s-%03d.tar", "{}/link/s-%03d.tar"])
+def test_outputs_that_are_inputs(tmp_path: Path, shards: Any, output: str) -> None:
+    urls = shards(3, 20)
+    (tmp_path / "link").symlink_to(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.tar")}
+    with pytest.raises(shardfeed.UsageError, match=r"is the input .*s-000\.tar; help"):
+        shardfeed.reshard(urls, output.format(tmp_path), samples=15, workers=0)
+    assert {path: path.read_bytes() for path in tmp_path.glob("*.tar")} == before
+    assert not list(tmp_path.glob("*.plan"))
 
 
 # ---- What dies ----------------------------------------------------------------------------------
@@ -512,7 +540,7 @@ def test_an_input_that_changes_meanwhile(
         ({"scratch": "tmp/", "sort": True}, "give one of them"),
         ({"sort": True, "shuffle": False}, "give scratch"),
         ({"scratch": "tmp/", "reader": {"duplicate_keys": "accept"}}, "neighbours"),
-        ({"scratch": "tmp/", "writer": {"overwrite": True}}, "overwrite is not for two phases"),
+        ({"scratch": "tmp/", "writer": {"overwrite": True}}, "overwrite is not for reshard"),
         ({"output": "pipe:cat > %d"}, "a pipe keeps none"),
         ({"input": "-"}, "a pipe cannot be read"),
         ({"input": "pipe:cat a.tar"}, "a pipe cannot be read"),

@@ -38,9 +38,8 @@ class OrderJob(TaskJob):
     writer: dict[str, Any]
 
     def found_there(self, task: Task) -> TaskReport | None:
-        if not self.writer.get("overwrite") and is_published(task.output or "", self.reader):
-            return TaskReport(task, "there")
-        return None
+        there = is_published(task.output or "", self.reader)
+        return TaskReport(task, "there") if there else None
 
     def opened(
         self, shards: Sequence[tuple[str, int]], options: Mapping[str, Any]

@@ -117,7 +117,7 @@ def claim(
     """
     name = f"{tasks[0].output}.plan"
     found = _marked(name, reader)
-    if found is None and not writer.get("overwrite"):
+    if found is None:
         outputs = [task.output or "" for task in tasks]
         with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
             there = list(pool.map(lambda output: is_published(output, reader), outputs))
@@ -129,7 +129,7 @@ def claim(
                     f"{outputs[there.index(True)]}: it is there already, and reshard did not make "
                     "it; help: give a new folder"
                 )
-    if found is None or writer.get("overwrite"):
+    if found is None:
         run = uuid.uuid4().hex
         sample = {"__key__": "plan", "json": {**description, "run": run}}
         try:

@@ -16,7 +16,7 @@ from ._gather import Gather, Sort
 from ._key_order import KeyGather, KeyMerge, KeySort, keys_of
 from ._new_order import NewOrder, claim, description_of, size_of_file
 from ._report import MapReport, TaskReport, error_of
-from ._tasks import Task, make_folders, options_for
+from ._tasks import Task, local_path, make_folders, options_for, overwrites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,11 +73,12 @@ def reshard(
     executor, workers, retries, reader, writer, on_task: as for map_shards. Shards are published
     whole or not at all, those that are there are skipped, and the bytes are the same under every
     executor. A mark beside the first output, 000000.tar.plan, says which order it is: a run with
-    another one is refused. When tasks failed, MapError is raised after all others were run.
+    another one is refused. Nothing is overwritten, since two orders could mix. When tasks failed,
+    MapError is raised after all others were run.
     """
     read_options, write_options = _checked(executor, samples, seed, reader, writer)
     if scratch is not None:
-        _check_scratch(os.fspath(scratch), shuffle or sort, read_options, write_options)
+        _check_scratch(os.fspath(scratch), shuffle or sort, read_options)
     if sort and (shuffle or scratch is None):
         raise UsageError(
             "sort is another order than shuffle; help: give one of them"
@@ -97,6 +98,7 @@ def reshard(
         Task(n, "samples", n * samples, min((n + 1) * samples, order.count), pattern % n)
         for n in range(order.outputs)
     ]
+    _check_outputs(tasks, shards)
     make_folders(tasks)
     description = description_of(order, rekey)
     run_name = claim(tasks, description, read_options, write_options)
@@ -184,14 +186,16 @@ def _checked(
     for name in _NOT_FOR_WRITERS:
         if name in write_options:
             raise UsageError(f"writer: the option {name} is not for reshard; help: give samples")
-    if str(write_options.get("overwrite", False)).lower() == "false":
-        write_options.pop("overwrite", None)  # of the command line it is a text
+    if overwrites(write_options):
+        raise UsageError(
+            "writer: overwrite is not for reshard, since outputs of another order could stay among "
+            "the new ones; help: give a new folder, or remove the old shards and their mark, .plan"
+        )
+    write_options.pop("overwrite", None)
     return read_options, write_options
 
 
-def _check_scratch(
-    scratch: str, has_order: bool, reader: Mapping[str, Any], writer: Mapping[str, Any]
-) -> None:
+def _check_scratch(scratch: str, has_order: bool, reader: Mapping[str, Any]) -> None:
     if not scratch.endswith("/") and not ("://" not in scratch and os.path.isdir(scratch)):
         raise UsageError(f"scratch={scratch!r}; help: give a folder, which ends in /")
     if not has_order:
@@ -202,11 +206,6 @@ def _check_scratch(
         raise UsageError(
             "reader: duplicate_keys is not for two phases, where samples with one key may become "
             "neighbours; help: leave out scratch"
-        )
-    if writer.get("overwrite"):
-        raise UsageError(
-            "writer: overwrite is not for two phases, of which the second begins when the first is "
-            "done; help: give a new folder"
         )
 
 
@@ -240,6 +239,23 @@ def _checked_pattern(output: str) -> str:
             '"/", or a pattern such as "out/%06d.tar"'
         )
     return output
+
+
+def _check_outputs(tasks: Sequence[Task], shards: Sequence[tuple[str, int]]) -> None:
+    """Refuses outputs that are inputs."""
+    inputs = {_place_of(url): url for url, _ in shards}
+    for task in tasks:
+        same = inputs.get(_place_of(task.output or ""))
+        if same is not None:
+            raise UsageError(
+                f"{task.output}: it would be an output, and is the input {same}; help: give a new "
+                "folder"
+            )
+
+
+def _place_of(url: str) -> str:
+    path = local_path(url)
+    return url if path is None else os.path.realpath(path)
 
 
 def _has_one_number(pattern: str) -> bool:
