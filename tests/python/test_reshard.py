@@ -304,6 +304,74 @@ def test_other_inputs_and_other_outputs_are_refused(tmp_path: Path, shards: Any)
         shardfeed.reshard(urls, f"{tmp_path}/out/", samples=6, workers=0)
 
 
+def test_inputs_are_told_apart_by_their_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in "ac":
+        (tmp_path / folder).mkdir()
+        for number in range(2):
+            write_tar(tmp_path / folder / f"in-{number}.tar", numbered(10 * number, 10))
+    common: Any = {"samples": 6, "workers": 0}
+    monkeypatch.chdir(tmp_path)
+    first = shardfeed.reshard("a/in-{0,1}.tar", "out/", **common)
+    os.remove(first.outputs[1])
+    with pytest.raises(shardfeed.UsageError, match="inputs is"):
+        shardfeed.reshard("c/in-{0,1}.tar", "out/", **common)
+    monkeypatch.chdir(tmp_path / "c")  # the same files by other names
+    for same in ("../a/in-{0,1}.tar", f"file://{tmp_path}/a/in-{{0,1}}.tar"):
+        again = shardfeed.reshard(same, f"{tmp_path}/out/", **common)
+        assert again.is_complete
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"reader": {"fields": "cls"}}, "fields is '' there, and 'cls' here"),
+        ({"reader": {"concat": True}}, "concat is 'false' there, and 'true' here"),
+        ({"writer": {"compression": "zstd"}}, "compression is 'auto' there, and 'zstd' here"),
+        ({"writer": {"format": "zip"}}, "format is 'auto' there, and 'zip' here"),
+    ],
+)
+def test_other_samples_of_the_same_inputs_are_refused(
+    tmp_path: Path, shards: Any, changed: dict[str, Any], said: str
+) -> None:
+    urls = shards(2, 10)
+    common: Any = {"samples": 6, "workers": 0}
+    first = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
+    os.remove(first.outputs[1])
+    with pytest.raises(shardfeed.UsageError, match="another order is being written") as raised:
+        shardfeed.reshard(urls, f"{tmp_path}/out/", **common, **changed)
+    assert said in str(raised.value)
+    same: Any = {"reader": {"concat": "no", "retries": 1}, "writer": {"format": "auto"}}
+    assert shardfeed.reshard(urls, f"{tmp_path}/out/", **common, **same).is_complete
+
+
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [
+        ([("plan.txt", b"x")], "json"),
+        ([("plan.json", b"5")], "names no run"),
+        ([("plan.json", b"{")], "Expecting"),
+        ([("plan.json", b'{"run": "../x"}')], "names no run"),
+        ([("a.json", b"{}"), ("b.json", b"{}")], "too many"),
+        (b"no archive", ""),
+        (b"", ""),
+    ],
+)
+def test_a_mark_that_is_none(tmp_path: Path, shards: Any, samples: Any, said: str) -> None:
+    urls = shards(2, 10)
+    mark = tmp_path / "o-0.tar.plan"
+    if isinstance(samples, bytes):
+        mark.write_bytes(samples)
+    else:
+        write_tar(mark, samples)
+    with pytest.raises(shardfeed.UsageError, match="this is no mark of reshard") as raised:
+        shardfeed.reshard(urls, f"{tmp_path}/o-%d.tar", samples=6, workers=0)
+    assert str(raised.value).startswith(f"{mark}: ")
+    assert said in str(raised.value)
+    assert not list(tmp_path.glob("o-*.tar"))
+
+
 @pytest.mark.parametrize("overwrite", [True, "true", "yes", "1", 1])
 def test_nothing_is_overwritten(tmp_path: Path, shards: Any, overwrite: Any) -> None:
     """A run that ends in the middle would leave shards of two orders."""

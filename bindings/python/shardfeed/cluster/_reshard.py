@@ -14,9 +14,9 @@ from .._integration import canonical_text
 from ._executors import EXECUTORS
 from ._gather import Gather, Sort
 from ._key_order import KeyGather, KeyMerge, KeySort, keys_of
-from ._new_order import NewOrder, claim, description_of, size_of_file
+from ._new_order import NewOrder, claim, description_of
 from ._report import MapReport, TaskReport, error_of
-from ._tasks import Task, local_path, make_folders, options_for, overwrites
+from ._tasks import Task, local_path, make_folders, options_for, overwrites, size_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +100,7 @@ def reshard(
     ]
     _check_outputs(tasks, shards)
     make_folders(tasks)
-    description = description_of(order, rekey)
+    description = description_of(order, rekey, read_options, write_options)
     run_name = claim(tasks, description, read_options, write_options)
     common: Any = {
         "order": order,

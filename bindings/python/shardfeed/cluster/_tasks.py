@@ -151,6 +151,15 @@ def local_path(url: str) -> str | None:
     return None if "://" in url else url
 
 
+def size_of_file(url: str) -> int | None:
+    """Bytes of a file of this machine; None for others."""
+    path = local_path(url)
+    try:
+        return None if path is None else os.stat(path).st_size
+    except OSError:
+        return None
+
+
 def make_folders(tasks: Iterable[Task]) -> None:
     """Makes the local folders of outputs."""
     for task in tasks:
