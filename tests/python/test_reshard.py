@@ -372,6 +372,13 @@ def test_a_mark_that_is_none(tmp_path: Path, shards: Any, samples: Any, said: st
     assert not list(tmp_path.glob("o-*.tar"))
 
 
+def test_two_outputs_with_one_name_are_refused(tmp_path: Path, shards: Any) -> None:
+    urls = shards(2, 20)
+    with pytest.raises(shardfeed.UsageError, match=r"would both make .*o-1\.tar"):
+        shardfeed.reshard(urls, f"{tmp_path}/o-%.1s.tar", samples=2, workers=0)
+    assert not list(tmp_path.glob("o-*"))
+
+
 @pytest.mark.parametrize("overwrite", [True, "true", "yes", "1", 1])
 def test_nothing_is_overwritten(tmp_path: Path, shards: Any, overwrite: Any) -> None:
     """A run that ends in the middle would leave shards of two orders."""

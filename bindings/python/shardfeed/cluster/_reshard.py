@@ -242,9 +242,16 @@ def _checked_pattern(output: str) -> str:
 
 
 def _check_outputs(tasks: Sequence[Task], shards: Sequence[tuple[str, int]]) -> None:
-    """Refuses outputs that are inputs."""
+    """Refuses outputs that are inputs, and two with one name."""
     inputs = {_place_of(url): url for url, _ in shards}
+    outputs: dict[str, Task] = {}
     for task in tasks:
+        other = outputs.setdefault(task.output or "", task)
+        if other is not task:
+            raise UsageError(
+                f"{other} and {task} would both make {task.output}; help: give an output with the "
+                'whole number of the shard, such as "out/%06d.tar"'
+            )
         same = inputs.get(_place_of(task.output or ""))
         if same is not None:
             raise UsageError(
