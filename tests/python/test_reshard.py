@@ -651,6 +651,15 @@ def test_a_fifo_and_nothing_are_refused(tmp_path: Path, silent_fifo: Path) -> No
     assert keys(report.outputs) == shuffled(0, 4)
 
 
+def test_a_key_like_that_of_the_table_of_a_copy(tmp_path: Path) -> None:
+    members = [(f"{key}.txt", key.encode()) for key in ("a", "shardfeed-starts", "z")]
+    url = str(write_tar(tmp_path / "a.tar", members))
+    report = shardfeed.reshard(
+        url, f"{tmp_path}/out/", samples=2, shuffle=True, scratch=f"{tmp_path}/tmp/", workers=0
+    )
+    assert sorted(keys(report.outputs)) == ["a", "shardfeed-starts", "z"]
+
+
 def test_a_damaged_input_fails_with_its_name(tmp_path: Path, shards: Any) -> None:
     urls = shards(2, 20, 2000)
     shardfeed.Dataset(urls).close()
