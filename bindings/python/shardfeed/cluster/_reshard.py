@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import posixpath
 import stat
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ._run import TaskJob
 
 _NOT_FOR_WRITERS = ("max_samples", "max_bytes", "first_shard", "wids_index", "keep_partial")
+_NOT_FOR_READERS = ("decode", "expand", "seed", "epoch")  # of those that Dataset takes
 _OPENED_AT_ONCE = 8  # shards whose indexes are looked at
 _MOST_MEMORY = 1 << 44
 
@@ -76,6 +78,7 @@ def reshard(
     another one is refused. Nothing is overwritten, since two orders could mix. When tasks failed,
     MapError is raised after all others were run.
     """
+    samples, seed = _whole_number("samples", samples), _whole_number("seed", seed)
     read_options, write_options = _checked(executor, samples, seed, reader, writer)
     if scratch is not None:
         _check_scratch(os.fspath(scratch), shuffle or sort, read_options)
@@ -161,6 +164,15 @@ def reshard(
 # ---- What is asked for ---------------------------------------------------------------------------
 
 
+def _whole_number(name: str, value: int) -> int:
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise UsageError(f"{name}={value!r}; help: give a whole number")
+
+
 def _checked(
     executor: str,
     samples: int,
@@ -178,7 +190,7 @@ def _checked(
     read_options, write_options = dict(reader or {}), dict(writer or {})
     known = {o["name"] for o in options() if "dataset" in o["openers"].split()}
     for name in read_options:
-        if name not in known or name in ("decode", "expand"):
+        if name not in known or name in _NOT_FOR_READERS:
             raise UsageError(
                 f"reader: the option {name} is not for reshard, which reads samples by number and "
                 "as they are; help: leave it out"
@@ -212,7 +224,7 @@ def _check_scratch(scratch: str, has_order: bool, reader: Mapping[str, Any]) -> 
 def _checked_rekey(rekey: str | None) -> str | None:
     if rekey == "#":
         return "%09d"
-    if rekey is not None and not _has_one_number(rekey):
+    if rekey is not None and not (isinstance(rekey, str) and _has_one_number(rekey)):
         raise UsageError(
             f'rekey={rekey!r} is no pattern; help: give "#", or one number, as in "train/%07d"'
         )
