@@ -658,6 +658,27 @@ def test_a_fifo_and_nothing_are_refused(tmp_path: Path, silent_fifo: Path) -> No
     assert keys(report.outputs) == shuffled(0, 4)
 
 
+@pytest.mark.parametrize("way", [{"shuffle": True}, {"sort": True}])
+def test_a_sort_that_fails_names_its_input(tmp_path: Path, shards: Any, way: Any) -> None:
+    urls = shards(2, 20, 2000)
+
+    def changed(_: Any) -> None:
+        write_tar(tmp_path / "s-001.tar", numbered(20, 21))
+
+    with pytest.raises(MapError, match=r"s-001\.tar") as raised:
+        shardfeed.reshard(
+            urls,
+            f"{tmp_path}/out/",
+            samples=40,
+            scratch=f"{tmp_path}/tmp/",
+            workers=0,
+            on_task=changed,
+            **way,
+        )
+    assert raised.value.report.counts == {"made": 1, "failed": 1}
+    assert raised.value.shard == f"{tmp_path}/s-001.tar"
+
+
 def test_a_key_like_that_of_the_table_of_a_copy(tmp_path: Path) -> None:
     members = [(f"{key}.txt", key.encode()) for key in ("a", "shardfeed-starts", "z")]
     url = str(write_tar(tmp_path / "a.tar", members))

@@ -123,7 +123,8 @@ def reshard(
         ordered = MapReport([reports[task.number] for task in tasks])
         if any(report.status == "failed" for report in ordered):
             error = error_of(ordered)
-            error.shard = next(t.task.output or "" for t in ordered if t.status == "failed")
+            if not isinstance(job, (Sort, KeySort)):  # each of which has an input
+                error.shard = next(t.task.output or "" for t in ordered if t.status == "failed")
             raise error
         return ordered
 
