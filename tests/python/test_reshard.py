@@ -688,6 +688,18 @@ def test_a_key_like_that_of_the_table_of_a_copy(tmp_path: Path) -> None:
     assert sorted(keys(report.outputs)) == ["a", "shardfeed-starts", "z"]
 
 
+@pytest.mark.parametrize("way", [{"shuffle": True}, {"sort": True}])
+def test_scratch_as_a_file_url(tmp_path: Path, shards: Any, way: Any) -> None:
+    """Its folder is made, and emptied at the end."""
+    urls = shards(2, 20)
+    folder = tmp_path / "a b" / "tmp"
+    report = shardfeed.reshard(
+        urls, f"{tmp_path}/out/", samples=15, scratch=f"{folder.as_uri()}/", workers=0, **way
+    )
+    assert report.counts == {"made": 3}
+    assert list(folder.iterdir()) == []
+
+
 def test_a_damaged_input_fails_with_its_name(tmp_path: Path, shards: Any) -> None:
     urls = shards(2, 20, 2000)
     shardfeed.Dataset(urls).close()

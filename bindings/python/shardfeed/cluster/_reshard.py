@@ -342,8 +342,9 @@ def _sort_tasks(scratch: str, run: str, order: NewOrder) -> list[Task]:
 def _remove_local(sorts: Sequence[Task]) -> None:
     """Removes sorted inputs, where they are files; of a store its owner does that."""
     for task in sorts:
-        if task.output is not None and "://" not in task.output:
-            for name in (task.output, keys_of(task.output)):
-                for path in (name, f"{name}.sfidx"):
+        path = None if task.output is None else local_path(task.output)
+        if path is not None:
+            for name in (path, keys_of(path)):
+                for file in (name, f"{name}.sfidx"):
                     with suppress(FileNotFoundError):
-                        os.unlink(path)
+                        os.unlink(file)
