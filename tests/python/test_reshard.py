@@ -700,6 +700,27 @@ def test_scratch_as_a_file_url(tmp_path: Path, shards: Any, way: Any) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("way", [{"shuffle": True}, {"sort": True}])
+def test_indexes_of_copies_are_used(
+    tmp_path: Path, shards: Any, caplog: pytest.LogCaptureFixture, way: Any
+) -> None:
+    """Also where outputs may have a key twice, whose indexes readers by default refuse."""
+    urls = shards(2, 20)
+    caplog.set_level("INFO", "shardfeed")
+    report = shardfeed.reshard(
+        urls,
+        f"{tmp_path}/out/",
+        samples=15,
+        scratch=f"{tmp_path}/tmp/",
+        workers=0,
+        writer={"duplicate_keys": "accept"},
+        **way,
+    )
+    assert report.counts == {"made": 3}
+    assert "s-000.tar.sfidx" in caplog.text  # of an input, which had none
+    assert "is not used" not in caplog.text
+
+
 def test_a_damaged_input_fails_with_its_name(tmp_path: Path, shards: Any) -> None:
     urls = shards(2, 20, 2000)
     shardfeed.Dataset(urls).close()

@@ -197,7 +197,7 @@ def is_published(url: str, reader: Mapping[str, Any]) -> bool:
 # Options of a writer that are not for markers.
 _OF_SHARDS = {
     *("format", "compression", "level", "encode_threads", "index", "write_index"),
-    *("index_for", "index_dir"),
+    *("index_for", "index_dir", "duplicate_keys"),
 }
 
 
