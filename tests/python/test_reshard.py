@@ -153,6 +153,25 @@ def test_the_order_of_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sett
         assert Path(made).read_bytes() == same.read_bytes()
 
 
+def test_payload_is_read_twice(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the copies, and for the outputs; keys are read without it."""
+    urls = shards(3, 20)
+    read: list[int] = []
+    whole = HeldSamples.read
+
+    def counting(self: HeldSamples, data: Any, numbers: Any, places: Any) -> None:
+        whole(self, data, numbers, places)
+        read.extend(numbers)
+
+    monkeypatch.setattr(HeldSamples, "read", counting)
+    common: Any = {"samples": 25, "sort": True, "workers": 0}
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", scratch=f"{tmp_path}/tmp/", **common)
+    assert keys(report.outputs) == [f"{n:06}" for n in range(60)]
+    assert len(read) == 2 * 60
+
+
 def test_equal_keys_keep_the_order_of_the_inputs(tmp_path: Path) -> None:
     for number in range(3):
         members = [(f"{key}.txt", b"%d" % number) for key in "dbca"]
