@@ -17,7 +17,15 @@ from ._gather import Gather, Sort
 from ._key_order import KeyGather, KeyMerge, KeySort, keys_of
 from ._new_order import NewOrder, claim, description_of
 from ._report import MapReport, TaskReport, error_of
-from ._tasks import Task, local_path, make_folders, options_for, overwrites, size_of_file
+from ._tasks import (
+    NOT_FOR_WRITERS,
+    Task,
+    local_path,
+    make_folders,
+    options_for,
+    overwrites,
+    size_of_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +33,6 @@ if TYPE_CHECKING:
     from .._integration import URLs
     from ._run import TaskJob
 
-_NOT_FOR_WRITERS = ("max_samples", "max_bytes", "first_shard", "wids_index", "keep_partial")
 _NOT_FOR_READERS = ("decode", "expand", "seed", "epoch")  # of those that Dataset takes
 _OPENED_AT_ONCE = 8  # shards whose indexes are looked at
 _MOST_MEMORY = 1 << 44
@@ -196,7 +203,7 @@ def _checked(
                 f"reader: the option {name} is not for reshard, which reads samples by number and "
                 "as they are; help: leave it out"
             )
-    for name in _NOT_FOR_WRITERS:
+    for name in NOT_FOR_WRITERS:
         if name in write_options:
             raise UsageError(f"writer: the option {name} is not for reshard; help: give samples")
     if overwrites(write_options):

@@ -194,6 +194,9 @@ def is_published(url: str, reader: Mapping[str, Any]) -> bool:
     return True
 
 
+# Options of a writer that would make another number of shards than one, or leave a part.
+NOT_FOR_WRITERS = ("max_samples", "max_bytes", "first_shard", "wids_index", "keep_partial")
+
 # Options of a writer that are not for markers.
 _OF_SHARDS = {
     *("format", "compression", "level", "encode_threads", "index", "write_index"),
