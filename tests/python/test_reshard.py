@@ -373,6 +373,8 @@ def test_other_samples_of_the_same_inputs_are_refused(
         ([("plan.json", b"{")], "Expecting"),
         ([("plan.json", b'{"run": "../x"}')], "names no run"),
         ([("a.json", b"{}"), ("b.json", b"{}")], "too many"),
+        ([("plan.json", b"[" * 200_000)], ""),
+        ([("plan.json", b" " * (2 << 20) + b"{}")], "max_member"),
         (b"no archive", ""),
         (b"", ""),
     ],

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
-from .. import Error, Stream, UsageError, Writer
+from .. import Stream, UsageError, Writer
 from .._integration import canonical_text, option_texts
 from ._permutation import Permutation
 from ._tasks import is_published, local_path, of_marker, options_for, size_of_file
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._tasks import Task
 
 _LOOKS_AT_ONCE = 8  # whether outputs are there
+_MOST_OF_MARK = 1 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,8 @@ def claim(
 def _marked(name: str, reader: Mapping[str, Any]) -> dict[str, Any] | None:
     if not is_published(name, reader):
         return None
-    options: Any = {**options_for("stream", plain(reader)), "expand": False}
+    options: Any = options_for("stream", plain(reader))
+    options.update(expand=False, max_member=_MOST_OF_MARK)
     try:
         with Stream(name, **options) as stream:
             (sample,) = islice(stream, 2)
@@ -177,9 +179,7 @@ def _marked(name: str, reader: Mapping[str, Any]) -> dict[str, Any] | None:
         if isinstance(found, dict) and str(found.get("run", "")).isalnum():
             return found
         what = "it names no run"
-    except OSError:
-        raise  # of the store
-    except (Error, ValueError) as error:
+    except (ValueError, EOFError, KeyError, RecursionError) as error:  # of the bytes, not the store
         what = str(error)
     raise UsageError(
         f"{name}: this is no mark of reshard: {what}; help: give a new folder, or remove the file"

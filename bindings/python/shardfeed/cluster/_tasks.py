@@ -146,7 +146,7 @@ def local_path(url: str) -> str | None:
     if url.startswith("file:"):
         rest = url[len("file:") :]
         if rest.startswith("//"):
-            rest = rest[rest.find("/", 2) :]  # without the host, which is this machine
+            rest = "/" + rest[2:].partition("/")[2]  # without the host, which is this machine
         return os.fsdecode(unquote_to_bytes(rest))
     return None if "://" in url else url
 
