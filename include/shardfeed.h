@@ -851,8 +851,9 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          element of a list on the path. After slashes the format: xyxy, xywh or
  *                          cxcywh, and relative for numbers in 0..1. They get the geometry of the
  *                          image and are clipped to it; those with a side below a pixel are left
- *                          out. Two ragged columns: FIELD.boxes, float32 (N, 4), left, top, right,
- *                          bottom, and FIELD.kept, int64 (N), the number of each in the field.
+ *                          out. Two columns, ragged unless ragged=pad: FIELD.boxes, float32
+ *                          (N, 4), left, top, right, bottom, and FIELD.kept, int64 (N), the number
+ *                          of each in the field.
  *   audio                  WAV, FLAC or MP3: frames x channels. After slashes:
  *                          float32 (as a rule in -1..1) or int16, the layout (fc or cf: frames or
  *                          channels first), mono (the mean of the channels; one dimension),

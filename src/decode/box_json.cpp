@@ -221,7 +221,11 @@ class BoxReader {
         if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) {
             // Too small, which is 0, or too large.
             const auto value = nlohmann::json::parse(text, nullptr, false);
-            if (!value.is_number()) no_json();
+            if (!value.is_number())
+                throw Error(
+                    SHF_E_FORMAT,
+                    "the number at byte " + std::to_string(at_) + " is too large for a double",
+                    "boxes are in pixels, or from 0 to 1 with relative");
             number = value.get<double>();
         }
         at_ = end;

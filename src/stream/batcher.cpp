@@ -536,6 +536,7 @@ BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
         mix_rows(*batch, std::as_const(plan_).columns(), allocate_copy());
     } catch (...) {
         left_.clear();
+        left_rows_ = left_elements_ = row_elements_ = 0;
         lost_ = std::move(start);
         throw;
     }

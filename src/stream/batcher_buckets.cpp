@@ -119,7 +119,10 @@ uint64_t Batcher::put_into_bucket(uint32_t sample, DecodeScratch& scratch) {
         }
         if (!work.empty()) hand_out_work(*making, std::move(work), run_.block);
         account(*making);
-        if (making->builder.rows() == 1) check_memory_of_buckets();
+        // Columns of any length grow with every row. The sum of all batches is never below that of
+        // the buckets.
+        if (context_.batch_bytes.load(std::memory_order_relaxed) > context_.options.memory)
+            check_memory_of_buckets();
         if (making->builder.full()) close_bucket(measured_.bucket, true);
     } else {
         check_epoch(origin, epoch_of_row);

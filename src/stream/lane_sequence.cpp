@@ -129,7 +129,7 @@ void LaneSequence::run_reader(LaneContext& context, Lane& lane) noexcept {
             context.out_of_memory = true;
             context.consumer.notify_one();
             return;
-        } catch (const Error&) {
+        } catch (...) {
             return;  // the consumer comes to it as well, when it begins that epoch
         }
         if (!run) {

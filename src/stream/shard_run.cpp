@@ -267,9 +267,9 @@ void ShardRun::admit(size_t bytes) {
         throw context_.shuffle_too_large();
     if (admitted()) return;
     wake_consumer();  // it may have been left asleep until more had come
-    asleep_ = true;
     const auto counted = OpenShards::waiting();
-    context_.waiting.push_back(this);
+    context_.waiting.push_back(this);  // may throw: asleep from here on
+    asleep_ = true;
     context_.waiting_count.store(context_.waiting.size(), std::memory_order_seq_cst);
     // Memory that was handed out before the count was seen to change woke nobody: so look once
     // more. (The count and Pool::held() are sequentially consistent for this.)

@@ -159,6 +159,7 @@ Position TakenSamples::position(bool unused) const {
 }
 
 Position TakenSamples::before_all(Position position) const {
+    for (const BegunSample& sample : begun_) position.set_begun(sample);
     for (const Restored& restored : restored_) position.set_given({restored.from, restored.runs});
     return position;
 }

@@ -171,7 +171,9 @@ def test_resume(urls, used, options):
         resumed = bucketed(urls, **options)
         resumed.load_state_dict(state)
         if stop < len(whole):
-            state = resumed.state_dict()  # also before its first batch
+            resumed.batches()
+            state = resumed.state_dict()  # of the open stream, before its first batch
+        resumed.close()
         again = bucketed(urls, decode_threads=2, **options)
         again.load_state_dict(state)
         if stop == len(whole):
@@ -332,3 +334,17 @@ def test_batches_above_memory(tmp_path):
     url = rows_tar(tmp_path / "t.tar", [{"npy": npy(np.zeros(n))} for n in (10, 2000)])
     with pytest.raises(shardfeed.LimitError, match="memory=1048576; help: raise memory"):
         list(bucketed(url, bucket="16,4096", batch=4096, memory="1MiB").batches())
+
+
+def test_columns_that_grow_are_within_memory_too(tmp_path):
+    """Rows of the first round are small, and a text of a later one is not."""
+    rows = [
+        {"npy": npy(np.zeros(i % 64 + 1, "i4")), "txt": b"x" * (200_000 if i >= 64 else 1)}
+        for i in range(320)
+    ]
+    url = rows_tar(tmp_path / "t.tar", rows)
+    bounds = ",".join(str(length) for length in range(1, 65))
+    stream = shardfeed.Stream(url, decode="npy, txt", bucket=bounds, batch=30, memory=8 << 20)
+    with pytest.raises(shardfeed.LimitError, match="all buckets take more than memory=8388608"):
+        list(stream.batches())
+    assert stream.stats()["memory_peak"] < 24 << 20

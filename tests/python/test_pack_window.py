@@ -171,7 +171,9 @@ def test_resume(urls, used, options):
         stream.close()
         resumed = batches(urls, **options)
         resumed.load_state_dict(state)
-        state = resumed.state_dict()  # also before its first batch
+        resumed.batches()
+        state = resumed.state_dict()  # of the open stream, before its first batch
+        resumed.close()
         again = batches(urls, decode_threads=2, **options)
         again.load_state_dict(state)
         found = [rows_of(batch) for batch in islice(again.batches(), 2)]

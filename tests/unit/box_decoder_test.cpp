@@ -97,26 +97,10 @@ TEST(BoxJson, what_has_no_boxes) {
 }
 
 TEST(BoxJson, what_is_no_json) {
-    for (const char* json : {"",
-                             " ",
-                             "[[1,2,NaN,4]]",
-                             "[[1,2,-Infinity,4]]",
-                             "[[1,2,3,4]",
-                             "[[1,2,3,4",
-                             "[[1,2,3,4]]x",
-                             "[[1,2,3,1e999]]",
-                             "[[1,2,3,01]]",
-                             "[[1,2,3,.5]]",
-                             "[[1,2,3,5.]]",
-                             "[[1,2,3,+5]]",
-                             "[[1,2,3,5e]]",
-                             "[[1,2,3,--5]]",
-                             "[[1 2,3,4]]",
-                             "[[1,2,3,4],]",
-                             "[[1,2,3,4,]]",
-                             "[x]",
-                             "nul",
-                             "\xff"})
+    for (const char* json : {"", " ", "[[1,2,NaN,4]]", "[[1,2,-Infinity,4]]", "[[1,2,3,4]",
+                             "[[1,2,3,4", "[[1,2,3,4]]x", "[[1,2,3,01]]", "[[1,2,3,.5]]",
+                             "[[1,2,3,5.]]", "[[1,2,3,+5]]", "[[1,2,3,5e]]", "[[1,2,3,--5]]",
+                             "[[1 2,3,4]]", "[[1,2,3,4],]", "[[1,2,3,4,]]", "[x]", "nul", "\xff"})
         EXPECT_TRUE(says(fault(json), "this is no JSON")) << json << fault(json);
     for (const char* json :
          {R"({"b" [[1,2,3,4]]})", R"({b: [[1,2,3,4]]})", R"({"b": [[1,2,3,4]])", R"({"b)",
@@ -125,6 +109,11 @@ TEST(BoxJson, what_is_no_json) {
           R"({"b": [],})", R"({"x": [[1,2)", R"({"x": })"})
         EXPECT_TRUE(says(fault(json, {"b"}), "this is no JSON")) << json << fault(json, {"b"});
     EXPECT_TRUE(says(fault("[[1,2,NaN,4]]"), "\"NaN,4]]\" at byte 6 of 13"));
+}
+
+TEST(BoxJson, a_number_too_large_for_a_double) {
+    EXPECT_TRUE(says(fault("[[1,2,3,1e999]]"), "the number at byte 8 is too large for a double"));
+    EXPECT_TRUE(says(fault("[[1,2,3," + std::string(5000, '9') + "]]"), "is too large"));
 }
 
 // Names with escapes, blanks everywhere, brackets in texts.

@@ -114,6 +114,14 @@ TEST(TakenSamples, resumes_where_some_were_given) {
 TEST(TakenSamples, windows_begin_where_the_sequence_stood) {
     TakenSamples taken(true);
     taken.restore({{first, {0, 1}}}, {{first, 5, 1}, {second, 2, 3}});
+    // Saved again before anything was taken: the documents that were begun are still begun.
+    const Position before = taken.before_all(*lanes(0, 0));
+    expect_lane(before.lanes[0], 0, 0, {0, 1});
+    ASSERT_EQ(before.lanes[0].begun_later.size(), 1U);
+    EXPECT_EQ(before.lanes[0].begun_later[0].elements, 5U);
+    ASSERT_EQ(before.lanes[1].begun_later.size(), 1U);
+    EXPECT_EQ(before.lanes[1].begun_later[0].elements, 2U);
+    EXPECT_EQ(before.lanes[1].begun_later[0].behind, 3U);
     std::vector<uint64_t> elements;
     for (uint64_t number = 0; number < 8; ++number) {
         if (number % 4 == 0) taken.stand_at(lanes(number / 2, number / 2));
