@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from array import array
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from resharding import keys, shuffled
 from shardfeed.__main__ import main
 from shardfeed._integration import HeldSamples
 from shardfeed.cluster import MapError
-from shardfeed.cluster._ordered import PLACE_BITS, OrderedReader
+from shardfeed.cluster._ordered import OrderedReader
 from shardfeed.cluster._permutation import Permutation
 
 
@@ -319,11 +318,11 @@ def test_a_task_whose_process_is_killed_is_run_again(
     died = tmp_path / "died"
     whole = HeldSamples.read
 
-    def deadly(self: HeldSamples, *given: Any) -> None:
+    def deadly(self: HeldSamples, *given: Any) -> int:
         if self.bytes > 0 and not died.exists():  # in the middle of a task
             died.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        whole(self, *given)
+        return whole(self, *given)
 
     monkeypatch.setattr("shardfeed.cluster._ordered._MOST_AT_ONCE", 8)
     monkeypatch.setattr(HeldSamples, "read", deadly)  # of the forked processes too
@@ -357,95 +356,7 @@ def test_a_run_that_is_killed_is_continued(
     assert contents(second) == contents(one)
 
 
-# ---- Memory -------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_memory_is_bounded(tmp_path: Path, shards: Any) -> None:
-    """One output of 160 MB is made with 16 MiB."""
-    urls = shards(4, 400, 100_000)
-    program = (
-        "import re, shardfeed, sys\n"
-        "def peak():\n"
-        "    status = open('/proc/self/status').read()\n"
-        "    return int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) >> 10\n"
-        "shardfeed.reshard(sys.argv[1], sys.argv[2], samples=1, workers=0)\n"
-        "before = peak()\n"
-        "shardfeed.reshard(sys.argv[3], sys.argv[4], samples=1600, shuffle=True, workers=0,\n"
-        "                  memory='16MiB')\n"
-        "print(peak() - before)\n"
-    )
-    few = write_tar(tmp_path / "few.tar", numbered(0, 3))
-    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(shardfeed.__file__))}
-    done = subprocess.run(
-        [sys.executable, "-c", program, few, f"{tmp_path}/few/", urls, f"{tmp_path}/out/"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 60
-    assert keys(f"{tmp_path}/out/000000.tar") == shuffled(0, 1600)
-
-
-def test_sizes_that_nobody_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Samples of 100 bytes come first, and of a megabyte later."""
-    sizes = [100] * 300 + [1 << 20] * 12 + [100] * 50
-    members = [(f"{n:06}.bin", bytes([n % 251]) * size) for n, size in enumerate(sizes)]
-    url = str(write_tar(tmp_path / "a.tar", members))
-    read: list[int] = []
-    most: list[int] = []
-    whole = HeldSamples.read
-
-    def counting(self: HeldSamples, data: Any, numbers: Any, places: Any) -> None:
-        most.append(self.bytes)
-        whole(self, data, numbers, places)
-        read.extend(numbers)
-
-    monkeypatch.setattr(HeldSamples, "read", counting)
-    order = Permutation(1, len(sizes))
-    places = [order(place) for place in range(len(sizes))]
-    reader = OrderedReader([(url, len(sizes))], 4 << 20, {}, mean=100)
-    found = []
-    for sample in reader.samples([0 << PLACE_BITS | number for number in places]):
-        found.append((int(sample.key), len(sample["bin"])))
-    reader.close()
-    assert found == [(number, sizes[number]) for number in places]
-    assert len(sizes) < len(read) < 3 * len(sizes)  # what was let go was read again
-    assert max(most) <= 4 << 20  # before the next call
-
-
-def test_samples_that_are_held(tmp_path: Path) -> None:
-    url = str(write_tar(tmp_path / "a.tar", numbered(0, 6, 1000)))
-    numbers = array("Q", [5, 0, 2])
-    with shardfeed.Dataset(url) as data:
-        held = HeldSamples(4)
-        held.read(data, numbers, array("Q", [0, 1, 3]))
-        assert [held.has(place) for place in range(-1, 5)] == [
-            *(False, True, True, False, True, False)
-        ]
-        assert 3 * 1001 < held.bytes < 3 * 2000
-        for places in ([4, 1, 2], [2]):
-            with pytest.raises(shardfeed.UsageError, match="not there"):
-                held.read(data, numbers, array("Q", places))
-        with pytest.raises(shardfeed.UsageError):
-            held.read(data, array("Q", [6]), array("Q", [2]))  # the data set has six
-    sample = held.take(1)
-    assert (sample.key, bytes(sample["txt"])[:2]) == ("000000", b"0.")
-    for place in (1, 2, 4):
-        with pytest.raises(shardfeed.UsageError, match="no sample is held"):
-            held.take(place)
-    with shardfeed.Writer(f"{tmp_path}/b.tar") as writer:
-        held.write(writer, 0, 1)
-        with pytest.raises(shardfeed.UsageError):
-            held.write(writer, 0, 1)  # it is written
-        with pytest.raises(shardfeed.UsageError, match="not there"):
-            held.write(writer, 3, 5)
-        writer.write(sample)
-    assert keys(f"{tmp_path}/b.tar") == ["000005", "000000"]
-    held.drop(3)
-    assert held.bytes == 0
+# ---- What is open ------------------------------------------------------------------------------
 
 
 def test_more_indexes_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
