@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,11 @@ from resharding import keys, shuffled
 from shardfeed.__main__ import main
 from shardfeed._integration import HeldSamples
 from shardfeed.cluster import MapError
+from shardfeed.cluster._executors import EXECUTORS
+from shardfeed.cluster._gather import Gather
 from shardfeed.cluster._ordered import OrderedReader
 from shardfeed.cluster._permutation import Permutation
+from shardfeed.cluster._run import run_task
 
 
 @pytest.fixture(autouse=True)
@@ -382,6 +388,77 @@ def test_more_indexes_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     cut = shardfeed.reshard(urls, f"{tmp_path}/cut/", samples=20, workers=0)
     assert keys(cut.outputs) == [f"{n:06}" for n in range(80)]
     assert opened == [2] * 4  # those that are needed
+
+
+def test_copies_of_a_job_share_what_is_open(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under Ray and Dask, which make a copy of the job for each task."""
+    urls = shards(4, 20)
+    opened: list[int] = []
+    whole = OrderedReader._opened
+
+    def counting(self: OrderedReader, group: Any) -> Any:
+        opened.append(len(group))
+        return whole(self, group)
+
+    def copying(job: Any, tasks: Any, workers: object) -> Any:
+        for task in tasks:
+            yield run_task(pickle.loads(pickle.dumps(job)), task)
+
+    monkeypatch.setattr(OrderedReader, "_opened", counting)
+    monkeypatch.setitem(EXECUTORS, "dask", copying)
+    common: Any = {"samples": 8, "shuffle": True, "executor": "dask"}
+    reports = [
+        shardfeed.reshard(urls, f"{tmp_path}/{name}/", **common, **settings)
+        for name, settings in (
+            ("one", {}),
+            ("two", {"scratch": f"{tmp_path}/tmp/"}),
+            ("three", {}),  # of the same inputs, which may have changed
+        )
+    ]
+    assert opened == [4, *(1, 1, 1, 1, 4), 4]  # once for each job; a sorting task needs one input
+    for report in reports:
+        assert keys(report.outputs) == shuffled(0, 80)
+
+
+def test_threads_share_no_reader(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under Dask when its workers have several threads."""
+    urls = shards(2, 20)
+    both = threading.Barrier(2, timeout=60)
+    readers: set[int] = set()
+    whole = OrderedReader.stretches
+
+    def together(self: OrderedReader, places: Any) -> Any:
+        readers.add(id(self))
+        both.wait()
+        return whole(self, places)
+
+    def threaded(job: Any, tasks: Any, workers: object) -> Any:
+        with ThreadPoolExecutor(2) as pool:
+            yield from pool.map(lambda task: run_task(job, task), tasks)
+
+    monkeypatch.setattr(OrderedReader, "stretches", together)
+    monkeypatch.setitem(EXECUTORS, "dask", threaded)
+    report = shardfeed.reshard(urls, f"{tmp_path}/o/", samples=20, shuffle=True, executor="dask")
+    assert len(readers) == 2
+    assert keys(report.outputs) == shuffled(0, 40)
+
+
+def test_processes_have_the_name_of_the_command(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Gather.attempt
+
+    def telling(self: Gather, task: Any) -> Any:
+        (tmp_path / "name").write_text(multiprocessing.current_process().name)
+        return whole(self, task)
+
+    monkeypatch.setattr(Gather, "attempt", telling)  # of the forked process too
+    shardfeed.reshard(shards(1, 4), f"{tmp_path}/o/", samples=4, workers=1)
+    assert (tmp_path / "name").read_text() == "shardfeed reshard"
 
 
 @pytest.mark.parametrize(("shard", "samples"), [(0, 11), (0, 9), (1, 11), (1, 9)])
