@@ -428,11 +428,11 @@ def test_threads_share_no_reader(
     """As under Dask when its workers have several threads."""
     urls = shards(2, 20)
     both = threading.Barrier(2, timeout=60)
-    readers: set[int] = set()
+    users: dict[int, set[int]] = {}  # of each reader
     whole = OrderedReader.stretches
 
     def together(self: OrderedReader, places: Any) -> Any:
-        readers.add(id(self))
+        users.setdefault(id(self), set()).add(threading.get_ident())
         both.wait()
         return whole(self, places)
 
@@ -442,8 +442,8 @@ def test_threads_share_no_reader(
 
     monkeypatch.setattr(OrderedReader, "stretches", together)
     monkeypatch.setitem(EXECUTORS, "dask", threaded)
-    report = shardfeed.reshard(urls, f"{tmp_path}/o/", samples=20, shuffle=True, executor="dask")
-    assert len(readers) == 2
+    report = shardfeed.reshard(urls, f"{tmp_path}/o/", samples=10, shuffle=True, executor="dask")
+    assert [len(threads) for threads in users.values()] == [1, 1]
     assert keys(report.outputs) == shuffled(0, 40)
 
 

@@ -23,7 +23,7 @@ _BYTES_AT_ONCE = 16 << 20  # and about so many bytes
 _OBJECT = 2048  # bytes that a sample takes beside its fields, about as HeldSamples counts
 _LIBRARY_MEMORY = 256 << 20  # what the option "memory" of the library is when nobody gives it
 _UNKNOWN = 256 << 10  # bytes of a sample where nothing says them
-_INDEX = 128  # bytes that the index of a sample takes: 30, and 16 for each field, and its key
+_INDEX = 128  # bytes that the index of a sample is taken for: 30, 16 for each field, and its key
 
 
 class OrderedReader:
