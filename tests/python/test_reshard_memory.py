@@ -111,7 +111,7 @@ def read_in_order(url: str, order: list[int], memory: int, mean: int | None) -> 
 
 @pytest.mark.parametrize("kind", ["input", "random"])
 def test_a_jump_within_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """Small samples say nothing about the next ones: at most 32 of those are read unawares."""
+    """Small samples say nothing about the next ones: 16 of those are read unawares with 16 MiB."""
     url = shard(tmp_path / "a.tar", 3100, a_jump)
     permutation = Permutation(1, 3100)
     order = [permutation(place) if kind == "random" else place for place in range(3100)]

@@ -456,7 +456,7 @@ class HeldSamples:
         """Reads samples of a dataset into places, up to the one with which `budget` bytes are held.
 
         numbers, places: arrays of uint64. Returns how many it has read. It reads a few at a time,
-        8 to 32 of them, so that many more are held than `budget` says at most.
+        one for each MiB of the budget, but 8 to 64, so that as many may come on top.
         """
         if len(numbers) != len(places) or max(places, default=0) >= self.count:
             raise UsageError("places of samples that are not there")

@@ -32,9 +32,9 @@ class OrderedReader:
     memory: bytes that samples take while they are held. Of the order a stretch is taken that fits
     in, as far as one can know; its samples are read by shard and number, so that neighbours are
     read together, and given in the order. When they turn out to be larger, all are let go, since
-    small ones share their memory with neighbours, and a shorter stretch is read. So `memory` and 32
-    samples are held at most, and every sample is read about once. Indexes of open shards come on
-    top.
+    small ones share their memory with neighbours, and a shorter stretch is read. So `memory` and 64
+    samples are held at most (8 where memory is small), and every sample is read about once. Indexes
+    of open shards come on top.
     """
 
     def __init__(
