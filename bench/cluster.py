@@ -177,8 +177,10 @@ def main() -> int:
         for row in given.only.split(","):
             count = {"small": 100_000, "jpeg": 2_000, "map": 400_000, "reshard": 10_000}[row]
             samples = int(count * given.scale) // SHARDS * SHARDS
-            kinds = {"jpeg": photographs(), "reshard": large_fields}
-            fields = kinds.get(row, small_fields)
+            if row == "jpeg":
+                fields = photographs()
+            else:
+                fields = large_fields if row == "reshard" else small_fields
             url = write(Path(name), row, samples, fields)
             if row == "map":
                 ours, theirs = mapping(url, Path(name), given.rounds, samples)

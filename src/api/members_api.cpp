@@ -15,7 +15,7 @@ struct shf_members : shf::Exclusive {
 
 namespace {
 
-constexpr const char* noun = "sequence of members";
+constexpr const char* members_noun = "sequence of members";
 
 }  // namespace
 
@@ -38,7 +38,7 @@ int32_t shf_members_open(shf_members** out, const char* url, const shf_options* 
 int32_t shf_members_next(shf_members* members, shf_bytes* name, shf_error* error) {
     if (name) *name = {nullptr, 0};
     return guard(error, [&] {
-        const shf::ExclusiveCall call(members, noun);
+        const shf::ExclusiveCall call(members, members_noun);
         if (!members->sequence->next()) return SHF_END;
         if (name) *name = shf::borrowed(members->sequence->name());
         return SHF_OK;
@@ -63,7 +63,7 @@ int32_t shf_members_read(shf_members* members, void* buffer, size_t capacity, si
                          shf_error* error) {
     if (size) *size = 0;
     return guard(error, [&] {
-        const shf::ExclusiveCall call(members, noun);
+        const shf::ExclusiveCall call(members, members_noun);
         if (!size || !buffer || capacity == 0)
             throw Error(SHF_E_USAGE, "shf_members_read: size or buffer is NULL, or capacity is 0");
         *size = members->sequence->read({static_cast<uint8_t*>(buffer), capacity});

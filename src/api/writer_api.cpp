@@ -19,13 +19,13 @@ struct shf_writer : shf::Exclusive {
 
 namespace {
 
-constexpr const char* noun = "writer";
+constexpr const char* writer_noun = "writer";
 
 // Runs `body` with the writer, when nothing else has it.
 template <typename Body>
 int32_t call(shf_writer* writer, shf_error* error, Body body) {
     return guard(error, [&] {
-        const shf::ExclusiveCall exclusive(writer, noun);
+        const shf::ExclusiveCall exclusive(writer, writer_noun);
         const shf::Opening waiting(writer->writer->options(), shf::Opens::nothing);
         body(*writer->writer);
         return SHF_OK;

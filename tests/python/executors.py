@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import shardfeed
 from conftest import numbered, write_tar
+from resharding import keys
 
 KEYS = [f"{number:06}" for number in range(100)]
 
@@ -21,11 +22,6 @@ def write_shards(folder: Path) -> str:
         if shard < 2:
             shardfeed.Dataset(path).close()
     return f"{folder}/s-{{0..3}}.tar"
-
-
-def keys(url: Any) -> list[str]:
-    with shardfeed.Stream(url, shuffle_shards=False) as stream:
-        return [sample.key for sample in stream]
 
 
 def die_once(flag: str) -> None:

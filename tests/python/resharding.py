@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import shardfeed
@@ -16,3 +17,7 @@ def keys(urls: Any, **options: Any) -> list[str]:
 def shuffled(seed: int, count: int) -> list[str]:
     order = Permutation(seed, count)
     return [f"{order(place):06}" for place in range(count)]
+
+
+def contents(report: Any) -> dict[str, bytes]:
+    return {Path(url).name: Path(url).read_bytes() for url in report.outputs}

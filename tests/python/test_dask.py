@@ -15,9 +15,9 @@ from executors import (
     check_reshard,
     check_what_fails,
     die_once,
-    keys,
     write_shards,
 )
+from resharding import keys
 
 pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")

@@ -113,6 +113,15 @@ def test_tasks_of_some_samples(tmp_path: Path, shards: Any) -> None:
 # ---- What is there ------------------------------------------------------------------------------
 
 
+def test_no_overwriting_as_a_text(tmp_path: Path, shards: Any) -> None:
+    urls = shards(2, 3)
+    for no in ("false", "no", "0"):
+        report = shardfeed.map_shards(urls, f"{tmp_path}/out/", workers=0, writer={"overwrite": no})
+    assert report.counts == {"there": 2}
+    report = shardfeed.map_shards(urls, f"{tmp_path}/out/", workers=0, writer={"overwrite": "yes"})
+    assert report.counts == {"made": 2}
+
+
 def test_what_is_published_is_skipped(tmp_path: Path, shards: Any) -> None:
     urls = shards(4, 5)
     first = shardfeed.map_shards(urls, output(tmp_path), workers=0)

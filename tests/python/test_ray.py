@@ -19,9 +19,9 @@ from executors import (
     check_reshard,
     check_what_fails,
     die_once,
-    keys,
     write_shards,
 )
+from resharding import keys
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")

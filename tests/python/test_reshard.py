@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import shardfeed
 from conftest import numbered, write_tar
-from resharding import keys, shuffled
+from resharding import contents, keys, shuffled
 from shardfeed.__main__ import main
 from shardfeed._integration import HeldSamples
 from shardfeed.cluster import MapError
@@ -33,10 +33,6 @@ def no_job(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("SLURM_") or name in ("SHARDFEED_TASK_INDEX", "JOB_COMPLETION_INDEX"):
             monkeypatch.delenv(name)
-
-
-def contents(report: Any) -> dict[str, bytes]:
-    return {Path(url).name: Path(url).read_bytes() for url in report.outputs}
 
 
 # ---- What comes out -----------------------------------------------------------------------------
@@ -158,6 +154,26 @@ def test_the_order_of_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sett
         assert Path(made).read_bytes() == same.read_bytes()
 
 
+def test_payload_is_read_twice(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the copies, and for the outputs; keys are read without it."""
+    urls = shards(3, 20)
+    read: list[int] = []
+    whole = HeldSamples.read
+
+    def counting(self: HeldSamples, data: Any, numbers: Any, *given: Any) -> int:
+        count = whole(self, data, numbers, *given)
+        read.extend(numbers[:count])
+        return count
+
+    monkeypatch.setattr(HeldSamples, "read", counting)
+    common: Any = {"samples": 25, "sort": True, "workers": 0}
+    report = shardfeed.reshard(urls, f"{tmp_path}/out/", scratch=f"{tmp_path}/tmp/", **common)
+    assert keys(report.outputs) == [f"{n:06}" for n in range(60)]
+    assert len(read) == 2 * 60
+
+
 def test_equal_keys_keep_the_order_of_the_inputs(tmp_path: Path) -> None:
     for number in range(3):
         members = [(f"{key}.txt", b"%d" % number) for key in "dbca"]
@@ -259,58 +275,6 @@ def test_two_jobs_of_an_array_at_once(tmp_path: Path, shards: Any, two_phases: b
     assert all(set(statuses) <= {"made", "there", "elsewhere"} for statuses in found)
     made = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.tar")}
     assert made == contents(one)
-
-
-# ---- What is there ------------------------------------------------------------------------------
-
-
-def test_what_is_published_is_skipped(tmp_path: Path, shards: Any) -> None:
-    urls = shards(3, 20)
-    common: Any = {"samples": 15, "shuffle": True, "workers": 2}
-    first = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
-    before = contents(first)
-    os.remove(first.outputs[2])
-    kept = {url: os.stat(url).st_mtime_ns for url in first.outputs if os.path.exists(url)}
-    second = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
-    assert [task.status for task in second] == ["there", "there", "made", "there"]
-    assert contents(second) == before
-    assert {url: os.stat(url).st_mtime_ns for url in kept} == kept
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"seed": 2}, "seed is 0 there, and 2 here"),
-        ({"samples": 10}, "samples_per_shard is 15 there, and 10 here"),
-        ({"shuffle": False}, "order is 'random' there, and 'input' here"),
-        ({"rekey": "#"}, "rekey is '' there, and '%09d' here"),
-    ],
-)
-def test_another_order_is_refused(
-    tmp_path: Path, shards: Any, changed: dict[str, Any], said: str
-) -> None:
-    urls = shards(3, 20)
-    common: Any = {"samples": 15, "shuffle": True, "workers": 0}
-    first = shardfeed.reshard(urls, f"{tmp_path}/out/", **common)
-    os.remove(first.outputs[2])
-    with pytest.raises(shardfeed.UsageError, match="another order is being written") as raised:
-        shardfeed.reshard(urls, f"{tmp_path}/out/", **{**common, **changed})
-    assert said in str(raised.value)
-    assert not os.path.exists(first.outputs[2])
-
-
-def test_other_inputs_and_other_outputs_are_refused(tmp_path: Path, shards: Any) -> None:
-    urls, others = shards(2, 10), shards(2, 10, name="t")
-    report = shardfeed.reshard(urls, f"{tmp_path}/out/", samples=6, workers=0)
-    with pytest.raises(shardfeed.UsageError, match="inputs is"):
-        shardfeed.reshard(others, f"{tmp_path}/out/", samples=6, workers=0)
-    os.remove(f"{report.outputs[0]}.plan")
-    with pytest.raises(shardfeed.UsageError, match="reshard did not make it"):
-        shardfeed.reshard(urls, f"{tmp_path}/out/", samples=6, workers=0)
-    again = shardfeed.reshard(
-        others, f"{tmp_path}/out/", samples=6, workers=0, writer={"overwrite": True}
-    )
-    assert again.counts == {"made": 4}
 
 
 # ---- What dies ----------------------------------------------------------------------------------
@@ -478,62 +442,70 @@ def test_an_input_that_changes_meanwhile(
     assert list(tmp_path.glob("out/*.tar")) == []
 
 
-# ---- What is refused ----------------------------------------------------------------------------
+# ---- What fails, and scratch --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"samples": 0}, "give 1 or more"),
-        ({"samples": -5}, "give 1 or more"),
-        ({"seed": -1}, "from 0 to 2"),
-        ({"executor": "cloud"}, "give one of local, array"),
-        ({"output": "out.tar"}, "no number of the shard"),
-        ({"output": "o-%s-%d.tar"}, "no number of the shard"),
-        ({"rekey": "x"}, "is no pattern"),
-        ({"memory": "much"}, "memory"),
-        ({"reader": {"shuffle": 10}}, "the option shuffle is not for reshard"),
-        ({"reader": {"select_keys": "a*"}}, "the option select_keys is not for reshard"),
-        ({"writer": {"max_samples": 10}}, "give samples"),
-        ({"scratch": "tmp"}, "give a folder, which ends in /"),
-        ({"scratch": "tmp/", "shuffle": False}, "scratch is for shuffle"),
-        ({"scratch": "tmp/", "sort": True}, "give one of them"),
-        ({"sort": True, "shuffle": False}, "give scratch"),
-        ({"scratch": "tmp/", "reader": {"duplicate_keys": "accept"}}, "neighbours"),
-        ({"scratch": "tmp/", "writer": {"overwrite": True}}, "overwrite is not for two phases"),
-        ({"output": "pipe:cat > %d"}, "a pipe keeps none"),
-        ({"input": "-"}, "a pipe cannot be read"),
-        ({"input": "pipe:cat a.tar"}, "a pipe cannot be read"),
-        ({"workers": -1}, "give 0 or more"),
-    ],
-)
-def test_wrong_arguments(
-    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch, arguments: Any, said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    usual: Any = {"input": shards(2, 2), "output": f"{tmp_path}/out/", "samples": 3}
-    with pytest.raises(shardfeed.UsageError, match=said):
-        shardfeed.reshard(**{**usual, "shuffle": True, **arguments})
-    assert list(tmp_path.glob("out/*.tar")) == []
+@pytest.mark.parametrize("way", [{"shuffle": True}, {"sort": True}])
+def test_a_sort_that_fails_names_its_input(tmp_path: Path, shards: Any, way: Any) -> None:
+    urls = shards(2, 20, 2000)
+
+    def changed(_: Any) -> None:
+        write_tar(tmp_path / "s-001.tar", numbered(20, 21))
+
+    with pytest.raises(MapError, match=r"s-001\.tar") as raised:
+        shardfeed.reshard(
+            urls,
+            f"{tmp_path}/out/",
+            samples=40,
+            scratch=f"{tmp_path}/tmp/",
+            workers=0,
+            on_task=changed,
+            **way,
+        )
+    assert raised.value.report.counts == {"made": 1, "failed": 1}
+    assert raised.value.shard == f"{tmp_path}/s-001.tar"
 
 
-def test_a_fifo_and_nothing_are_refused(tmp_path: Path, silent_fifo: Path) -> None:
-    with pytest.raises(shardfeed.UsageError, match="a pipe cannot be read"):
-        shardfeed.reshard(str(silent_fifo), f"{tmp_path}/out/", samples=5)
-    empty = write_tar(tmp_path / "empty.tar", [])
-    with pytest.raises(shardfeed.UsageError, match="no samples"):
-        shardfeed.reshard(str(empty), f"{tmp_path}/out/", samples=5, reader={"allow_empty": True})
-    some = write_tar(tmp_path / "some.tar", numbered(0, 4))
+def test_a_key_like_that_of_the_table_of_a_copy(tmp_path: Path) -> None:
+    members = [(f"{key}.txt", key.encode()) for key in ("a", "shardfeed-starts", "z")]
+    url = str(write_tar(tmp_path / "a.tar", members))
     report = shardfeed.reshard(
-        [str(empty), str(some), str(empty)],
-        f"{tmp_path}/out/",
-        samples=5,
-        shuffle=True,
-        scratch=f"{tmp_path}/tmp/",
-        reader={"allow_empty": True},
-        workers=0,
+        url, f"{tmp_path}/out/", samples=2, shuffle=True, scratch=f"{tmp_path}/tmp/", workers=0
     )
-    assert keys(report.outputs) == shuffled(0, 4)
+    assert sorted(keys(report.outputs)) == ["a", "shardfeed-starts", "z"]
+
+
+@pytest.mark.parametrize("way", [{"shuffle": True}, {"sort": True}])
+def test_scratch_as_a_file_url(tmp_path: Path, shards: Any, way: Any) -> None:
+    """Its folder is made, and emptied at the end."""
+    urls = shards(2, 20)
+    folder = tmp_path / "a b" / "tmp"
+    report = shardfeed.reshard(
+        urls, f"{tmp_path}/out/", samples=15, scratch=f"{folder.as_uri()}/", workers=0, **way
+    )
+    assert report.counts == {"made": 3}
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("way", [{"shuffle": True}, {"sort": True}])
+def test_indexes_of_copies_are_used(
+    tmp_path: Path, shards: Any, caplog: pytest.LogCaptureFixture, way: Any
+) -> None:
+    """Also where outputs may have a key twice, whose indexes readers by default refuse."""
+    urls = shards(2, 20)
+    caplog.set_level("INFO", "shardfeed")
+    report = shardfeed.reshard(
+        urls,
+        f"{tmp_path}/out/",
+        samples=15,
+        scratch=f"{tmp_path}/tmp/",
+        workers=0,
+        writer={"duplicate_keys": "accept"},
+        **way,
+    )
+    assert report.counts == {"made": 3}
+    assert "s-000.tar.sfidx" in caplog.text  # of an input, which had none
+    assert "is not used" not in caplog.text
 
 
 def test_a_damaged_input_fails_with_its_name(tmp_path: Path, shards: Any) -> None:

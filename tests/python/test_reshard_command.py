@@ -43,6 +43,12 @@ def test_in_a_bucket(tmp_path: Path, shards: Any, two_phases: bool) -> None:
         assert again.counts == {"there": 3}
         with pytest.raises(shardfeed.UsageError, match="another order"):
             shardfeed.reshard(source, "s3://bkt1/out/", **{**settings, "seed": 1})
+        with shardfeed.Writer("s3://bkt1/v2/in-%03d.tar", max_samples=20, **store) as writer:
+            writer.write_all(shardfeed.Stream(urls, shuffle_shards=False))
+        with pytest.raises(shardfeed.UsageError, match="inputs is"):
+            shardfeed.reshard("s3://bkt1/v2/in-{000..002}.tar", "s3://bkt1/out/", **settings)
+        with pytest.raises(shardfeed.UsageError, match="is the input s3://bkt1/in-000"):
+            shardfeed.reshard(source, "s3://bkt1/in-%03d.tar", **settings)
 
 
 def test_the_command(tmp_path: Path, shards: Any, capfd: Any) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ._archive import read_to_addresses
 from ._column import KEYS, VALID
 from ._dataset import HeldSamples, leave_warnings_to_others
-from ._options import canonical_text
+from ._options import canonical_text, option_texts
 from ._receivers import log_to_logging
 from ._recipe import check_epoch
 from ._shared_memory import HEADER, RECEIVER, Memory, Pool
@@ -42,5 +42,6 @@ __all__ = [
     "check_epoch",
     "leave_warnings_to_others",
     "log_to_logging",
+    "option_texts",
     "read_to_addresses",
 ]

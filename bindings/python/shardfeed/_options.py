@@ -131,12 +131,12 @@ def native_options(texts: Mapping[str, str], opener: str = "stream") -> _CData:
     return native
 
 
-def canonical_text(name: str, texts: Mapping[str, str]) -> str:
-    """The value of an option of streams among these, as a text that is equal for equal values.
+def canonical_text(name: str, texts: Mapping[str, str], opener: str = "stream") -> str:
+    """The value of an option of `opener` among these, as a text that is equal for equal values.
 
     Sizes are bytes, times nanoseconds ("500ns"), "true" or "false".
     """
-    native = native_options({name: texts[name]} if name in texts else {})
+    native = native_options({name: texts[name]} if name in texts else {}, opener)
     out = ffi.new("shf_bytes *")
     error = ffi.new("shf_error *")
     if lib.shf_options_get(native, name.encode(), out, error):

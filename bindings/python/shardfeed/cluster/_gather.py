@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import sys
 import threading
 import uuid
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 # Of jobs that came from another process: the reader of the last one, for each thread.
 _KEPT = threading.local()
 
-_STARTS = "shardfeed-starts"  # the key of the last sample of a sorted input
-
 
 @dataclass(frozen=True)
 class OrderJob(TaskJob):
@@ -45,9 +44,8 @@ class OrderJob(TaskJob):
     writer: dict[str, Any]
 
     def found_there(self, task: Task) -> TaskReport | None:
-        if not self.writer.get("overwrite") and is_published(task.output or "", self.reader):
-            return TaskReport(task, "there")
-        return None
+        there = is_published(task.output or "", self.reader)
+        return TaskReport(task, "there") if there else None
 
     def opened(
         self, shards: Sequence[tuple[str, int]], options: Mapping[str, Any]
@@ -143,7 +141,8 @@ class Gather(OrderJob):
 class Sort(OrderJob):
     """Sorts one input by where its samples go.
 
-    A last sample says where those of each output start.
+    A last sample says where those of each output start. Its key is that of the run, which no input
+    has; readers find it by its number.
     """
 
     def attempt(self, task: Task) -> TaskReport:
@@ -159,7 +158,8 @@ class Sort(OrderJob):
         reader = self.opened(order.shards, self.reader)
         places = array("Q", (shard << PLACE_BITS | number for number in sources))
         options = {**of_marker(self.writer), "write_index": True}
-        last = _STARTS, {"bin": encoded(starts)}
+        name = posixpath.basename(task.output or "").removesuffix(".tar")
+        last = f"shardfeed-starts-{name}", {"bin": encoded(starts)}
         return written(task, reader, places, options, last=last)
 
 

@@ -8,7 +8,7 @@ from errno import EEXIST
 from heapq import merge
 from typing import TYPE_CHECKING, Any
 
-from .. import Dataset, FormatError, Writer
+from .. import ChangedError, Dataset, FormatError, Writer
 from ._gather import Gather, OrderJob, decoded, encoded, range_of, written
 from ._new_order import plain
 from ._ordered import PLACE_BITS
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ._ordered import OrderedReader
     from ._tasks import Task
 
-_AT_ONCE = 512  # keys that a merge holds of each input
+_AT_ONCE = 512  # keys that are read together, and that a merge holds of each input
+_NO_FIELD = "__none__"  # what no field is called
 
 
 def keys_of(copy: str) -> str:
@@ -39,9 +40,7 @@ class KeySort(OrderJob):
         if there is not None:
             return there
         shard = task.number
-        reader = self.opened(self.order.shards, self.reader)
-        places = array("Q", (shard << PLACE_BITS | n for n in range(self.order.shards[shard][1])))
-        keys = [_bytes_of(sample.key) for sample in reader.samples(places)]
+        keys = self._keys_in_order(shard)
         numbers = sorted(range(len(keys)), key=keys.__getitem__)  # equal ones stay as they are
         options = {**of_marker(self.writer), "write_index": True}
         # The keys first: where the copy is, they are.
@@ -54,8 +53,25 @@ class KeySort(OrderJob):
         except OSError as error:
             if error.errno != EEXIST:  # of an attempt that died, or another run
                 raise
+        reader = self.opened(self.order.shards, self.reader)
         places = array("Q", (shard << PLACE_BITS | number for number in numbers))
         return written(task, reader, places, options)
+
+    def _keys_in_order(self, shard: int) -> list[bytes]:
+        """The keys of an input. Without fields only headers are read."""
+        url, count = self.order.shards[shard]
+        options: Any = {**options_for("dataset", self.reader), "expand": False, "fields": _NO_FIELD}
+        keys: list[bytes] = []
+        with Dataset(url, **options) as data:
+            if len(data) != count:
+                raise ChangedError(
+                    f"{url}: it has no longer the {count} samples that it had when the order was "
+                    "made; help: reshard into a new folder"
+                )
+            for first in range(0, count, _AT_ONCE):
+                some = data.get_many(range(first, min(first + _AT_ONCE, count)))
+                keys.extend(_bytes_of(sample.key) for sample in some)
+        return keys
 
 
 @dataclass(frozen=True)

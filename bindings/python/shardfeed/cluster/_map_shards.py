@@ -9,7 +9,7 @@ from ._executors import EXECUTORS
 from ._reducer import finished, merged_result, reducer_of
 from ._report import MapReport, TaskReport, error_of
 from ._run import Job
-from ._tasks import make_folders, options_for, tasks_of
+from ._tasks import NOT_FOR_WRITERS, make_folders, options_for, overwrites, tasks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +23,6 @@ _NOT_FOR_READERS = (
     *("shuffle", "resample", "epochs", "epoch_samples", "even", "lanes", "limit", "slice"),
     *("rank", "world_size", "worker", "num_workers", "batch"),
 )
-_NOT_FOR_WRITERS = ("max_samples", "max_bytes", "first_shard", "wids_index", "keep_partial")
 
 
 def map_shards(
@@ -93,7 +92,9 @@ def map_shards(
         )
     read_options, write_options = dict(reader or {}), dict(writer or {})
     _refuse(read_options, _NOT_FOR_READERS, "reader")
-    _refuse(write_options, _NOT_FOR_WRITERS, "writer")
+    _refuse(write_options, NOT_FOR_WRITERS, "writer")
+    if "overwrite" in write_options:
+        write_options["overwrite"] = overwrites(write_options)
     tasks = tasks_of(input, output, samples_per_task=samples_per_task, reader=read_options)
     make_folders(tasks)
     job = Job(

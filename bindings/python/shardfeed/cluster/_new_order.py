@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import posixpath
 import uuid
 from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from errno import EEXIST
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from .. import Stream, UsageError, Writer
+from .._integration import canonical_text, option_texts
 from ._permutation import Permutation
-from ._tasks import is_published, of_marker, options_for
+from ._tasks import is_published, local_path, of_marker, options_for, size_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._tasks import Task
 
 _LOOKS_AT_ONCE = 8  # whether outputs are there
+_MOST_OF_MARK = 1 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,26 @@ class NewOrder:
 # ---- Marks ---------------------------------------------------------------------------------------
 
 
-def description_of(order: NewOrder, rekey: str | None) -> dict[str, Any]:
-    """What two runs that write the same shards have in common."""
-    lines = [
-        f"{posixpath.basename(url.split('?', 1)[0])} {count} {size_of_file(url)}\n"
-        for url, count in order.shards
-    ]
+# Options that change which samples come out, or as which shards.
+_OF_SAMPLES = ("fields", "concat", "trailing", "duplicate_keys", "ais_etl")
+_OF_OUTPUTS = ("format", "compression")
+
+
+def description_of(
+    order: NewOrder, rekey: str | None, reader: Mapping[str, Any], writer: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What two runs that write the same shards have in common.
+
+    Inputs are told apart by whole URLs, of files by absolute paths, which are the same under every
+    folder a run is started in; and by their samples and, where files say them, bytes.
+    """
+    lines = [f"{_whole(url)} {count} {size_of_file(url)}\n" for url, count in order.shards]
+    taken = {
+        **{name: _canonical(name, reader, "dataset") for name in _OF_SAMPLES},
+        **{name: _canonical(name, writer, "writer") for name in _OF_OUTPUTS},
+    }
     return {
+        **taken,
         "shards": len(order.shards),
         "samples": order.count,
         "samples_per_shard": order.samples,
@@ -95,12 +109,14 @@ def description_of(order: NewOrder, rekey: str | None) -> dict[str, Any]:
     }
 
 
-def size_of_file(url: str) -> int | None:
-    """Bytes of a file of this machine; None for others."""
-    try:
-        return os.stat(url).st_size if "://" not in url else None
-    except OSError:
-        return None
+def _whole(url: str) -> str:
+    path = local_path(url)
+    return url if path is None else os.path.abspath(path)
+
+
+def _canonical(name: str, options: Mapping[str, Any], opener: str) -> str:
+    given = {n: value for n, value in options.items() if n == name}
+    return canonical_text(name, option_texts(given), opener)
 
 
 def claim(
@@ -117,7 +133,7 @@ def claim(
     """
     name = f"{tasks[0].output}.plan"
     found = _marked(name, reader)
-    if found is None and not writer.get("overwrite"):
+    if found is None:
         outputs = [task.output or "" for task in tasks]
         with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
             there = list(pool.map(lambda output: is_published(output, reader), outputs))
@@ -129,7 +145,7 @@ def claim(
                     f"{outputs[there.index(True)]}: it is there already, and reshard did not make "
                     "it; help: give a new folder"
                 )
-    if found is None or writer.get("overwrite"):
+    if found is None:
         run = uuid.uuid4().hex
         sample = {"__key__": "plan", "json": {**description, "run": run}}
         try:
@@ -153,13 +169,24 @@ def claim(
 def _marked(name: str, reader: Mapping[str, Any]) -> dict[str, Any] | None:
     if not is_published(name, reader):
         return None
-    with Stream(name, **{**options_for("stream", plain(reader)), "expand": False}) as stream:
-        (sample,) = stream
-    found: dict[str, Any] = json.loads(bytes(sample["json"]))
-    return found
+    options: Any = options_for("stream", plain(reader))
+    options.update(expand=False, max_member=_MOST_OF_MARK)
+    try:
+        with Stream(name, **options) as stream:
+            (sample,) = islice(stream, 2)
+        found = json.loads(bytes(sample["json"]))
+        # The run is a part of names in scratch.
+        if isinstance(found, dict) and str(found.get("run", "")).isalnum():
+            return found
+        what = "it names no run"
+    except (ValueError, EOFError, KeyError, RecursionError) as error:  # of the bytes, not the store
+        what = str(error)
+    raise UsageError(
+        f"{name}: this is no mark of reshard: {what}; help: give a new folder, or remove the file"
+    )
 
 
 def plain(reader: Mapping[str, Any]) -> dict[str, Any]:
     """The options for reading what a run has written for itself, without those about inputs."""
-    of_inputs = ("fields", "missing", "select_keys", "slice", "decode", "on_error", "index_dir")
-    return {n: value for n, value in reader.items() if n not in (*of_inputs, "index", "samples")}
+    of_inputs = ("fields", "missing", "index", "index_dir")
+    return {name: value for name, value in reader.items() if name not in of_inputs}

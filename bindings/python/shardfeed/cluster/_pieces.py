@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import Dataset, Stream, UsageError, expand_urls, plan
-from ._tasks import options_for
+from ._tasks import options_for, size_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -107,17 +106,9 @@ def shards_of(urls: URLs, reader: Mapping[str, Any]) -> list[Piece]:
     if any(shard["samples"] is None for shard in found):  # a plan needs the indexes of all shards
         found = [plan(url, **alone).shards[0] for url in expanded]
     return [
-        Piece(url, samples=shard["samples"], bytes=shard["bytes"] or _size_of_file(url))
+        Piece(url, samples=shard["samples"], bytes=shard["bytes"] or size_of_file(url))
         for url, shard in zip(expanded, found)
     ]
-
-
-def _size_of_file(url: str) -> int | None:
-    path = url[len("file://") :] if url.startswith("file://") else url
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return None
 
 
 def dealt_out(shards: Sequence[Piece], tasks: int) -> list[list[Piece]]:

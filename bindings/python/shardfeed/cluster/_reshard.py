@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import posixpath
 import stat
@@ -14,9 +15,17 @@ from .._integration import canonical_text
 from ._executors import EXECUTORS
 from ._gather import Gather, Sort
 from ._key_order import KeyGather, KeyMerge, KeySort, keys_of
-from ._new_order import NewOrder, claim, description_of, size_of_file
+from ._new_order import NewOrder, claim, description_of
 from ._report import MapReport, TaskReport, error_of
-from ._tasks import Task, make_folders, options_for
+from ._tasks import (
+    NOT_FOR_WRITERS,
+    Task,
+    local_path,
+    make_folders,
+    options_for,
+    overwrites,
+    size_of_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
     from .._integration import URLs
     from ._run import TaskJob
 
-_NOT_FOR_WRITERS = ("max_samples", "max_bytes", "first_shard", "wids_index", "keep_partial")
+_NOT_FOR_READERS = ("decode", "expand", "seed", "epoch")  # of those that Dataset takes
 _OPENED_AT_ONCE = 8  # shards whose indexes are looked at
 _MOST_MEMORY = 1 << 44
 
@@ -74,11 +83,13 @@ def reshard(
     executor, workers, retries, reader, writer, on_task: as for map_shards. Shards are published
     whole or not at all, those that are there are skipped, and the bytes are the same under every
     executor. A mark beside the first output, 000000.tar.plan, says which order it is: a run with
-    another one is refused. When tasks failed, MapError is raised after all others were run.
+    another one is refused. Nothing is overwritten, since two orders could mix. When tasks failed,
+    MapError is raised after all others were run.
     """
+    samples, seed = _whole_number("samples", samples), _whole_number("seed", seed)
     read_options, write_options = _checked(executor, samples, seed, reader, writer)
     if scratch is not None:
-        _check_scratch(os.fspath(scratch), shuffle or sort, read_options, write_options)
+        _check_scratch(os.fspath(scratch), shuffle or sort, read_options)
     if sort and (shuffle or scratch is None):
         raise UsageError(
             "sort is another order than shuffle; help: give one of them"
@@ -98,8 +109,9 @@ def reshard(
         Task(n, "samples", n * samples, min((n + 1) * samples, order.count), pattern % n)
         for n in range(order.outputs)
     ]
+    _check_outputs(tasks, shards)
     make_folders(tasks)
-    description = description_of(order, rekey)
+    description = description_of(order, rekey, read_options, write_options)
     run_name = claim(tasks, description, read_options, write_options)
     common: Any = {
         "order": order,
@@ -119,7 +131,8 @@ def reshard(
         ordered = MapReport([reports[task.number] for task in tasks])
         if any(report.status == "failed" for report in ordered):
             error = error_of(ordered)
-            error.shard = next(t.task.output or "" for t in ordered if t.status == "failed")
+            if not isinstance(job, (Sort, KeySort)):  # each of which has an input
+                error.shard = next(t.task.output or "" for t in ordered if t.status == "failed")
             raise error
         return ordered
 
@@ -160,6 +173,15 @@ def reshard(
 # ---- What is asked for ---------------------------------------------------------------------------
 
 
+def _whole_number(name: str, value: int) -> int:
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise UsageError(f"{name}={value!r}; help: give a whole number")
+
+
 def _checked(
     executor: str,
     samples: int,
@@ -177,22 +199,24 @@ def _checked(
     read_options, write_options = dict(reader or {}), dict(writer or {})
     known = {o["name"] for o in options() if "dataset" in o["openers"].split()}
     for name in read_options:
-        if name not in known or name in ("decode", "expand"):
+        if name not in known or name in _NOT_FOR_READERS:
             raise UsageError(
                 f"reader: the option {name} is not for reshard, which reads samples by number and "
                 "as they are; help: leave it out"
             )
-    for name in _NOT_FOR_WRITERS:
+    for name in NOT_FOR_WRITERS:
         if name in write_options:
             raise UsageError(f"writer: the option {name} is not for reshard; help: give samples")
-    if str(write_options.get("overwrite", False)).lower() == "false":
-        write_options.pop("overwrite", None)  # of the command line it is a text
+    if overwrites(write_options):
+        raise UsageError(
+            "writer: overwrite is not for reshard, since outputs of another order could stay among "
+            "the new ones; help: give a new folder, or remove the old shards and their mark, .plan"
+        )
+    write_options.pop("overwrite", None)
     return read_options, write_options
 
 
-def _check_scratch(
-    scratch: str, has_order: bool, reader: Mapping[str, Any], writer: Mapping[str, Any]
-) -> None:
+def _check_scratch(scratch: str, has_order: bool, reader: Mapping[str, Any]) -> None:
     if not scratch.endswith("/") and not ("://" not in scratch and os.path.isdir(scratch)):
         raise UsageError(f"scratch={scratch!r}; help: give a folder, which ends in /")
     if not has_order:
@@ -204,17 +228,12 @@ def _check_scratch(
             "reader: duplicate_keys is not for two phases, where samples with one key may become "
             "neighbours; help: leave out scratch"
         )
-    if writer.get("overwrite"):
-        raise UsageError(
-            "writer: overwrite is not for two phases, of which the second begins when the first is "
-            "done; help: give a new folder"
-        )
 
 
 def _checked_rekey(rekey: str | None) -> str | None:
     if rekey == "#":
         return "%09d"
-    if rekey is not None and not _has_one_number(rekey):
+    if rekey is not None and not (isinstance(rekey, str) and _has_one_number(rekey)):
         raise UsageError(
             f'rekey={rekey!r} is no pattern; help: give "#", or one number, as in "train/%07d"'
         )
@@ -241,6 +260,30 @@ def _checked_pattern(output: str) -> str:
             '"/", or a pattern such as "out/%06d.tar"'
         )
     return output
+
+
+def _check_outputs(tasks: Sequence[Task], shards: Sequence[tuple[str, int]]) -> None:
+    """Refuses outputs that are inputs, and two with one name."""
+    inputs = {_place_of(url): url for url, _ in shards}
+    outputs: dict[str, Task] = {}
+    for task in tasks:
+        other = outputs.setdefault(task.output or "", task)
+        if other is not task:
+            raise UsageError(
+                f"{other} and {task} would both make {task.output}; help: give an output with the "
+                'whole number of the shard, such as "out/%06d.tar"'
+            )
+        same = inputs.get(_place_of(task.output or ""))
+        if same is not None:
+            raise UsageError(
+                f"{task.output}: it would be an output, and is the input {same}; help: give a new "
+                "folder"
+            )
+
+
+def _place_of(url: str) -> str:
+    path = local_path(url)
+    return url if path is None else os.path.realpath(path)
 
 
 def _has_one_number(pattern: str) -> bool:
@@ -307,8 +350,9 @@ def _sort_tasks(scratch: str, run: str, order: NewOrder) -> list[Task]:
 def _remove_local(sorts: Sequence[Task]) -> None:
     """Removes sorted inputs, where they are files; of a store its owner does that."""
     for task in sorts:
-        if task.output is not None and "://" not in task.output:
-            for name in (task.output, keys_of(task.output)):
-                for path in (name, f"{name}.sfidx"):
+        path = None if task.output is None else local_path(task.output)
+        if path is not None:
+            for name in (path, keys_of(path)):
+                for file in (name, f"{name}.sfidx"):
                     with suppress(FileNotFoundError):
-                        os.unlink(path)
+                        os.unlink(file)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from errno import EEXIST
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
 
 from .. import (
     AuthError,
@@ -20,6 +21,7 @@ from .. import (
     expand_urls,
     options,
 )
+from .._integration import canonical_text, option_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -139,13 +141,38 @@ def _base_name(task: Task) -> str:
 # ---- What is published ---------------------------------------------------------------------------
 
 
+def local_path(url: str) -> str | None:
+    """The path of a file of this machine, also of a file: URL; None for what is elsewhere."""
+    if url.startswith("file:"):
+        rest = url[len("file:") :]
+        if rest.startswith("//"):
+            rest = "/" + rest[2:].partition("/")[2]  # without the host, which is this machine
+        return os.fsdecode(unquote_to_bytes(rest))
+    return None if "://" in url else url
+
+
+def size_of_file(url: str) -> int | None:
+    """Bytes of a file of this machine; None for others."""
+    path = local_path(url)
+    try:
+        return None if path is None else os.stat(path).st_size
+    except OSError:
+        return None
+
+
 def make_folders(tasks: Iterable[Task]) -> None:
     """Makes the local folders of outputs."""
     for task in tasks:
-        if task.output is not None and "://" not in task.output:
-            folder = os.path.dirname(task.output)
-            if folder:
-                os.makedirs(folder, exist_ok=True)
+        path = None if task.output is None else local_path(task.output)
+        folder = os.path.dirname(path or "")
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+
+
+def overwrites(writer: Mapping[str, Any]) -> bool:
+    """Whether shards that are there are replaced. From a command line it is a text: "no"."""
+    texts = option_texts({n: value for n, value in writer.items() if n == "overwrite"})
+    return canonical_text("overwrite", texts, "writer") == "true"
 
 
 def marker_of(output: str) -> str:
@@ -155,10 +182,9 @@ def marker_of(output: str) -> str:
 
 def is_published(url: str, reader: Mapping[str, Any]) -> bool:
     """Whether a shard is there."""
-    if "://" not in url:
-        return os.path.lexists(url)
-    if url.startswith("file://"):
-        return os.path.lexists(expand_urls(url)[0][len("file://") :])
+    path = local_path(url)
+    if path is not None:
+        return os.path.lexists(path)
     taken: Any = options_for("archive", reader)
     try:
         with Members(url, **taken) as members:
@@ -168,10 +194,13 @@ def is_published(url: str, reader: Mapping[str, Any]) -> bool:
     return True
 
 
+# Options of a writer that would make another number of shards than one, or leave a part.
+NOT_FOR_WRITERS = ("max_samples", "max_bytes", "first_shard", "wids_index", "keep_partial")
+
 # Options of a writer that are not for markers.
 _OF_SHARDS = {
     *("format", "compression", "level", "encode_threads", "index", "write_index"),
-    *("index_for", "index_dir"),
+    *("index_for", "index_dir", "duplicate_keys"),
 }
 
 
