@@ -62,22 +62,37 @@ int32_t python_describe(shf_sample **holder, size_t fields, size_t bytes, python
     return count <= fields && names_size <= bytes;
 }
 
-/* Bytes of a sample: of its fields, and of what the library and malloc need for it. */
-static uint64_t size_of(const shf_sample *sample) {
+/* Samples that one call of the library reads. What they take is known when they are read, so there
+ * is one for each MiB of memory, and there are fewer when the last ones were large. Requests to a
+ * store wait for the slowest one of a call: with 32 they took a tenth longer than with 64. */
+enum { MOST_AT_ONCE = 64, FEW_AT_ONCE = 8 };
+
+/* What lies between two samples of one piece of memory is less; see pieces_of() in tar_shard.cpp. */
+#define MOST_BETWEEN (24u << 10)
+
+/* Bytes that a sample takes: from its first field to its last one with what is between them, the
+ * header and the padding around it, the tables, and what the library and malloc need for it. *end:
+ * where the one before it in the file has its end in memory; becomes that of this one. */
+static uint64_t size_of(const shf_sample *sample, uintptr_t *end) {
     const size_t count = shf_sample_field_count(sample);
-    uint64_t size = 512;
+    uintptr_t first = UINTPTR_MAX, last = 0;
+    uint64_t size = 1280 + 32 * (uint64_t)count;
     size_t i;
     for (i = 0; i < count; i++) {
         shf_bytes name, data;
-        shf_sample_field(sample, i, &name, &data);
-        size += data.size;
+        const uintptr_t at = (shf_sample_field(sample, i, &name, &data), (uintptr_t)data.data);
+        if (data.size > 0 && at < first) first = at;
+        if (data.size > 0 && at + data.size > last) last = at + data.size;
     }
-    return size;
+    if (last == 0) return size;
+    if (*end > 0 && first > *end && first - *end <= MOST_BETWEEN) size += first - *end;
+    *end = last;
+    return size + (last - first);
 }
 
 static void release(python_samples *held, size_t place) {
     if (!held->samples[place]) return;
-    held->bytes -= size_of(held->samples[place]);
+    held->bytes -= held->sizes[place];
     shf_sample_unref(held->samples[place]);
     held->samples[place] = NULL;
 }
@@ -87,8 +102,12 @@ python_samples *python_new_samples(size_t count) {
     if (!held) return NULL;
     held->count = count;
     held->bytes = 0;
+    held->at_once = 1;
     held->samples = calloc(count ? count : 1, sizeof *held->samples);
-    if (held->samples) return held;
+    held->sizes = calloc(count ? count : 1, sizeof *held->sizes);
+    if (held->samples && held->sizes) return held;
+    free(held->samples);
+    free(held->sizes);
     free(held);
     return NULL;
 }
@@ -97,19 +116,43 @@ void python_free_samples(python_samples *held) {
     if (!held) return;
     python_drop_samples(held, 0);
     free(held->samples);
+    free(held->sizes);
     free(held);
 }
 
+/* How many to read next, when the last `count` took `bytes`. */
+static size_t next_count(size_t count, uint64_t bytes, uint64_t budget) {
+    const uint64_t fitting = budget / 8 / (bytes / count + 1);
+    uint64_t most = budget >> 20;
+    if (most < FEW_AT_ONCE) most = FEW_AT_ONCE;
+    if (most > MOST_AT_ONCE) most = MOST_AT_ONCE;
+    if (most > 2 * (uint64_t)count) most = 2 * (uint64_t)count;
+    if (most > fitting) most = fitting;
+    return most > 0 ? (size_t)most : 1;
+}
+
 int32_t python_read_samples(shf_dataset **holder, const uint64_t *numbers, const uint64_t *places,
-                            size_t count, python_samples *held, shf_error *error) {
-    shf_sample **samples = get_many(*holder, numbers, count, error);
-    size_t i;
-    if (!samples) return error->code;
-    for (i = 0; i < count; i++) {
-        held->samples[places[i]] = samples[i];
-        held->bytes += size_of(samples[i]);
+                            size_t count, uint64_t budget, python_samples *held, size_t *done,
+                            shf_error *error) {
+    for (*done = 0; *done < count && held->bytes < budget;) {
+        const size_t some = held->at_once < count - *done ? held->at_once : count - *done;
+        shf_sample **samples = get_many(*holder, numbers + *done, some, error);
+        uint64_t read = 0;
+        uintptr_t end = 0;
+        size_t i;
+        if (!samples) return error->code;
+        for (i = 0; i < some; i++) {
+            const size_t place = (size_t)places[*done + i];
+            release(held, place);
+            held->samples[place] = samples[i];
+            held->sizes[place] = size_of(samples[i], &end);
+            held->bytes += held->sizes[place];
+            read += held->sizes[place];
+        }
+        free(samples);
+        *done += some;
+        held->at_once = next_count(some, read, budget);
     }
-    free(samples);
     return SHF_OK;
 }
 
@@ -118,7 +161,7 @@ void python_drop_samples(python_samples *held, size_t place) {
 }
 
 void python_take_sample(python_samples *held, size_t place, shf_sample **holder) {
-    held->bytes -= size_of(held->samples[place]);
+    held->bytes -= held->sizes[place];
     *holder = held->samples[place];
     held->samples[place] = NULL;
 }

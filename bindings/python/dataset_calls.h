@@ -29,18 +29,22 @@ int32_t python_describe(shf_sample **holder, size_t fields, size_t bytes, python
 /* Samples of datasets that go to a writer without being objects of Python. One thread at a time. */
 typedef struct {
     size_t count;
-    uint64_t bytes;        /* of what is held, with the memory of each sample itself */
-    shf_sample **samples;  /* NULL where there is none */
+    uint64_t bytes;       /* of what is held, with all that the library keeps in memory for it */
+    size_t at_once;       /* how many the next call of the library reads */
+    shf_sample **samples; /* NULL where there is none */
+    uint64_t *sizes;      /* what each of them adds to `bytes` */
 } python_samples;
 
 /* Room for so many; NULL without memory. Release it with python_free_samples, which takes NULL. */
 python_samples *python_new_samples(size_t count);
 void python_free_samples(python_samples *held);
 
-/* Reads samples: number numbers[i] into places[i], which is below count and has none. OK or an
- * error, USAGE when the holder of the dataset is empty; then no place has changed. */
+/* Reads samples: number numbers[i] into places[i], which is below count and is released first. It
+ * reads a few at a time, and no more when `budget` bytes are held. *done: how many it has read. OK
+ * or an error, USAGE when the holder of the dataset is empty. */
 int32_t python_read_samples(shf_dataset **holder, const uint64_t *numbers, const uint64_t *places,
-                            size_t count, python_samples *held, shf_error *error);
+                            size_t count, uint64_t budget, python_samples *held, size_t *done,
+                            shf_error *error);
 
 /* Releases those from this place on. */
 void python_drop_samples(python_samples *held, size_t place);

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
-from array import array
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,11 @@ from resharding import contents, keys, shuffled
 from shardfeed.__main__ import main
 from shardfeed._integration import HeldSamples
 from shardfeed.cluster import MapError
-from shardfeed.cluster._ordered import PLACE_BITS, OrderedReader
+from shardfeed.cluster._executors import EXECUTORS
+from shardfeed.cluster._gather import Gather
+from shardfeed.cluster._ordered import OrderedReader
 from shardfeed.cluster._permutation import Permutation
+from shardfeed.cluster._run import run_task
 
 
 @pytest.fixture(autouse=True)
@@ -157,9 +162,10 @@ def test_payload_is_read_twice(
     read: list[int] = []
     whole = HeldSamples.read
 
-    def counting(self: HeldSamples, data: Any, numbers: Any, places: Any) -> None:
-        whole(self, data, numbers, places)
-        read.extend(numbers)
+    def counting(self: HeldSamples, data: Any, numbers: Any, *given: Any) -> int:
+        count = whole(self, data, numbers, *given)
+        read.extend(numbers[:count])
+        return count
 
     monkeypatch.setattr(HeldSamples, "read", counting)
     common: Any = {"samples": 25, "sort": True, "workers": 0}
@@ -282,11 +288,11 @@ def test_a_task_whose_process_is_killed_is_run_again(
     died = tmp_path / "died"
     whole = HeldSamples.read
 
-    def deadly(self: HeldSamples, *given: Any) -> None:
+    def deadly(self: HeldSamples, *given: Any) -> int:
         if self.bytes > 0 and not died.exists():  # in the middle of a task
             died.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        whole(self, *given)
+        return whole(self, *given)
 
     monkeypatch.setattr("shardfeed.cluster._ordered._MOST_AT_ONCE", 8)
     monkeypatch.setattr(HeldSamples, "read", deadly)  # of the forked processes too
@@ -320,95 +326,7 @@ def test_a_run_that_is_killed_is_continued(
     assert contents(second) == contents(one)
 
 
-# ---- Memory -------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_memory_is_bounded(tmp_path: Path, shards: Any) -> None:
-    """One output of 160 MB is made with 16 MiB."""
-    urls = shards(4, 400, 100_000)
-    program = (
-        "import re, shardfeed, sys\n"
-        "def peak():\n"
-        "    status = open('/proc/self/status').read()\n"
-        "    return int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) >> 10\n"
-        "shardfeed.reshard(sys.argv[1], sys.argv[2], samples=1, workers=0)\n"
-        "before = peak()\n"
-        "shardfeed.reshard(sys.argv[3], sys.argv[4], samples=1600, shuffle=True, workers=0,\n"
-        "                  memory='16MiB')\n"
-        "print(peak() - before)\n"
-    )
-    few = write_tar(tmp_path / "few.tar", numbered(0, 3))
-    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(shardfeed.__file__))}
-    done = subprocess.run(
-        [sys.executable, "-c", program, few, f"{tmp_path}/few/", urls, f"{tmp_path}/out/"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 60
-    assert keys(f"{tmp_path}/out/000000.tar") == shuffled(0, 1600)
-
-
-def test_sizes_that_nobody_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Samples of 100 bytes come first, and of a megabyte later."""
-    sizes = [100] * 300 + [1 << 20] * 12 + [100] * 50
-    members = [(f"{n:06}.bin", bytes([n % 251]) * size) for n, size in enumerate(sizes)]
-    url = str(write_tar(tmp_path / "a.tar", members))
-    read: list[int] = []
-    most: list[int] = []
-    whole = HeldSamples.read
-
-    def counting(self: HeldSamples, data: Any, numbers: Any, places: Any) -> None:
-        most.append(self.bytes)
-        whole(self, data, numbers, places)
-        read.extend(numbers)
-
-    monkeypatch.setattr(HeldSamples, "read", counting)
-    order = Permutation(1, len(sizes))
-    places = [order(place) for place in range(len(sizes))]
-    reader = OrderedReader([(url, len(sizes))], 4 << 20, {}, mean=100)
-    found = []
-    for sample in reader.samples([0 << PLACE_BITS | number for number in places]):
-        found.append((int(sample.key), len(sample["bin"])))
-    reader.close()
-    assert found == [(number, sizes[number]) for number in places]
-    assert len(sizes) < len(read) < 3 * len(sizes)  # what was let go was read again
-    assert max(most) <= 4 << 20  # before the next call
-
-
-def test_samples_that_are_held(tmp_path: Path) -> None:
-    url = str(write_tar(tmp_path / "a.tar", numbered(0, 6, 1000)))
-    numbers = array("Q", [5, 0, 2])
-    with shardfeed.Dataset(url) as data:
-        held = HeldSamples(4)
-        held.read(data, numbers, array("Q", [0, 1, 3]))
-        assert [held.has(place) for place in range(-1, 5)] == [
-            *(False, True, True, False, True, False)
-        ]
-        assert 3 * 1001 < held.bytes < 3 * 2000
-        for places in ([4, 1, 2], [2]):
-            with pytest.raises(shardfeed.UsageError, match="not there"):
-                held.read(data, numbers, array("Q", places))
-        with pytest.raises(shardfeed.UsageError):
-            held.read(data, array("Q", [6]), array("Q", [2]))  # the data set has six
-    sample = held.take(1)
-    assert (sample.key, bytes(sample["txt"])[:2]) == ("000000", b"0.")
-    for place in (1, 2, 4):
-        with pytest.raises(shardfeed.UsageError, match="no sample is held"):
-            held.take(place)
-    with shardfeed.Writer(f"{tmp_path}/b.tar") as writer:
-        held.write(writer, 0, 1)
-        with pytest.raises(shardfeed.UsageError):
-            held.write(writer, 0, 1)  # it is written
-        with pytest.raises(shardfeed.UsageError, match="not there"):
-            held.write(writer, 3, 5)
-        writer.write(sample)
-    assert keys(f"{tmp_path}/b.tar") == ["000005", "000000"]
-    held.drop(3)
-    assert held.bytes == 0
+# ---- What is open ------------------------------------------------------------------------------
 
 
 def test_more_indexes_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,6 +352,77 @@ def test_more_indexes_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     cut = shardfeed.reshard(urls, f"{tmp_path}/cut/", samples=20, workers=0)
     assert keys(cut.outputs) == [f"{n:06}" for n in range(80)]
     assert opened == [2] * 4  # those that are needed
+
+
+def test_copies_of_a_job_share_what_is_open(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under Ray and Dask, which make a copy of the job for each task."""
+    urls = shards(4, 20)
+    opened: list[int] = []
+    whole = OrderedReader._opened
+
+    def counting(self: OrderedReader, group: Any) -> Any:
+        opened.append(len(group))
+        return whole(self, group)
+
+    def copying(job: Any, tasks: Any, workers: object) -> Any:
+        for task in tasks:
+            yield run_task(pickle.loads(pickle.dumps(job)), task)
+
+    monkeypatch.setattr(OrderedReader, "_opened", counting)
+    monkeypatch.setitem(EXECUTORS, "dask", copying)
+    common: Any = {"samples": 8, "shuffle": True, "executor": "dask"}
+    reports = [
+        shardfeed.reshard(urls, f"{tmp_path}/{name}/", **common, **settings)
+        for name, settings in (
+            ("one", {}),
+            ("two", {"scratch": f"{tmp_path}/tmp/"}),
+            ("three", {}),  # of the same inputs, which may have changed
+        )
+    ]
+    assert opened == [4, *(1, 1, 1, 1, 4), 4]  # once for each job; a sorting task needs one input
+    for report in reports:
+        assert keys(report.outputs) == shuffled(0, 80)
+
+
+def test_threads_share_no_reader(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under Dask when its workers have several threads."""
+    urls = shards(2, 20)
+    both = threading.Barrier(2, timeout=60)
+    users: dict[int, set[int]] = {}  # of each reader
+    whole = OrderedReader.stretches
+
+    def together(self: OrderedReader, places: Any) -> Any:
+        users.setdefault(id(self), set()).add(threading.get_ident())
+        both.wait()
+        return whole(self, places)
+
+    def threaded(job: Any, tasks: Any, workers: object) -> Any:
+        with ThreadPoolExecutor(2) as pool:
+            yield from pool.map(lambda task: run_task(job, task), tasks)
+
+    monkeypatch.setattr(OrderedReader, "stretches", together)
+    monkeypatch.setitem(EXECUTORS, "dask", threaded)
+    report = shardfeed.reshard(urls, f"{tmp_path}/o/", samples=10, shuffle=True, executor="dask")
+    assert [len(threads) for threads in users.values()] == [1, 1]
+    assert keys(report.outputs) == shuffled(0, 40)
+
+
+def test_processes_have_the_name_of_the_command(
+    tmp_path: Path, shards: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Gather.attempt
+
+    def telling(self: Gather, task: Any) -> Any:
+        (tmp_path / "name").write_text(multiprocessing.current_process().name)
+        return whole(self, task)
+
+    monkeypatch.setattr(Gather, "attempt", telling)  # of the forked process too
+    shardfeed.reshard(shards(1, 4), f"{tmp_path}/o/", samples=4, workers=1)
+    assert (tmp_path / "name").read_text() == "shardfeed reshard"
 
 
 @pytest.mark.parametrize(("shard", "samples"), [(0, 11), (0, 9), (1, 11), (1, 9)])

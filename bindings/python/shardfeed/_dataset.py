@@ -244,13 +244,17 @@ class Dataset(Reopenable, Sequence[Sample]):
             raise self._failure(error)
         return _samples(holders, self._epoch)
 
-    def _read_held(self, numbers: array[int], places: array[int], held: HeldSamples) -> None:
-        """Reads samples into places of `held`; numbers and places are checked by the caller."""
+    def _read_held(
+        self, numbers: array[int], places: array[int], held: HeldSamples, budget: int
+    ) -> int:
+        """For HeldSamples.read(), which checks numbers and places."""
         dataset = self._opened()
-        error = ffi.new("shf_error *")
+        error, done = ffi.new("shf_error *"), ffi.new("size_t *")
         ours, theirs = (ffi.from_buffer("uint64_t[]", each) for each in (numbers, places))
-        if lib.python_read_samples(dataset, ours, theirs, len(numbers), held.native, error):
+        count = len(numbers)
+        if lib.python_read_samples(dataset, ours, theirs, count, budget, held.native, done, error):
             raise self._failure(error)
+        return int(done[0])
 
     def batch(
         self,
@@ -443,14 +447,20 @@ class HeldSamples:
 
     @property
     def bytes(self) -> int:
-        """Of those that are held, with the memory of each sample itself."""
+        """Of those that are held, with all that the library keeps in memory for them."""
         return int(self.native.bytes)
 
-    def read(self, data: Dataset, numbers: array[int], places: array[int]) -> None:
-        """Reads samples of a dataset into places that have none; arrays of uint64."""
+    def read(
+        self, data: Dataset, numbers: array[int], places: array[int], budget: int = 1 << 63
+    ) -> int:
+        """Reads samples of a dataset into places, up to the one with which `budget` bytes are held.
+
+        numbers, places: arrays of uint64. Returns how many it has read. It reads a few at a time,
+        one for each MiB of the budget, but 8 to 64, so that as many may come on top.
+        """
         if len(numbers) != len(places) or max(places, default=0) >= self.count:
             raise UsageError("places of samples that are not there")
-        data._read_held(numbers, places, self)
+        return data._read_held(numbers, places, self, budget)
 
     def write(self, writer: Writer, place: int, stop: int) -> None:
         """Writes and releases the samples at these places, all of which must be held.

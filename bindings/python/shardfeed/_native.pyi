@@ -197,7 +197,9 @@ class _Lib:
         numbers: _CData,
         places: _CData,
         count: int,
+        budget: int,
         held: _CData,
+        done: _CData,
         error: _CData,
     ) -> int: ...
     def python_drop_samples(self, held: _CData, place: int) -> None: ...

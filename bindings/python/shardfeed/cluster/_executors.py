@@ -75,7 +75,7 @@ class _Worker:
     def __init__(self, job: TaskJob) -> None:
         self.connection, theirs = multiprocessing.Pipe()
         self.process = multiprocessing.Process(
-            target=_serve, args=(theirs, job, os.getpid()), name="shardfeed map"
+            target=_serve, args=(theirs, job, os.getpid()), name=f"shardfeed {job.command}"
         )
         self.process.start()
         theirs.close()  # so that its end is seen here

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import sys
+import threading
+import uuid
 from array import array
 from bisect import bisect_left
 from dataclasses import dataclass
 from errno import EEXIST
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import FormatError, UsageError, Writer
 from ._new_order import NewOrder, plain
@@ -23,11 +26,15 @@ if TYPE_CHECKING:
     from .._integration import HeldSamples
     from ._tasks import Task
 
+# Of jobs that came from another process: the reader of the last one, for each thread.
+_KEPT = threading.local()
+
 
 @dataclass(frozen=True)
 class OrderJob(TaskJob):
     """What all tasks of a run have in common."""
 
+    command: ClassVar[str] = "reshard"
     order: NewOrder
     memory: int
     mean: int | None
@@ -43,15 +50,34 @@ class OrderJob(TaskJob):
     def opened(
         self, shards: Sequence[tuple[str, int]], options: Mapping[str, Any]
     ) -> OrderedReader:
-        """A reader of these shards, which this process keeps: its next tasks read them too."""
-        kept: tuple[object, OrderedReader] | None = self.__dict__.get("_kept")
-        if kept is None or kept[0] is not shards:
-            kept = shards, OrderedReader(shards, self.memory, options, self.mean)
-            self.__dict__["_kept"] = kept
-        return kept[1]
+        """A reader of these shards, which this thread keeps: its next tasks read them too.
+
+        Where the job came from another process, it stays open until the thread has another job.
+        """
+        kept = self._kept
+        if getattr(kept, "name", None) != self._name:
+            if hasattr(kept, "reader"):
+                kept.reader.close()
+            kept.reader = OrderedReader(shards, self.memory, options, self.mean)
+            kept.name = self._name
+        reader: OrderedReader = kept.reader
+        return reader
+
+    @cached_property
+    def _name(self) -> str:
+        """What all copies of this job, in whatever process, have in common."""
+        return uuid.uuid4().hex
+
+    @cached_property
+    def _kept(self) -> threading.local:
+        return threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+        return {**self.__dict__, "_name": self._name, "_kept": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Ray and Dask make a copy of the job for each task.
+        self.__dict__.update(state, _kept=_KEPT)
 
 
 @dataclass(frozen=True)

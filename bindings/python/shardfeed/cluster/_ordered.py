@@ -18,21 +18,23 @@ if TYPE_CHECKING:
 PLACE_BITS = 40
 _NUMBERS = (1 << PLACE_BITS) - 1
 
-_MOST_AT_ONCE = 1024  # samples that are read with one call,
+_MOST_AT_ONCE = 1024  # samples that are asked for with one call, after which signals are handled,
 _BYTES_AT_ONCE = 16 << 20  # and about so many bytes
-_OBJECT = 512  # bytes that a sample takes beside its fields, as HeldSamples counts
+_OBJECT = 2048  # bytes that a sample takes beside its fields, about as HeldSamples counts
+_LIBRARY_MEMORY = 256 << 20  # what the option "memory" of the library is when nobody gives it
 _UNKNOWN = 256 << 10  # bytes of a sample where nothing says them
-_INDEX = 128  # bytes that the index of a sample takes: 30, and 16 for each field, and its key
+_INDEX = 128  # bytes that the index of a sample is taken for: 30, 16 for each field, and its key
 
 
 class OrderedReader:
     """Reads samples by their places, in any order.
 
-    memory: bytes of samples that are held. Of the order a stretch is taken that fits in, as far as
-    one can know; its samples are read by shard and number, so that neighbours are read together,
-    and given in the order. When samples turn out to be larger, the second half of the stretch is
-    let go, and read again with the next one. So at most `memory` and one call of get_many are held,
-    and every sample is read about once. The indexes of open shards take about as much again.
+    memory: bytes that samples take while they are held. Of the order a stretch is taken that fits
+    in, as far as one can know; its samples are read by shard and number, so that neighbours are
+    read together, and given in the order. When they turn out to be larger, all are let go, since
+    small ones share their memory with neighbours, and a shorter stretch is read. So `memory` and 64
+    samples are held at most (8 where memory is small), and every sample is read about once. Indexes
+    of open shards come on top.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class OrderedReader:
         self._shards = shards
         self._filled = [number for number, (_, count) in enumerate(shards) if count]
         self._memory = memory
-        self._options: Any = {**options_for("dataset", reader), "expand": False}
+        # A sample may be as large as `memory`, for which the library asks its own option.
+        usual = {"memory": memory} if memory > _LIBRARY_MEMORY else {}
+        self._options: Any = {**usual, **options_for("dataset", reader), "expand": False}
         self._data: Dataset | None = None
         self._starts: dict[int, int] = {}  # of the shards that are open: the first of its samples
         self._mean = float((mean or _UNKNOWN) + _OBJECT)
@@ -55,8 +59,12 @@ class OrderedReader:
         """The samples at these places, in this order: some and their number, again and again."""
         first = 0
         while first < len(places):
-            stop = min(first + max(int(self._memory * 0.8 / self._mean), 1), len(places))
-            held, count = self._read(places, first, stop)
+            stop = min(first + max(self._most_that_fit(), 1), len(places))
+            held = HeldSamples(stop - first)
+            count, fitting = self._read(held, places, first, stop)
+            while not count:
+                held = HeldSamples(fitting)
+                count, fitting = self._read(held, places, first, first + fitting)
             first += count
             yield held, count
 
@@ -66,10 +74,11 @@ class OrderedReader:
             for number in range(count):
                 yield held.take(number)
 
-    def _read(self, places: Sequence[int], first: int, stop: int) -> tuple[HeldSamples, int]:
-        """As many of them as fit."""
-        held = HeldSamples(stop - first)
-        read = taken = at = 0
+    def _read(
+        self, held: HeldSamples, places: Sequence[int], first: int, stop: int
+    ) -> tuple[int, int]:
+        """How many are held of the start of this stretch; when none, how many may fit."""
+        read = at = 0
         order = sorted(range(first, stop), key=places.__getitem__)
         for group in self._groups(sorted({places[number] >> PLACE_BITS for number in order})):
             data, starts = self._started(group)
@@ -78,22 +87,21 @@ class OrderedReader:
                 numbers, targets = array("Q"), array("Q")
                 most = self._at_once()
                 while at < len(order) and len(numbers) < most and places[order[at]] < after:
-                    if order[at] < stop:
-                        place = places[order[at]]
-                        numbers.append(starts[place >> PLACE_BITS] + (place & _NUMBERS))
-                        targets.append(order[at] - first)
+                    place = places[order[at]]
+                    numbers.append(starts[place >> PLACE_BITS] + (place & _NUMBERS))
+                    targets.append(order[at] - first)
                     at += 1
-                if not numbers:
-                    continue
-                before = held.bytes
-                held.read(data, numbers, targets)
-                read += len(numbers)
-                taken += held.bytes - before
-                self._mean = taken / read
-                while held.bytes > self._memory and stop - first > 1:
-                    stop = first + (stop - first) // 2
-                    held.drop(stop - first)
-        return held, stop - first
+                read += held.read(data, numbers, targets, self._memory)
+                self._mean = held.bytes / read
+                if read < len(order) and held.bytes >= self._memory:
+                    if max(order[:read]) - first == read - 1:
+                        return read, 0  # those that are held are the first ones in the order too
+                    held.drop(0)
+                    return 0, max(min(len(order) // 2, self._most_that_fit()), 1)
+        return len(order), 0
+
+    def _most_that_fit(self) -> int:
+        return int(self._memory * 0.8 / self._mean)
 
     def _at_once(self) -> int:
         most = int(min(_BYTES_AT_ONCE, self._memory / 8) / self._mean)

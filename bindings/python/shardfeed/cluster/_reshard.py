@@ -77,7 +77,8 @@ def reshard(
     samples go, so that inputs are read from front to back, and an output reads one stretch of each.
     For object stores, where reading sample by sample is slow. The same shards come out.
 
-    memory: bytes of samples that a task holds at most.
+    memory: bytes that the samples which a task holds take at most, and the largest sample. Up to 64
+    samples may come on top where sizes jump, and the indexes of shards.
 
     executor, workers, retries, reader, writer, on_task: as for map_shards. Shards are published
     whole or not at all, those that are there are skipped, and the bytes are the same under every

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from errno import EEXIST
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import Dataset, Error, Sample, Stream, UsageError, Writer
 from ._reducer import encoded_partial
@@ -27,6 +27,8 @@ _AT_ONCE = 64  # samples that are read by number with one call
 class TaskJob(ABC):
     """What is done with every task: sent once to each worker."""
 
+    command: ClassVar[str] = "map"
+    """Names its processes."""
     retries: int
 
     @abstractmethod
