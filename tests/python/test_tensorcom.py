@@ -176,6 +176,27 @@ def test_what_is_on_its_way_is_not_dropped_by_close(place: str, raw: Callable[[i
     assert [pull.recv_multipart()[1][0] for _ in range(50)] == list(range(50))
 
 
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.parametrize("scheme", ["zpush", "zrpush"])
+def test_a_full_receiver_gets_what_a_sender_that_ended_has_sent(
+    scheme: str, transport: str, place: str, tmp_path: Path
+) -> None:
+    where = f"+ipc://{place}" if transport == "ipc" else f"://127.0.0.1:{free_port()}"
+    program = (
+        "import sys, numpy, shardfeed.tensorcom as t\n"
+        "with t.Connection(sys.argv[1], queue=100) as sender:\n"
+        "    for i in range(60): sender.send([numpy.full(1000, i, 'u1')])\n"
+    )
+    reading = {"zpush": "zpull", "zrpush": "zrpull"}[scheme]
+    with Connection(reading + where, queue=2, timeout=PATIENT) as receiver:
+        sender = subprocess.Popen([sys.executable, "-c", program, scheme + where])
+        came = [int(receiver.recv()[0][0])]
+        time.sleep(0.5)  # all is written, and the queue is full
+        came += [int(receiver.recv()[0][0]) for _ in range(59)]
+    assert came == list(range(60))
+    assert sender.wait(timeout=PATIENT) == 0
+
+
 def sent_before_it_is_full(sender: Connection) -> int:
     for sent in range(1000):
         try:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import TimeoutError as TimedOut
 from .. import UsageError
 from ..wds._braces import braceexpand
+from ._unread import UnreadBytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,11 +106,18 @@ class MessageSocket:
         # A context of its own: those that are shared do not survive a fork.
         self._context: Any = zmq.Context()
         self._socket: Any = None
+        self._unread: UnreadBytes | None = None
+        self._sent = False
         try:
             self._socket = self._context.socket(getattr(zmq, self.kind))
             self._socket.set_hwm(queue)
             self._socket.setsockopt(zmq.MAXMSGSIZE, max_message)
             self._socket.setsockopt(zmq.LINGER, 0)
+            ipc = [address for address in self.addresses if address.location.startswith("ipc:")]
+            if self.kind == "PUSH" and ipc:
+                # The side that binds sends nothing before others are connected.
+                connects = sum(not address.binds for address in ipc)
+                self._unread = UnreadBytes(zmq, self._socket, connects)
             for address in self.addresses:
                 self._open(zmq, address)
         except BaseException:
@@ -136,6 +145,7 @@ class MessageSocket:
         try:
             self._wait(zmq.POLLOUT)
             self._socket.send_multipart(frames, copy=True)
+            self._sent = True
         except zmq.ZMQError as error:
             raise UsageError(f"a message cannot be sent: {error}; help: open it again") from error
 
@@ -168,13 +178,20 @@ class MessageSocket:
 
     def close(self, *, wait: bool = True) -> None:
         """Waits until what was sent has arrived, at most `linger` seconds; not without `wait`."""
+        linger = self._linger if wait else 0
+        deadline = None if linger is None else time.monotonic() + linger
+        unread, self._unread = self._unread, None
+        if unread is not None:
+            unread.keep(deadline if self._sent else 0)
         if self._socket is not None:
-            linger = -1 if self._linger is None else round(self._linger * 1000)
-            self._socket.close(linger=linger if wait else 0)
+            left = -1 if deadline is None else max(deadline - time.monotonic(), 0) * 1000
+            self._socket.close(linger=round(left))
             self._socket = None
         if self._context is not None:
             self._context.term()
             self._context = None
+        if unread is not None:
+            unread.wait(deadline)
 
 
 def _zmq() -> Any:
