@@ -196,7 +196,7 @@ TEST(DecodeSpec, boxes_have_the_words_of_their_image) {
     ASSERT_EQ(spec.columns.size(), 4U);
     EXPECT_EQ(spec.columns[2].name(), "json.boxes");
     EXPECT_EQ(spec.columns[3].name(), "json.kept");
-    for (const size_t c : {2, 3}) {
+    for (const size_t c : {size_t{2}, size_t{3}}) {
         const ColumnSpec& column = spec.columns[c];
         EXPECT_EQ(column.kind, Kind::boxes);
         EXPECT_EQ(column.fields, (std::vector<std::string>{"json", "x.json"}));
