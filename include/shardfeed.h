@@ -846,7 +846,7 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          below that say which rows are mixed; pixels stay as they are.
  *                          Random choices are keyed by seed, epoch, shard, key and view: the same
  *                          for all images of a sample, and in every run.
- *   boxes                  boxes of the image in column NAME (of=NAME, which stands before), in a
+ *   boxes                  boxes of the image in column NAME (of=NAME, listed before), in a
  *                          JSON field: a list of them at the end of path=A.B, or one in each
  *                          element of a list on the path. After slashes the format: xyxy, xywh or
  *                          cxcywh, and relative for numbers in 0..1. They get the geometry of the

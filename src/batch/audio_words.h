@@ -14,7 +14,7 @@ class AudioWords {
     // `text` is the whole option, which errors show; the words go into `audio`. Borrows both.
     AudioWords(std::string_view text, AudioOptions& audio) : text_(text), audio_(audio) {}
 
-    // The next word, which stands at `at`. Throws Error(USAGE).
+    // The next word, which begins at `at`. Throws Error(USAGE).
     void take(size_t at, std::string_view word);
     // The words end at `at`. Throws Error(USAGE).
     void end(size_t at) const;

@@ -26,7 +26,7 @@ struct BatchColumn {
     ColumnSpec::Kind kind = ColumnSpec::Kind::bytes;
     DType dtype = DType::u8;
     bool ragged = false;
-    bool bounded = false;      // padded to a length that is the same whatever the rows are
+    bool bounded = false;      // padded to a length that does not depend on the rows
     ArrayType row;             // even: of each row; ragged: dtype and number of dimensions
     StorageRef values;         // empty when there are none
     uint64_t bytes = 0;        // of values in use

@@ -99,7 +99,7 @@ void BatchBuilder::end_array(Building& building, const ArrayType& type) {
     append(building.shapes, shape.data(), shape.size_bytes());
 }
 
-// Of a column, when this row is there as well; with the zeros of ragged=pad.
+// How many elements the column has when this row is added, with the zeros of ragged=pad.
 uint64_t BatchBuilder::elements_with(size_t column, const MeasuredSample& measured) const {
     const Building& building = columns_[column];
     const bool is_there = measured.fields->number[column] >= 0;

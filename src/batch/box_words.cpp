@@ -11,7 +11,7 @@ namespace shf {
 
 namespace {
 
-constexpr const char* box_image_help = "of=jpg, a column of images that stands before the boxes";
+constexpr const char* box_image_help = "of=jpg, a column of images that is listed before the boxes";
 
 constexpr std::pair<std::string_view, BoxOptions::Format> box_formats[] = {
     {"xyxy", BoxOptions::Format::xyxy},

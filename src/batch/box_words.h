@@ -14,7 +14,7 @@ class BoxWords {
     // `text` is the whole option, which errors show; the words go into `boxes`. Borrows both.
     BoxWords(std::string_view text, BoxOptions& boxes) : text_(text), boxes_(boxes) {}
 
-    // The next word, which stands at `at`. Throws Error(USAGE).
+    // The next word, which begins at `at`. Throws Error(USAGE).
     void take(size_t at, std::string_view word);
     // The words end at `at`. Throws Error(USAGE).
     void end(size_t at) const;

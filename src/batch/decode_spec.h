@@ -49,7 +49,7 @@ struct ColumnSpec {
     ImageOptions image;       // of an image; of boxes, those of their image
     AudioOptions audio;       // of a sound
     BoxOptions boxes;         // of boxes
-    size_t image_column = 0;  // of boxes: that of their image, which stands before them
+    size_t image_column = 0;  // of boxes: that of their image, which is listed before them
     std::string member;       // of an npz, or of the JSON object that has the list
     std::string label;        // the name of the column, when it is not that of the field
     bool records = false;     // no field: what was chosen for the other columns, as JSON

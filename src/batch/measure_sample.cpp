@@ -83,7 +83,7 @@ class SampleMeasure {
         }
     }
 
-    // False: it is passed over.
+    // False: the sample is skipped.
     [[nodiscard]] bool check_fields() const {
         const BatchPlan::Fields& fields = *out_.fields;
         if (fields.complete && fields.unexpected.empty()) return true;

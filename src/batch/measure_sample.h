@@ -21,7 +21,7 @@ struct MeasuredSample {
     size_t bucket = 0;
 };
 
-// False: the sample is passed over, for lack of a field. Throws Error, with shard, member and
+// False: the sample is skipped, for lack of a field. Throws Error, with shard, member and
 // offset: a field is no array of its kind, or does not go with those of other samples, or is longer
 // than the options allow.
 bool measure_sample(BatchPlan& plan, const Block& block, uint32_t sample, MeasuredSample& out);

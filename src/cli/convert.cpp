@@ -1,31 +1,18 @@
 // convert: data sets of other formats to shards and back.
 #include "cli/dataset_kind.h"
 #include "cli/field_folder.h"
-#include "cli/process.h"
+#include "cli/python_program.h"
 #include "cli/sample_source.h"
 #include "cli/terminal.h"
 #include "cli/verb_list.h"
 
 #include <unistd.h>
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 namespace cli {
 
 namespace {
-
-constexpr const char* convert_program = R"PY(
-import sys
-try:
-    from shardfeed.convert.__main__ import main
-except ImportError as error:
-    sys.exit(
-        f"shardfeed: {sys.executable}: {error}; help: pip install 'shardfeed[convert]', or name "
-        "another Python in SHARDFEED_PYTHON"
-    )
-sys.exit(main())
-)PY";
 
 class Convert final : public Verb {
   public:
@@ -129,44 +116,19 @@ class Convert final : public Verb {
     }
 
     [[nodiscard]] int by_python(const LibraryOptions& options) const {
-        const char* python = std::getenv("SHARDFEED_PYTHON");
-        Command command{.words = {python && *python ? python : "python3", "-c", convert_program,
-                                  "--output=" + output_, "--from=" + from_, "--to=" + to_},
-                        .environment = {}};
-        const auto add = [&](const char* name, const std::string& value) {
-            if (!value.empty()) command.words.push_back(std::string("--") + name + "=" + value);
-        };
-        add("columns", columns_);
-        add("key", key_);
-        add("keys", keys_);
-        add("field", field_);
-        add("nested", nested_);
-        for (size_t i = 0; const char* name = shf_option_describe(i, SHF_OPTION_NAME); ++i) {
-            if (!options.given(name)) continue;
-            const std::string openers =
-                " " + std::string(shf_option_describe(i, SHF_OPTION_OPENERS)) + " ";
-            const std::string pair = std::string(name) + "=" + options.get(name);
-            if (from_ == "shards" && openers.find(" stream ") != std::string::npos)
-                add("reader", pair);
-            if (to_ == "shards" && openers.find(" writer ") != std::string::npos)
-                add("writer", pair);
-        }
-        command.words.emplace_back("--");
-        command.words.insert(command.words.end(), inputs_.begin(), inputs_.end());
-        if (std::find(inputs_.begin(), inputs_.end(), "-") != inputs_.end())
-            command.input = STDIN_FILENO;
-        if (output_ == "-") command.output = STDOUT_FILENO;
-        std::string fault;
-        try {
-            fault = Process(command).wait();
-        } catch (const Failure& failure) {
-            throw Failure(
-                failed, std::string(failure.what()) + "; help: name a Python in SHARDFEED_PYTHON");
-        }
-        if (fault.empty()) return done;
-        if (fault == "its status is 1") return failed;  // it has said why
-        throw Failure(failed, "the process of Python has ended: " + fault +
-                                  "; help: see what it has printed");
+        PythonProgram program("shardfeed.convert.__main__", "shardfeed[convert]");
+        program.add("output", output_);
+        program.add("from", from_);
+        program.add("to", to_);
+        program.add("columns", columns_);
+        program.add("key", key_);
+        program.add("keys", keys_);
+        program.add("field", field_);
+        program.add("nested", nested_);
+        if (from_ == "shards") program.add_options("reader", options, "stream");
+        if (to_ == "shards") program.add_options("writer", options, "writer");
+        const bool reads = std::find(inputs_.begin(), inputs_.end(), "-") != inputs_.end();
+        return program.run(inputs_, reads ? STDIN_FILENO : -1, output_ == "-" ? STDOUT_FILENO : -1);
     }
 
     std::vector<std::string> inputs_;

@@ -101,6 +101,13 @@ std::string LibraryOptions::get(const char* name) const {
     return std::string(text(value));
 }
 
+std::vector<std::string> LibraryOptions::given_to(std::string_view opener) const {
+    std::vector<std::string> made;
+    for (size_t i = 0; const char* name = shf_option_describe(i, SHF_OPTION_NAME); ++i)
+        if (given(name) && takes(i, opener)) made.push_back(std::string(name) + "=" + get(name));
+    return made;
+}
+
 Options LibraryOptions::copy() const {
     Options made = new_options();
     for (size_t i = 0; const char* name = shf_option_describe(i, SHF_OPTION_NAME); ++i) {

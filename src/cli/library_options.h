@@ -39,6 +39,8 @@ class LibraryOptions {
     // Whether the command line has the option.
     [[nodiscard]] bool given(const std::string& name) const;
     [[nodiscard]] std::string get(const char* name) const;
+    // "NAME=VALUE" of each option that the command line has and `opener` takes.
+    [[nodiscard]] std::vector<std::string> given_to(std::string_view opener) const;
     [[nodiscard]] const shf_options* handle() const { return options_.get(); }
     // A copy of what is set, which gives its messages to the same.
     [[nodiscard]] Options copy() const;

@@ -1,5 +1,6 @@
 // map: samples through a command, or a function of Python.
 #include "cli/process.h"
+#include "cli/python_program.h"
 #include "cli/python_worker.h"
 #include "cli/sample_folder.h"
 #include "cli/sample_source.h"
@@ -190,9 +191,7 @@ class Map final : public Verb {
             }
         }
         if (!worker) {
-            const char* python = std::getenv("SHARDFEED_PYTHON");
-            worker =
-                std::make_unique<PythonWorker>(python && *python ? python : "python3", python_);
+            worker = std::make_unique<PythonWorker>(python_interpreter(), python_);
         }
         std::vector<OwnedSample> made;
         std::exception_ptr fault;

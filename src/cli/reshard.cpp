@@ -1,27 +1,13 @@
 // reshard: the samples of all inputs into shards of equal size, one task for each.
-#include "cli/process.h"
-#include "cli/terminal.h"
+#include "cli/python_program.h"
 #include "cli/verb_list.h"
 
 #include <unistd.h>
 #include <cstdint>
-#include <cstdlib>
 
 namespace cli {
 
 namespace {
-
-constexpr const char* reshard_program = R"PY(
-import sys
-try:
-    from shardfeed.cluster._reshard_command import main
-except ImportError as error:
-    sys.exit(
-        f"shardfeed: {sys.executable}: {error}; help: pip install shardfeed, or name another "
-        "Python in SHARDFEED_PYTHON"
-    )
-sys.exit(main())
-)PY";
 
 class Reshard final : public Verb {
   public:
@@ -91,47 +77,23 @@ class Reshard final : public Verb {
     }
 
     int run(const LibraryOptions& options) override {
-        const char* python = std::getenv("SHARDFEED_PYTHON");
-        Command command{.words = {python && *python ? python : "python3", "-c", reshard_program,
-                                  "--samples=" + std::to_string(samples_),
-                                  "--seed=" + std::to_string(seed_), "--output=" + words_.back()},
-                        .environment = {},
-                        .output = STDOUT_FILENO};
-        const auto add = [&](const char* name, const std::string& value) {
-            if (!value.empty()) command.words.push_back(std::string("--") + name + "=" + value);
-        };
-        if (shuffle_) command.words.emplace_back("--shuffle");
-        if (sort_) command.words.emplace_back("--sort");
-        if (json_) command.words.emplace_back("--json");
-        if (options.is_quiet()) command.words.emplace_back("--quiet");
-        add("rekey", rekey_);
-        add("scratch", scratch_);
-        add("memory", memory_);
-        add("executor", executor_);
-        add("parallel", parallel_);
-        add("task-retries", retries_);
-        for (size_t i = 0; const char* name = shf_option_describe(i, SHF_OPTION_NAME); ++i) {
-            if (!options.given(name)) continue;
-            const std::string openers =
-                " " + std::string(shf_option_describe(i, SHF_OPTION_OPENERS)) + " ";
-            const std::string pair = std::string(name) + "=" + options.get(name);
-            if (openers.find(" dataset ") != std::string::npos) add("reader", pair);
-            if (openers.find(" writer ") != std::string::npos) add("writer", pair);
-        }
-        command.words.emplace_back("--");
-        command.words.insert(command.words.end(), words_.begin(), words_.end() - 1);
-        std::string fault;
-        try {
-            fault = Process(command).wait();
-        } catch (const Failure& failure) {
-            throw Failure(
-                failed, std::string(failure.what()) + "; help: name a Python in SHARDFEED_PYTHON");
-        }
-        if (fault.empty()) return done;
-        if (fault == "its status is 1") return failed;  // it has said why
-        if (fault == "its status is 2") return wrong_command_line;
-        throw Failure(failed, "the process of Python has ended: " + fault +
-                                  "; help: see what it has printed");
+        PythonProgram program("shardfeed.cluster._reshard_command", "shardfeed");
+        program.add("output", words_.back());
+        program.add("samples", std::to_string(samples_));
+        program.add("seed", std::to_string(seed_));
+        program.add_flag("shuffle", shuffle_);
+        program.add_flag("sort", sort_);
+        program.add_flag("json", json_);
+        program.add_flag("quiet", options.is_quiet());
+        program.add("rekey", rekey_);
+        program.add("scratch", scratch_);
+        program.add("memory", memory_);
+        program.add("executor", executor_);
+        program.add("parallel", parallel_);
+        program.add("task-retries", retries_);
+        program.add_options("reader", options, "dataset");
+        program.add_options("writer", options, "writer");
+        return program.run({words_.begin(), words_.end() - 1}, -1, STDOUT_FILENO);
     }
 
   private:

@@ -257,12 +257,10 @@ constexpr Row rows[] = {
      "samples in a batch; 0: the stream delivers samples"},
     {"pack", "batches", Type::count, "0", "0..1073741824", "stream mix", &O::pack,
      "elements in each row of a batch: arrays of samples, as tokens of documents, are joined and "
-     "cut "
-     "into such rows; 0: a row is a sample"},
+     "cut into such rows; 0: a row is a sample"},
     {"pack_window", "batches", Type::count, "0", "0..65536", "stream mix", &O::pack_window,
      "samples among which rows of pack are filled best-fit, each cut only where it is longer than "
-     "a "
-     "row; 0: joined in their order"},
+     "a row; 0: joined in their order"},
     {"batch_elements", "batches", Type::count, "0", "0..1099511627776", "stream mix",
      &O::batch_elements,
      "elements that an array of a batch has at most, with the zeros of ragged=pad: a batch ends "
@@ -294,14 +292,12 @@ constexpr Row rows[] = {
      "index files: use or create them; require them; rebuild them; keep indexes in memory only"},
     {"index_dir", "index", Type::text, "", "folder", "stream dataset writer", &O::index_dir,
      "where index files are kept; empty: beside the shard, or in the cache folder of the user "
-     "where "
-     "that cannot be written"},
+     "where that cannot be written"},
     {"max_samples", "writing", Type::count, "0", "0..9223372036854775807", "writer",
      &O::max_samples, "samples of a shard, after which the next one begins; 0: any number"},
     {"max_bytes", "writing", Type::bytes, "0", "0..1EiB", "writer", &O::max_bytes,
      "bytes of a shard, before compression and with all headers; a larger sample has a shard of "
-     "its "
-     "own; 0: any number"},
+     "its own; 0: any number"},
     {"first_shard", "writing", Type::count, "0", "0..9223372036854775807", "writer",
      &O::first_shard, "number of the first shard, for the pattern of its name"},
     {"format", "writing", Type::choice, "auto", "auto|tar|zip", "writer", &O::format,
@@ -317,8 +313,7 @@ constexpr Row rows[] = {
      "jpg"},
     {"unsafe_names", "writing", Type::choice, "refuse", "refuse|allow", "writer", &O::unsafe_names,
      "allow: write names that are absolute, have the component .., or that readers take for "
-     "another "
-     "key or for none"},
+     "another key or for none"},
     {"index_for", "writing", Type::text, "", "dali,energon", "writer", &O::index_for,
      "tools whose index of each plain tar is made too, beside it: SHARD.idx for SHARD.tar of DALI, "
      "SHARD.tar.idx of Megatron-Energon"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,31 @@ def rows_tar(path: Path, rows: Iterable[dict[str, bytes]]) -> str:
         for field, data in row.items()
     ]
     return str(write_tar(path, members))
+
+
+def different_arrays(shard: int, sizes: list[int]) -> list[np.ndarray]:
+    """Arrays of int32 of these sizes; all numbers of all shards are different."""
+    starts = np.cumsum([0, *sizes]) + 100_000 * shard
+    return [np.arange(start, start + size, dtype="i4") for start, size in zip(starts, sizes)]
+
+
+def saved_states(
+    open_stream: Callable[[], shardfeed.Stream], stops: Iterable[int], used: bool
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The state of a stream after so many batches each.
+
+    used: it is saved and nothing else; else another batch is taken, which comes again.
+    """
+    for stop in stops:
+        stream = open_stream()
+        iterator = stream.batches()
+        for _ in range(stop):
+            next(iterator)
+        state = stream.state_dict()
+        if not used:
+            next(iterator, None)
+        stream.close()
+        yield stop, state
 
 
 def ramps(path: Path, count: int, size: int = 16) -> str:

@@ -9,6 +9,18 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+# Steps of decode that choose, whose choices are compared with what came out.
+AUGMENTED = [
+    "rrc=24x20/flip=random",
+    "flip=random/rrc=24x20/scale=0.2..0.5",
+    "resize=40/crop=random:30x30/flip=random",
+    "flip=random/resize=50x40/crop=random:30x30",
+    "crop=random:30x20/resize=45x30/flip=random",
+    "pad=4/crop=random:60x50/flip=random",
+    "flip=always/pad=to:90x80/fill=9",
+    "resize=fit:30x30/flip=random/pad=to:40x40",
+]
+
 
 def noise(width: int, height: int, channels: int = 3, seed: int = 0) -> np.ndarray:
     """Pixels without any smoothness, extremes among them: a wrong weight shows."""

@@ -11,19 +11,9 @@ from batches import digest, rows_tar
 
 image = pytest.importorskip("PIL.Image")
 
-from images import encoded, noise  # noqa: E402  they need Pillow
+from images import AUGMENTED, encoded, noise  # noqa: E402  they need Pillow
 
 WIDTH, HEIGHT = 61, 47
-STEPS = [
-    "rrc=24x20/flip=random",
-    "flip=random/rrc=24x20/scale=0.2..0.5",
-    "resize=40/crop=random:30x30/flip=random",
-    "flip=random/resize=50x40/crop=random:30x30",
-    "crop=random:30x20/resize=45x30/flip=random",
-    "pad=4/crop=random:60x50/flip=random",
-    "flip=always/pad=to:90x80/fill=9",
-    "resize=fit:30x30/flip=random/pad=to:40x40",
-]
 
 
 def some_boxes(number: int) -> np.ndarray:
@@ -65,7 +55,7 @@ def again(boxes: np.ndarray, record: dict) -> tuple[np.ndarray, list[int]]:
     return moved[kept], np.flatnonzero(kept).tolist()
 
 
-@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("steps", AUGMENTED)
 def test_boxes_have_the_geometry_of_their_image(tmp_path, steps):
     count = 60
     url = boxes_tar(tmp_path / "t.tar", count)
@@ -86,11 +76,9 @@ def test_boxes_have_the_geometry_of_their_image(tmp_path, steps):
     assert count < some < sum(len(some_boxes(number)) for number in range(count))
 
 
-@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("steps", AUGMENTED)
 def test_boxes_are_those_of_torchvision(tmp_path, steps):
     functional = pytest.importorskip("torchvision.transforms.v2.functional")
-    if not hasattr(functional, "sanitize_bounding_boxes"):
-        pytest.skip("torchvision is older than sanitize_bounding_boxes")
     from torchvision import tv_tensors
 
     count = 40

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shardfeed
-from batches import npy, rows_tar
+from batches import different_arrays, npy, rows_tar, saved_states
 from PIL import Image
 
 SHARDS, BUDGET = 3, 60
@@ -21,8 +21,7 @@ def rows_of(shard: int) -> list[np.ndarray]:
     """Arrays whose numbers are all different; some are empty, some as large as a batch."""
     draw = random.Random(shard)
     sizes = [draw.choice([0, 1, 7, BUDGET, draw.randint(1, 30)]) for _ in range(40)]
-    starts = np.cumsum([0, *sizes]) + 100_000 * shard
-    return [np.arange(start, start + size, dtype="i4") for start, size in zip(starts, sizes)]
+    return different_arrays(shard, sizes)
 
 
 @pytest.fixture
@@ -126,16 +125,8 @@ def test_last_batch(urls):
 )
 def test_resume(urls, used, options):
     whole = [rows_in(batch) for batch in batches(urls, **options).batches()]
-    for stop in range(0, len(whole), 4):
-        stream = batches(urls, **options)
-        iterator = stream.batches()
-        for _ in range(stop):
-            next(iterator)
-        # A batch that was taken after the state was saved comes again.
-        state = stream.state_dict()
-        if not used:
-            next(iterator, None)
-        stream.close()
+    stops = range(0, len(whole), 4)
+    for stop, state in saved_states(lambda: batches(urls, **options), stops, used):
         resumed = batches(urls, decode_threads=2, **options)
         resumed.load_state_dict(state)
         assert [rows_in(batch) for batch in resumed.batches()] == whole[stop:]

@@ -12,18 +12,7 @@ from batches import rows_tar
 
 image = pytest.importorskip("PIL.Image")
 
-from images import encoded, noise, places, resized  # noqa: E402  they need Pillow
-
-STEPS = [
-    "rrc=24x20/flip=random",
-    "flip=random/rrc=24x20/scale=0.2..0.5",
-    "resize=40/crop=random:30x30/flip=random",
-    "flip=random/resize=50x40/crop=random:30x30",
-    "crop=random:30x20/resize=45x30/flip=random",
-    "pad=4/crop=random:60x50/flip=random",
-    "flip=always/pad=to:90x80/fill=9",
-    "resize=fit:30x30/flip=random/pad=to:40x40",
-]
+from images import AUGMENTED, encoded, noise, places, resized  # noqa: E402  they need Pillow
 
 
 def again(picture: image.Image, record: dict, fill: int = 0) -> np.ndarray:
@@ -39,7 +28,7 @@ def again(picture: image.Image, record: dict, fill: int = 0) -> np.ndarray:
     return np.asarray(canvas.transpose(flip) if record["flip"] else canvas)
 
 
-@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("steps", AUGMENTED)
 def test_the_geometry_can_be_done_again(tmp_path, steps):
     width, height, count = 61, 47, 30
     x, y = places(width, height)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shardfeed
-from batches import npy, rows_tar
+from batches import different_arrays, npy, rows_tar, saved_states
 
 SHARDS, ROWS, BOUNDS = 4, 4, (8, 16, 40)
 
@@ -21,8 +21,7 @@ def rows_of(shard: int) -> list[np.ndarray]:
     draw = random.Random(shard)
     sizes = [draw.choice([0, 3, 8, 9, 16, draw.randint(1, 12), draw.randint(1, 40)])
              for _ in range(50)]  # fmt: skip
-    starts = np.cumsum([0, *sizes]) + 100_000 * shard
-    return [np.arange(start, start + size, dtype="i4") for start, size in zip(starts, sizes)]
+    return different_arrays(shard, sizes)
 
 
 @pytest.fixture
@@ -158,16 +157,8 @@ def test_order_is_that_of_the_samples(urls):
 )
 def test_resume(urls, used, options):
     whole = keys_of(list(bucketed(urls, **options).batches()))
-    for stop in range(len(whole) + 1):
-        stream = bucketed(urls, **options)
-        iterator = stream.batches()
-        for _ in range(stop):
-            next(iterator)
-        # A batch that was taken after the state was saved comes again.
-        state = stream.state_dict()
-        if not used and stop < len(whole):
-            next(iterator)
-        stream.close()
+    stops = range(len(whole) + 1)
+    for stop, state in saved_states(lambda: bucketed(urls, **options), stops, used):
         resumed = bucketed(urls, **options)
         resumed.load_state_dict(state)
         if stop < len(whole):

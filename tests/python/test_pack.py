@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shardfeed
-from batches import npy, rows_tar
+from batches import npy, rows_tar, saved_states
 
 SHARDS, WIDTH, ROWS = 4, 16, 3
 
@@ -132,16 +132,8 @@ def test_order_is_that_of_the_samples(urls):
 def test_resume_in_the_middle_of_a_document(urls, used):
     options: dict[str, Any] = {"shuffle": 7, "seed": 5, "lanes": 2, "epochs": 2}
     whole = packed(batches(urls, **options))
-    for stop in range(0, len(whole), 3):
-        stream = batches(urls, **options)
-        iterator = stream.batches()
-        for _ in range(stop):
-            next(iterator)
-        # A batch that was taken after the state was saved comes again.
-        state = stream.state_dict()
-        if not used:
-            next(iterator, None)
-        stream.close()
+    stops = range(0, len(whole), 3)
+    for stop, state in saved_states(lambda: batches(urls, **options), stops, used):
         resumed = batches(urls, **options)
         resumed.load_state_dict(state)
         state = resumed.state_dict()  # also before its first batch

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shardfeed
-from batches import npy, rows_tar
+from batches import different_arrays, npy, rows_tar, saved_states
 
 SHARDS, WIDTH, ROWS, WINDOW = 4, 16, 3, 20
 
@@ -21,8 +21,7 @@ def documents_of(shard: int) -> list[np.ndarray]:
     """Documents whose tokens are all different; some are empty, and some longer than rows."""
     draw = random.Random(shard)
     sizes = [draw.choice([0, 1, 5, WIDTH, 35, draw.randint(1, 16)]) for _ in range(30)]
-    starts = np.cumsum([0, *sizes]) + 100_000 * shard
-    return [np.arange(start, start + size, dtype="i4") for start, size in zip(starts, sizes)]
+    return different_arrays(shard, sizes)
 
 
 @pytest.fixture
@@ -159,16 +158,8 @@ def test_last_rows_and_epochs(urls):
 )
 def test_resume(urls, used, options):
     whole = [rows_of(batch) for batch in batches(urls, **options).batches()]
-    for stop in range(len(whole)):
-        stream = batches(urls, **options)
-        iterator = stream.batches()
-        for _ in range(stop):
-            next(iterator)
-        # A batch that was taken after the state was saved comes again.
-        state = stream.state_dict()
-        if not used:
-            next(iterator)
-        stream.close()
+    stops = range(len(whole))
+    for stop, state in saved_states(lambda: batches(urls, **options), stops, used):
         resumed = batches(urls, **options)
         resumed.load_state_dict(state)
         resumed.batches()

@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .. import Error, UsageError, options
+from .. import UsageError, options
 from ._command import Command
+from ._command_line import parsed, run_tasks, task_rows
 from ._executors import EXECUTORS
 from ._map_shards import map_shards
 from ._reducer import Reducer, reducer_of
-from ._report import MapError
 from ._statistics import function_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .. import Sample
     from ._report import MapReport, TaskReport
@@ -102,44 +101,28 @@ def _library_options(words: Sequence[str]) -> tuple[dict[str, str], dict[str, st
     return reader, writer
 
 
-def _described(report: MapReport) -> str:
-    tasks = [
-        {
-            "input": task.task.input,
-            "start": task.task.start,
-            "stop": task.task.stop,
-            "output": task.task.output,
-            **{
-                name: getattr(task, name)
-                for name in ("status", "samples", "written", "skipped", "bytes", "digest", "error")
-            },
-        }
-        for task in report
-    ]
-    return json.dumps({"tasks": tasks, "result": report.result})
+def _described(report: MapReport) -> dict[str, Any]:
+    names = ("input", "start", "stop", "output", "status", "samples", "written", "skipped")
+    return {
+        "tasks": task_rows(report, *names, "bytes", "digest", "error"),
+        "result": report.result,
+    }
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs it and gives the exit status: 1 when tasks failed, 2 for a wrong command line."""
-    try:
-        given, rest = _parser().parse_known_args(words)
-    except SystemExit as ended:
-        return int(ended.code or 0)
-    # What is not whole is removed, and processes are ended.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    given, rest, status = parsed(_parser(), words)
+    if given is None:
+        return status
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # as `shardfeed map --python` finds modules
 
-    def say(task: TaskReport) -> None:
-        if not given.quiet and task.status != "elsewhere":
-            sys.stderr.write(f"{task}\n")
-
-    try:
+    def run(on_task: Callable[[TaskReport], None]) -> MapReport:
         reader, writer = _library_options(rest)
         reduce: Any = function_named(given.reduce) if given.reduce else None
         if isinstance(reduce, type) and issubclass(reduce, Reducer):
             reduce = reduce()
-        report = map_shards(
+        return map_shards(
             given.inputs,
             given.output,
             _function(given),
@@ -151,24 +134,13 @@ def main(words: Sequence[str] | None = None) -> int:
             retries=given.task_retries,
             reader=reader,
             writer=writer,
-            on_task=say,
+            on_task=on_task,
         )
-    except MapError as error:
-        if given.json:
-            sys.stdout.write(_described(error.report) + "\n")
-        sys.stderr.write(f"shardfeed: {error}\n")
-        return 1
-    except (UsageError, ImportError) as error:
-        sys.stderr.write(f"shardfeed: {error}\n")
-        return 2
-    except (Error, OSError) as error:
-        sys.stderr.write(f"shardfeed: {error}\n")
-        return 1
-    if given.json:
-        sys.stdout.write(_described(report) + "\n")
-    elif report.result is not None:
+
+    status, report = run_tasks(run, _described, as_json=given.json, quiet=given.quiet)
+    if report is not None and report.result is not None and not given.json:
         sys.stdout.write(json.dumps(report.result) + "\n")
-    return 0
+    return status
 
 
 if __name__ == "__main__":

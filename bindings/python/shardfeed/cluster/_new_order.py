@@ -89,8 +89,8 @@ def description_of(
 ) -> dict[str, Any]:
     """What two runs that write the same shards have in common.
 
-    Inputs are told apart by whole URLs, of files by absolute paths, which are the same under every
-    folder a run is started in; and by their samples and, where files say them, bytes.
+    Inputs are identified by their URLs, numbers of samples and, where known, sizes. Local files have
+    absolute paths, so a run may be started in any folder.
     """
     lines = [f"{_whole(url)} {count} {size_of_file(url)}\n" for url, count in order.shards]
     taken = {
@@ -127,9 +127,9 @@ def claim(
 ) -> str:
     """Marks the output as being of this order, or finds that it is already; gives its name.
 
-    Another order would give a sample twice, and leave out another one, so it is refused; and so are
-    shards that nobody has marked. The name is chosen by who marks: what is written for this output
-    beside it is not that of an earlier one.
+    Another order is refused: some samples would be there twice, and others would be missing. Shards
+    without a mark are refused too. Each mark has a name of its own, so the files of an earlier run
+    are not taken for those of this one.
     """
     name = f"{tasks[0].output}.plan"
     found = _marked(name, reader)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .. import Error, UsageError
+from ._command_line import parsed, run_tasks, task_rows
 from ._executors import EXECUTORS
-from ._report import MapError
 from ._reshard import reshard
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ._report import MapReport, TaskReport
 
@@ -45,38 +42,24 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in (word.partition("=") for word in words)}
 
 
-def _described(report: MapReport) -> str:
-    names = ("status", "samples", "bytes", "digest", "error")
-    return json.dumps(
-        {
-            "tasks": [
-                {
-                    "start": done.task.start,
-                    "stop": done.task.stop,
-                    "output": done.task.output,
-                    **{name: getattr(done, name) for name in names},
-                }
-                for done in report
-            ]
-        }
-    )
+def _described(report: MapReport) -> dict[str, Any]:
+    names = ("start", "stop", "output", "status", "samples", "bytes", "digest", "error")
+    return {"tasks": task_rows(report, *names)}
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs it and gives the exit status: 1 when tasks failed, 2 for a wrong command line."""
-    try:
-        given = _parser().parse_args(words)
-    except SystemExit as ended:
-        return int(ended.code or 0)
-    # What is not whole is removed, and processes are ended.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    given, rest, status = parsed(_parser(), words)
+    if given is None:
+        return status
+    if rest:
+        sys.stderr.write(
+            f"shardfeed: {' '.join(rest)} is not known; help: shardfeed help reshard\n"
+        )
+        return 2
 
-    def say(task: TaskReport) -> None:
-        if not given.quiet and task.status != "elsewhere":
-            sys.stderr.write(f"{task}\n")
-
-    try:
-        report = reshard(
+    def run(on_task: Callable[[TaskReport], None]) -> MapReport:
+        return reshard(
             given.inputs,
             given.output,
             samples=given.samples,
@@ -91,28 +74,17 @@ def main(words: Sequence[str] | None = None) -> int:
             retries=given.task_retries,
             reader=_pairs(given.reader),
             writer=_pairs(given.writer),
-            on_task=say,
+            on_task=on_task,
         )
-    except MapError as error:
-        if given.json:
-            sys.stdout.write(_described(error.report) + "\n")
-        sys.stderr.write(f"shardfeed: {error}\n")
-        return 1
-    except (UsageError, ImportError) as error:
-        sys.stderr.write(f"shardfeed: {error}\n")
-        return 2
-    except (Error, OSError) as error:
-        sys.stderr.write(f"shardfeed: {error}\n")
-        return 1
-    if given.json:
-        sys.stdout.write(_described(report) + "\n")
-    missing = sum(task.status == "elsewhere" for task in report)
-    if missing and not given.quiet:
+
+    status, report = run_tasks(run, _described, as_json=given.json, quiet=given.quiet)
+    missing = sum(task.status == "elsewhere" for task in report or ())
+    if report is not None and missing and not given.quiet:
         sys.stderr.write(
             f"{missing} of {len(report)} shards are those of other jobs, and not there yet; help: "
             "when all jobs have ended, another run makes what is missing\n"
         )
-    return 0
+    return status
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ class Connection:
         between NHWC and NCHW.
     report: print the rates every so many messages of a loop.
     noexpand: braces are characters.
+    device, raw, stats_horizon: taken and not used, as by the package tensorcom.
     options: queue, timeout, linger, max_message, as MessageSocket explains them.
 
     Throws UsageError, TimeoutError, and FormatError for messages that are no arrays.
@@ -82,6 +83,9 @@ class Connection:
         converters: Any = None,
         report: int = -1,
         noexpand: bool = False,
+        device: Any = None,
+        raw: bool = False,
+        stats_horizon: int = 1000,
         **options: Any,
     ) -> None:
         self.epoch = epoch
