@@ -116,7 +116,7 @@ class Convert final : public Verb {
     }
 
     [[nodiscard]] int by_python(const LibraryOptions& options) const {
-        PythonProgram program("shardfeed.convert.__main__", "shardfeed[convert]");
+        PythonProgram program("shardfeed.convert.__main__", "'shardfeed[convert]'");
         program.add("output", output_);
         program.add("from", from_);
         program.add("to", to_);

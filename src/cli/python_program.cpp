@@ -10,18 +10,18 @@ std::string python_interpreter() {
 }
 
 PythonProgram::PythonProgram(const std::string& module, const std::string& package) {
-    command_.words = {
-        python_interpreter(), "-c",
+    const std::string program =
         "import sys\n"
         "try:\n"
         "    from " +
-            module +
-            " import main\n"
-            "except ImportError as error:\n"
-            "    sys.exit(f\"shardfeed: {sys.executable}: {error}; help: pip install '" +
-            package +
-            "', or name another Python in SHARDFEED_PYTHON\")\n"
-            "sys.exit(main())\n"};
+        module +
+        " import main\n"
+        "except ImportError as error:\n"
+        "    sys.exit(f\"shardfeed: {sys.executable}: {error}; help: pip install " +
+        package +
+        ", or name another Python in SHARDFEED_PYTHON\")\n"
+        "sys.exit(main())\n";
+    command_.words = {python_interpreter(), "-c", program};
 }
 
 void PythonProgram::add(const std::string& name, const std::string& value) {

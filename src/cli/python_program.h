@@ -16,7 +16,7 @@ std::string python_interpreter();
 // Calls main() of a module, whose words are given one after the other.
 class PythonProgram {
   public:
-    // What is to be installed where the module is missing is `package`: "shardfeed[convert]".
+    // What is to be installed where the module is missing is `package`, as pip takes it in a shell.
     PythonProgram(const std::string& module, const std::string& package);
 
     // --NAME=VALUE; nothing for an empty value.

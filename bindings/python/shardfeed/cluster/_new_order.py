@@ -89,8 +89,8 @@ def description_of(
 ) -> dict[str, Any]:
     """What two runs that write the same shards have in common.
 
-    Inputs are identified by their URLs, numbers of samples and, where known, sizes. Local files have
-    absolute paths, so a run may be started in any folder.
+    Inputs are identified by their URLs, numbers of samples and, where known, sizes. Local files
+    have absolute paths, so a run may be started in any folder.
     """
     lines = [f"{_whole(url)} {count} {size_of_file(url)}\n" for url, count in order.shards]
     taken = {
