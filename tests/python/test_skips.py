@@ -87,11 +87,11 @@ def test_recipes_keep_it(cut: Path) -> None:
 def test_an_interrupt_in_a_receiver_is_raised(tmp_path: Path) -> None:
     script = """
 import signal, sys, time, shardfeed
+signal.signal(signal.SIGALRM, signal.default_int_handler)
 for round in range(20):
-    # Again, since Python drops what is raised inside of a weak reference's callback.
-    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0005 * round, 0.3)
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
+        # Again, since Python drops what is raised inside of a weak reference's callback.
+        signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0005 * round, 0.3)
         for _ in range(100):
             for sample in shardfeed.Stream(
                 sys.argv[1], on_error="skip_sample", max_skips=10**9, log=None,
