@@ -8,8 +8,11 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
+#include <string>
 
 namespace shf::test {
 namespace {
@@ -31,7 +34,11 @@ std::string wav(size_t frames) {
 }
 // An input of the fuzz target of sounds, without the byte that chooses the options.
 std::string sound_of_corpus(const char* name) {
-    std::ifstream file(SHF_AUDIO_CORPUS "/" + std::string(name), std::ios::binary);
+    const char* const corpus = std::getenv("SHARDFEED_AUDIO_CORPUS");
+    if (!corpus)
+        throw std::runtime_error(
+            "SHARDFEED_AUDIO_CORPUS: tests/fuzz/corpus/audio; meson test says it");
+    std::ifstream file(corpus + ("/" + std::string(name)), std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), {}};
     EXPECT_GT(bytes.size(), 1U) << name;
     return bytes.substr(1);
