@@ -296,8 +296,12 @@ int CacheFolder::write_label(const std::string& path, const CacheLabel& label) c
     const std::string name = path + "/version";
     CacheLabel there;
     if (read_label(path, there) && there.url == label.url && there.version == label.version &&
-        there.size == label.size && there.modified == label.modified)
-        return ::utimensat(fd(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+        there.size == label.size && there.modified == label.modified) {
+        if (::utimensat(fd(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0) return 0;
+        // On a network file system also when another process has just put the same one in its
+        // place.
+        if (errno != ENOENT) return errno;
+    }
     if (const int error = make_version(path)) return error;
     std::string rest;
     put_number(rest, label.size);
