@@ -50,16 +50,15 @@ wants julia && aside julia_packages julia_package_checks
 wants python && aside store_servers store_server_checks
 
 wants library packages python command julia rust bench docs && build_library
-wants sanitizers && aside asan address_build
-wants library && library_checks
-join asan
-wants sanitizers && aside tsan thread_build
-wants sanitizers && address_checks
-join tsan
-wants sanitizers && thread_checks
+join environment || finish
+wants python bench docs && wheel_checks
+join old_environment
+join store_servers
+join julia_packages
 
 # Each of these keeps one core busy and waits now and then.
 beside() {
+    go_last
     wants command && command_checks
     wants packages && package_checks
     wants julia && julia_checks
@@ -68,11 +67,16 @@ beside() {
     wants docs && docs_checks
     wants bench && bench_checks
 }
-join environment || finish
-wants python bench docs && wheel_checks
-join julia_packages
+# The tests of Python wait more than they work: what is compiled meanwhile has the cores.
+wants sanitizers && aside asan address_build
+wants python && aside python python_checks
 aside beside beside
-join store_servers
-wants python && python_checks
+wants library && library_checks
+join asan
+wants sanitizers && aside tsan thread_build
+wants sanitizers && address_checks
+join tsan
+wants sanitizers && thread_checks
+join python
 join beside
 finish

@@ -35,6 +35,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 def cluster() -> Iterator[None]:
     # Its workers find the modules of this process.
     paths = [*map(os.path.dirname, (__file__, os.path.dirname(shardfeed.__file__)))]
+    # Else they leave the processor to all others, and the tests wait for them.
+    os.environ["RAY_worker_niceness"] = "0"
     ray.init(
         num_cpus=2,
         include_dashboard=False,

@@ -9,5 +9,5 @@ package_checks() {
         SHARDFEED_MESON_ARGS="-Doptimization=0 -Dunity=off" cargo test --locked --features vendored \
         --test archive --target-dir "$build/rust-vendored"
     rm -rf "$build/rust-vendored"
-    pytests "packaging tests" "$python" tests/packaging
+    pytests "packaging tests" "$python" 1 tests/packaging
 }

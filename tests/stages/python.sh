@@ -5,23 +5,12 @@ python=$environment/bin/python
 # The oldest PyTorch that shardfeed.torch is for: the one of Debian 12, in Debian's own Python.
 old=$build/venv-old
 
-# pytests NAME PYTHON ARGUMENTS...: adds up what pytest counts. Where a test takes 5 minutes, the output
-# says what its threads do; what hangs is a failure, and no CI that does not end.
+# pytests NAME PYTHON PROCESSES FOLDER ARGUMENTS...: adds up what pytest counts in so many processes.
 pytests() {
-    local name=$1 interpreter=$2 start=$SECONDS
-    shift 2
-    rm -f "$output.xml"
-    timeout --kill-after=30 2400 "$interpreter" -m pytest -v --tb=short -p no:cacheprovider \
-        -o faulthandler_timeout=300 --junit-xml "$output.xml" "$@" >"$output" 2>&1
-    local status=$? ok bad
-    read -r ok bad < <("$interpreter" - "$output.xml" <<'PY'
-import sys
-import xml.etree.ElementTree as tree
-suite = tree.parse(sys.argv[1]).getroot()[0]
-bad = int(suite.get("failures")) + int(suite.get("errors"))
-print(int(suite.get("tests")) - bad - int(suite.get("skipped")), bad)
-PY
-    ) || { ok=0 bad=1; }
+    local name=$1 interpreter=$2 start=$SECONDS ok bad status
+    read -r ok bad < <("$interpreter" tests/stages/pytests.py "$output" "${@:3}")
+    wait $!
+    status=$?
     count "$name" "$start" "$status" "$ok" "$bad" " PASSED "
 }
 
@@ -81,15 +70,14 @@ use_old_environment() {
 
 python_checks() {
     check "the command shardfeed" "$environment/bin/shardfeed" plan '{000..007}.tar' world_size=2 lanes=4
-    pytests "Python tests" "$python" tests/python
+    pytests "Python tests" "$python" 3 tests/python
     check "the same samples as Python's tarfile" "$python" tests/differential/tarfile_oracle.py
     check "the same order as a second writing of it" "$python" tests/differential/order_oracle.py
     local go=" (not with Go's archive/zip: go is not installed)"
     command -v go >/dev/null && go=" and Go's archive/zip"
     check "the same members as Python's zipfile$go" "$python" tests/differential/zipfile_oracle.py
-    join old_environment
     check "the wheel in Debian's Python" use_old_environment
     # What has to do with other versions of PyTorch, NumPy, Pillow and msgpack.
-    pytests "Python tests with Debian's PyTorch" "$old/bin/python" tests/python \
+    pytests "Python tests with Debian's PyTorch" "$old/bin/python" 2 tests/python \
         -k "torch or batch or hooks or wids or wds_pipeline or pages or conformance"
 }

@@ -30,10 +30,6 @@ sanitized_tests() { # NAME SANITIZERS SUITE...
     if [ "${CI:-}" = true ] && [ "$failed" -eq 0 ]; then rm -rf "${build:?}/$1"; fi
 }
 
-# The builds run beside the tests of another build. The tests have priority: some of them have time
-# limits.
-go_last() { renice -n 19 "$BASHPID" >/dev/null; }
-
 # With Clang, and all of it: what Clang warns of is seen in the same build. Without the compiler cache:
 # a precompiled header of Clang names the files of its checkout and their times, so that one out of
 # the cache fails in every other checkout.
