@@ -35,14 +35,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 def cluster() -> Iterator[None]:
     # Its workers find the modules of this process.
     paths = [*map(os.path.dirname, (__file__, os.path.dirname(shardfeed.__file__)))]
-    # Else they leave the processor to all others, and the tests wait for them.
-    os.environ["RAY_worker_niceness"] = "0"
     ray.init(
         num_cpus=2,
         include_dashboard=False,
         log_to_driver=False,
         logging_level=logging.ERROR,
         object_store_memory=100 << 20,
+        # Else they leave the processor to all others, and the tests wait for them.
+        _system_config={"worker_niceness": 0},
         runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(paths)}},
     )
     context = ray.data.DataContext.get_current()
@@ -122,7 +122,7 @@ def test_two_trainers_share_a_data_set(urls: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(250)
         assert not thread.is_alive()
     assert sorted(found[0] + found[1]) == KEYS
     assert len(found[0]) == len(found[1]) == 50

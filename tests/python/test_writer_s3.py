@@ -267,16 +267,19 @@ def test_another_size_than_was_written(bucket: Bucket, stand: StandIn) -> None:
 
 
 def test_parts_go_over_several_connections_within_memory(bucket: Bucket, stand: StandIn) -> None:
-    now, most = [0], [0]
-    lock = threading.Lock()
+    now, most, wanted = 0, 0, 3
+    changed = threading.Condition()
 
     def wait() -> None:
-        with lock:
-            now[0] += 1
-            most[0] = max(most[0], now[0])
-        time.sleep(0.15)
-        with lock:
-            now[0] -= 1
+        nonlocal now, most
+        with changed:
+            now += 1
+            most = max(most, now)
+            changed.notify_all()
+            changed.wait_for(lambda: most >= wanted, timeout=30)
+        time.sleep(0.15)  # in which one more could come
+        with changed:
+            now -= 1
 
     def slow(request: Request) -> Answer | None:
         if "partNumber" not in request.path:
@@ -286,7 +289,7 @@ def test_parts_go_over_several_connections_within_memory(bucket: Bucket, stand: 
 
     bucket.before = slow
     write("s3://bkt/a.tar", [33 * MIB], **options(stand, connections=3))
-    assert most[0] == 3
-    most[0] = 0
+    assert most == 3
+    most, wanted = 0, 2
     write("s3://bkt/b.tar", [33 * MIB], **options(stand, memory="72MiB"))
-    assert most[0] == 2
+    assert most == 2
