@@ -176,7 +176,7 @@ def test_forked_workers(torch, datasets, raw_zip, workers, used):
         persistent_workers=workers > 0,
         pin_memory=True,
         multiprocessing_context="fork" if workers else None,
-        timeout=60 if workers else 0,
+        timeout=240 if workers else 0,
     )
     for _ in range(3):
         check_epoch(torch, loader)
@@ -195,7 +195,7 @@ def test_workers_of_other_start_methods(torch, datasets, raw_zip, method):
         num_workers=2,
         persistent_workers=True,
         multiprocessing_context=method,
-        timeout=60,
+        timeout=240,
     )
     for _ in range(2):
         check_epoch(torch, loader)
@@ -220,7 +220,7 @@ def test_pickle_holds_no_file_and_no_images(datasets, tmp_path):
 
 def test_fault_of_a_worker_reaches_the_parent(torch, datasets, raw_zip):
     data = datasets.ZipDataset(raw_zip)  # of another shape
-    loader = torch.utils.data.DataLoader(data, batch_size=8, num_workers=1, timeout=60)
+    loader = torch.utils.data.DataLoader(data, batch_size=8, num_workers=1, timeout=240)
     with pytest.raises(shardfeed.UsageError, match="load_encoded=True"):
         next(iter(loader))
 
