@@ -30,13 +30,13 @@ sanitized_tests() { # NAME SANITIZERS SUITE...
     if [ "${CI:-}" = true ] && [ "$failed" -eq 0 ]; then rm -rf "${build:?}/$1"; fi
 }
 
-# With Clang, and all of it: what Clang warns of is seen in the same build. Without the compiler cache:
-# a precompiled header of Clang names the files of its checkout and their times, so that one out of
-# the cache fails in every other checkout.
+# With Clang, and all of it: what Clang warns of is seen in the same build. The compiler cache may not keep precompiled
+# headers, so that what is compiled with one, the tests, is compiled again in every checkout: one of Clang names the
+# files of its checkout and their times, and fails in another.
 address_build() {
     go_last
-    export CCACHE_DISABLE=1
-    CC=clang CXX=clang++ sanitizer_build asan address,undefined -Dwerror=true
+    export CCACHE_SLOPPINESS=include_file_mtime,include_file_ctime
+    CC="ccache clang" CXX="ccache clang++" sanitizer_build asan address,undefined -Dwerror=true
     check "build with Clang and address,undefined, no warnings" compile "$build/asan"
 }
 # With GCC, which warns of code that ThreadSanitizer made: without -Dwerror.
