@@ -143,6 +143,11 @@ Error object_changed() {
                  "write new shards under new names");
 }
 
+Error answer_cut_off() {
+    return Error(SHF_E_NET_TRANSIENT, "the server ends the answer too early",
+                 "look at the network, or try again later");
+}
+
 Error HttpAnswer::error() const {
     const std::string said = "the server answers " + std::to_string(status) +
                              (request_id.empty() ? "" : " (request " + escape(request_id) + ")");

@@ -21,6 +21,8 @@ struct ContentRange {
 
 // The error of an object of which the server now has another version (H8).
 Error object_changed();
+// That of an answer, or its headers, that end before they are whole (H1, H2).
+Error answer_cut_off();
 
 // Nothing for a text that is no such header.
 std::optional<ContentRange> parse_content_range(std::string_view text);

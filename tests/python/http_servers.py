@@ -213,6 +213,7 @@ class Answer:
     length: bool = True  # Content-Length is added unless it is among the headers
     cut: int | None = None  # None: nothing is cut, and the connection stays
     end: str = "fin"  # or "rst", or "stall": until StandIn.go_on()
+    head: int | None = None  # so many bytes before the body are sent, and nothing more
     wait: Callable[[], None] | None = None  # called before the answer is sent
 
     def without(self, *names: str) -> dict[str, str]:
@@ -338,7 +339,9 @@ class StandIn:
             sent.setdefault("Content-Length", str(len(answer.body)))
         lines = [f"HTTP/1.1 {answer.status} Whatever"]
         lines += [f"{name}: {value}" for name, value in sent.items()]
-        connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1")[: answer.head])
+        if answer.head is not None:
+            return False
         if method == "HEAD":
             return True
         connection.sendall(answer.body if answer.cut is None else answer.body[: answer.cut])
