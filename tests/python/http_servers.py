@@ -228,6 +228,7 @@ class StandIn:
     """A server that sends what `decide` says, and knows what it was asked.
 
     With `certificates` it talks TLS, and with `ask_for_certificate` wants one of its clients.
+    `place` is its address, and its port, 0 for any.
     """
 
     def __init__(
@@ -235,6 +236,7 @@ class StandIn:
         decide: Decide,
         certificates: Certificates | None = None,
         ask_for_certificate: bool = False,
+        place: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
         self.decide = decide
         self.requests: list[Request] = []
@@ -250,13 +252,15 @@ class StandIn:
             if ask_for_certificate:
                 self._context.load_verify_locations(certificates.ca)
                 self._context.verify_mode = ssl.CERT_REQUIRED
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+        self._listener = socket.create_server(place, family=family, backlog=128)
+        self.host = f"[{place[0]}]" if ":" in place[0] else place[0]
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def url(self, path: str = "t.tar", user: str = "") -> str:
         scheme = "https" if self._context else "http"
-        return f"{scheme}://{user}127.0.0.1:{self.port}/{path}"
+        return f"{scheme}://{user}{self.host}:{self.port}/{path}"
 
     @property
     def firsts(self) -> list[int | None]:
