@@ -18,6 +18,7 @@ import pytest
 from http_servers import free_port
 
 CACHED = Path.home() / ".cache/shardfeed/tests/toxiproxy-server"
+INSTALLED = str(CACHED) if CACHED.exists() else shutil.which("toxiproxy-server")
 
 
 @dataclass(frozen=True)
@@ -86,14 +87,13 @@ class Toxiproxy:
 @contextlib.contextmanager
 def toxiproxy(folder: Path) -> Iterator[Toxiproxy]:
     """One without links; `folder` gets its log."""
-    program = str(CACHED) if CACHED.exists() else shutil.which("toxiproxy-server")
-    if program is None:
+    if INSTALLED is None:
         pytest.skip("toxiproxy is not there: scripts/install_test_servers.sh builds it")
     port = free_port()
     control = f"http://127.0.0.1:{port}"
     with open(folder / "toxiproxy.log", "wb") as log:
         # What it draws at random is the same in every run.
-        words = [program, "-host", "127.0.0.1", "-port", str(port), "-seed", "1"]
+        words = [INSTALLED, "-host", "127.0.0.1", "-port", str(port), "-seed", "1"]
         process = subprocess.Popen(words, stdout=log, stderr=log)
     try:
         for _ in range(200):
