@@ -79,6 +79,10 @@ http {{
     ssl_certificate {server}; ssl_certificate_key {key};
     location /down/ {{ rewrite ^/down(/.*)$ http://127.0.0.1:{http}$1 redirect; }}
   }}
+  server {{
+    listen 127.0.0.1:{brief} ssl http2; keepalive_requests 3;
+    ssl_certificate {server}; ssl_certificate_key {key};
+  }}
 }}
 """
 
@@ -99,7 +103,8 @@ class Nginx:
 
     Locations with a meaning: /norange/ (ranges ignored), /gz/ (compressed for those who ask, weak
     tags), /auth/ (user "reader", password "pass%word"), /r302/ and /r301/ (one and two redirects);
-    of the TLS server /down/ (redirect to http).
+    of the TLS server /down/ (redirect to http). A third server, brief(), ends connections
+    after three requests, those of HTTP/2 by GOAWAY.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -114,7 +119,7 @@ class Nginx:
         (folder / "users").write_text("reader:{PLAIN}pass%word\n")
         self._log = folder / "access.log"
         for _ in range(5):  # another process may take a port in between
-            self.ports = free_port(), free_port()
+            self.ports = free_port(), free_port(), free_port()
             (folder / "nginx.conf").write_text(
                 CONFIGURATION.format(
                     user="user root;" if Path("/proc/self").stat().st_uid == 0 else "",
@@ -122,6 +127,7 @@ class Nginx:
                     root=self.root,
                     http=self.ports[0],
                     https=self.ports[1],
+                    brief=self.ports[2],
                     server=self.certificates.server,
                     key=self.certificates.key,
                 )
@@ -168,8 +174,11 @@ class Nginx:
     def https(self, path: str, host: str = "127.0.0.1") -> str:
         return f"https://{host}:{self.ports[1]}/{path}"
 
+    def brief(self, path: str) -> str:
+        return f"https://127.0.0.1:{self.ports[2]}/{path}"
+
     def logged(self) -> list[Logged]:
-        """The requests that are over, of both servers."""
+        """The requests that are over, of all servers."""
         time.sleep(0.1)  # a line is written after the answer
         lines = self._log.read_text().splitlines() if self._log.exists() else []
         found = [re.fullmatch(r'(\d+) (\d+) "(.*)" (\S+) (\S+)', line) for line in lines]
