@@ -3,6 +3,8 @@ error that says why, in time."""
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import statistics
 import threading
 import time
@@ -328,6 +330,22 @@ def test_cancel_in_a_black_hole(
             next(iterator)
             link.add("timeout", timeout=0)
             late.append(lateness(stream, way, lambda i=iterator: list(i)))
+    in_time(late)
+
+
+@pytest.mark.parametrize("way", ["cancel", "close"])
+def test_cancel_while_it_connects(way: str) -> None:
+    """To a server whose places for those who wait are taken."""
+    late = []
+    for _ in range(TIMES):
+        with contextlib.ExitStack() as sockets:
+            server = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+            for _ in range(3):
+                filler = sockets.enter_context(socket.socket())
+                filler.setblocking(False)
+                filler.connect_ex(server.getsockname())
+            stream = shardfeed.Stream(f"http://127.0.0.1:{server.getsockname()[1]}/a.tar")
+            late.append(lateness(stream, way, lambda s=stream: list(s)))
     in_time(late)
 
 
