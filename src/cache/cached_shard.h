@@ -58,6 +58,8 @@ class CachedShard {
     // NULL when blocks are not kept now.
     std::unique_ptr<BlockWriter> new_block(uint64_t number);
     void seal(BlockWriter& writer, uint64_t number);
+    // Removes all blocks of this version.
+    void remove() { folder_.remove({.path = path_}); }
     void count_cached(uint64_t bytes) { context_.use.cache_bytes += bytes; }
     // Throws why there is nothing but what the cache has.
     void require_remote() const;

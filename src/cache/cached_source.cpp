@@ -91,7 +91,13 @@ class CachedSequential final : public Sequential {
             if (stream_->read({&more, 1}) > 0)
                 throw Error(SHF_E_CHANGED, "the shard has more bytes than when it was opened",
                             shrunk_help);
-            stream_->finish();
+            try {
+                stream_->finish();
+            } catch (const Error& error) {
+                // What came is not what the server has: nobody is served that again.
+                if (error.code() == SHF_E_INTEGRITY) shard_->remove();
+                throw;
+            }
         }
     }
 

@@ -21,6 +21,8 @@ struct ContentRange {
 
 // The error of an object of which the server now has another version (H8).
 Error object_changed();
+// That of an answer, or its headers, that end before they are whole (H1, H2).
+Error answer_cut_off();
 
 // Nothing for a text that is no such header.
 std::optional<ContentRange> parse_content_range(std::string_view text);
@@ -54,6 +56,8 @@ struct HttpAnswer {
     [[nodiscard]] std::optional<uint64_t> total() const;
     // Seconds, or a date (RFC 9110, 10.2.3), as nanoseconds from now; nothing when it says nothing.
     [[nodiscard]] std::optional<uint64_t> pause() const;
+    // The CRC-32C of the whole object, also of an answer with a part of it (x-goog-hash).
+    [[nodiscard]] std::optional<uint32_t> crc32c() const;
     // The error of a status that is no success.
     [[nodiscard]] Error error() const;
 };

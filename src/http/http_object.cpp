@@ -10,11 +10,6 @@ constexpr const char* copy_to_disk = "copy the shard to a local disk";
 
 }  // namespace
 
-Error answer_cut_off() {
-    return Error(SHF_E_NET_TRANSIENT, "the server ends the answer too early",
-                 "look at the network, or try again later");
-}
-
 void refuse_several(const HttpAnswer& answer) {
     if (answer.content_type.starts_with("multipart/"))
         throw Error(SHF_E_NET_PERMANENT, "the server answers with several ranges", copy_to_disk);

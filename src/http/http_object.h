@@ -70,6 +70,4 @@ struct HttpObject {
 // Several ranges in one answer are never asked for (H10). Throws Error.
 void refuse_several(const HttpAnswer& answer);
 
-Error answer_cut_off();
-
 }  // namespace shf

@@ -88,7 +88,7 @@ bool HttpRanges::wants_more() const {
 }
 
 void HttpRanges::plan(bool ahead) {
-    const uint64_t most = ahead ? object_->context.options.connections : 1;
+    const uint64_t most = ahead ? retry_.connections() : 1;
     while (next_ < end_ && pieces_.size() < most) {
         // Where one connection is enough, it is asked seldom.
         const uint64_t size = ahead || read_ < enough_to_go_on ? piece_size_ : recently;
@@ -136,9 +136,10 @@ void HttpRanges::send(Piece& piece, size_t ahead) {
 // Sends what is to be on its way: the front, and with `ahead` more.
 void HttpRanges::fill(bool ahead) {
     plan(ahead);
+    const uint64_t most = retry_.connections();
     size_t count = 0;
     for (Piece& piece : pieces_) {
-        if (count++ >= object_->context.options.connections && count > 1) break;
+        if (count++ >= most && count > 1) break;
         if (piece.exchange) continue;
         const bool front = &piece == &pieces_.front();
         if (!front && (!ahead || !reserve(piece))) break;
@@ -187,6 +188,7 @@ size_t HttpRanges::read(std::span<uint8_t> out) {
             }
             if (Piece& front = pieces_.front(); front.at == front.end) {
                 front.exchange->finish();
+                retry_.succeeded();
                 drop_front();
             }
             return count;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <random>
@@ -23,12 +24,23 @@ using std::chrono::milliseconds;
 constexpr milliseconds first_wait{100}, longest_wait{60'000};
 constexpr std::chrono::minutes longest_time{10};
 
-// Until when each server wants no requests.
-struct Pauses {
-    std::mutex mutex;
-    std::map<std::string, Clock::time_point> until;
+// What a server that was busy gets.
+struct Mercy {
+    Clock::time_point until{};   // no requests before that
+    double connections = 0;      // of each reader, at most; 0: any
+    Clock::time_point halved{};  // when there were more
 };
-constinit PerProcess<Pauses> all_pauses;
+// Requests that were on their way together are refused together, and count once.
+constexpr std::chrono::seconds one_refusal{1};
+// One connection more after so many ranges on each of those that are allowed.
+constexpr double slowness = 8;
+
+struct Servers {
+    std::mutex mutex;
+    std::map<std::string, Mercy> busy;
+    std::atomic<size_t> limited{0};  // those with a bound of connections: mostly none
+};
+constinit PerProcess<Servers> all_servers;
 
 // Not of the order of samples: readers that failed together must not come back together.
 double jitter() {
@@ -56,16 +68,52 @@ void HttpRetry::sleep_until(Clock::time_point when) const {
 void HttpRetry::before_request() {
     Clock::time_point until{};
     {
-        Pauses& pauses = all_pauses.get();
-        const std::lock_guard lock(pauses.mutex);
-        const auto at = pauses.until.find(server_);
-        if (at != pauses.until.end()) until = at->second;
+        Servers& servers = all_servers.get();
+        const std::lock_guard lock(servers.mutex);
+        const auto at = servers.busy.find(server_);
+        if (at != servers.busy.end()) until = at->second.until;
     }
     sleep_until(until);
 }
 
 void HttpRetry::progressed() {
     failed_ = 0;
+}
+
+uint64_t HttpRetry::connections() const {
+    const uint64_t most = context_.options.connections;
+    Servers& servers = all_servers.get();
+    if (servers.limited.load(std::memory_order_relaxed) == 0) return most;
+    const std::lock_guard lock(servers.mutex);
+    const auto at = servers.busy.find(server_);
+    if (at == servers.busy.end() || at->second.connections == 0) return most;
+    return std::min(most, static_cast<uint64_t>(at->second.connections));
+}
+
+void HttpRetry::refused() {
+    Servers& servers = all_servers.get();
+    const std::lock_guard lock(servers.mutex);
+    Mercy& mercy = servers.busy[server_];
+    const auto now = Clock::now();
+    if (mercy.connections > 0 && now - mercy.halved < one_refusal) return;
+    const auto most = static_cast<double>(context_.options.connections);
+    if (mercy.connections == 0) ++servers.limited;
+    const double before = mercy.connections == 0 ? most : std::min(mercy.connections, most);
+    mercy.connections = std::max(1.0, before / 2);
+    mercy.halved = now;
+}
+
+void HttpRetry::succeeded() {
+    Servers& servers = all_servers.get();
+    if (servers.limited.load(std::memory_order_relaxed) == 0) return;
+    const std::lock_guard lock(servers.mutex);
+    const auto at = servers.busy.find(server_);
+    if (at == servers.busy.end() || at->second.connections == 0) return;
+    Mercy& mercy = at->second;
+    mercy.connections += 1 / (slowness * mercy.connections);
+    if (mercy.connections < static_cast<double>(context_.options.connections)) return;
+    mercy.connections = 0;
+    --servers.limited;
 }
 
 void HttpRetry::after(const Error& error, std::optional<uint64_t> pause) {
@@ -78,6 +126,7 @@ void HttpRetry::after(const Error& error, std::optional<uint64_t> pause) {
         throw Error(std::move(fault));
     }
     ++context_.use.retries;
+    if (error.code() == SHF_E_THROTTLED) refused();
     warn_once(SourceTrouble::retry,
               server_ + ": " + error.fault().cause +
                   "; the request is retried; later retries are only counted (counter retries)",
@@ -92,9 +141,9 @@ void HttpRetry::after(const Error& error, std::optional<uint64_t> pause) {
             throw Error(std::move(fault));
         }
         const auto until = now + std::chrono::nanoseconds(static_cast<int64_t>(*pause));
-        Pauses& pauses = all_pauses.get();
-        const std::lock_guard lock(pauses.mutex);
-        auto& known = pauses.until[server_];
+        Servers& servers = all_servers.get();
+        const std::lock_guard lock(servers.mutex);
+        auto& known = servers.busy[server_].until;
         known = std::max(known, until);  // before_request() waits
     }
     // As long at least: "Retry-After: 0", or a date by another clock, must not use up all attempts

@@ -1,5 +1,5 @@
-// When a request is made again: exponential waits with full jitter, and pauses that a server asks
-// for, which hold for all readers of this process (H3, H4).
+// When a request is made again: exponential waits with full jitter, and what a server that is busy
+// makes all readers of this process do: pause, and send fewer requests at a time (H3, H4, S3).
 #pragma once
 
 #include "core/error.h"
@@ -26,8 +26,14 @@ class HttpRetry {
     void after(const Error& error, std::optional<uint64_t> pause);
     // Bytes came: the next fault is a new one.
     void progressed();
+    // A range came whole.
+    void succeeded();
+    // How many requests a reader should have on their way: of `connections`, half as many from each
+    // second on in which the server was busy, and slowly more with the ranges that come after that.
+    [[nodiscard]] uint64_t connections() const;
 
   private:
+    void refused();
     void sleep_until(Clock::time_point when) const;
 
     const std::string server_;

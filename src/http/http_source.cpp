@@ -1,6 +1,7 @@
 #include "http/http_source.h"
 
 #include "core/cancel.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/options.h"
 #include "http/http_object.h"
@@ -53,11 +54,38 @@ std::unique_ptr<WholeAnswer> ask_whole(HttpStore& store, const std::string& targ
     return whole;
 }
 
+// Compares the bytes of an object that is read from its start to its end with the checksum that
+// the server gives of it (H17).
+class ObjectSum {
+  public:
+    explicit ObjectSum(const HttpAnswer& first) {
+        if (have_crc32c) wanted_ = first.crc32c();
+    }
+    void add(std::span<const uint8_t> bytes) {
+        if (wanted_) sum_ = crc32c(bytes, sum_);
+    }
+    // Not all of it is read.
+    void give_up() { wanted_.reset(); }
+    // At the end. Throws Error(INTEGRITY).
+    void check() const {
+        if (wanted_ && sum_ != *wanted_)
+            throw Error(SHF_E_INTEGRITY,
+                        "the bytes that came are not those whose CRC-32C the server gives",
+                        "read the shard again; where this stays, upload it again");
+    }
+
+  private:
+    std::optional<uint32_t> wanted_;
+    uint32_t sum_ = 0;
+};
+
 // From front to back, of an object with ranges.
 class RangedSequential final : public Sequential {
   public:
     RangedSequential(std::shared_ptr<const HttpObject> object, uint64_t offset)
-        : object_(std::move(object)), at_(offset) {}
+        : object_(std::move(object)), sum_(object_->first), at_(offset) {
+        if (offset > 0) sum_.give_up();
+    }
 
     size_t read(std::span<uint8_t> out) override {
         if (at_ >= *object_->size) return 0;
@@ -66,6 +94,7 @@ class RangedSequential final : public Sequential {
             if (!rest_) rest_.emplace(object_, at_, *object_->size);
             count = rest_->read(out);
         }
+        sum_.add(out.first(count));
         at_ += count;
         return count;
     }
@@ -74,12 +103,15 @@ class RangedSequential final : public Sequential {
         if ((rest_ && size < network_at_once) || size > *object_->size - at_) return false;
         at_ += size;
         rest_.reset();
+        sum_.give_up();
         return true;
     }
     bool ready() override { return at_ < object_->head.size() || (rest_ && rest_->ready()); }
+    void finish() override { sum_.check(); }
 
   private:
     const std::shared_ptr<const HttpObject> object_;
+    ObjectSum sum_;
     uint64_t at_;
     std::optional<HttpRanges> rest_;
 };
@@ -102,6 +134,7 @@ class WholeSequential final : public Sequential {
         : object_(std::move(object)),
           answer_(std::move(first)),
           retry_(object_->server(), object_->context),
+          sum_(object_->first),
           seen_(XXH3_createState()) {
         if (!seen_) throw std::bad_alloc();
         XXH3_128bits_reset(seen_.get());
@@ -121,6 +154,7 @@ class WholeSequential final : public Sequential {
                     return 0;
                 }
                 XXH3_128bits_update(seen_.get(), out.data(), count);
+                sum_.add(out.first(count));
                 at_ += count;
                 retry_.progressed();
                 return count;
@@ -132,6 +166,7 @@ class WholeSequential final : public Sequential {
         return 0;
     }
     bool ready() override { return answer_ && answer_->exchange->ready(); }
+    void finish() override { sum_.check(); }
 
   private:
     struct FreeState {
@@ -169,6 +204,7 @@ class WholeSequential final : public Sequential {
     const std::shared_ptr<const HttpObject> object_;
     std::unique_ptr<WholeAnswer> answer_;
     HttpRetry retry_;
+    ObjectSum sum_;
     const std::unique_ptr<XXH3_state_t, FreeState> seen_;
     uint64_t at_ = 0;
     bool over_ = false;

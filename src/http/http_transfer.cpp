@@ -165,7 +165,8 @@ const HttpAnswer& HttpTransfer::answer() {
         if (!has_headers_ && !over_) client_.wait(context_.cancel);
     }
     check();
-    return answer_;
+    // For libcurl an answer is over, and good, when its connection ends inside its headers.
+    throw answer_cut_off();
 }
 
 size_t HttpTransfer::read(std::span<uint8_t> out) {

@@ -122,6 +122,25 @@ def put(url: str, body: bytes = b"", key: str = "testkey", secret: str = "testse
     urllib.request.urlopen(request, timeout=10).close()
 
 
+def presigned(url: str, seconds: int, key: str = "testkey", secret: str = "testsecret") -> str:
+    """The URL of an object, encoded once, with a signature that lasts so long."""
+    parts = urllib.parse.urlsplit(url)
+    date = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    scope = f"{date[:8]}/us-east-1/s3/aws4_request"
+    query = urllib.parse.urlencode(
+        {
+            "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+            "X-Amz-Credential": f"{key}/{scope}",
+            "X-Amz-Date": date,
+            "X-Amz-Expires": seconds,
+            "X-Amz-SignedHeaders": "host",
+        }
+    )
+    lines = [parts.path, query, f"host:{parts.netloc}", "", "host", "UNSIGNED-PAYLOAD"]
+    made = signature(secret, "\n".join(["GET", *lines]), date, scope)
+    return f"{url}?{query}&X-Amz-Signature={made}"
+
+
 def fault(status: int, code: str, inside: str = "", **headers: str) -> Answer:
     """A refusal of S3."""
     body = f"<Error><Code>{code}</Code><Message>as the test says</Message>{inside}</Error>"

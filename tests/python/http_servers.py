@@ -79,6 +79,10 @@ http {{
     ssl_certificate {server}; ssl_certificate_key {key};
     location /down/ {{ rewrite ^/down(/.*)$ http://127.0.0.1:{http}$1 redirect; }}
   }}
+  server {{
+    listen 127.0.0.1:{brief} ssl http2; keepalive_requests 3;
+    ssl_certificate {server}; ssl_certificate_key {key};
+  }}
 }}
 """
 
@@ -99,7 +103,8 @@ class Nginx:
 
     Locations with a meaning: /norange/ (ranges ignored), /gz/ (compressed for those who ask, weak
     tags), /auth/ (user "reader", password "pass%word"), /r302/ and /r301/ (one and two redirects);
-    of the TLS server /down/ (redirect to http).
+    of the TLS server /down/ (redirect to http). A third server, brief(), ends connections
+    after three requests, those of HTTP/2 by GOAWAY.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -114,7 +119,7 @@ class Nginx:
         (folder / "users").write_text("reader:{PLAIN}pass%word\n")
         self._log = folder / "access.log"
         for _ in range(5):  # another process may take a port in between
-            self.ports = free_port(), free_port()
+            self.ports = free_port(), free_port(), free_port()
             (folder / "nginx.conf").write_text(
                 CONFIGURATION.format(
                     user="user root;" if Path("/proc/self").stat().st_uid == 0 else "",
@@ -122,6 +127,7 @@ class Nginx:
                     root=self.root,
                     http=self.ports[0],
                     https=self.ports[1],
+                    brief=self.ports[2],
                     server=self.certificates.server,
                     key=self.certificates.key,
                 )
@@ -168,8 +174,11 @@ class Nginx:
     def https(self, path: str, host: str = "127.0.0.1") -> str:
         return f"https://{host}:{self.ports[1]}/{path}"
 
+    def brief(self, path: str) -> str:
+        return f"https://127.0.0.1:{self.ports[2]}/{path}"
+
     def logged(self) -> list[Logged]:
-        """The requests that are over, of both servers."""
+        """The requests that are over, of all servers."""
         time.sleep(0.1)  # a line is written after the answer
         lines = self._log.read_text().splitlines() if self._log.exists() else []
         found = [re.fullmatch(r'(\d+) (\d+) "(.*)" (\S+) (\S+)', line) for line in lines]
@@ -213,6 +222,7 @@ class Answer:
     length: bool = True  # Content-Length is added unless it is among the headers
     cut: int | None = None  # None: nothing is cut, and the connection stays
     end: str = "fin"  # or "rst", or "stall": until StandIn.go_on()
+    head: int | None = None  # so many bytes before the body are sent, and nothing more
     wait: Callable[[], None] | None = None  # called before the answer is sent
 
     def without(self, *names: str) -> dict[str, str]:
@@ -227,6 +237,7 @@ class StandIn:
     """A server that sends what `decide` says, and knows what it was asked.
 
     With `certificates` it talks TLS, and with `ask_for_certificate` wants one of its clients.
+    `place` is its address, and its port, 0 for any.
     """
 
     def __init__(
@@ -234,6 +245,7 @@ class StandIn:
         decide: Decide,
         certificates: Certificates | None = None,
         ask_for_certificate: bool = False,
+        place: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
         self.decide = decide
         self.requests: list[Request] = []
@@ -249,13 +261,15 @@ class StandIn:
             if ask_for_certificate:
                 self._context.load_verify_locations(certificates.ca)
                 self._context.verify_mode = ssl.CERT_REQUIRED
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+        self._listener = socket.create_server(place, family=family, backlog=128)
+        self.host = f"[{place[0]}]" if ":" in place[0] else place[0]
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def url(self, path: str = "t.tar", user: str = "") -> str:
         scheme = "https" if self._context else "http"
-        return f"{scheme}://{user}127.0.0.1:{self.port}/{path}"
+        return f"{scheme}://{user}{self.host}:{self.port}/{path}"
 
     @property
     def firsts(self) -> list[int | None]:
@@ -338,7 +352,9 @@ class StandIn:
             sent.setdefault("Content-Length", str(len(answer.body)))
         lines = [f"HTTP/1.1 {answer.status} Whatever"]
         lines += [f"{name}: {value}" for name, value in sent.items()]
-        connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1")[: answer.head])
+        if answer.head is not None:
+            return False
         if method == "HEAD":
             return True
         connection.sendall(answer.body if answer.cut is None else answer.body[: answer.cut])

@@ -1,27 +1,32 @@
-"""Faults of servers at random places: all is read, or there is an error of the right class.
+"""Faults of servers and networks at random places: all is read, or there is an error of the right
+class.
 
-python random_faults.py COUNT [SEED] does that many runs, of all kinds in turn, and prints what came
-of them.
+python random_faults.py COUNT [SEED] does that many runs, of all kinds in turn, or with COUNT as
+200x so many of each kind, and prints what came of them. Faults of the network are those of a real
+toxiproxy in front of a real nginx; without it they are left out, and said to be.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import gzip
 import io
 import random
 import sys
 import tempfile
+import threading
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import shardfeed
+from bad_links import INSTALLED, Link, Toxiproxy, toxiproxy
 from conftest import numbered, write_tar
-from http_servers import Answer, Decide, Request, ranged, stand_in
+from http_servers import Answer, Decide, Nginx, Request, ranged, stand_in
 
 SECRET = "hush-token"
 PASSES = ("NET_TRANSIENT", "THROTTLED", "TIMEOUT")  # faults that may pass, when they do not
@@ -41,6 +46,10 @@ def cut(end: str) -> Change:
     return lambda answer, chance, _: dataclasses.replace(
         answer, cut=chance.randrange(len(answer.body) + 1), end=end
     )
+
+
+def cut_in_headers(answer: Answer, chance: random.Random, _: Request) -> Answer:
+    return dataclasses.replace(answer, head=chance.randrange(1, 60))
 
 
 def status(number: int, **more: str) -> Change:
@@ -83,6 +92,7 @@ CHANGED = ("CHANGED", "NET_PERMANENT")
 KINDS: dict[str, tuple[Change, tuple[str, ...]]] = {
     "connection closed in the body": (cut("fin"), PASSES),
     "connection reset in the body": (cut("rst"), PASSES),
+    "connection closed in the headers": (cut_in_headers, PASSES),
     # Of an answer without any length nothing says where it ends; the archive does.
     "body without length, cut": (without_length, (*PASSES, *CHANGED, "TRUNCATED")),
     "body shorter than its range": (shorter, PASSES + CHANGED),
@@ -106,6 +116,62 @@ KINDS: dict[str, tuple[Change, tuple[str, ...]]] = {
     "redirect in a circle": (status(302, Location="/circle"), ("NET_PERMANENT",)),
     "redirect to a file": (status(302, Location="file:///etc/passwd"), ("NET_PERMANENT",)),
     "login page": (html, (*CHANGED, "FORMAT", "TRUNCATED")),
+}
+
+
+Trouble = Callable[[Link, random.Random], None]
+
+
+def place(chance: random.Random) -> int:
+    """Where a connection is cut: before its body, or where it is some way on, since each cut is a
+    wait, and a body of which there are ten bytes at a time takes thousands of them.
+    """
+    return chance.choice([chance.randrange(1, 200), chance.randrange(60_000, 400_000)])
+
+
+# By toxiproxy: what makes the link bad, and whether it is so from the start.
+LINKS: dict[str, tuple[Trouble, bool]] = {
+    "latency and jitter": (
+        lambda link, chance: link.add("latency", latency=10, jitter=chance.randrange(10)),
+        True,
+    ),
+    "bandwidth": (
+        lambda link, chance: link.add("bandwidth", rate=chance.randrange(1000, 10_000)),
+        True,
+    ),
+    "sliced answers": (
+        lambda link, chance: link.add(
+            "slicer", average_size=chance.choice([500, 5000]), size_variation=400, delay=10
+        ),
+        True,
+    ),
+    "sliced requests": (
+        lambda link, chance: link.add(
+            "slicer", stream="upstream", average_size=chance.randrange(1, 50), delay=10
+        ),
+        True,
+    ),
+    "slow close": (
+        lambda link, chance: link.add("slow_close", delay=chance.randrange(1, 50)),
+        True,
+    ),
+    "every connection is cut": (
+        lambda link, chance: link.cut_after(place(chance), False),
+        True,
+    ),
+    "every connection is reset": (
+        lambda link, chance: link.cut_after(place(chance), True),
+        True,
+    ),
+    "some connections are reset at once": (
+        lambda link, chance: link.add("reset_peer", toxicity=0.3, timeout=chance.randrange(5)),
+        True,
+    ),
+    "some connections are silent, and end": (
+        lambda link, chance: link.add("timeout", toxicity=0.3, timeout=chance.randrange(1, 50)),
+        True,
+    ),
+    "the link is gone for a while": (lambda link, chance: link.enable(False), False),
 }
 
 
@@ -192,18 +258,90 @@ def attempt(shard: Shard, kind: str, chance: random.Random) -> str:
     return outcome
 
 
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """A real server, and a proxy that makes links to it."""
+
+    server: Nginx
+    proxies: Toxiproxy
+
+    def attempt(self, shard: Shard, kind: str, chance: random.Random) -> str:
+        """One run over a bad link, as attempt()."""
+        trouble, at_once = LINKS[kind]
+        options: dict[str, Any] = {
+            "retries": chance.choice([0, 3]),  # of waits of 0.1 s, which double
+            "timeout": LONGEST,
+            "token": SECRET,
+            "connections": chance.choice([1, 2, 8]),
+            "range_size": "256KiB",
+            "memory": "1MiB",
+        }
+        seen: list[tuple[str, bytes]] = []
+        began = time.monotonic()
+        with self.proxies.link(self.server.ports[0]) as link:
+            url = f"http://127.0.0.1:{link.port}/{shard.name}"
+            if at_once:
+                trouble(link, chance)
+                back = None
+            else:
+                # Before the first sample, or in the middle of what the bandwidth makes slow.
+                link.add("bandwidth", rate=3000)
+                timers = [
+                    threading.Timer(chance.random() * 0.1, trouble, (link, chance)),
+                    threading.Timer(0.1 + chance.random() * 0.2, link.enable),
+                ]
+                for timer in timers:
+                    timer.start()
+                back = timers
+            try:
+                read(url, options, seen)
+                outcome = "complete"
+            except shardfeed.Error as error:
+                outcome = error.code_name
+                assert SECRET not in str(error), error
+                assert url in str(error), error
+                assert outcome in PASSES, (outcome, str(error))
+            for timer in back or ():
+                timer.join()
+        assert time.monotonic() - began < LONGEST, "it hangs"
+        assert seen == shard.expected[: len(seen)]
+        assert outcome != "complete" or len(seen) == len(shard.expected)
+        return outcome
+
+
+@contextlib.contextmanager
+def network(folder: Path) -> Iterator[Network | None]:
+    """With the shards of this folder; None: there is no toxiproxy."""
+    if not INSTALLED:
+        yield None
+        return
+    place = folder / "network"
+    place.mkdir()
+    server = Nginx(place)
+    try:
+        for file in folder.glob("a.*"):
+            (server.root / file.name).write_bytes(file.read_bytes())
+        with toxiproxy(place) as proxies:
+            yield Network(server, proxies)
+    finally:
+        server.stop()
+
+
 def campaign(count: int, seed: int) -> collections.Counter[tuple[str, str]]:
     """So many runs. Fails with what repeats the one that fails."""
     outcomes: collections.Counter[tuple[str, str]] = collections.Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        every = shards(Path(folder))
-        kinds = list(KINDS)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        every = shards(folder)
+        links = stack.enter_context(network(folder))
+        kinds = [*KINDS, *(LINKS if links else ())]
         for number in range(count):
             kind = kinds[number % len(kinds)]
             chance = random.Random(f"{seed} {number}")
             shard = chance.choice(every)
+            run = links.attempt if links and kind in LINKS else attempt
             try:
-                outcomes[kind, attempt(shard, kind, chance)] += 1
+                outcomes[kind, run(shard, kind, chance)] += 1
             except BaseException as error:
                 raise AssertionError(
                     f"run {number} of seed {seed}: {kind}, {shard.name}"
@@ -212,14 +350,17 @@ def campaign(count: int, seed: int) -> collections.Counter[tuple[str, str]]:
 
 
 def main() -> None:
-    count = int(sys.argv[1])
+    count = int(sys.argv[1].rstrip("x"))
+    if sys.argv[1].endswith("x"):
+        count *= len(KINDS) + (len(LINKS) if INSTALLED else 0)
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(2**32)
     print(f"{count} runs, seed {seed}", flush=True)
     began = time.monotonic()
     outcomes = campaign(count, seed)
-    for kind in KINDS:
+    for kind in (*KINDS, *LINKS):
         found = {name: number for (of, name), number in outcomes.items() if of == kind}
-        print(f"{kind:32}", ", ".join(f"{name} {number}" for name, number in sorted(found.items())))
+        said = ", ".join(f"{name} {number}" for name, number in sorted(found.items()))
+        print(f"{kind:36}", said or "left out: scripts/install_test_servers.sh installs toxiproxy")
     print(f"{count} runs: complete, or the right error ({time.monotonic() - began:.0f} s)")
 
 

@@ -657,6 +657,24 @@ def test_login_page_instead_of_a_shard() -> None:
             assert len(server.requests) <= 24  # not tried again
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_answers_that_end_in_their_headers(tar: bytes, samples: Seen, number: int) -> None:
+    """Wherever that is: in the status, in a name, between \\r and \\n."""
+    right = ranged(tar)
+    for head in (1, 4, 8, 13, 14, 21, 22, 23, 24, 40, 100):
+
+        def decide(request: Request, head: int = head) -> Answer:
+            answer = right(request)
+            return dataclasses.replace(answer, head=head) if request.number == number else answer
+
+        with stand_in(decide) as server:
+            assert read(server.url()) == samples
+            assert len(server.requests) == 3
+    cut = dataclasses.replace(Answer(404), head=30)
+    with stand_in(lambda _: cut) as server, pytest.raises(shardfeed.NetTransientError):
+        read(server.url(), retries=1)
+
+
 @pytest.mark.parametrize("end", ["fin", "rst"])
 def test_connections_that_end_without_an_answer(tar: bytes, samples: Seen, end: str) -> None:
     """The server closes connections that were idle, and one right after it was opened."""

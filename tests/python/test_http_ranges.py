@@ -180,6 +180,41 @@ def test_a_range_is_refused(tar: bytes, samples: Seen, status: int) -> None:
     assert len(seen) * 34000 > 3 * PIECE
 
 
+def test_a_busy_server_gets_fewer_requests_at_once(tmp_path: Path) -> None:
+    """Of all readers of the process, and slowly more again."""
+    data = write_tar(tmp_path / "b.tar", numbered(0, 150, 100_000)).read_bytes()
+    slow = Slow(ranged(data), delay=0.02, wanted=0)
+    refused: list[int] = []
+    at_once: list[int] = []
+
+    def decide(request: Request) -> Answer:
+        at_once.append(slow.waiting + 1)
+        # From the fourth request on, as long as four of them take, all that come together.
+        if request.number > 3 and len(refused) < 4:
+            refused.append(request.number)
+            return Answer(503, {"Retry-After": "0"}, b"<Error><Code>SlowDown</Code></Error>")
+        return slow(request)
+
+    with stand_in(decide) as server:
+        given: dict[str, Any] = {"connections": 8, "range_size": PIECE, "retries": 8}
+        stream = shardfeed.Stream(server.url(), **given)
+        assert sum(1 for _ in stream) == 150
+        assert len(refused) == 4
+        after = at_once[max(refused) + 1 :]
+        assert max(after[8:24]) <= 4, at_once
+        assert max(after) >= 4, at_once
+        # Another reader begins with as few.
+        begun = len(at_once)
+        assert sum(1 for _ in shardfeed.Stream(server.url(), **given)) == 150
+        assert max(at_once[begun : begun + 16]) <= 6, at_once
+        # They are 8 again some day.
+        for _ in range(20):
+            assert sum(1 for _ in shardfeed.Stream(server.url(), **given)) == 150
+            if max(at_once[begun:]) == 8:
+                break
+        assert max(at_once[begun:]) == 8, at_once
+
+
 def test_close_while_ranges_are_on_their_way(tar: bytes) -> None:
     stall = dataclasses.replace(ranged(tar)(Request(0, "", {})), cut=0, end="stall")
 
@@ -325,6 +360,14 @@ def test_proxies(tar: bytes, samples: Seen, monkeypatch: pytest.MonkeyPatch) -> 
         asked_before = len(proxy.requests)
         with stand_in(ranged(tar)) as server:
             assert read(server.url(), proxy="none") == samples
+            for excepted in ("127.0.0.1", "localhost,127.0.0.1", "*"):
+                monkeypatch.setenv("no_proxy", excepted)
+                assert read(server.url()) == samples
+            monkeypatch.delenv("http_proxy")
+            monkeypatch.delenv("no_proxy")
+            # Servers set it from a header that their clients send: Proxy.
+            monkeypatch.setenv("HTTP_PROXY", address)
+            assert read(server.url()) == samples
         assert len(proxy.requests) == asked_before
 
 
@@ -336,6 +379,29 @@ def test_client_certificates(tmp_path: Path, tar: bytes, samples: Seen) -> None:
             read(server.url(), retries=0, **options)
         assert server.requests == []
         given = {"client_cert": certificates.server, "client_key": certificates.key, **options}
+        assert read(server.url(), **given) == samples
+
+
+def test_client_certificates_stay_at_their_host(tmp_path: Path, tar: bytes, samples: Seen) -> None:
+    certificates = Certificates.make(tmp_path)
+    given: dict[str, Any] = {"client_cert": certificates.server, "client_key": certificates.key}
+    given["ca_file"] = certificates.ca
+    with stand_in(ranged(tar), certificates, ask_for_certificate=True) as other:
+        moved = {"Location": other.url()}
+        with stand_in(lambda _: Answer(302, moved), certificates, True) as server:
+            with pytest.raises(shardfeed.Error):
+                read(server.url(), retries=0, **given)
+            assert len(server.requests) == 1
+        assert other.requests == []  # which shook no hands
+        assert read(other.url(), **given) == samples
+    right = ranged(tar)
+
+    def within(request: Request) -> Answer:
+        if request.path == "/there":
+            return right(request)
+        return Answer(302, {"Location": "/there"})
+
+    with stand_in(within, certificates, ask_for_certificate=True) as server:
         assert read(server.url(), **given) == samples
 
 
@@ -354,6 +420,24 @@ def test_http2(nginx: Nginx, tar: bytes, samples: Seen) -> None:
     assert read(nginx.https("two.tar", "localhost"), http2=True, **options) == samples
     protocols = {line.protocol for line in nginx.logged() if line.path == "/two.tar"}
     assert protocols == {"HTTP/1.1", "HTTP/2.0"}
+
+
+@pytest.mark.parametrize("http2", [False, True])
+def test_a_server_that_ends_connections(
+    nginx: Nginx, tar: bytes, samples: Seen, http2: bool
+) -> None:
+    """After every third request, while others are on their way; of HTTP/2 that is GOAWAY."""
+    (nginx.root / "brief.tar").write_bytes(tar)
+    before = len(nginx.logged())
+    options = {"ca_file": nginx.certificates.ca, "http2": http2}
+    stream = shardfeed.Stream(
+        [nginx.brief("brief.tar")] * 3, connections=4, range_size=PIECE, **options
+    )
+    seen = [(s.key, {name: bytes(data) for name, data in s.items()}) for s in stream]
+    assert seen == 3 * samples
+    requests = nginx.logged()[before:]
+    assert len(requests) > 6
+    assert {request.protocol for request in requests} == {"HTTP/2.0" if http2 else "HTTP/1.1"}
 
 
 @pytest.mark.parametrize("members", [5000, 66000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.parse
 import zipfile
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 import shardfeed
-from aws_servers import put, versitygw
+from aws_servers import presigned, put, versitygw
 from conftest import numbered, write_tar
 
 # Keys of shards of two samples each.
@@ -167,6 +168,38 @@ def test_refusals(server: str, url: str, more: dict[str, Any], kind: str, code: 
 
 def test_keys_are_not_shown() -> None:
     assert "testsecret" not in repr(shardfeed.Stream("s3://bkt1/a.tar", **options("http://h")))
+
+
+def test_a_signed_url_expires(server: str, tmp_path: Path) -> None:
+    """While an archive is open: it is not asked again, and nobody sees the signature."""
+    url = presigned(f"{server}/bkt1/i.zip", 2)
+    expires = time.monotonic() + 2
+    archive = shardfeed.Archive(url, retries=5, cache=tmp_path)
+    names = [member.name for member in archive]
+    assert len(names) == 400
+    assert bytes(archive[names[0]].read()).startswith(b"0.")
+    assert len(list(shardfeed.Stream(url, cache=tmp_path))) == 200  # from blocks and the server
+    direct = shardfeed.Archive(url, retries=5)
+    while time.monotonic() < expires + 1.1:  # the server counts whole seconds
+        time.sleep(0.05)
+    begun = time.monotonic()
+    for kind in (lambda: direct.read_many(names), lambda: list(shardfeed.Stream(url, retries=5))):
+        with pytest.raises(shardfeed.AuthError, match="403") as caught:
+            kind()
+        said = str(caught.value)
+        assert f"{server}/bkt1/i.zip" in said
+        assert "X-Amz" not in said
+        assert url[-30:] not in said
+    assert time.monotonic() - begun < 2
+    # Signed again it is the same object for the cache, whose names have no part of it.
+    again = presigned(f"{server}/bkt1/i.zip", 100)
+    stream = shardfeed.Stream(again, cache=tmp_path)
+    assert len(list(stream)) == 200
+    assert stream.stats()["network_bytes"] < 10_000
+    assert stream.stats()["cache_bytes"] > 100_000
+    assert all("Amz" not in str(path) for path in tmp_path.rglob("*"))
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"X-Amz" not in stored
 
 
 def _number(sample: shardfeed.Sample) -> int:
