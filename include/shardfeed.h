@@ -871,6 +871,9 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
  * png, webp: image/rgb8; flac, wav, mp3: audio; npy; cls, cls2, index, inx, id: int;
  * txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.
+ * A field whose name ends in .gz or .zst is unpacked first, whatever it becomes, and the suffix is
+ * the one before that: json.gz is json. What comes out is within max_decoded and memory.
+ * bytes/compressed is such a field as it is stored.
  * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". With the
  * option even=pad "__valid__" (bool) is before them: false in rows that only fill up an epoch.
  * With the option pack=N rows have N elements each: the arrays of samples, which have one dimension
@@ -946,9 +949,10 @@ typedef struct shf_array {
  * it occurs is not delivered.
  * Owns: *out is owned, release with shf_batch_unref.
  * Errors: SHF_END after the last batch; a bad shard; FORMAT (a field cannot be decoded, rows of
- * unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one
- * batch above memory); TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE (bad option "decode",
- * no option "batch", a second concurrent call). Since: 0.1 */
+ * unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), TRUNCATED or INTEGRITY (a
+ * compressed field), LIMIT (max_decoded, or one batch above memory); TIMEOUT (call again);
+ * CANCELLED; FORKED; NOMEM; USAGE (bad option "decode", no option "batch", a second concurrent
+ * call). Since: 0.1 */
 int32_t shf_stream_next_batch(shf_stream *stream, shf_batch **out, shf_error *error);
 
 /* Makes a batch of `count` samples, at least one, as the options "decode", "ragged" and "missing"
@@ -956,8 +960,8 @@ int32_t shf_stream_next_batch(shf_stream *stream, shf_batch **out, shf_error *er
  * for samples of a dataset, "epoch". `options` may be NULL.
  * Owns: *out is owned, release with shf_batch_unref.
  * Errors: FORMAT (a field cannot be decoded, rows of unequal shape, a missing field), UNSUPPORTED
- * (dtype, kind of image) or LIMIT (max_decoded) of the first bad sample; NOMEM; USAGE (no sample,
- * bad option "decode"). Since: 0.1 */
+ * (dtype, kind of image), TRUNCATED or INTEGRITY (a compressed field) or LIMIT (max_decoded) of the
+ * first bad sample; NOMEM; USAGE (no sample, bad option "decode"). Since: 0.1 */
 int32_t shf_batch_make(shf_batch **out, shf_sample *const *samples, size_t count,
                        const shf_options *options, shf_error *error);
 

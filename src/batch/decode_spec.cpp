@@ -7,6 +7,7 @@
 #include "batch/words.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "decode/field_unpacker.h"
 
 #include <algorithm>
 #include <optional>
@@ -202,6 +203,15 @@ class Parser {
         if (column.kind == Kind::image) return image.add(at, word);
         const bool of_member = column.kind == Kind::npz || column.kind == Kind::list;
         if (!of_member || !column.member.empty() || word.empty())
+        if (column.kind == Kind::bytes && word == "compressed" && !column.compressed) {
+            if (std::all_of(column.fields.begin(), column.fields.end(), [](const auto& field) {
+                    return field_codec(field).first == FieldCodec::none;
+                }))
+                refuse(at, "no name of these fields says that they are compressed",
+                       "names that do end in .gz or .zst");
+            column.compressed = true;
+            return;
+        }
             refuse(at, "nothing may stand after this kind", "a comma before the next field");
         column.member = word;
     }
@@ -219,8 +229,8 @@ DecodeSpec DecodeSpec::parse(std::string_view text) {
 ColumnSpec column_for(std::string_view field) {
     ColumnSpec column;
     column.fields.emplace_back(field);
-    const size_t dot = field.rfind('.');
-    const std::string_view suffix = dot == field.npos ? field : field.substr(dot + 1);
+    const std::string_view name = field_codec(field).second;
+    const std::string_view suffix = name.substr(name.rfind('.') + 1);  // all of it without a dot
     column.kind = find_word(suffixes, suffix).value_or(Kind::bytes);
     return column;
 }

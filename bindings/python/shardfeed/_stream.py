@@ -208,9 +208,11 @@ class Stream(Closable):
 
         decode: "FIELD:KIND, FIELD;OTHER:KIND/...": columns, separated by commas, each named after
         its field; the field after a semicolon is taken where the first one is missing. Without
-        ":KIND", and with "auto" for all fields of the first sample, the suffix says the kind:
+        ":KIND", and with "auto" for all fields of the first sample, the suffix says the kind. A
+        field whose name ends in .gz or .zst is unpacked first, and json.gz is JSON:
 
             bytes, json, msgpack   the bytes; batch[name] makes objects of the last two
+            bytes/compressed       a compressed field as it is stored
             text                   checked to be UTF-8
             int, float             a number as text: int64, float64
             npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
