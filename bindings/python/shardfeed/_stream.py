@@ -218,7 +218,8 @@ class Stream(Closable):
             npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
             list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an
                                    object, in a column called FIELD.NAME
-            image                  JPEG, PNG or WebP. Then, after slashes, what is read:
+            image                  JPEG, PNG, WebP, GIF, TIFF, JPEG XL or AVIF. Then, after slashes,
+                                   what is read:
               rgb8, l8, rgba8      uint8: colour (the default), grey, with alpha
               rgb16, l16           uint16; rgb, l: float32 in 0..1; also float16, bfloat16
               normalize=imagenet   rgb as (number - mean) / deviation; or six numbers, M:M:M:D:D:D
