@@ -54,7 +54,7 @@ TEST(FieldUnpacker, names_say_the_codec) {
 
 TEST(FieldUnpacker, everything_comes_out) {
     for (const FieldCodec codec : both_codecs)
-        for (const size_t size : {0, 1, 5, 4096, 70000, 1 << 20})
+        for (const size_t size : std::initializer_list<size_t>{0, 1, 5, 4096, 70000, 1 << 20})
             for (const std::string& data : {text(size), noise(size)}) {
                 const Outcome outcome = unpacked(codec, packed(codec, data));
                 EXPECT_EQ(outcome.code, SHF_OK) << outcome.words;
