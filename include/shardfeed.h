@@ -97,7 +97,7 @@ const char *shf_version_string(void);
 
 /* The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
  * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
- * webp, audio, http, libarchive.
+ * webp, gif, tiff, jxl, avif, audio, http, libarchive.
  * Owns: static. Since: 0.1 */
 const char *shf_feature(const char *name);
 
@@ -828,9 +828,10 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *   npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
  *   list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an object, in
  *                          a column called FIELD.NAME
- *   image                  JPEG, PNG or WebP. After slashes: the pixels (rgb8, l8, rgba8; rgb16,
- *                          l16; rgb and l are float32 in 0..1, or float16 or bfloat16 by that
- *                          word), normalize=imagenet (or clip, half, or means and deviations:
+ *   image                  JPEG, PNG, WebP, GIF (the first frame), TIFF (the first page), JPEG XL
+ *                          or AVIF. After slashes: the pixels (rgb8, l8, rgba8; rgb16, l16; rgb
+ *                          and l are float32 in 0..1, or float16 or bfloat16 by that word),
+ *                          normalize=imagenet (or clip, half, or means and deviations:
  *                          M:M:M:D:D:D), the layout (hwc or chw), exif (turn as the EXIF
  *                          orientation says), then the steps, each at most once and done in their
  *                          order: resize=N (the shorter side), resize=WxH, resize=fit:WxH,
@@ -869,8 +870,11 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  * where mixup mixes). With both words each row has one of them. Images of another size than the
  * first one are errors of their samples.
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
- * png, webp: image/rgb8; flac, wav, mp3: audio; npy; cls, cls2, index, inx, id: int;
- * txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.
+ * png, webp, gif, tif, tiff, jxl, avif: image/rgb8; flac, wav, mp3: audio; npy; cls, cls2, index,
+ * inx, id: int; txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.
+ * A field whose name ends in .gz or .zst is unpacked first, whatever it becomes, and the suffix is
+ * the one before that: json.gz is json. What comes out is within max_decoded and memory.
+ * bytes/compressed is such a field as it is stored.
  * The last two columns are the keys, "__key__", and the URLs of the shards, "__url__". With the
  * option even=pad "__valid__" (bool) is before them: false in rows that only fill up an epoch.
  * With the option pack=N rows have N elements each: the arrays of samples, which have one dimension
@@ -946,9 +950,10 @@ typedef struct shf_array {
  * it occurs is not delivered.
  * Owns: *out is owned, release with shf_batch_unref.
  * Errors: SHF_END after the last batch; a bad shard; FORMAT (a field cannot be decoded, rows of
- * unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one
- * batch above memory); TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE (bad option "decode",
- * no option "batch", a second concurrent call). Since: 0.1 */
+ * unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), TRUNCATED or INTEGRITY (a
+ * compressed field), LIMIT (max_decoded, or one batch above memory); TIMEOUT (call again);
+ * CANCELLED; FORKED; NOMEM; USAGE (bad option "decode", no option "batch", a second concurrent
+ * call). Since: 0.1 */
 int32_t shf_stream_next_batch(shf_stream *stream, shf_batch **out, shf_error *error);
 
 /* Makes a batch of `count` samples, at least one, as the options "decode", "ragged" and "missing"
@@ -956,8 +961,8 @@ int32_t shf_stream_next_batch(shf_stream *stream, shf_batch **out, shf_error *er
  * for samples of a dataset, "epoch". `options` may be NULL.
  * Owns: *out is owned, release with shf_batch_unref.
  * Errors: FORMAT (a field cannot be decoded, rows of unequal shape, a missing field), UNSUPPORTED
- * (dtype, kind of image) or LIMIT (max_decoded) of the first bad sample; NOMEM; USAGE (no sample,
- * bad option "decode"). Since: 0.1 */
+ * (dtype, kind of image), TRUNCATED or INTEGRITY (a compressed field) or LIMIT (max_decoded) of the
+ * first bad sample; NOMEM; USAGE (no sample, bad option "decode"). Since: 0.1 */
 int32_t shf_batch_make(shf_batch **out, shf_sample *const *samples, size_t count,
                        const shf_options *options, shf_error *error);
 

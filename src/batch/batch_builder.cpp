@@ -82,11 +82,11 @@ void BatchBuilder::append_bytes(Building& building, std::string_view bytes, uint
     append(building.offsets, &end, sizeof end, (rows_ + 2) * sizeof end);
 }
 
-void BatchBuilder::append_array(Building& building, DecodeWork todo) {
+void BatchBuilder::append_array(Building& building, DecodeWork todo, const Unpacked& bytes_of_row) {
     const uint64_t bytes = todo.type.bytes();
     reserve(building.values, bytes, 0);
     todo.out = building.values.memory->data + building.values.used;
-    decode(todo, scratch_);
+    decode(todo, bytes_of_row, scratch_);
     building.values.used += bytes;
     end_array(building, todo.type);
 }
@@ -271,7 +271,7 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const Measured
     if (bound_ > 0 && rows_ == 0) lower_capacity(measured);
     for (size_t c = 0; c < plans.size(); ++c) {
         if (fields.number[c] == BatchPlan::Fields::recorded) {
-            append_bytes(columns_[c], record(block, sample, fields, random), plans[c].usual_bytes);
+            append_bytes(columns_[c], record(block, sample, measured), plans[c].usual_bytes);
             continue;
         }
         if (fields.number[c] == BatchPlan::Fields::paired) {
@@ -285,10 +285,14 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const Measured
             continue;
         }
         Building& building = columns_[c];
-        const FieldView field = block.field_of(sample, static_cast<uint64_t>(fields.number[c]));
+        Unpacked unpacked{measured.bytes_of(block, sample, c)};
+        if (fields.image_of(plans[c]))
+            unpacked.image = measured.bytes_of(block, sample, plans[c].spec.image_column);
         if (!plans[c].decoder) {
-            append_bytes(building, {reinterpret_cast<const char*>(field.data), field.size},
-                         plans[c].usual_bytes);
+            append_bytes(
+                building,
+                {reinterpret_cast<const char*>(unpacked.field.data()), unpacked.field.size()},
+                plans[c].usual_bytes);
             continue;
         }
         DecodeWork todo{.block = &block,
@@ -297,11 +301,13 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const Measured
                         .row = rows_,
                         .field = static_cast<uint64_t>(fields.number[c]),
                         .image = fields.image_of(plans[c]),
+                        .codec = fields.codec[c],
+                        .image_codec = fields.image_codec_of(plans[c]),
                         .random = random,
                         .type = measured.columns[c].type,
                         .cheap = measured.columns[c].cheap};
         if (building.at_once) {
-            append_array(building, todo);
+            append_array(building, todo, unpacked);
             continue;
         }
         if (building.waits) {
@@ -320,8 +326,9 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const Measured
             if (!building.values.memory) allocate_rows(c, todo.type);
             todo.out = building.values.memory->data + rows_ * bytes;
         }
-        if (todo.cheap && bytes <= small_row)
-            decode(todo, scratch_);
+        // What was unpacked to measure it is here and now.
+        if (todo.cheap && (bytes <= small_row || todo.codec != FieldCodec::none))
+            decode(todo, unpacked, scratch_);
         else
             work_.push_back(todo);
     }
@@ -335,7 +342,7 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const Measured
 // What was chosen for each column of images and sounds: a JSON object by name, null where the
 // sample lacks the field.
 std::string BatchBuilder::record(const Block& block, uint32_t sample,
-                                 const BatchPlan::Fields& fields, uint64_t random) const {
+                                 const MeasuredSample& measured) const {
     using Kind = ColumnSpec::Kind;
     const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
     std::string text = "{";
@@ -344,34 +351,67 @@ std::string BatchBuilder::record(const Block& block, uint32_t sample,
         if (spec.kind != Kind::image && spec.kind != Kind::audio) continue;
         text += text.size() > 1 ? "," : "";
         text += nlohmann::json(spec.name()).dump(-1, ' ', true, replace_invalid) + ':';
-        if (fields.number[c] < 0) {
+        const int32_t number = measured.fields->number[c];
+        if (number < 0) {
             text += "null";
             continue;
         }
-        const FieldView field = block.field_of(sample, static_cast<uint64_t>(fields.number[c]));
         try {
-            text += plans[c].decoder->record(bytes_of(field), random);
+            text += plans[c].decoder->record(measured.bytes_of(block, sample, c), measured.random);
         } catch (const Error& error) {
-            throw placed(error, block, sample, field.name);
+            throw placed(error, block, sample,
+                         block.field_of(sample, static_cast<uint64_t>(number)).name);
         }
     }
     return text + '}';
 }
 
 void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const {
-    const FieldView field = work.block->field_of(work.sample, work.field);
+    const Block& block = *work.block;
+    const FieldView field = block.field_of(work.sample, work.field);
+    Unpacked bytes{bytes_of(field)};
+    if (work.image) bytes.image = bytes_of(block.field_of(work.sample, *work.image));
+    if (work.codec == FieldCodec::none && work.image_codec == FieldCodec::none)
+        return decode(work, bytes, scratch);
+    if (!scratch.unpack) scratch.unpack = std::make_unique<UnpackScratch>();
+    struct Trim {
+        UnpackScratch& scratch;
+        ~Trim() {
+            scratch.field.drop_large_piece();
+            scratch.image.drop_large_piece();
+        }
+    };
+    const Trim trim{*scratch.unpack};
+    const auto unpack = [&](FieldCodec codec, std::span<const uint8_t> packed, UnpackedField& out) {
+        return codec == FieldCodec::none ? packed
+                                         : scratch.unpack->unpacker.unpack(
+                                               codec, packed, UnpackLimits(plan_.options()), out);
+    };
+    try {
+        bytes.field = unpack(work.codec, bytes.field, scratch.unpack->field);
+        bytes.image = unpack(work.image_codec, bytes.image, scratch.unpack->image);
+    } catch (const Error& error) {
+        throw placed(error, block, work.sample, field.name);
+    }
+    decode(work, bytes, scratch);
+}
+
+void BatchBuilder::decode(const DecodeWork& work, const Unpacked& bytes,
+                          DecodeScratch& scratch) const {
     const Decoder& decoder = *plan_.columns()[work.column].decoder;
     const auto size = static_cast<size_t>(work.type.bytes());
+    const FieldView field = work.block->field_of(work.sample, work.field);
     try {
         const Deferred rest = work.block->deferred_of(work.sample, work.field);
         const auto write = [&](std::span<uint8_t> out) {
             if (work.image)
-                decoder.decode_beside(bytes_of(work.block->field_of(work.sample, *work.image)),
-                                      bytes_of(field), work.random, work.type, out, scratch);
+                decoder.decode_beside(bytes.image, bytes.field, work.random, work.type, out,
+                                      scratch);
             else if (rest.size == 0)
-                decoder.decode(bytes_of(field), work.random, work.type, out, scratch);
-            else if (const auto copied = decoder.copied(bytes_of(field), field.size + rest.size))
-                copy_whole_field(bytes_of(field).subspan(copied->begin), *work.block->source, rest,
+                decoder.decode(bytes.field, work.random, work.type, out, scratch);
+            else if (const auto copied =
+                         decoder.copied(bytes.field, bytes.field.size() + rest.size))
+                copy_whole_field(bytes.field.subspan(copied->begin), *work.block->source, rest,
                                  out);
             else
                 decoder.decode(whole_field(*work.block, field, rest), work.random, work.type, out,

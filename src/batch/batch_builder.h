@@ -27,6 +27,7 @@ struct DecodeWork {
     uint64_t row = 0;
     uint64_t field = 0;                  // number in the sample
     std::optional<uint64_t> image = {};  // that of the image in which boxes lie
+    FieldCodec codec = FieldCodec::none, image_codec = FieldCodec::none;  // of these two
     uint64_t random = 0;
     ArrayType type;
     bool cheap = false;                 // not worth another thread, see Measured
@@ -76,6 +77,10 @@ class BatchBuilder {
         StorageRef memory;
         uint64_t used = 0;
     };
+    // What is here of a field, and of the image in which it lies, as they are decoded.
+    struct Unpacked {
+        std::span<const uint8_t> field, image = {};
+    };
     struct Building {
         Growing values, offsets, shapes;
         std::vector<uint64_t> empty_rows;  // even, without a value
@@ -98,14 +103,15 @@ class BatchBuilder {
     void reserve(Growing& growing, uint64_t more, uint64_t guess);
     void append(Growing& growing, const void* bytes, uint64_t size, uint64_t guess = 0);
     void append_bytes(Building& building, std::string_view bytes, uint64_t guess);
-    void append_array(Building& building, DecodeWork todo);
+    void append_array(Building& building, DecodeWork todo, const Unpacked& bytes);
     void end_array(Building& building, const ArrayType& type);
     void forget_failed_row();
     void allocate_rows(size_t column, const ArrayType& type);
     void drop(Growing& growing);
     void write_row(const Block& block, uint32_t sample, const MeasuredSample& measured);
     [[nodiscard]] std::string record(const Block& block, uint32_t sample,
-                                     const BatchPlan::Fields& fields, uint64_t random) const;
+                                     const MeasuredSample& measured) const;
+    void decode(const DecodeWork& work, const Unpacked& bytes, DecodeScratch& scratch) const;
     void place_waiting(size_t column, std::vector<DecodeWork>& work);
     [[nodiscard]] StorageRef allocate(uint64_t bytes);
     static BatchColumn column_of(Building& building, const ColumnPlan& plan, uint64_t rows);

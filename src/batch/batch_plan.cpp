@@ -54,6 +54,7 @@ std::function<bool(std::string_view field)> fields_to_copy(const Options& option
     return [spec = std::move(spec)](std::string_view field) {
         std::string name;
         append_lowered(name, field);
+        if (field_codec(name).first != FieldCodec::none) return false;
         if (spec.automatic) return is_npy(column_for(name));
         bool copied = false;
         for (const ColumnSpec& column : spec.columns) {
@@ -198,6 +199,7 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
     for (const ColumnPlan& column : columns_) {
         if (column.spec.records || column.spec.pairs) {
             fields.number.push_back(column.spec.pairs ? Fields::paired : Fields::recorded);
+            fields.codec.push_back(FieldCodec::none);
             continue;
         }
         int32_t number = -1;
@@ -209,6 +211,9 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
             fields.number[column.spec.image_column] < 0)
             number = -1;
         fields.number.push_back(number);
+        fields.codec.push_back(number < 0 || column.spec.compressed
+                                   ? FieldCodec::none
+                                   : field_codec(schema->name(static_cast<size_t>(number))).first);
         if (number >= 0)
             taken[static_cast<size_t>(number)] = true;
         else

@@ -5,6 +5,7 @@
 #include "batch/batch.h"
 #include "core/options.h"
 #include "decode/decoder.h"
+#include "decode/field_unpacker.h"
 #include "sample/block.h"
 
 #include <cstdint>
@@ -54,10 +55,15 @@ class BatchPlan {
         // none.
         std::vector<int32_t> number;
         static constexpr int32_t recorded = -2, paired = -3;
+        // With what each column's field is compressed, and to be unpacked before all else.
+        std::vector<FieldCodec> codec;
         // The number of the field with the image in which boxes lie.
         [[nodiscard]] std::optional<uint64_t> image_of(const ColumnPlan& plan) const {
             if (plan.spec.kind != ColumnSpec::Kind::boxes) return std::nullopt;
             return static_cast<uint64_t>(number[plan.spec.image_column]);
+        }
+        [[nodiscard]] FieldCodec image_codec_of(const ColumnPlan& plan) const {
+            return image_of(plan) ? codec[plan.spec.image_column] : FieldCodec::none;
         }
         bool complete = true;
         std::string unexpected;  // with decode=auto: a field that the first sample did not have

@@ -7,6 +7,7 @@
 #include "batch/words.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "decode/field_unpacker.h"
 
 #include <algorithm>
 #include <optional>
@@ -31,13 +32,15 @@ constexpr std::pair<std::string_view, Kind> kinds[] = {
 
 // By the part of the name after its last dot, as webdataset has them.
 constexpr std::pair<std::string_view, Kind> suffixes[] = {
-    {"jpg", Kind::image},       {"jpeg", Kind::image},    {"png", Kind::image},
-    {"webp", Kind::image},      {"npy", Kind::npy},       {"cls", Kind::integer},
-    {"cls2", Kind::integer},    {"index", Kind::integer}, {"inx", Kind::integer},
-    {"id", Kind::integer},      {"txt", Kind::text},      {"text", Kind::text},
-    {"transcript", Kind::text}, {"json", Kind::json},     {"jsn", Kind::json},
-    {"flac", Kind::audio},      {"wav", Kind::audio},     {"mp3", Kind::audio},
-    {"mp", Kind::msgpack},      {"msg", Kind::msgpack},   {"msgpack", Kind::msgpack},
+    {"jpg", Kind::image},     {"jpeg", Kind::image},      {"png", Kind::image},
+    {"webp", Kind::image},    {"gif", Kind::image},       {"tif", Kind::image},
+    {"tiff", Kind::image},    {"jxl", Kind::image},       {"avif", Kind::image},
+    {"npy", Kind::npy},       {"cls", Kind::integer},     {"cls2", Kind::integer},
+    {"index", Kind::integer}, {"inx", Kind::integer},     {"id", Kind::integer},
+    {"txt", Kind::text},      {"text", Kind::text},       {"transcript", Kind::text},
+    {"json", Kind::json},     {"jsn", Kind::json},        {"flac", Kind::audio},
+    {"wav", Kind::audio},     {"mp3", Kind::audio},       {"mp", Kind::msgpack},
+    {"msg", Kind::msgpack},   {"msgpack", Kind::msgpack},
 };
 
 // One text and a place in it, which errors point at.
@@ -200,6 +203,15 @@ class Parser {
     // What stands after a slash.
     void modify(ColumnSpec& column, ImageWords& image, size_t at, std::string_view word) const {
         if (column.kind == Kind::image) return image.add(at, word);
+        if (column.kind == Kind::bytes && word == "compressed" && !column.compressed) {
+            if (std::all_of(column.fields.begin(), column.fields.end(), [](const auto& field) {
+                    return field_codec(field).first == FieldCodec::none;
+                }))
+                refuse(at, "no name of these fields says that they are compressed",
+                       "names that do end in .gz or .zst");
+            column.compressed = true;
+            return;
+        }
         const bool of_member = column.kind == Kind::npz || column.kind == Kind::list;
         if (!of_member || !column.member.empty() || word.empty())
             refuse(at, "nothing may stand after this kind", "a comma before the next field");
@@ -219,8 +231,8 @@ DecodeSpec DecodeSpec::parse(std::string_view text) {
 ColumnSpec column_for(std::string_view field) {
     ColumnSpec column;
     column.fields.emplace_back(field);
-    const size_t dot = field.rfind('.');
-    const std::string_view suffix = dot == field.npos ? field : field.substr(dot + 1);
+    const std::string_view name = field_codec(field).second;
+    const std::string_view suffix = name.substr(name.rfind('.') + 1);  // all of it without a dot
     column.kind = find_word(suffixes, suffix).value_or(Kind::bytes);
     return column;
 }

@@ -5,7 +5,8 @@
 // Columns are separated by commas. A column has the name of its field; several names, separated by
 // semicolons, are alternatives, and the column has the first one. After the colon is what the
 // field becomes, and after slashes how. Without a colon it is what the suffix says. "auto" is every
-// field of the first sample, each as its suffix says.
+// field of the first sample, each as its suffix says. Fields whose names end in .gz or .zst are
+// unpacked first, whatever they become, and the suffix is the one before that.
 #pragma once
 
 #include "audio/audio_options.h"
@@ -52,6 +53,7 @@ struct ColumnSpec {
     size_t image_column = 0;  // of boxes: that of their image, which is listed before them
     std::string member;       // of an npz, or of the JSON object that has the list
     std::string label;        // the name of the column, when it is not that of the field
+    bool compressed = false;  // bytes as they are stored, of a field that is compressed, too
     bool records = false;     // no field: what was chosen for the other columns, as JSON
     RowMixing mixing;         // of the images that are mixed
     bool pairs = false;       // no field: the row that each row is mixed with
@@ -68,7 +70,8 @@ struct DecodeSpec {
     static DecodeSpec parse(std::string_view text);
 };
 
-// The column for a field of this name by itself: images, npy, cls, txt, json, ...; bytes else.
+// The column for a field of this name by itself: images, npy, cls, txt, json, ...; bytes else. Of
+// "json.gz" it is that of "json".
 ColumnSpec column_for(std::string_view field);
 
 }  // namespace shf

@@ -56,6 +56,7 @@ class SampleMeasure {
         out_.random = plan_.random_of(block_, sample_);
         length_ = 0;
         out_.columns.resize(plan_.columns().size());
+        out_.unpacked.resize(out_.columns.size());
         for (size_t c = 0; c < out_.columns.size(); ++c)
             if (out_.fields->number[c] >= 0) about(c, [&] { measure_field(c); });
         const std::span<const uint64_t> bounds = plan_.bounds();
@@ -104,30 +105,43 @@ class SampleMeasure {
 
     void measure_field(size_t c) {
         const ColumnPlan& plan = column(c);
-        const FieldView bytes = field(c);
+        unpack(c);
+        const std::span<const uint8_t> bytes = bytes_of(c);
         if (plan.decoder) {
-            if (const auto image = out_.fields->image_of(plan)) {
-                const FieldView picture = block_.field_of(sample_, *image);
-                out_.columns[c] = plan.decoder->measure_beside(
-                    {picture.data, picture.size}, {bytes.data, bytes.size}, out_.random);
+            if (out_.fields->image_of(plan)) {
+                // The image is in a column before, and unpacked.
+                out_.columns[c] = plan.decoder->measure_beside(bytes_of(plan.spec.image_column),
+                                                               bytes, out_.random);
             } else {
                 out_.columns[c] = measured(*plan.decoder, c);
             }
             check_type(c);
-        } else if (bytes.size > options_.max_decoded) {
+        } else if (bytes.size() > options_.max_decoded) {
             throw Error(SHF_E_LIMIT,
-                        "a field of " + plural(bytes.size, "byte") +
+                        "a field of " + plural(bytes.size(), "byte") +
                             " is larger than max_decoded=" + std::to_string(options_.max_decoded),
                         "raise max_decoded");
         } else if (plan.spec.kind == ColumnSpec::Kind::text &&
-                   !is_utf8({reinterpret_cast<const char*>(bytes.data), bytes.size})) {
+                   !is_utf8({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {
             throw Error(SHF_E_FORMAT, "text that is not UTF-8", "take the field as bytes");
         }
     }
 
+    void unpack(size_t c) {
+        const FieldCodec codec = out_.fields->codec[c];
+        if (codec == FieldCodec::none) return;
+        const FieldView packed = field(c);
+        out_.unpacked[c].drop_large_piece();  // of the sample before
+        out_.unpacker.unpack(codec, {packed.data, packed.size}, UnpackLimits(options_),
+                             out_.unpacked[c]);
+    }
+    [[nodiscard]] std::span<const uint8_t> bytes_of(size_t c) const {
+        return out_.bytes_of(block_, sample_, c);
+    }
+
     [[nodiscard]] Measured measured(const Decoder& decoder, size_t c) const {
         const FieldView start = field(c);
-        const std::span<const uint8_t> bytes(start.data, start.size);
+        const std::span<const uint8_t> bytes = bytes_of(c);
         const Deferred rest =
             block_.deferred_of(sample_, static_cast<uint64_t>(out_.fields->number[c]));
         if (rest.size == 0) return decoder.measure(bytes, out_.random);

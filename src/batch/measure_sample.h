@@ -5,9 +5,11 @@
 #include "batch/batch_plan.h"
 #include "core/error.h"
 #include "decode/decoder.h"
+#include "decode/field_unpacker.h"
 #include "sample/block.h"
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,8 +19,19 @@ struct MeasuredSample {
     const BatchPlan::Fields* fields = nullptr;  // of the plan, until it measures the next sample
     uint64_t random = 0;                        // the key of its random choices
     std::vector<Measured> columns;              // of those whose field the sample has
+    std::vector<UnpackedField> unpacked;        // of those whose field is compressed
     // With the option bucket, the number of its bucket: for the longest of its arrays.
     size_t bucket = 0;
+    FieldUnpacker unpacker;
+
+    // What is here of the field of a column, unpacked.
+    [[nodiscard]] std::span<const uint8_t> bytes_of(const Block& block, uint32_t sample,
+                                                    size_t column) const {
+        if (fields->codec[column] != FieldCodec::none) return unpacked[column].bytes();
+        const FieldView field =
+            block.field_of(sample, static_cast<uint64_t>(fields->number[column]));
+        return {field.data, field.size};
+    }
 };
 
 // False: the sample is skipped, for lack of a field. Throws Error, with shard, member and

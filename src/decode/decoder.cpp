@@ -1,6 +1,7 @@
 #include "decode/decoder.h"
 
 #include "decode/audio_scratch.h"
+#include "decode/field_unpacker.h"
 #include "image/image_scratch.h"
 
 namespace shf {

@@ -15,6 +15,7 @@ namespace shf {
 
 struct AudioScratch;
 struct ImageScratch;
+struct UnpackScratch;
 
 // What a decoding thread keeps between fields: memory, and handles that are dear to make.
 struct DecodeScratch {
@@ -23,8 +24,9 @@ struct DecodeScratch {
     DecodeScratch(const DecodeScratch&) = delete;
     DecodeScratch& operator=(const DecodeScratch&) = delete;
 
-    std::unique_ptr<ImageScratch> image;  // made by the first image
-    std::unique_ptr<AudioScratch> audio;  // by the first sound
+    std::unique_ptr<ImageScratch> image;    // made by the first image
+    std::unique_ptr<AudioScratch> audio;    // by the first sound
+    std::unique_ptr<UnpackScratch> unpack;  // by the first compressed field
 };
 
 // What a field becomes, and what that takes.

@@ -4,6 +4,7 @@
 #include "decode/image_record.h"
 #include "image/image_augment.h"
 #include "image/image_blur.h"
+#include "image/image_codecs.h"
 #include "image/image_colours.h"
 #include "image/image_geometry.h"
 #include "image/image_header.h"
@@ -11,10 +12,8 @@
 #include "image/image_pixels.h"
 #include "image/image_scratch.h"
 #include "image/jpeg.h"
-#include "image/png.h"
 #include "image/resample.h"
 #include "image/row_writer.h"
-#include "image/webp.h"
 
 #include <algorithm>
 #include <cstring>
@@ -69,7 +68,7 @@ class ImageDecoder final : public Decoder {
         if (goes_straight(header, plan)) {
             const Pixels whole{out.data(), plan.crop.width, plan.crop.height, mode_.channels,
                                header_depth(header)};
-            decode_whole(field, header, whole);
+            codec_of(header).decode(field, header, whole);
             if (plan.flipped) flip(whole);
         } else {
             decode_in_steps(field, header, plan, choices(random), out, *scratch.image);
@@ -121,8 +120,8 @@ class ImageDecoder final : public Decoder {
                                stored_channels(header) * (header_depth(header) / 8));
         check(image_bytes(header.width, header.height, stored_pixel),
               "an image of " + size(header.width, header.height));
-        check(header.kept,
-              "a JPEG of " + size(header.width, header.height) + " that is progressive");
+        check(header.kept, std::string("decoding ") + codec_of(header).format + " of " +
+                               size(header.width, header.height));
         check(image_bytes(plan.result_width, plan.result_height,
                           mode_.channels * traits_of(mode_.dtype).size),
               "a result of " + size(plan.result_width, plan.result_height));
@@ -146,15 +145,6 @@ class ImageDecoder final : public Decoder {
                !plan.is_cropped() && !plan.is_padded() && !changes_colours_;
     }
 
-    static void decode_whole(std::span<const uint8_t> field, const ImageHeader& header,
-                             const Pixels& to) {
-        switch (header.format) {
-            case ImageFormat::jpeg: return decode_jpeg(field, header, to);
-            case ImageFormat::png: return decode_png(field, header, to);
-            case ImageFormat::webp: return decode_webp(field, to);
-        }
-    }
-
     // The part `wanted` of the image, as it is stored and reduced, or more. Returns what it is.
     static CropBox decode_part(std::span<const uint8_t> field, const ImageHeader& header,
                                uint32_t reduction, const CropBox& wanted, Pixels& pixels,
@@ -164,7 +154,7 @@ class ImageDecoder final : public Decoder {
         pixels.width = header.width;
         pixels.height = header.height;
         scratch.stored.hold(pixels);
-        decode_whole(field, header, pixels);
+        codec_of(header).decode(field, header, pixels);
         return {0, 0, header.width, header.height};
     }
 

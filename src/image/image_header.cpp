@@ -1,9 +1,7 @@
 #include "image/image_header.h"
 
 #include "core/error.h"
-#include "image/jpeg.h"
-#include "image/png.h"
-#include "image/webp.h"
+#include "image/image_codecs.h"
 
 #include <algorithm>
 #include <string>
@@ -26,17 +24,9 @@ struct Signature {
 
 // Formats that people put into shards and that are not decoded here.
 constexpr Signature others[] = {
-    {"GIF", 0, "GIF8"sv},
     {"BMP", 0, "BM"sv},
-    {"TIFF", 0, "II*\0"sv},
-    {"TIFF", 0, "MM\0*"sv},
-    {"BigTIFF", 0, "II+\0"sv},
-    {"BigTIFF", 0, "MM\0+"sv},
     {"JPEG 2000", 0, "\0\0\0\x0cjP  "sv},
     {"JPEG 2000", 0, "\xff\x4f\xff\x51"sv},
-    {"JPEG XL", 0, "\xff\x0a"sv},
-    {"JPEG XL", 0, "\0\0\0\x0cJXL "sv},
-    {"AVIF", 4, "ftypavi"sv},
     {"HEIF", 4, "ftyp"sv},
     {"Photoshop", 0, "8BPS"sv},
     {"OpenEXR", 0, "\x76\x2f\x31\x01"sv},
@@ -59,26 +49,31 @@ constexpr Signature others[] = {
 
 ImageHeader read_image_header(std::span<const uint8_t> file, bool orient) {
     const std::string_view start(reinterpret_cast<const char*>(file.data()),
-                                 std::min<size_t>(file.size(), 32));
+                                 std::min(file.size(), signature_size));
     const auto has = [start](size_t at, std::string_view bytes) {
         return start.size() >= at && start.substr(at).starts_with(bytes);
     };
-    if (has(0, "\xff\xd8\xff")) return read_jpeg_header(file, orient);
-    if (has(0, "\x89PNG\r\n\x1a\n")) return read_png_header(file, orient);
-    if (has(0, "RIFF") && has(8, "WEBP")) return read_webp_header(file, orient);
+    for (const ImageCodec& codec : image_codecs())
+        if (codec.begins(start)) return codec.read_header(file, orient);
     for (const Signature& other : others)
         if (has(other.at, other.bytes))
             throw Error(SHF_E_UNSUPPORTED,
                         "images in " + std::string(other.format) + " are not decoded",
                         other_format_help);
     throw Error(SHF_E_FORMAT,
-                file.empty() ? "an image of 0 bytes" : "this is neither JPEG nor PNG nor WebP",
+                file.empty() ? "an image of 0 bytes" : "this is no image of a known format",
                 other_format_help);
 }
 
 void bad_image(const char* format, const std::string& cause) {
     throw Error(SHF_E_FORMAT, std::string(format) + ": " + cause,
                 "write the image again, or use on_error=skip_sample");
+}
+
+void image_left_out(const char* format, const char* library) {
+    throw Error(SHF_E_UNSUPPORTED,
+                std::string("images in ") + format + ": this library was built without " + library,
+                std::string("build with ") + library + ", or convert the images");
 }
 
 }  // namespace shf

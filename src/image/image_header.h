@@ -8,7 +8,8 @@
 
 namespace shf {
 
-enum class ImageFormat : uint8_t { jpeg, png, webp };
+// In the order of the table in image_codecs.cpp.
+enum class ImageFormat : uint8_t { jpeg, png, webp, gif, tiff, jxl, avif };
 
 struct ImageHeader {
     ImageFormat format = ImageFormat::jpeg;
@@ -30,5 +31,8 @@ ImageHeader read_image_header(std::span<const uint8_t> file, bool orient);
 
 // Throws Error(FORMAT) for an image that is damaged.
 [[noreturn]] void bad_image(const char* format, const std::string& cause);
+
+// Throws Error(UNSUPPORTED): this build was made without the library for these images.
+[[noreturn]] void image_left_out(const char* format, const char* library);
 
 }  // namespace shf

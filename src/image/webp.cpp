@@ -65,7 +65,7 @@ ImageHeader read_webp_header(std::span<const uint8_t> file, bool orient) {
             .orientation = orient ? webp_orientation(file) : 1};
 }
 
-void decode_webp(std::span<const uint8_t> file, const Pixels& to) {
+void decode_webp(std::span<const uint8_t> file, const ImageHeader& /*header*/, const Pixels& to) {
     WebPDecoderConfig config;
     if (WebPInitDecoderConfig(&config) == 0)
         throw Error(SHF_E_INTERNAL, "libwebp is older than its header");
@@ -93,21 +93,13 @@ const char* webp_version() noexcept {
 
 #else
 
-namespace {
-
-[[noreturn]] void missing() {
-    throw Error(SHF_E_UNSUPPORTED, "images in WebP: this library was built without libwebp",
-                "build with libwebp, or convert the images");
-}
-
-}  // namespace
-
 ImageHeader read_webp_header(std::span<const uint8_t> /*file*/, bool /*orient*/) {
-    missing();
+    image_left_out("WebP", "libwebp");
 }
 
-void decode_webp(std::span<const uint8_t> /*file*/, const Pixels& /*to*/) {
-    missing();
+void decode_webp(std::span<const uint8_t> /*file*/, const ImageHeader& /*header*/,
+                 const Pixels& /*to*/) {
+    image_left_out("WebP", "libwebp");
 }
 
 const char* webp_version() noexcept {

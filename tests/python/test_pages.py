@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import inspect
 import io
@@ -137,7 +138,7 @@ def test_the_examples_of_the_pytorch_page(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_page_about_decode_mixes_as_the_columns_say() -> None:
     torch = pytest.importorskip("torch")
     names: dict[str, Any] = {}
-    function = blocks("docs/decode.md", "python")[1].partition("decode = ")[0]
+    function = blocks("docs/decode.md", "python")[2].partition("decode = ")[0]
     exec(compile(function, "docs/decode.md", "exec"), names)
     images = torch.rand(3, 3, 12, 10)
     index, weight = torch.tensor([1, 2, 0]), torch.tensor([0.25, 0.5, 1 - 12 / 120])
@@ -154,6 +155,8 @@ def test_the_example_of_the_page_about_decode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     image = pytest.importorskip("PIL.Image")
+    from batches import npy, rows_tar
+
     file = io.BytesIO()
     image.new("RGB", (20, 16), (1, 2, 3)).save(file, "png")
     with tarfile.open(tmp_path / "pictures.tar", "w") as tar:
@@ -163,7 +166,23 @@ def test_the_example_of_the_page_about_decode(
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
     monkeypatch.chdir(tmp_path)
-    boxes, mixing, choices = blocks("docs/decode.md", "python")
+    compressed, boxes, mixing, choices = blocks("docs/decode.md", "python")
+    rows = [
+        {"json.gz": b'{"n": 1}', "ids.npy.gz": npy([1, 2, 3]), "cls.gz": b"7"},
+        {"json.gz": b"[]", "ids.npy.gz": npy([4, 5, 6]), "cls": b"8"},
+    ]
+    rows_tar(
+        tmp_path / "compressed.tar",
+        (
+            {
+                name: gzip.compress(data) if name[-3:] == ".gz" else data
+                for name, data in row.items()
+            }
+            for row in rows
+        ),
+    )
+    exec(compile(compressed, "docs/decode.md", "exec"), {})
+    assert capsys.readouterr().out == "{'n': 1} (2, 3) [7, 8]\n"
     objects = {"objects": {"bbox": [[2, 3, 18, 14], [0, 0, 4, 4]], "category": ["cat", "dog"]}}
     with tarfile.open(tmp_path / "detection.tar", "w") as tar:
         for field, data in (("json", json.dumps(objects).encode()), ("png", file.getvalue())):

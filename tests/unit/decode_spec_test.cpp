@@ -62,6 +62,23 @@ TEST(DecodeSpec, lists) {
     EXPECT_EQ(pointed("json:list/a/b"), "b");
 }
 
+TEST(DecodeSpec, fields_that_are_compressed) {
+    const DecodeSpec spec =
+        DecodeSpec::parse("json.gz, a.npy.zst, bin.gz, gz, x.jpg.gz;jpg:image/l8, "
+                          "y.gz;y:bytes/compressed");
+    const std::vector<Kind> kinds = {Kind::json,  Kind::npy,   Kind::bytes,
+                                     Kind::bytes, Kind::image, Kind::bytes};
+    ASSERT_EQ(spec.columns.size(), kinds.size());
+    for (size_t i = 0; i < kinds.size(); ++i) {
+        EXPECT_EQ(spec.columns[i].kind, kinds[i]) << i;
+        EXPECT_EQ(spec.columns[i].compressed, i == 5) << i;
+    }
+    EXPECT_EQ(spec.columns[0].name(), "json.gz");
+    EXPECT_EQ(pointed("bin:bytes/compressed"), "compressed");
+    EXPECT_EQ(pointed("bin.gz:bytes/compressed/compressed"), "compressed");
+    EXPECT_EQ(pointed("json.gz:json/compressed"), "compressed");
+}
+
 TEST(DecodeSpec, alternatives_and_suffixes) {
     const DecodeSpec spec = DecodeSpec::parse("jpg;jpeg ; png:image/l8, cls, seg.png, x.foo");
     ASSERT_EQ(spec.columns.size(), 4U);

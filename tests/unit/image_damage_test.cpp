@@ -219,10 +219,8 @@ TEST(ImageDamage, other_formats_are_named) {
         std::string start;
         const char* name;
     };
-    const Case cases[] = {{"GIF89a", "GIF"},
-                          {"BM1234", "BMP"},
-                          {std::string("II*\0", 4), "TIFF"},
-                          {std::string("\0\0\0\x20", 4) + "ftypavif", "AVIF"},
+    const Case cases[] = {{"BM1234", "BMP"},
+                          {"qoif1234", "QOI"},
                           {std::string("\0\0\0\x20", 4) + "ftypheic", "HEIF"},
                           {"P6\n1 1\n255\n", "Netpbm"}};
     for (const Case& c : cases) {

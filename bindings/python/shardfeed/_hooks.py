@@ -59,13 +59,25 @@ def _is_secure(options: Mapping[str, str]) -> bool:
     return False
 
 
+def _names_of_hooks(column: str) -> list[str]:
+    names = [column]
+    before, _, suffix = column.rpartition(".")
+    if suffix in ("gz", "zst") and before:
+        inner = before.rpartition(".")[2]
+        names += [f"{inner}.{suffix}", inner]
+    return [*names, suffix]
+
+
 def hooks_of_columns(hooks: Mapping[str, Hook], names: Iterable[str]) -> dict[str, Hook]:
-    """Column -> its hook: that of the whole name, or that of the last suffix."""
+    """Column -> its hook: that of the whole name, or that of the last suffix.
+
+    The suffix of a compressed field, whose bytes are unpacked, is the one before .gz or .zst.
+    """
     listed = list(names)
     chosen: dict[str, Hook] = {}
     unused = set(hooks)
     for name in listed:
-        for field in (name, name.rpartition(".")[2]):
+        for field in _names_of_hooks(name):
             if field in hooks:
                 chosen[name] = hooks[field]
                 unused.discard(field)

@@ -208,15 +208,18 @@ class Stream(Closable):
 
         decode: "FIELD:KIND, FIELD;OTHER:KIND/...": columns, separated by commas, each named after
         its field; the field after a semicolon is taken where the first one is missing. Without
-        ":KIND", and with "auto" for all fields of the first sample, the suffix says the kind:
+        ":KIND", and with "auto" for all fields of the first sample, the suffix says the kind. A
+        field whose name ends in .gz or .zst is unpacked first, and json.gz is JSON:
 
             bytes, json, msgpack   the bytes; batch[name] makes objects of the last two
+            bytes/compressed       a compressed field as it is stored
             text                   checked to be UTF-8
             int, float             a number as text: int64, float64
             npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
             list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an
                                    object, in a column called FIELD.NAME
-            image                  JPEG, PNG or WebP. Then, after slashes, what is read:
+            image                  JPEG, PNG, WebP, GIF, TIFF, JPEG XL or AVIF. Then, after slashes,
+                                   what is read:
               rgb8, l8, rgba8      uint8: colour (the default), grey, with alpha
               rgb16, l16           uint16; rgb, l: float32 in 0..1; also float16, bfloat16
               normalize=imagenet   rgb as (number - mean) / deviation; or six numbers, M:M:M:D:D:D

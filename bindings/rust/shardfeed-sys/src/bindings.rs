@@ -12,7 +12,7 @@ extern "C" {
     pub fn shf_version_string() -> *const core::ffi::c_char;
     /// The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
     /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
-    /// webp, audio, http, libarchive.
+    /// webp, gif, tiff, jxl, avif, audio, http, libarchive.
     /// Owns: static. Since: 0.1
     pub fn shf_feature(name: *const core::ffi::c_char) -> *const core::ffi::c_char;
 }
@@ -991,9 +991,10 @@ extern "C" {
     /// it occurs is not delivered.
     /// Owns: *out is owned, release with shf_batch_unref.
     /// Errors: SHF_END after the last batch; a bad shard; FORMAT (a field cannot be decoded, rows of
-    /// unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), LIMIT (max_decoded, or one
-    /// batch above memory); TIMEOUT (call again); CANCELLED; FORKED; NOMEM; USAGE (bad option "decode",
-    /// no option "batch", a second concurrent call). Since: 0.1
+    /// unequal shape, a missing field), UNSUPPORTED (dtype, kind of image), TRUNCATED or INTEGRITY (a
+    /// compressed field), LIMIT (max_decoded, or one batch above memory); TIMEOUT (call again);
+    /// CANCELLED; FORKED; NOMEM; USAGE (bad option "decode", no option "batch", a second concurrent
+    /// call). Since: 0.1
     pub fn shf_stream_next_batch(
         stream: *mut shf_stream,
         out: *mut *mut shf_batch,
@@ -1004,8 +1005,8 @@ extern "C" {
     /// for samples of a dataset, "epoch". `options` may be NULL.
     /// Owns: *out is owned, release with shf_batch_unref.
     /// Errors: FORMAT (a field cannot be decoded, rows of unequal shape, a missing field), UNSUPPORTED
-    /// (dtype, kind of image) or LIMIT (max_decoded) of the first bad sample; NOMEM; USAGE (no sample,
-    /// bad option "decode"). Since: 0.1
+    /// (dtype, kind of image), TRUNCATED or INTEGRITY (a compressed field) or LIMIT (max_decoded) of the
+    /// first bad sample; NOMEM; USAGE (no sample, bad option "decode"). Since: 0.1
     pub fn shf_batch_make(
         out: *mut *mut shf_batch,
         samples: *const *mut shf_sample,
