@@ -1,5 +1,6 @@
 #include "batch/batch_builder.h"
 
+#include "batch/row_field.h"
 #include "batch/rows.h"
 #include "core/error.h"
 #include "io/source.h"
@@ -365,7 +366,9 @@ void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const 
     try {
         const Deferred rest = work.block->deferred_of(work.sample, work.field);
         const auto write = [&](std::span<uint8_t> out) {
-            if (work.image)
+            if (work.block->schemas[work.block->schema[work.sample]]->of_rows)
+                std::ranges::copy(row_elements(bytes_of(field)), out.begin());
+            else if (work.image)
                 decoder.decode_beside(bytes_of(work.block->field_of(work.sample, *work.image)),
                                       bytes_of(field), work.random, work.type, out, scratch);
             else if (rest.size == 0)

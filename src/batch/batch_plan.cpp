@@ -187,6 +187,12 @@ void BatchPlan::fix_columns(std::span<const std::string> names) {
     undecided_ = false;
 }
 
+std::string row_field_of(const ColumnSpec& spec) {
+    std::string name = spec.name();
+    std::replace(name.begin(), name.end(), '/', ':');  // names of fields have none
+    return name;
+}
+
 void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema) {
     fields.schema = schema;
     if (undecided_) {
@@ -201,7 +207,8 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
             continue;
         }
         int32_t number = -1;
-        for (const std::string& name : column.spec.fields)
+        const std::vector<std::string> decoded{row_field_of(column.spec)};
+        for (const std::string& name : schema->of_rows ? decoded : column.spec.fields)
             for (size_t i = 0; i < schema->ends.size() && number < 0; ++i)
                 if (schema->name(i) == name) number = static_cast<int32_t>(i);
         // Boxes are nowhere without their image.

@@ -41,6 +41,9 @@ struct ColumnPlan {
 // their bytes; and nothing else.
 std::function<bool(std::string_view field)> fields_to_copy(const Options& options);
 
+// The name of a field that was decoded for this column elsewhere: see Schema::of_rows.
+std::string row_field_of(const ColumnSpec& spec);
+
 // One thread at a time.
 class BatchPlan {
   public:
@@ -76,6 +79,8 @@ class BatchPlan {
     [[nodiscard]] std::string saved_columns() const;
     // Before the first sample. Throws Error(FORMAT) for a text that saved_columns() did not give.
     void restore_columns(std::string_view text);
+    // Whether the columns are those of the first sample.
+    [[nodiscard]] bool automatic() const { return automatic_; }
     // The key of a sample's random choices.
     [[nodiscard]] uint64_t random_of(const Block& block, uint32_t sample) const;
 

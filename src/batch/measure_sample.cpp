@@ -1,5 +1,6 @@
 #include "batch/measure_sample.h"
 
+#include "batch/row_field.h"
 #include "core/options.h"
 #include "io/source.h"
 
@@ -106,7 +107,9 @@ class SampleMeasure {
         const ColumnPlan& plan = column(c);
         const FieldView bytes = field(c);
         if (plan.decoder) {
-            if (const auto image = out_.fields->image_of(plan)) {
+            if (out_.fields->schema->of_rows)
+                out_.columns[c] = {.type = row_type({bytes.data, bytes.size}), .cheap = true};
+            else if (const auto image = out_.fields->image_of(plan)) {
                 const FieldView picture = block_.field_of(sample_, *image);
                 out_.columns[c] = plan.decoder->measure_beside(
                     {picture.data, picture.size}, {bytes.data, bytes.size}, out_.random);

@@ -24,7 +24,7 @@ namespace cli {
 namespace {
 
 constexpr std::array features = {"gzip", "bzip2", "xz",  "zstd", "lz4",   "lzip", "compress",
-                                 "pipe", "jpeg",  "png", "webp", "audio", "http", "libarchive"};
+                                 "pipe", "jpeg",  "png", "webp", "audio", "http", "libarchive", "feed"};
 // Those that the library or this command reads, and whether their value is no secret.
 struct Variable {
     const char* name;

@@ -195,7 +195,7 @@ def test_value_of_the_wrong_kind_is_a_type_error(value):
 def test_features():
     features = shardfeed.features()
     codecs = {"gzip", "bzip2", "xz", "zstd", "lz4", "lzip", "compress"}
-    assert set(features) == codecs | {"pipe", "jpeg", "png", "webp", "audio", "http", "libarchive"}
+    assert set(features) == codecs | {"pipe", "jpeg", "png", "webp", "audio", "http", "libarchive", "feed"}
     assert features["gzip"]
     assert features["jpeg"]
 

@@ -309,7 +309,7 @@ end
     ShardFeed.feature(name) -> Union{String,Nothing}
 
 Which library reads a compression or image format ("gzip", "bzip2", "xz", "zstd", "lz4", "lzip",
-"compress", "jpeg", "png", "webp", "audio", "http", "libarchive"), or `nothing` when this build cannot.
+"compress", "jpeg", "png", "webp", "audio", "http", "libarchive", "feed"), or `nothing` when this build cannot.
 
 ```jldoctest
 julia> ShardFeed.feature("rar") === nothing
