@@ -96,7 +96,7 @@ def copied(samples: int) -> float:
 
 def serving(url: str) -> Iterator[str]:
     """The address of a server, as long as the generator lives."""
-    words = [sys.executable, "-m", "shardfeed", "feed", url, "--decode", "npy:array"]
+    words = [sys.executable, "-m", "shardfeed", "feed", url, "--decode", "npy"]
     with subprocess.Popen(
         [*words, "--bind", "tcp://127.0.0.1:0"], stdout=subprocess.PIPE, text=True
     ) as server:
@@ -119,7 +119,7 @@ def main() -> int:
         address = next(server)
         sides: dict[str, Callable[[], float]] = {
             "feed": lambda: take(address, samples)[0],
-            "local": lambda: take(url, samples, decode="npy:array")[0],
+            "local": lambda: take(url, samples, decode="npy")[0],
             "pickle": lambda: pickled(samples),
             "memcpy": lambda: copied(samples),
         }

@@ -82,6 +82,13 @@ void FedLane::take_event(Event event) {
         throw Error(*fault_);
     }
     LaneFrame& about = event.about;
+    if (!event.blocks.empty() && event.blocks[0]->schemas[0]->of_rows && !context_.batched) {
+        fault_ = Error(SHF_E_USAGE, "the feed sends rows of batches, and no samples",
+                       "take batches of the stream (the option batch), or start the feed without "
+                       "decode")
+                     .fault();
+        throw Error(*fault_);
+    }
     opened_ = opened_ || about.opened;
     if (!unopened_) unopened_ = std::move(about.unopened);
     context_.stats.add(SHF_STAT_SHARDS, about.shards);

@@ -15,11 +15,7 @@ namespace {
 
 // The columns are those that the servers decode.
 void take_columns(Options& options, const WelcomeFrame& welcome) {
-    if (!welcome.rows) return;
-    if (options.batch == 0)
-        throw Error(SHF_E_USAGE, "the feed sends rows of batches, and no samples",
-                    "take batches of the stream (the option batch), or start the feed without "
-                    "decode");
+    if (!welcome.rows || options.batch == 0) return;  // see FedLane
     const bool own = options.decode != default_of("decode");
     if (own && !(DecodeSpec::parse(options.decode) == DecodeSpec::parse(welcome.decode)))
         throw Error(SHF_E_USAGE, "the feed decodes other columns: " + escape(welcome.decode),

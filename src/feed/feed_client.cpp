@@ -113,6 +113,7 @@ void FeedClient::take_lanes() {
 }
 
 void FeedClient::connect(Server& server) {
+    if (server.socket) server.socket->unwatch();
     server.losses.reset();
     server.socket = std::make_unique<FeedSocket>(context_, ZMQ_DEALER);
     FeedSocket& socket = *server.socket;
@@ -120,6 +121,7 @@ void FeedClient::connect(Server& server) {
     socket.set(ZMQ_SNDHWM, 0);
     socket.set(ZMQ_RCVHWM, 0);
     socket.set(ZMQ_LINGER, 0);
+    if (server.address.find('[') != std::string::npos) socket.set(ZMQ_IPV6, 1);
     if (!options_.feed_server_key.empty()) {
         if (options_.feed_server_key.size() != 40)
             throw Error(SHF_E_USAGE, "feed_server_key is no key of CURVE",
@@ -165,6 +167,7 @@ void FeedClient::leave_servers() noexcept {
         } catch (...) {
             // It will hear nothing of us for a while, and notice that.
         }
+        if (server.socket) server.socket->unwatch();
         server.losses.reset();
         server.socket.reset();
     }
@@ -248,8 +251,9 @@ void FeedClient::receive(size_t number) {
     }
     bool lost = false;
     while (server.losses->receive(message)) lost = true;
-    // A server that is being connected to is asked again when it has been silent.
-    if (lost && server.state != Server::State::connecting) lose(number);
+    if (!lost) return;
+    // What was asked of a server that went may be lost with it.
+    server.state == Server::State::connecting ? greet(server) : lose(number);
 }
 
 void FeedClient::receive_welcome(size_t number, std::span<const uint8_t> frame) {

@@ -53,7 +53,8 @@ FeedServer::FeedServer(std::span<const char* const> urls, const Options& options
     socket_.set(ZMQ_LINGER, 1000);
     socket_.set(ZMQ_SNDHWM, 0);  // what is under way is bounded by credit
     socket_.set(ZMQ_MAXMSGSIZE, largest_message);
-    socket_.set(ZMQ_IPV6, 1);
+    // Else an address of IPv4 is shown as one that is mapped.
+    if (address.find('[') != std::string::npos) socket_.set(ZMQ_IPV6, 1);
     if (!options_.feed_secret_key.empty()) {
         (void)CurveKeys::public_of(options_.feed_secret_key);
         socket_.set(ZMQ_CURVE_SERVER, 1);

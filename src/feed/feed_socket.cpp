@@ -131,6 +131,10 @@ std::unique_ptr<FeedSocket> FeedSocket::watch_losses(FeedContext& context) {
     return watch;
 }
 
+void FeedSocket::unwatch() noexcept {
+    libzmq().socket_monitor(socket_, nullptr, 0);
+}
+
 bool FeedSocket::receive(FeedMessage& out) {
     out.clear();
     for (;;) {

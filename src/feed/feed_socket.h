@@ -75,9 +75,10 @@ class FeedSocket {
     // Where it is bound, with the port that the system chose.
     [[nodiscard]] std::string endpoint() const;
 
-    // A socket that has a message whenever a connection of this one is lost. It must be gone
-    // before this one. Throws Error.
+    // A socket that has a message whenever a connection of this one is lost. Before it goes,
+    // unwatch() is called: ZeroMQ would wait for it to read. Throws Error.
     [[nodiscard]] std::unique_ptr<FeedSocket> watch_losses(FeedContext& context);
+    void unwatch() noexcept;
 
     // The next message; false: there is none now.
     bool receive(FeedMessage& out);

@@ -77,7 +77,7 @@ def shards(tmp_path: Path) -> str:
             members[f"{key}.cls"] = b"%d" % (1000 * shard + number)
             members[f"{key}.npy"] = npy(np.full((number % 5 + 1, 3), number, np.float32))
             members[f"{key}.txt"] = f"text of {key}".encode()
-        write_tar(tmp_path / f"{shard}.tar", members)
+        write_tar(tmp_path / f"{shard}.tar", list(members.items()))
     return str(tmp_path / "{0..5}.tar")
 
 
@@ -98,7 +98,7 @@ def local(shards: str, **more: Any) -> list[str]:
         return keys(stream)
 
 
-DECODE = "cls:int, npy:array, txt:text"
+DECODE = "cls:int, npy, txt:text"
 
 
 def rows(urls: Any, **more: Any) -> Iterator[tuple[list[str], list[int], list[bytes], list[str]]]:

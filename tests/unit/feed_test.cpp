@@ -211,7 +211,9 @@ TEST_F(FeedTest, refuses_what_does_not_fit) {
     EXPECT_EQ(friendly.code, SHF_OK) << friendly.message();
 
     const Feed rows(url(), {{"batch", "1"}, {"decode", "txt:text"}});
-    EXPECT_EQ(Client(rows.url(), {}).code, SHF_E_USAGE);
+    Client samples(rows.url(), {});
+    EXPECT_TRUE(samples.keys().empty());
+    EXPECT_EQ(samples.code, SHF_E_USAGE) << samples.message();
     EXPECT_EQ(Client(rows.url(), {{"batch", "4"}, {"decode", "txt:bytes"}}).code, SHF_E_USAGE);
     EXPECT_EQ(Client(rows.url(), {{"batch", "4"}, {"decode", "txt:text"}}).code, SHF_OK);
     const Feed plain(url());
