@@ -113,8 +113,7 @@ void FeedClient::take_lanes() {
 }
 
 void FeedClient::connect(Server& server) {
-    if (server.socket) server.socket->unwatch();
-    server.losses.reset();
+    server.disconnect();
     server.socket = std::make_unique<FeedSocket>(context_, ZMQ_DEALER);
     FeedSocket& socket = *server.socket;
     // What is under way is bounded by credit; a bound here would lose messages of ours.
@@ -167,9 +166,7 @@ void FeedClient::leave_servers() noexcept {
         } catch (...) {
             // It will hear nothing of us for a while, and notice that.
         }
-        if (server.socket) server.socket->unwatch();
-        server.losses.reset();
-        server.socket.reset();
+        server.disconnect();
     }
 }
 

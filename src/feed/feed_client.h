@@ -44,6 +44,14 @@ class FeedClient final : public RemoteLanes {
     static constexpr size_t nobody = SIZE_MAX;
     struct Server {
         enum class State : uint8_t { connecting, ready, draining };
+        Server() = default;
+        Server(Server&&) = default;
+        ~Server() { disconnect(); }
+        void disconnect() noexcept {
+            if (socket) socket->unwatch();
+            losses.reset();
+            socket.reset();
+        }
         std::string address;
         std::unique_ptr<FeedSocket> socket, losses;
         State state = State::connecting;
