@@ -97,7 +97,7 @@ const char *shf_version_string(void);
 
 /* The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
  * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
- * webp, gif, tiff, jxl, avif, audio, http, libarchive.
+ * webp, gif, tiff, jxl, avif, audio, http, libarchive, feed.
  * Owns: static. Since: 0.1 */
 const char *shf_feature(const char *name);
 
@@ -200,7 +200,7 @@ enum {
     SHF_OPTION_HELP = 5,    /* one line                                                          */
     SHF_OPTION_GROUP = 6    /* "reading", "order", "consumer", "selection", "errors", "leniency",
                                "limits", "batches", "index", "network", "s3", "gs", "az",
-                               "hf", "ais"                                                    */
+                               "hf", "ais", "feed"                                            */
 };
 
 /* Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is
@@ -1523,6 +1523,58 @@ int32_t shf_cache_text(const shf_cache_report *report, size_t number, int32_t wh
 
 /* A number of row `number`; UINT64_MAX when there is no such row or number. Since: 0.1 */
 uint64_t shf_cache_number(const shf_cache_report *report, size_t number, int32_t what);
+
+/* ---- Feeds ----------------------------------------------------------------------------------- */
+
+/* A server that reads, shuffles and decodes shards for streams on other machines: those that are
+ * opened with "feed://HOST:PORT", one URL for each server. A stream of a feed gives the same
+ * samples in the same order as one that reads the shards itself, however many servers there are and
+ * whichever of them end, and its saved states are the same. */
+typedef struct shf_feed shf_feed;
+
+/* Feeds the samples of the shards that the URLs name or, with the option "batch" (any number but
+ * 0), rows that are decoded as the option "decode" says. Which samples come when is for the
+ * consumers to say: the server obeys their options of the groups "order", "consumer", "selection",
+ * "errors" and "leniency", and its own of the others. `address` is "tcp://HOST:PORT"; HOST may be
+ * *, and PORT 0 for any. Opens no shard. `options` may be NULL; they are copied.
+ * Owns: *out is owned, release with shf_feed_close.
+ * Errors: USAGE (option, URL, address), IO (address in use, list file), UNSUPPORTED (this build or
+ * machine has no ZeroMQ), LIMIT, TIMEOUT, CANCELLED, NOMEM. Since: 0.1 */
+int32_t shf_feed_open(shf_feed **out, const char *const *urls, size_t url_count,
+                      const char *address, const shf_options *options, shf_error *error);
+
+/* Makes a pair of keys (CURVE of ZeroMQ, in Z85), with which a feed is encrypted: the secret one is
+ * the option "feed_secret_key" of its servers, the public one "feed_server_key" of the streams.
+ * `public_key` and `secret_key` get 41 bytes each, with the NUL.
+ * Errors: USAGE (NULL), UNSUPPORTED (no ZeroMQ, or one without encryption). Since: 0.1 */
+int32_t shf_feed_make_keys(char *public_key, char *secret_key, shf_error *error);
+
+/* Serves, until shf_feed_drain or shf_feed_stop is called. Once.
+ * Errors: USAGE, IO, NOMEM. Since: 0.1 */
+int32_t shf_feed_run(shf_feed *feed, shf_error *error);
+
+/* Where consumers find it on this machine, "feed://HOST:PORT", with the port that was chosen.
+ * Owns: borrowed from the feed. NULL for NULL. Since: 0.1 */
+const char *shf_feed_address(const shf_feed *feed);
+
+/* Ends shf_feed_run once the consumers have taken their lanes to other servers, after 10 seconds at
+ * most. Any thread, and signal handlers. Since: 0.1 */
+void shf_feed_drain(shf_feed *feed);
+
+/* Ends shf_feed_run at once. Any thread, and signal handlers. Since: 0.1 */
+void shf_feed_stop(shf_feed *feed);
+
+enum {
+    SHF_FEED_CONSUMERS = 0, /* that are connected now                                             */
+    SHF_FEED_LANES = 1,     /* that are read for them now                                         */
+    SHF_FEED_SAMPLES = 2    /* that were sent so far                                              */
+};
+
+/* A number of the feed; UINT64_MAX when there is no such number. Any thread. Since: 0.1 */
+uint64_t shf_feed_count(const shf_feed *feed, int32_t what);
+
+/* Releases the feed; shf_feed_run must have ended. NULL does nothing. Since: 0.1 */
+void shf_feed_close(shf_feed *feed);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

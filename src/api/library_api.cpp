@@ -2,6 +2,9 @@
 #include "audio/audio_file.h"
 #include "codec/filter.h"
 #include "core/error_codes.h"
+#ifdef SHF_HAVE_FEED
+#include "feed/libzmq.h"
+#endif
 #ifdef SHF_HAVE_CURL
 #include "http/http_scheme.h"
 #endif
@@ -36,6 +39,9 @@ const char* shf_feature(const char* name) {
 #endif
     if (std::string_view(name) == "audio") return shf::audio_library();
     if (std::string_view(name) == "libarchive") return shf::libarchive_version();
+#ifdef SHF_HAVE_FEED
+    if (std::string_view(name) == "feed") return shf::libzmq_version();
+#endif
     if (const char* version = shf::image_codec_version(name)) return version;
     return shf::codec_version(name);
 }

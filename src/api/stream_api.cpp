@@ -1,6 +1,10 @@
 // shf_stream_*, shf_stat_describe.
 #include "api/handles.h"
 #include "core/stats.h"
+#ifdef SHF_HAVE_FEED
+#include "feed/fed_stream.h"
+#include "feed/feed_options.h"
+#endif
 
 #include <algorithm>
 #include <deque>
@@ -16,6 +20,15 @@ template <typename Handle>
 int32_t deliver(Handle** out, Handle* handle) {
     *out = handle;
     return handle ? SHF_OK : SHF_END;
+}
+
+// Of shards, or of servers that read them.
+std::unique_ptr<shf::Stream> open_stream(std::span<const char* const> urls,
+                                         const shf::Options& options) {
+#ifdef SHF_HAVE_FEED
+    if (shf::is_feed(urls)) return shf::open_fed_stream(urls, options);
+#endif
+    return std::make_unique<shf::Stream>(urls, options);
 }
 
 // The stream of a mix, which has taken over what the parts had.
@@ -47,7 +60,8 @@ int32_t shf_stream_open(shf_stream** out, const char* const* urls, size_t url_co
         values.require_consumer();
         auto stream = std::make_unique<shf_stream>();
         const shf::Opening opening(values, shf::Opens::stream);
-        stream->stream = std::make_unique<shf::Stream>(shf::checked_urls(urls, url_count), values);
+        const auto checked = shf::checked_urls(urls, url_count);
+        stream->stream = open_stream(checked, values);
         *out = stream.release();
         return SHF_OK;
     });

@@ -1,5 +1,6 @@
 #include "batch/batch_builder.h"
 
+#include "batch/row_field.h"
 #include "batch/rows.h"
 #include "core/error.h"
 #include "io/source.h"
@@ -403,8 +404,11 @@ void BatchBuilder::decode(const DecodeWork& work, const Unpacked& bytes,
     const FieldView field = work.block->field_of(work.sample, work.field);
     try {
         const Deferred rest = work.block->deferred_of(work.sample, work.field);
+        const bool is_row = work.block->schemas[work.block->schema[work.sample]]->of_rows;
         const auto write = [&](std::span<uint8_t> out) {
-            if (work.image)
+            if (is_row)
+                std::ranges::copy(row_elements(bytes.field), out.begin());
+            else if (work.image)
                 decoder.decode_beside(bytes.image, bytes.field, work.random, work.type, out,
                                       scratch);
             else if (rest.size == 0)

@@ -1,5 +1,6 @@
 #include "batch/batch_plan.h"
 
+#include "batch/row_field.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "decode/audio_decoder.h"
@@ -188,8 +189,18 @@ void BatchPlan::fix_columns(std::span<const std::string> names) {
     undecided_ = false;
 }
 
+std::string row_field_of(const ColumnSpec& spec) {
+    std::string name = spec.name();
+    std::replace(name.begin(), name.end(), '/', ':');  // names of fields have none
+    return name;
+}
+
 void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema) {
     fields.schema = schema;
+    if (schema->of_rows && schema->names == std::string(fault_field) + '/') {
+        fields.fault = 0;
+        return;
+    }
     if (undecided_) {
         std::vector<std::string> names;
         for (size_t i = 0; i < schema->ends.size(); ++i) names.emplace_back(schema->name(i));
@@ -203,7 +214,8 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
             continue;
         }
         int32_t number = -1;
-        for (const std::string& name : column.spec.fields)
+        const std::vector<std::string> decoded{row_field_of(column.spec)};
+        for (const std::string& name : schema->of_rows ? decoded : column.spec.fields)
             for (size_t i = 0; i < schema->ends.size() && number < 0; ++i)
                 if (schema->name(i) == name) number = static_cast<int32_t>(i);
         // Boxes are nowhere without their image.
@@ -211,7 +223,7 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
             fields.number[column.spec.image_column] < 0)
             number = -1;
         fields.number.push_back(number);
-        fields.codec.push_back(number < 0 || column.spec.compressed
+        fields.codec.push_back(number < 0 || column.spec.compressed || schema->of_rows
                                    ? FieldCodec::none
                                    : field_codec(schema->name(static_cast<size_t>(number))).first);
         if (number >= 0)

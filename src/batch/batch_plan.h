@@ -42,6 +42,9 @@ struct ColumnPlan {
 // their bytes; and nothing else.
 std::function<bool(std::string_view field)> fields_to_copy(const Options& options);
 
+// The name of a field that was decoded for this column elsewhere: see Schema::of_rows.
+std::string row_field_of(const ColumnSpec& spec);
+
 // One thread at a time.
 class BatchPlan {
   public:
@@ -65,6 +68,7 @@ class BatchPlan {
         [[nodiscard]] FieldCodec image_codec_of(const ColumnPlan& plan) const {
             return image_of(plan) ? codec[plan.spec.image_column] : FieldCodec::none;
         }
+        int32_t fault = -1;  // the number of the field that says why there are no others
         bool complete = true;
         std::string unexpected;  // with decode=auto: a field that the first sample did not have
     };
@@ -82,6 +86,8 @@ class BatchPlan {
     [[nodiscard]] std::string saved_columns() const;
     // Before the first sample. Throws Error(FORMAT) for a text that saved_columns() did not give.
     void restore_columns(std::string_view text);
+    // Whether the columns are those of the first sample.
+    [[nodiscard]] bool automatic() const { return automatic_; }
     // The key of a sample's random choices.
     [[nodiscard]] uint64_t random_of(const Block& block, uint32_t sample) const;
 

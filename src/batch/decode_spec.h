@@ -66,6 +66,7 @@ struct DecodeSpec {
     bool automatic = false;  // columns come from the first sample
     std::vector<ColumnSpec> columns;
 
+    bool operator==(const DecodeSpec&) const = default;
     // Throws Error(USAGE) that points at the character.
     static DecodeSpec parse(std::string_view text);
 };

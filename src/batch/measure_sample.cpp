@@ -1,5 +1,7 @@
 #include "batch/measure_sample.h"
 
+#include "batch/row_field.h"
+#include "core/fault_encoding.h"
 #include "core/options.h"
 #include "io/source.h"
 
@@ -52,6 +54,10 @@ class SampleMeasure {
 
     bool measure() {
         out_.fields = &plan_.fields_of(block_.schemas[block_.schema[sample_]]);
+        if (out_.fields->fault >= 0) {
+            const FieldView fault = block_.field_of(sample_, 0);
+            throw Error(decode_fault({fault.data, fault.size}));
+        }
         if (!check_fields()) return false;
         out_.random = plan_.random_of(block_, sample_);
         length_ = 0;
@@ -108,13 +114,14 @@ class SampleMeasure {
         unpack(c);
         const std::span<const uint8_t> bytes = bytes_of(c);
         if (plan.decoder) {
-            if (out_.fields->image_of(plan)) {
+            if (out_.fields->schema->of_rows)
+                out_.columns[c] = {.type = row_type(bytes), .cheap = true};
+            else if (out_.fields->image_of(plan))
                 // The image is in a column before, and unpacked.
                 out_.columns[c] = plan.decoder->measure_beside(bytes_of(plan.spec.image_column),
                                                                bytes, out_.random);
-            } else {
+            else
                 out_.columns[c] = measured(*plan.decoder, c);
-            }
             check_type(c);
         } else if (bytes.size() > options_.max_decoded) {
             throw Error(SHF_E_LIMIT,

@@ -34,6 +34,7 @@ constexpr std::array table = {
     VerbEntry{"merge-states", "", "makes one saved state of those of all ranks and workers",
               make_merge_states},
     VerbEntry{"cache", "", "lists, verifies or clears a cache of shards", make_cache},
+    VerbEntry{"feed", "", "reads and decodes shards for streams on other machines", make_feed},
     VerbEntry{"bench", "", "measures how fast this machine reads shards", make_bench},
     VerbEntry{"doctor", "", "says what this build and this machine can do", make_doctor},
 };

@@ -15,6 +15,7 @@ std::unique_ptr<Verb> make_cat();
 std::unique_ptr<Verb> make_convert();
 std::unique_ptr<Verb> make_create();
 std::unique_ptr<Verb> make_doctor();
+std::unique_ptr<Verb> make_feed();
 std::unique_ptr<Verb> make_first();
 std::unique_ptr<Verb> make_get();
 std::unique_ptr<Verb> make_index();

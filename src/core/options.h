@@ -113,6 +113,11 @@ struct Options {
     std::string ais_token;
     std::string ais_provider;
     std::string ais_etl;
+    std::string feed_token;       // empty: none
+    std::string feed_server_key;  // of CURVE, empty: no encryption
+    std::string feed_secret_key;  // likewise, of a server
+    uint64_t feed_timeout;        // nanoseconds of silence
+    uint64_t feed_wait;           // nanoseconds without a server
     bool expand;
     bool secure;
     bool write_index;

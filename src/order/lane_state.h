@@ -62,6 +62,13 @@ struct LaneState {
     // With the option pack_window: as begun_elements, of samples that come later; ascending.
     std::vector<BegunLater> begun_later;
     std::vector<ShardState> shards;  // oldest first; all but the last one are over
+
+    static LaneState at_start(uint32_t lane, uint64_t epoch) {
+        LaneState state;
+        state.lane = lane;
+        state.epoch = epoch;
+        return state;
+    }
 };
 
 // The lane that a sample came through.

@@ -21,6 +21,8 @@ class Source;
 struct Schema {
     std::string names;
     std::vector<uint32_t> ends;  // end of name i, its '/' excluded
+    // The fields are those of columns, already decoded (batch/row_field.h).
+    bool of_rows = false;
 
     [[nodiscard]] std::string_view name(size_t i) const {
         const uint32_t begin = i == 0 ? 0 : ends[i - 1] + 1;

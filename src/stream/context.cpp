@@ -15,6 +15,7 @@ StreamContext::~StreamContext() {
 void StreamContext::fault(Fault fault, bool whole_shard) {
     if (fault.unverified > 0) stats.add(SHF_STAT_UNVERIFIED_SAMPLES, fault.unverified);
     if (options.on_error == OnError::raise || !skippable(fault.code)) throw Error(std::move(fault));
+    if (forward_skip) return forward_skip(std::move(fault), whole_shard);
     stats.add(whole_shard ? SHF_STAT_SKIPPED_SHARDS : SHF_STAT_SKIPPED_SAMPLES, 1);
     stats.add(SHF_STAT_SKIPS_BY_CLASS - fault.code, 1);
     const uint64_t samples = stats.get(SHF_STAT_SKIPPED_SAMPLES);

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -42,6 +43,9 @@ struct StreamContext {
     Stats stats;
     SourceUse source_use;
     Pool* const pool;
+    // Gets what is skipped, instead of being counted and noted here: for a stream whose consumer is
+    // another process. Set before anything is read.
+    std::function<void(Fault fault, bool whole_shard)> forward_skip;
     const bool batched;  // samples go into batches: their memory is ours to the end
     std::atomic<uint64_t> batch_bytes{0};  // held by batches in the making
 

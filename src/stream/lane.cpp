@@ -164,8 +164,15 @@ Pull Lane::refill() {
     return Pull::sample;
 }
 
-LaneState Lane::state() const {
-    if (from_) return *from_;
+LaneState Lane::position(uint64_t epoch, uint64_t taken) const {
+    LaneState state = from_ ? *from_ : state_without_refill();
+    state.epoch = epoch;
+    state.taken = taken;
+    state.skip = 0;
+    return state;
+}
+
+LaneState Lane::state_without_refill() const {
     LaneState state;
     state.lane = number_;
     state.closed = epoch_over_ || fault_ || closed_;

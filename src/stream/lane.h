@@ -1,11 +1,12 @@
-// One lane as the consumer sees it: the shards that its readers have in hand, one after another,
-// and the shuffle buffer behind them.
+// One lane that this process reads, as the consumer sees it: the shards that its readers have in
+// hand, one after another, and the shuffle buffer behind them.
 #pragma once
 
 #include "order/resume_points.h"
 #include "order/shuffle_buffer.h"
 #include "order/shuffle_replay.h"
 #include "stream/indexed_refill.h"
+#include "stream/sample_lane.h"
 #include "stream/shard_run.h"
 
 #include <condition_variable>
@@ -15,19 +16,7 @@
 
 namespace shf {
 
-// A sample on its way to the user. Holds a reference to its block.
-struct Delivery {
-    BlockRef block;
-    uint32_t index = 0;
-};
-
-enum class Pull : uint8_t {
-    sample,     // here it is
-    epoch_end,  // the lane has no more samples in this epoch
-    later,      // nothing yet, and the caller does not want to wait
-};
-
-class Lane {
+class Lane final : public SampleLane {
   public:
     // At the start of an epoch.
     Lane(LaneContext& context, uint32_t number, uint64_t epoch);
@@ -39,24 +28,18 @@ class Lane {
     std::shared_ptr<ShardRun> next_run();
     // Every shard of the run has been given to a reader.
     [[nodiscard]] bool all_given() const;
-    // They stop, all of them.
-    void cancel();
+    void cancel() override;
     std::condition_variable readers;  // readers without a shard wait here
 
     // ---- Consumer. One thread, which waits as context.wait says; context.mutex is not held. ----
-    Pull pull(Delivery& out);
-    // The next block as its reader made it, if that is what comes next and it has at most `most`
-    // samples. Only for a lane without shuffle.
-    Pull pull_block(BlockRef& out, uint64_t most);
-    void begin_epoch(uint64_t epoch);
-    [[nodiscard]] uint32_t number() const { return number_; }
-    // Why the first of its shards could not be opened when in this epoch, so far, none could.
-    [[nodiscard]] const std::optional<Fault>& unopened() const { return unopened_; }
-    // Whether in this epoch, so far, one of its shards could be.
-    [[nodiscard]] bool opened() const { return opened_; }
+    Pull pull(Delivery& out) override;
+    Pull pull_block(BlockRef& out, uint64_t most) override;
+    void begin_epoch(uint64_t epoch) override;
+    [[nodiscard]] uint32_t number() const override { return number_; }
+    [[nodiscard]] const std::optional<Fault>& unopened() const override { return unopened_; }
+    [[nodiscard]] bool opened() const override { return opened_; }
+    [[nodiscard]] LaneState position(uint64_t epoch, uint64_t taken) const override;
     [[nodiscard]] bool shuffles() const { return context_.single_samples; }
-    // Its position, but for what the sequence knows: `epoch`, `taken`, `skip`.
-    [[nodiscard]] LaneState state() const;
     // What reads the samples again that were in the shuffle buffer; NULL when there is nothing to
     // read or the readers do.
     [[nodiscard]] const std::shared_ptr<IndexedRefill>& indexed_refill() const {
@@ -82,6 +65,8 @@ class Lane {
         std::vector<uint64_t> ordinals;  // of the samples that are wanted again
     };
 
+    // Its position once the shuffle buffer is as it was, but for `epoch` and `taken`.
+    [[nodiscard]] LaneState state_without_refill() const;
     [[nodiscard]] ShuffleHistory history_of(const LaneState& state) const;
     void restore_buffer(const LaneState& state);
     [[nodiscard]] bool has_index_of(uint64_t nth) const;
@@ -134,7 +119,7 @@ class Lane {
     std::shared_ptr<IndexedRefill> indexed_refill_;  // changes with context.mutex held
     size_t to_refill_ = 0;                           // samples that are still taken from it
 
-    // Its position, for state().
+    // Its position, for position().
     ResumePoints resume_points_;
     uint64_t begun_ = 0;    // shards of the epoch that were begun
     uint64_t arrived_ = 0;  // number, in its shard, of the sample that comes in next

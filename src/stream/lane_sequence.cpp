@@ -22,15 +22,19 @@ Options with_threads(Options options) {
 
 }  // namespace
 
-LaneSequence::LaneSequence(std::span<const char* const> urls, const Options& options)
-    : context_(urls, with_threads(options)) {
+LaneSequence::LaneSequence(std::span<const char* const> urls, const Options& options,
+                           std::unique_ptr<RemoteLanes> remote)
+    : context_(urls, with_threads(options)), remote_(std::move(remote)) {
     if (options.even != Even::none)
-        context_.plan.set_counts(
-            count_samples(context_.shards, context_.options, context_.filter, context_.cancel));
-    std::vector<std::unique_ptr<Lane>> lanes;
+        context_.plan.set_counts(remote_ ? remote_->counts()
+                                         : count_samples(context_.shards, context_.options,
+                                                         context_.filter, context_.cancel));
+    std::vector<std::unique_ptr<SampleLane>> lanes;
     for (const uint32_t number : context_.plan.own_lanes())
         if (context_.plan.shards_of(number) > 0)
-            lanes.push_back(std::make_unique<Lane>(context_, number, options.epoch));
+            lanes.push_back(
+                remote_ ? remote_->lane(context_, LaneState::at_start(number, options.epoch))
+                        : std::make_unique<Lane>(context_, number, options.epoch));
     set_lanes(std::move(lanes), {});
     refuse_second_reading(options.epochs != 1 || options.epoch_samples != 0 || options.resample);
     if (options.even == Even::none)
@@ -62,7 +66,7 @@ void LaneSequence::repeat() noexcept {
     remaining_ = UINT64_MAX;
 }
 
-void LaneSequence::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
+void LaneSequence::set_lanes(std::vector<std::unique_ptr<SampleLane>> lanes,
                              std::span<const LaneState* const> states) {
     lanes_ = std::move(lanes);
     turns_ = {};
@@ -86,61 +90,13 @@ void LaneSequence::set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
 void LaneSequence::start() {
     if (started() || at_end()) return;
     warn_of_sharing();
-    // A lane's shards are read in turn, some of them at once; every lane has readers of its own, so
-    // that no lane can keep another from its next sample.
-    const uint64_t per_lane =
-        (context_.options.threads + lanes_.size() - 1) / std::max<size_t>(lanes_.size(), 1);
+    if (remote_) return remote_->start(context_, lanes_);
     // Where the first sample needs hardly anything but its lane, it does not wait for the others.
-    if (const Lane& first = *lanes_[turns_.front().lane]; first.starts_near())
-        context_.only_lane = &first;
-    for (const auto& lane : lanes_)
-        for (uint64_t i = 0; i < per_lane; ++i)
-            start_thread(readers_, "readers", per_lane * lanes_.size(),
-                         [this, &lane = *lane] { run_reader(context_, lane); });
-    start_refills();
-}
-
-void LaneSequence::start_refills() {
-    std::vector<std::shared_ptr<IndexedRefill>> refills;
-    for (const auto& lane : lanes_)
-        if (lane->indexed_refill()) refills.push_back(lane->indexed_refill());
-    if (refills.empty()) return;
-    const size_t all = readers_.size() + 1;
-    start_thread(readers_, "readers", all, [this, refills = std::move(refills)] {
-        {
-            std::unique_lock lock(context_.mutex);
-            context_.begin.wait(lock,
-                                [&] { return !context_.only_lane || context_.cancel.requested(); });
-        }
-        for (const auto& refill : refills) refill->read();
-    });
-}
-
-void LaneSequence::run_reader(LaneContext& context, Lane& lane) noexcept {
-    std::unique_lock lock(context.mutex);
-    context.begin.wait(lock, [&] {
-        return !context.only_lane || context.only_lane == &lane || context.cancel.requested();
-    });
-    while (!context.cancel.requested() && !lane.all_given()) {
-        std::shared_ptr<ShardRun> run;
-        try {
-            run = lane.next_run();
-        } catch (const std::bad_alloc&) {
-            context.out_of_memory = true;
-            context.consumer.notify_one();
-            return;
-        } catch (...) {
-            return;  // the consumer comes to it as well, when it begins that epoch
-        }
-        if (!run) {
-            lane.readers.wait(lock);
-            continue;
-        }
-        if (context.consumer_waits && lane.head() == run.get()) context.consumer.notify_one();
-        lock.unlock();
-        run->read();
-        lock.lock();
-    }
+    const auto& first = static_cast<const Lane&>(*lanes_[turns_.front().lane]);
+    if (first.starts_near()) context_.only_lane = &first;
+    std::vector<Lane*> lanes;
+    for (const auto& lane : lanes_) lanes.push_back(static_cast<Lane*>(lane.get()));
+    readers_.start(context_, lanes);
 }
 
 void LaneSequence::interrupt() noexcept {
@@ -151,8 +107,8 @@ void LaneSequence::interrupt() noexcept {
 }
 
 void LaneSequence::join() noexcept {
-    for (std::thread& reader : readers_) reader.join();
-    readers_.clear();
+    readers_.join();
+    if (remote_) remote_->join();
 }
 
 void LaneSequence::wake_consumer() noexcept {
@@ -187,7 +143,7 @@ bool LaneSequence::is_over(uint64_t epoch) const {
 
 // The lane has left its epoch; when the others have as well, a shard must have been opened there: a
 // mistyped path is no empty epoch, regardless of on_error.
-void LaneSequence::end_pass(const Lane& lane, uint64_t next) {
+void LaneSequence::end_pass(const SampleLane& lane, uint64_t next) {
     opened_ = opened_ || lane.opened();
     if (!unopened_) unopened_ = lane.unopened();
     if (!turns_.empty() && turns_.front().epoch < next) return;

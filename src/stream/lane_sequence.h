@@ -2,20 +2,23 @@
 #pragma once
 
 #include "order/turns.h"
+#include "stream/lane.h"
+#include "stream/lane_threads.h"
 #include "stream/sequence.h"
 
 #include <memory>
 #include <optional>
 #include <span>
-#include <thread>
 #include <vector>
 
 namespace shf {
 
 class LaneSequence final : public SampleSequence {
   public:
-    // Plans; opens no shard and starts no thread. Throws Error.
-    LaneSequence(std::span<const char* const> urls, const Options& options);
+    // Plans; opens no shard and starts no thread. `remote` reads the shards, or, where it is NULL,
+    // this process. Throws Error.
+    LaneSequence(std::span<const char* const> urls, const Options& options,
+                 std::unique_ptr<RemoteLanes> remote = nullptr);
 
     Pull pull(Delivery& out, const Wait& wait) override;
     Pull pull_block(BlockRef& out, uint64_t most, const Wait& wait) override;
@@ -38,7 +41,9 @@ class LaneSequence final : public SampleSequence {
 
     // Starts the readers, unless they run or there is nothing to read.
     void start();
-    [[nodiscard]] bool started() const { return !readers_.empty(); }
+    [[nodiscard]] bool started() const {
+        return readers_.started() || (remote_ && remote_->started());
+    }
     // After context().cancel was requested, from any thread: wakes all threads.
     void interrupt() noexcept;
     // Ends the readers, after that.
@@ -58,12 +63,10 @@ class LaneSequence final : public SampleSequence {
     [[nodiscard]] bool is_empty() const override { return turns_.empty(); }
     void refuse_second_reading(bool again) const;
     void warn_of_sharing();
-    void start_refills();
-    static void run_reader(LaneContext& context, Lane& lane) noexcept;
-    void set_lanes(std::vector<std::unique_ptr<Lane>> lanes,
+    void set_lanes(std::vector<std::unique_ptr<SampleLane>> lanes,
                    std::span<const LaneState* const> states);
     void end_epoch(size_t lane);
-    void end_pass(const Lane& lane, uint64_t next);
+    void end_pass(const SampleLane& lane, uint64_t next);
     [[nodiscard]] bool endless() const;
     [[nodiscard]] bool is_over(uint64_t epoch) const;
     Pull pull_own(Delivery& out, size_t& lane);
@@ -72,8 +75,9 @@ class LaneSequence final : public SampleSequence {
     void check_even(const StreamState& state) const;
 
     LaneContext context_;
-    std::vector<std::unique_ptr<Lane>> lanes_;  // this consumer's, those that have shards
-    std::vector<std::thread> readers_;
+    const std::unique_ptr<RemoteLanes> remote_;       // NULL: the lanes are read here
+    std::vector<std::unique_ptr<SampleLane>> lanes_;  // this consumer's, those that have shards
+    LaneThreads readers_;
     Turns turns_;
     std::vector<Turns::Turn> ended_lanes_;  // of lanes past the last epoch
     // Of the lanes that ended the epoch in which others still are, as Lane has them.

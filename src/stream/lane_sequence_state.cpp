@@ -57,13 +57,13 @@ Position LaneSequence::position() {
         for (const Turns::Turn& turn : turns) {
             LaneState& state = position.lanes[turn.lane];
             // A lane at its end does not begin an epoch, but a state can.
-            if (turn.taken == 0 && is_over(turn.epoch))
+            if (turn.taken == 0 && is_over(turn.epoch)) {
                 state.lane = lanes_[turn.lane]->number();
-            else
-                state = lanes_[turn.lane]->state();
-            state.epoch = turn.epoch;
-            state.taken = turn.taken;
-            state.skip = skip_.empty() ? 0 : skip_[turn.lane];
+                state.epoch = turn.epoch;
+            } else {
+                state = lanes_[turn.lane]->position(turn.epoch, turn.taken);
+            }
+            state.skip += skip_.empty() ? 0 : skip_[turn.lane];
         }
     return position;
 }
@@ -101,7 +101,8 @@ LaneSequence::Restored LaneSequence::prepare(const StreamState& state) {
                                                : ", as that of " + std::to_string(state.of.size()) +
                                                      " of " + plural(state.consumers, "consumer")),
                         "merge the states of all ranks and workers, and restore the result");
-        restored.lanes.push_back(std::make_unique<Lane>(context_, *place));
+        restored.lanes.push_back(remote_ ? remote_->lane(context_, *place)
+                                         : std::make_unique<Lane>(context_, *place));
         restored.states.push_back(&*place);
     }
     restored.passed = state.position.passed;

@@ -5,7 +5,7 @@
 #include "order/plan.h"
 #include "order/stream_state.h"
 #include "stream/context.h"
-#include "stream/lane.h"
+#include "stream/sample_lane.h"
 
 #include <cstdint>
 #include <memory>
@@ -40,7 +40,7 @@ class SampleSequence {
 
     // What a restore changes, made before anything is.
     struct Restored {
-        std::vector<std::unique_ptr<Lane>> lanes;
+        std::vector<std::unique_ptr<SampleLane>> lanes;
         std::vector<const LaneState*> states;  // in the state that is restored
         uint64_t remaining = UINT64_MAX;
         uint64_t mixed = 0, passed = 0;

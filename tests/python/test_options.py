@@ -196,7 +196,7 @@ def test_features():
     features = shardfeed.features()
     codecs = {"gzip", "bzip2", "xz", "zstd", "lz4", "lzip", "compress"}
     images = {"jpeg", "png", "webp", "gif", "tiff", "jxl", "avif"}
-    assert set(features) == codecs | images | {"pipe", "audio", "http", "libarchive"}
+    assert set(features) == codecs | images | {"pipe", "audio", "http", "libarchive", "feed"}
     assert features["gzip"]
     assert features["jpeg"]
 

@@ -204,7 +204,8 @@ TEST(Options, no_two_rows_share_a_value) {
               &Options::max_decoded,    &Options::cache_size,   &Options::decode_threads,
               &Options::max_samples,    &Options::max_bytes,    &Options::first_shard,
               &Options::pack,           &Options::level,        &Options::compress_threads,
-              &Options::batch_elements, &Options::bucket_wait,  &Options::pack_window})
+              &Options::batch_elements, &Options::bucket_wait,  &Options::pack_window,
+              &Options::feed_timeout,   &Options::feed_wait})
             compare(member);
         for (auto member :
              {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
@@ -238,6 +239,9 @@ TEST(Options, no_two_rows_share_a_value) {
                             &Options::ais_token,
                             &Options::ais_provider,
                             &Options::ais_etl,
+                            &Options::feed_token,
+                            &Options::feed_server_key,
+                            &Options::feed_secret_key,
                             &Options::gs_endpoint,
                             &Options::gs_credentials,
                             &Options::gs_token,

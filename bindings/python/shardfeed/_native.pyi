@@ -500,6 +500,11 @@ class StreamOptions(StorageOptions, total=False):
     ais_token: str
     ais_provider: str
     ais_etl: str
+    feed_token: str
+    feed_server_key: str
+    feed_secret_key: str
+    feed_timeout: float | str
+    feed_wait: float | str
     expand: bool | str
     secure: bool | str
     write_index: bool | str

@@ -309,8 +309,8 @@ end
     ShardFeed.feature(name) -> Union{String,Nothing}
 
 Which library reads a compression or image format ("gzip", "bzip2", "xz", "zstd", "lz4", "lzip",
-"compress", "jpeg", "png", "webp", "gif", "tiff", "jxl", "avif", "audio", "http", "libarchive"), or `nothing` when this
-build cannot.
+"compress", "jpeg", "png", "webp", "gif", "tiff", "jxl", "avif", "audio", "http", "libarchive", "feed"), or `nothing`
+when this build cannot.
 
 ```jldoctest
 julia> ShardFeed.feature("rar") === nothing

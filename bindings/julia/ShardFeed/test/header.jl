@@ -25,6 +25,14 @@ const NOT_BOUND = Dict(
     "shf_cache_count" => "as shf_cache_list",
     "shf_cache_text" => "as shf_cache_list",
     "shf_cache_number" => "as shf_cache_list",
+    "shf_feed_open" => "the command `shardfeed feed` is the server; streams open feed://",
+    "shf_feed_make_keys" => "as shf_feed_open",
+    "shf_feed_run" => "as shf_feed_open",
+    "shf_feed_address" => "as shf_feed_open",
+    "shf_feed_drain" => "as shf_feed_open",
+    "shf_feed_stop" => "as shf_feed_open",
+    "shf_feed_count" => "as shf_feed_open",
+    "shf_feed_close" => "as shf_feed_open",
     "shf_writer_field" => "bytes stay as they are while a sample is written: shf_writer_field_borrowed",
 )
 

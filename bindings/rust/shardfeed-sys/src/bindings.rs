@@ -12,7 +12,7 @@ extern "C" {
     pub fn shf_version_string() -> *const core::ffi::c_char;
     /// The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
     /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
-    /// webp, gif, tiff, jxl, avif, audio, http, libarchive.
+    /// webp, gif, tiff, jxl, avif, audio, http, libarchive, feed.
     /// Owns: static. Since: 0.1
     pub fn shf_feature(name: *const core::ffi::c_char) -> *const core::ffi::c_char;
 }
@@ -148,7 +148,7 @@ pub const SHF_OPTION_OPENERS: i32 = 4;
 pub const SHF_OPTION_HELP: i32 = 5;
 /// "reading", "order", "consumer", "selection", "errors", "leniency",
 ///"limits", "batches", "index", "network", "s3", "gs", "az",
-///"hf", "ais"
+///"hf", "ais", "feed"
 pub const SHF_OPTION_GROUP: i32 = 6;
 extern "C" {
     /// Describes option number `index` (0, 1, ...); `what` is one of SHF_OPTION_*. NULL when there is
@@ -1601,4 +1601,59 @@ extern "C" {
     ) -> i32;
     /// A number of row `number`; UINT64_MAX when there is no such row or number. Since: 0.1
     pub fn shf_cache_number(report: *const shf_cache_report, number: usize, what: i32) -> u64;
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_feed {
+    _unused: [u8; 0],
+}
+extern "C" {
+    /// Feeds the samples of the shards that the URLs name or, with the option "batch" (any number but
+    /// 0), rows that are decoded as the option "decode" says. Which samples come when is for the
+    /// consumers to say: the server obeys their options of the groups "order", "consumer", "selection",
+    /// "errors" and "leniency", and its own of the others. `address` is "tcp://HOST:PORT"; HOST may be
+    /// *, and PORT 0 for any. Opens no shard. `options` may be NULL; they are copied.
+    /// Owns: *out is owned, release with shf_feed_close.
+    /// Errors: USAGE (option, URL, address), IO (address in use, list file), UNSUPPORTED (this build or
+    /// machine has no ZeroMQ), LIMIT, TIMEOUT, CANCELLED, NOMEM. Since: 0.1
+    pub fn shf_feed_open(
+        out: *mut *mut shf_feed,
+        urls: *const *const core::ffi::c_char,
+        url_count: usize,
+        address: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Makes a pair of keys (CURVE of ZeroMQ, in Z85), with which a feed is encrypted: the secret one is
+    /// the option "feed_secret_key" of its servers, the public one "feed_server_key" of the streams.
+    /// `public_key` and `secret_key` get 41 bytes each, with the NUL.
+    /// Errors: USAGE (NULL), UNSUPPORTED (no ZeroMQ, or one without encryption). Since: 0.1
+    pub fn shf_feed_make_keys(
+        public_key: *mut core::ffi::c_char,
+        secret_key: *mut core::ffi::c_char,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Serves, until shf_feed_drain or shf_feed_stop is called. Once.
+    /// Errors: USAGE, IO, NOMEM. Since: 0.1
+    pub fn shf_feed_run(feed: *mut shf_feed, error: *mut shf_error) -> i32;
+    /// Where consumers find it on this machine, "feed://HOST:PORT", with the port that was chosen.
+    /// Owns: borrowed from the feed. NULL for NULL. Since: 0.1
+    pub fn shf_feed_address(feed: *const shf_feed) -> *const core::ffi::c_char;
+    /// Ends shf_feed_run once the consumers have taken their lanes to other servers, after 10 seconds at
+    /// most. Any thread, and signal handlers. Since: 0.1
+    pub fn shf_feed_drain(feed: *mut shf_feed);
+    /// Ends shf_feed_run at once. Any thread, and signal handlers. Since: 0.1
+    pub fn shf_feed_stop(feed: *mut shf_feed);
+}
+/// that are connected now
+pub const SHF_FEED_CONSUMERS: i32 = 0;
+/// that are read for them now
+pub const SHF_FEED_LANES: i32 = 1;
+/// that were sent so far
+pub const SHF_FEED_SAMPLES: i32 = 2;
+extern "C" {
+    /// A number of the feed; UINT64_MAX when there is no such number. Any thread. Since: 0.1
+    pub fn shf_feed_count(feed: *const shf_feed, what: i32) -> u64;
+    /// Releases the feed; shf_feed_run must have ended. NULL does nothing. Since: 0.1
+    pub fn shf_feed_close(feed: *mut shf_feed);
 }

@@ -1,0 +1,166 @@
+#include "feed/fed_lane.h"
+
+#include <new>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+// Where reading resumes. What of the samples that come next the user has had is for those who take
+// them.
+LaneState place_of_lane(LaneState state) {
+    state.skip = state.begun_elements = 0;
+    state.waiting_and_given.clear();
+    state.begun_later.clear();
+    return state;
+}
+
+}  // namespace
+
+FedLane::FedLane(LaneContext& context, const LaneState& from, std::function<void()> wake)
+    : context_(context),
+      number_(from.lane),
+      wake_(std::move(wake)),
+      received_(place_of_lane(from)),
+      before_(received_),
+      after_(received_),
+      epoch_(from.epoch),
+      opened_(from.begun > 0) {}
+
+void FedLane::push(Event event) {
+    if (!event.fault) received_ = event.about.after;
+    events_.push_back(std::move(event));
+    context_.consumer.notify_one();
+}
+
+void FedLane::begin_epoch(uint64_t epoch) {
+    epoch_ = epoch;
+    epoch_over_ = opened_ = false;
+    unopened_.reset();
+}
+
+LaneState FedLane::position(uint64_t /*epoch*/, uint64_t /*taken*/) const {
+    LaneState state = before_;
+    state.skip = given_;
+    return state;
+}
+
+// Waits until a message has come. context.mutex is held through `lock`. False: the caller does not
+// want to wait. Throws Error: TIMEOUT, CANCELLED.
+bool FedLane::wait_for_event(std::unique_lock<std::mutex>& lock) {
+    const Wait& wait = context_.wait;
+    if (!wait.at_all) return false;
+    const auto wants_service = [&] { return wait.serves && context_.pool->wants_service(); };
+    const auto happened = [&] {
+        return !events_.empty() || context_.cancel.requested() || wants_service();
+    };
+    const auto start = Clock::now();
+    bool in_time = true;
+    while (in_time && events_.empty() && !context_.cancel.requested()) {
+        if (!wait.until)
+            context_.consumer.wait(lock, happened);
+        else
+            in_time = context_.consumer.wait_until(lock, *wait.until, happened);
+        if (wants_service()) {
+            lock.unlock();
+            context_.pool->serve();
+            lock.lock();
+        }
+    }
+    if (wait.serves) context_.count_wait(start);
+    context_.cancel.check();
+    if (!in_time)
+        throw Error(SHF_E_TIMEOUT, "no sample within the time of the option timeout",
+                    "call again to continue waiting");
+    return true;
+}
+
+void FedLane::take_event(Event event) {
+    if (event.fault) {
+        fault_ = std::move(event.fault);
+        throw Error(*fault_);
+    }
+    LaneFrame& about = event.about;
+    if (!event.blocks.empty() && event.blocks[0]->schemas[0]->of_rows && !context_.batched) {
+        fault_ = Error(SHF_E_USAGE, "the feed sends rows of batches, and no samples",
+                       "take batches of the stream (the option batch), or start the feed without "
+                       "decode")
+                     .fault();
+        throw Error(*fault_);
+    }
+    opened_ = opened_ || about.opened;
+    if (!unopened_) unopened_ = std::move(about.unopened);
+    context_.stats.add(SHF_STAT_SHARDS, about.shards);
+    after_ = std::move(about.after);
+    given_ = 0;
+    blocks_.assign(std::make_move_iterator(event.blocks.begin()),
+                   std::make_move_iterator(event.blocks.end()));
+    next_ = 0;
+    if (blocks_.empty()) {
+        epoch_over_ = true;
+        end_event();
+    } else if (!context_.batched) {
+        for (const BlockRef& block : blocks_)
+            for (const StorageRef& storage : block->storages) storage.hand_out();
+    }
+    for (SkippedFault& skipped : about.skipped)
+        context_.fault(std::move(skipped.fault), skipped.whole_shard);
+}
+
+// All samples of the event are given.
+void FedLane::end_event() {
+    before_ = after_;
+    given_ = 0;
+}
+
+// Makes the first of blocks_ the one with the next sample.
+Pull FedLane::fetch_block() {
+    if (fault_) throw Error(*fault_);
+    while (blocks_.empty()) {
+        if (epoch_over_) return Pull::epoch_end;
+        Event event;
+        {
+            std::unique_lock lock(context_.mutex);
+            if (events_.empty() && !wait_for_event(lock)) return Pull::later;
+            // Of a later epoch: this one had no samples that were told of.
+            if (!events_.front().fault && events_.front().about.epoch > epoch_)
+                return Pull::epoch_end;
+            event = std::move(events_.front());
+            events_.pop_front();
+        }
+        taken_.fetch_add(1, std::memory_order_release);
+        wake_();
+        take_event(std::move(event));
+    }
+    return Pull::sample;
+}
+
+Pull FedLane::pull(Delivery& out) {
+    const Pull pull = fetch_block();
+    if (pull != Pull::sample) return pull;
+    BlockRef& block = blocks_.front();
+    out.index = next_++;
+    ++given_;
+    if (next_ < block->count) {
+        out.block = block->share();
+        return Pull::sample;
+    }
+    out.block = std::move(block);
+    blocks_.pop_front();
+    next_ = 0;
+    if (blocks_.empty()) end_event();
+    return Pull::sample;
+}
+
+Pull FedLane::pull_block(BlockRef& out, uint64_t most) {
+    const Pull pull = fetch_block();
+    if (pull != Pull::sample || next_ != 0 || blocks_.front()->count > most) return pull;
+    out = std::move(blocks_.front());
+    blocks_.pop_front();
+    given_ += out->count;
+    if (blocks_.empty()) end_event();
+    return Pull::sample;
+}
+
+}  // namespace shf

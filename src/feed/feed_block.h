@@ -1,0 +1,69 @@
+// Samples on their way into a message, and out of it.
+#pragma once
+
+#include "core/cancel.h"
+#include "core/memory.h"
+#include "feed/feed_frames.h"
+#include "feed/feed_socket.h"
+#include "sample/block.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace shf {
+
+// The payload and the tables of one message, which grow as samples are added.
+class FeedBlockWriter {
+  public:
+    explicit FeedBlockWriter(bool rows) { frame_.rows = rows; }
+
+    // Begins a sample; its fields follow.
+    void begin_sample(const Block& block, uint32_t sample);
+    // Memory for `size` bytes of the next field, which the caller writes. Throws std::bad_alloc.
+    std::span<uint8_t> add_field(std::string_view name, size_t size);
+    void add_field(std::string_view name, std::span<const uint8_t> bytes);
+    void forget_fields() noexcept;  // of this sample
+    void end_sample();
+
+    [[nodiscard]] uint32_t samples() const { return frame_.samples; }
+    [[nodiscard]] uint64_t bytes() const { return used_; }
+    // The whole message; the writer is then empty. `about` says what only the lane knows.
+    FeedMessage finish(const LaneFrame& about);
+
+  private:
+    void reserve(size_t more);
+
+    BlockFrame frame_;
+    Payload payload_;
+    size_t capacity_ = 0, used_ = 0;
+    std::string names_;                           // of the sample that is added
+    size_t fields_before_ = 0, used_before_ = 0;  // of it
+    std::vector<std::string> schemas_;
+    const Origin* origin_ = nullptr;  // of the latest sample
+    uint32_t origins_ = 0;
+};
+
+// Makes blocks of messages. Keeps the lists of names, which are the same in all of them.
+class FeedBlockReader {
+  public:
+    FeedBlockReader(Pool& pool, const Cancel& cancel) : pool_(pool), cancel_(cancel) {}
+
+    // The blocks of one message, in order. `part` as Origin has it. Throws Error: FORMAT,
+    // INTEGRITY, CANCELLED; std::bad_alloc.
+    std::vector<BlockRef> read(const BlockFrame& frame, std::span<const uint8_t> payload,
+                               uint32_t part);
+
+  private:
+    std::shared_ptr<const Schema> schema_of(const std::string& names, bool rows);
+
+    Pool& pool_;
+    const Cancel& cancel_;
+    std::unordered_map<std::string, std::shared_ptr<const Schema>> schemas_;
+};
+
+}  // namespace shf

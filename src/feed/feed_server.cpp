@@ -1,0 +1,267 @@
+#include "feed/feed_server.h"
+
+#include "core/log.h"
+#include "feed/feed_options.h"
+#include "index/shard_counts.h"
+#include "url/redact.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace shf {
+
+namespace {
+
+constexpr long server_tick_ms = 100;
+// What a consumer sends is small; a position has the shards of its shuffle buffer.
+constexpr int64_t largest_message = 64 << 20;
+constexpr size_t most_consumers = 4096, most_lanes = 65536;  // the latter of each
+constexpr uint64_t least_block = 4 << 10, largest_block = 64 << 20;
+// A server that is drained waits so long for its consumers.
+constexpr auto drain_time = std::chrono::seconds(10);
+
+std::span<const uint8_t> name_bytes(const std::string& text) {
+    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+// In a time that does not depend on where they differ.
+bool same_secret(const std::string& a, const std::string& b) {
+    if (a.size() != b.size()) return false;
+    unsigned difference = 0;
+    for (size_t i = 0; i < a.size(); ++i)
+        difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
+    return difference == 0;
+}
+
+}  // namespace
+
+FeedServer::FeedServer(std::span<const char* const> urls, const Options& options,
+                       const std::string& address)
+    : urls_(urls.begin(), urls.end()),
+      options_(options),
+      rows_(options.batch > 0),
+      socket_(context_, ZMQ_ROUTER) {
+    for (const std::string& url : urls_) url_pointers_.push_back(url.c_str());
+    if (is_feed(urls)) throw Error(SHF_E_USAGE, "a feed of a feed", "give the shards themselves");
+    if (rows_) const RowWriter checked(options_);
+    {
+        const LaneContext context(urls, options_);
+        for (uint64_t i = 0; i < context.shards.size(); ++i)
+            shards_.push_back(redact(context.shards.at(i)));
+    }
+    socket_.set(ZMQ_LINGER, 1000);
+    socket_.set(ZMQ_SNDHWM, 0);  // what is under way is bounded by credit
+    socket_.set(ZMQ_MAXMSGSIZE, largest_message);
+    // Else an address of IPv4 is shown as one that is mapped.
+    if (address.find('[') != std::string::npos) socket_.set(ZMQ_IPV6, 1);
+    if (!options_.feed_secret_key.empty()) {
+        (void)CurveKeys::public_of(options_.feed_secret_key);
+        socket_.set(ZMQ_CURVE_SERVER, 1);
+        socket_.set(ZMQ_CURVE_SECRETKEY, options_.feed_secret_key);
+    }
+    socket_.bind(address);
+    address_ = socket_.endpoint();
+    address_.replace(0, address_.find("://"), "feed");
+}
+
+FeedServer::~FeedServer() = default;
+
+void FeedServer::drain() noexcept {
+    draining_ = true;
+    bell_.ring();
+}
+
+void FeedServer::stop() noexcept {
+    stopping_ = true;
+    bell_.ring();
+}
+
+void FeedServer::run() {
+    while (!draining_ && !stopping_) step();
+    for (const auto& [name, consumer] : consumers_) send(name, encode_plain(FrameType::drain));
+    const auto until = Clock::now() + drain_time;
+    const auto has_lanes = [this] {
+        return std::any_of(consumers_.begin(), consumers_.end(),
+                           [](const auto& entry) { return !entry.second.lanes.empty(); });
+    };
+    while (!stopping_ && has_lanes() && Clock::now() < until) step();
+    for (const auto& [name, consumer] : consumers_) send(name, encode_plain(FrameType::bye));
+    for (auto& [name, consumer] : consumers_)
+        for (auto& [opening, lane] : consumer.lanes) lane->stop();
+    consumers_.clear();
+    closing_.clear();
+    count();
+}
+
+void FeedServer::step() {
+    FeedSocket* const sockets[] = {&socket_};
+    wait_for_messages(sockets, bell_, server_tick_ms);
+    FeedMessage message;
+    while (socket_.receive(message)) receive(std::move(message));
+    send_posted();
+    forget_silent();
+    count();
+}
+
+void FeedServer::count() {
+    uint64_t lanes = 0, samples = 0;
+    for (auto& [name, consumer] : consumers_) {
+        lanes += consumer.lanes.size();
+        for (const auto& [opening, lane] : consumer.lanes) {
+            uint64_t& counted = consumer.counted[opening];
+            samples += lane->samples() - counted;
+            counted = lane->samples();
+        }
+    }
+    consumer_count_ = consumers_.size();
+    lane_count_ = lanes;
+    sample_count_ += samples;
+}
+
+// ---- Messages -----------------------------------------------------------------------------------
+
+void FeedServer::send(const Name& name, std::vector<uint8_t> frame) {
+    FeedMessage message;
+    message.emplace_back(name_bytes(name));
+    message.emplace_back(std::span<const uint8_t>(frame));
+    socket_.send(std::move(message));
+}
+
+// On the thread of a lane.
+void FeedServer::post(const Name& name, FeedMessage message) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        posted_.emplace_back(name, std::move(message));
+    }
+    bell_.ring();
+}
+
+void FeedServer::send_posted() {
+    std::deque<std::pair<Name, FeedMessage>> posted;
+    {
+        const std::lock_guard lock(mutex_);
+        posted.swap(posted_);
+    }
+    for (auto& [name, parts] : posted) {
+        FeedMessage message;
+        message.emplace_back(name_bytes(name));
+        for (FeedPart& part : parts) message.push_back(std::move(part));
+        socket_.send(std::move(message));
+    }
+}
+
+// A message that is none, or makes no sense, costs its consumer the answer and nobody else.
+void FeedServer::receive(FeedMessage message) {
+    if (message.size() != 2) return;
+    const std::span<const uint8_t> from = message[0].bytes(), frame = message[1].bytes();
+    const Name name(from.begin(), from.end());
+    try {
+        const FrameType type = type_of(frame);
+        if (type == FrameType::hello) return greet(name, frame);
+        const auto consumer = consumers_.find(name);
+        // One of before this server was started again, or that was silent for long.
+        if (consumer == consumers_.end()) {
+            if (type != FrameType::bye) send(name, encode_plain(FrameType::bye));
+            return;
+        }
+        receive_from(consumer->second, name, frame, type);
+    } catch (const Error& error) {
+        send(name, encode_refused(error.fault()));
+    }
+}
+
+void FeedServer::receive_from(Consumer& consumer, const Name& name, std::span<const uint8_t> frame,
+                              FrameType type) {
+    consumer.heard = Clock::now();
+    switch (type) {
+        case FrameType::open: return open(consumer, name, decode_open(frame));
+        case FrameType::credit: {
+            const auto [opening, events] = decode_credit(frame);
+            if (const auto lane = consumer.lanes.find(opening); lane != consumer.lanes.end())
+                lane->second->add_credit(events);
+            return;
+        }
+        case FrameType::close: return close(consumer, decode_close(frame));
+        case FrameType::ping: return send(name, encode_plain(FrameType::pong));
+        case FrameType::bye:
+            while (!consumer.lanes.empty()) close(consumer, consumer.lanes.begin()->first);
+            consumers_.erase(name);
+            return;
+        default: return;
+    }
+}
+
+WelcomeFrame FeedServer::welcome(const Options& options) const {
+    WelcomeFrame welcome{.shards = shards_, .rows = rows_, .decode = options_.decode, .counts = {}};
+    if (options.even == Even::none) return welcome;
+    const LaneContext context(url_pointers_, options);
+    welcome.counts = count_samples(context.shards, options, context.filter, context.cancel);
+    return welcome;
+}
+
+void FeedServer::greet(const Name& name, std::span<const uint8_t> frame) {
+    const HelloFrame hello = decode_hello(frame);
+    if (!same_secret(hello.token, options_.feed_token))
+        throw Error(SHF_E_AUTH, "the server does not know this feed_token",
+                    "give the feed_token that the server was started with");
+    if (draining_) return send(name, encode_plain(FrameType::drain));
+    if (consumers_.size() >= most_consumers && !consumers_.contains(name))
+        throw Error(SHF_E_LIMIT, "the server has " + plural(consumers_.size(), "consumer"),
+                    "start more servers");
+    Options options = options_of_consumer(options_, hello.options);
+    const WelcomeFrame answer = welcome(options);
+    Consumer& consumer = consumers_[name];
+    consumer.options = std::move(options);
+    consumer.heard = Clock::now();
+    send(name, encode(answer));
+}
+
+void FeedServer::open(Consumer& consumer, const Name& name, const OpenFrame& open) {
+    if (draining_) return send(name, encode_plain(FrameType::drain));
+    if (consumer.lanes.size() >= most_lanes)
+        throw Error(SHF_E_LIMIT,
+                    "a consumer opens more than " + std::to_string(most_lanes) + " lanes",
+                    "lower lanes");
+    if (open.block_bytes < least_block || open.block_bytes > largest_block ||
+        consumer.lanes.contains(open.opening))
+        throw_damaged_frame("opens a lane in an unknown way");
+    try {
+        consumer.lanes.emplace(
+            open.opening, std::make_unique<LaneFeeder>(url_pointers_, consumer.options, rows_, open,
+                                                       [this, name](FeedMessage message) {
+                                                           post(name, std::move(message));
+                                                       }));
+    } catch (const Error& error) {
+        send(name, encode_fault_of_lane(open.opening, error.fault()));
+    }
+}
+
+void FeedServer::close(Consumer& consumer, uint64_t opening) {
+    const auto lane = consumer.lanes.find(opening);
+    if (lane == consumer.lanes.end()) return;
+    lane->second->stop();
+    sample_count_ += lane->second->samples() - consumer.counted[opening];
+    closing_.push_back(std::move(lane->second));
+    consumer.lanes.erase(lane);
+    consumer.counted.erase(opening);
+}
+
+// A consumer that was killed says nothing.
+void FeedServer::forget_silent() {
+    const auto now = Clock::now();
+    const std::chrono::nanoseconds silence(2 * options_.feed_timeout);
+    for (auto entry = consumers_.begin(); entry != consumers_.end();) {
+        Consumer& consumer = entry->second;
+        if (now - consumer.heard <= silence) {
+            ++entry;
+            continue;
+        }
+        log(options_, SHF_LOG_WARNING, "a consumer of the feed was silent and is forgotten");
+        while (!consumer.lanes.empty()) close(consumer, consumer.lanes.begin()->first);
+        entry = consumers_.erase(entry);
+    }
+    std::erase_if(closing_, [](const auto& lane) { return lane->ended(); });
+}
+
+}  // namespace shf
