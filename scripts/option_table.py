@@ -20,6 +20,7 @@ HEADINGS = {
     "az": "Azure Blob Storage",
     "hf": "Hugging Face",
     "ais": "AIStore",
+    "feed": "Feeds",
     "order": "Order and epochs",
     "consumer": "Ranks and workers",
     "selection": "Which samples",

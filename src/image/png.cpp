@@ -19,7 +19,7 @@ namespace shf {
 
 namespace {
 
-constexpr size_t signature_size = 8, chunk_overhead = 12;  // length, type, CRC
+constexpr size_t png_signature_size = 8, chunk_overhead = 12;  // length, type, CRC
 
 uint32_t be32(std::span<const uint8_t> bytes, size_t at) {
     return static_cast<uint32_t>(bytes[at]) << 24 | static_cast<uint32_t>(bytes[at + 1]) << 16 |
@@ -32,7 +32,7 @@ uint32_t be32(std::span<const uint8_t> bytes, size_t at) {
 
 // The chunk eXIf, which may stand before or after the pixels (PNG third edition, 11.3.4.5).
 uint32_t png_orientation(std::span<const uint8_t> file) {
-    size_t at = signature_size;
+    size_t at = png_signature_size;
     while (file.size() - at >= chunk_overhead) {
         const size_t length = be32(file, at);
         if (length > file.size() - at - chunk_overhead) break;
@@ -134,9 +134,9 @@ void PngReader::read_rows() noexcept {
 
 ImageHeader read_png_header(std::span<const uint8_t> file, bool orient) {
     // IHDR comes first and has 13 bytes (PNG third edition, 5.6 and 11.2.1).
-    constexpr size_t type = signature_size + 4, data = type + 4, crc = data + 13;
+    constexpr size_t type = png_signature_size + 4, data = type + 4, crc = data + 13;
     if (file.size() < crc + 4) bad_png("the file ends inside its header");
-    if (be32(file, signature_size) != 13 || std::memcmp(&file[type], "IHDR", 4) != 0)
+    if (be32(file, png_signature_size) != 13 || std::memcmp(&file[type], "IHDR", 4) != 0)
         bad_png("the first chunk is not IHDR");
     if (crc32(file.subspan(type, crc - type)) != be32(file, crc))
         bad_png("the checksum of IHDR is wrong");
