@@ -35,6 +35,8 @@ void FedLane::push(Event event) {
 }
 
 void FedLane::begin_epoch(uint64_t epoch) {
+    // Begun again, for the state of a pass that failed at its end.
+    if (before_.epoch > epoch) before_ = after_ = LaneState::at_start(number_, epoch);
     epoch_ = epoch;
     epoch_over_ = opened_ = false;
     unopened_.reset();
@@ -97,25 +99,35 @@ void FedLane::take_event(Event event) {
     blocks_.assign(std::make_move_iterator(event.blocks.begin()),
                    std::make_move_iterator(event.blocks.end()));
     next_ = 0;
-    if (blocks_.empty()) {
-        epoch_over_ = true;
-        end_event();
-    } else if (!context_.batched) {
+    skipped_.assign(std::make_move_iterator(about.skipped.begin()),
+                    std::make_move_iterator(about.skipped.end()));
+    epoch_over_ = event.epoch_end;
+    if (!context_.batched)
         for (const BlockRef& block : blocks_)
             for (const StorageRef& storage : block->storages) storage.hand_out();
-    }
-    for (SkippedFault& skipped : about.skipped)
-        context_.fault(std::move(skipped.fault), skipped.whole_shard);
+    count_skips();
+    if (blocks_.empty()) end_event();
 }
 
-// All samples of the event are given.
+// Those that come before the next sample. Throws Error.
+void FedLane::count_skips() {
+    while (!skipped_.empty() && skipped_.front().before <= given_) {
+        SkippedFault skipped = std::move(skipped_.front());
+        skipped_.pop_front();
+        context_.fault(std::move(skipped.fault), skipped.whole_shard);
+    }
+}
+
+// All samples of the event are given; skips behind them are counted before anything else comes.
 void FedLane::end_event() {
     before_ = after_;
+    for (SkippedFault& skipped : skipped_) skipped.before = 0;
     given_ = 0;
 }
 
 // Makes the first of blocks_ the one with the next sample.
 Pull FedLane::fetch_block() {
+    if (blocks_.empty()) count_skips();
     if (fault_) throw Error(*fault_);
     while (blocks_.empty()) {
         if (epoch_over_) return Pull::epoch_end;
@@ -137,6 +149,7 @@ Pull FedLane::fetch_block() {
 }
 
 Pull FedLane::pull(Delivery& out) {
+    if (!blocks_.empty()) count_skips();
     const Pull pull = fetch_block();
     if (pull != Pull::sample) return pull;
     BlockRef& block = blocks_.front();
@@ -156,6 +169,8 @@ Pull FedLane::pull(Delivery& out) {
 Pull FedLane::pull_block(BlockRef& out, uint64_t most) {
     const Pull pull = fetch_block();
     if (pull != Pull::sample || next_ != 0 || blocks_.front()->count > most) return pull;
+    // A skip comes between two samples.
+    if (!skipped_.empty() && skipped_.front().before < given_ + blocks_.front()->count) return pull;
     out = std::move(blocks_.front());
     blocks_.pop_front();
     given_ += out->count;

@@ -20,7 +20,8 @@ class FedLane final : public SampleLane {
   public:
     // What a message brought.
     struct Event {
-        std::vector<BlockRef> blocks;  // without any: the end of an epoch, or a fault
+        std::vector<BlockRef> blocks;
+        bool epoch_end = false;
         LaneFrame about;
         std::optional<Fault> fault;  // the last event
     };
@@ -50,6 +51,7 @@ class FedLane final : public SampleLane {
     Pull fetch_block();
     void take_event(Event event);
     void end_event();
+    void count_skips();
 
     LaneContext& context_;
     const uint32_t number_;
@@ -61,10 +63,11 @@ class FedLane final : public SampleLane {
     LaneState received_;
 
     // The consumer's.
-    std::deque<BlockRef> blocks_;  // of the event that was taken last
-    uint32_t next_ = 0;            // sample of the first one
-    uint64_t given_ = 0;           // samples of that event
-    LaneState before_, after_;     // of it
+    std::deque<BlockRef> blocks_;       // of the event that was taken last
+    uint32_t next_ = 0;                 // sample of the first one
+    uint64_t given_ = 0;                // samples of that event
+    std::deque<SkippedFault> skipped_;  // of that event, to be counted
+    LaneState before_, after_;          // of it
     uint64_t epoch_ = 0;
     bool epoch_over_ = false;
     bool opened_ = false;

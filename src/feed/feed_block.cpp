@@ -40,11 +40,15 @@ std::shared_ptr<const Origin> read_origin(std::string_view text, uint32_t part) 
 
 }  // namespace
 
+uint64_t sum_of_payload(std::span<const uint8_t> payload) {
+    return XXH3_64bits(payload.data(), payload.size());
+}
+
 // ---- Into a message -----------------------------------------------------------------------------
 
 void FeedBlockWriter::begin_sample(const Block& block, uint32_t sample) {
     const std::shared_ptr<const Origin>& origin = block.origins[block.origin[sample]];
-    if (origin.get() != origin_ || origins_ == 0) {
+    if (origin != origin_ || origins_ == 0) {
         std::vector<uint8_t> text;
         append_number(text, origin->shard);
         append_number(text, origin->epoch);
@@ -53,7 +57,7 @@ void FeedBlockWriter::begin_sample(const Block& block, uint32_t sample) {
         append_number(text, static_cast<uint8_t>(origin->padding));
         text.insert(text.end(), origin->url.begin(), origin->url.end());
         append_text(frame_.origins, {reinterpret_cast<const char*>(text.data()), text.size()});
-        origin_ = origin.get();
+        origin_ = origin;
         ++origins_;
     }
     frame_.origin.push_back(origins_ - 1);
@@ -109,7 +113,7 @@ void FeedBlockWriter::end_sample() {
 FeedMessage FeedBlockWriter::finish(const LaneFrame& about) {
     static_cast<LaneFrame&>(frame_) = about;
     if (!payload_) reserve(1);
-    frame_.payload_sum = XXH3_64bits(payload_.get(), used_);
+    frame_.payload_sum = sum_of_payload({payload_.get(), used_});
     FeedMessage message;
     message.emplace_back(encode(frame_));
     message.emplace_back(std::move(payload_), used_);
@@ -142,7 +146,7 @@ std::vector<BlockRef> FeedBlockReader::read(const BlockFrame& frame,
 
     const StorageRef storage = pool_.acquire(std::max<size_t>(payload.size(), 1), cancel_);
     std::copy(payload.begin(), payload.end(), storage->data);
-    if (XXH3_64bits(storage->data, payload.size()) != frame.payload_sum)
+    if (sum_of_payload({storage->data, payload.size()}) != frame.payload_sum)
         throw Error(SHF_E_INTEGRITY, "a message of the feed was damaged on its way",
                     "use encryption (feed_server_key) or another network");
 

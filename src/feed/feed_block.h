@@ -17,6 +17,9 @@
 
 namespace shf {
 
+// The checksum of a payload: XXH3-64.
+uint64_t sum_of_payload(std::span<const uint8_t> payload);
+
 // The payload and the tables of one message, which grow as samples are added.
 class FeedBlockWriter {
   public:
@@ -44,7 +47,7 @@ class FeedBlockWriter {
     std::string names_;                           // of the sample that is added
     size_t fields_before_ = 0, used_before_ = 0;  // of it
     std::vector<std::string> schemas_;
-    const Origin* origin_ = nullptr;  // of the latest sample
+    std::shared_ptr<const Origin> origin_;  // of the latest sample
     uint32_t origins_ = 0;
 };
 

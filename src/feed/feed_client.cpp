@@ -58,6 +58,7 @@ std::unique_ptr<SampleLane> FeedClient::lane(LaneContext& context, const LaneSta
 
 void FeedClient::start(LaneContext& context, std::span<const std::unique_ptr<SampleLane>> lanes) {
     const std::lock_guard lock(mutex_);
+    if (fault_) throw Error(*fault_);
     for (const auto& lane : lanes)
         new_lanes_.push_back({.lane = static_cast<FedLane*>(lane.get())});
     new_context_ = &context;
@@ -105,11 +106,21 @@ void FeedClient::take_lanes() {
     if (!new_context_) return;
     lane_context_ = std::exchange(new_context_, nullptr);
     lanes_ = std::move(new_lanes_);
-    reader_.emplace(*lane_context_->pool, lane_context_->cancel);
+    reader_.emplace(pool_of(*lane_context_), lane_context_->cancel);
     const uint64_t share = options_.memory / std::max<uint64_t>(lanes_.size(), 1);
     constexpr uint64_t KiB = 1024;
     block_bytes_ = std::clamp<uint64_t>(share / 8, 16 * KiB, 1024 * KiB);
     window_ = std::clamp<uint64_t>(share / 2 / block_bytes_, least_window, most_window);
+}
+
+// An allocator of the program is called inside its calls alone, and messages come at any time.
+Pool& FeedClient::pool_of(const LaneContext& context) {
+    if (!options_.alloc) return *context.pool;
+    Options own = options_;
+    own.alloc = nullptr;
+    own.release = nullptr;
+    pool_.reset(Pool::make(own));
+    return *pool_;
 }
 
 void FeedClient::connect(Server& server) {
@@ -140,13 +151,14 @@ void FeedClient::connect(Server& server) {
         throw Error(std::move(fault));
     }
     greet(server);
+    server.heard = Clock::now();
 }
 
 void FeedClient::greet(Server& server) {
     FeedMessage message;
     message.emplace_back(encode(HelloFrame{options_.feed_token, options_text_}));
     server.socket->send(std::move(message));
-    server.asked = server.heard = Clock::now();
+    server.asked = Clock::now();
 }
 
 // The server is gone, or as good as gone.
@@ -158,6 +170,7 @@ void FeedClient::lose(size_t number) {
 
 void FeedClient::leave_servers() noexcept {
     for (Server& server : servers_) {
+        if (!server.socket) continue;
         try {
             FeedMessage message;
             message.emplace_back(encode_plain(FrameType::bye));
@@ -250,7 +263,10 @@ void FeedClient::receive(size_t number) {
     while (server.losses->receive(message)) lost = true;
     if (!lost) return;
     // What was asked of a server that went may be lost with it.
-    server.state == Server::State::connecting ? greet(server) : lose(number);
+    if (server.state != Server::State::connecting)
+        lose(number);
+    else if (Clock::now() - server.asked > std::chrono::milliseconds(500))
+        greet(server);
 }
 
 void FeedClient::receive_welcome(size_t number, std::span<const uint8_t> frame) {
@@ -288,6 +304,7 @@ void FeedClient::receive_of_lane(size_t number, FrameType type, FeedMessage& mes
         std::tie(opening, event.fault) = decode_fault_of_lane(frame);
     } else if (type == FrameType::epoch_end) {
         event.about = decode_epoch_end(frame);
+        event.epoch_end = true;
         opening = event.about.opening;
     } else {
         if (message.size() != 2) throw_damaged_frame("has no payload");
@@ -295,7 +312,6 @@ void FeedClient::receive_of_lane(size_t number, FrameType type, FeedMessage& mes
         opening = block.opening;
         if (!lane_of(number, opening)) return;
         event.blocks = reader_->read(block, message[1].bytes(), lane_context_->part);
-        if (event.blocks.empty()) throw_damaged_frame("has no samples");
         event.about = std::move(static_cast<LaneFrame&>(block));
     }
     // Of a lane that is closed, or read by another server now.
@@ -358,6 +374,7 @@ void FeedClient::open(Lane& lane, size_t server) {
     OpenFrame frame{.opening = lane.opening,
                     .block_bytes = block_bytes_,
                     .credit = lane.granted - lane.received,
+                    .epochs = repeats_ ? 0 : options_.epochs,
                     .from = {}};
     {
         const std::lock_guard lock(lane_context_->mutex);

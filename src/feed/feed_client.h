@@ -37,6 +37,7 @@ class FeedClient final : public RemoteLanes {
     [[nodiscard]] std::vector<uint32_t> counts() const override { return welcome_->counts; }
     std::unique_ptr<SampleLane> lane(LaneContext& context, const LaneState& from) override;
     void start(LaneContext& context, std::span<const std::unique_ptr<SampleLane>> lanes) override;
+    void repeat() noexcept override { repeats_ = true; }
     [[nodiscard]] bool started() const override { return started_; }
     void join() noexcept override;
 
@@ -76,6 +77,7 @@ class FeedClient final : public RemoteLanes {
     void receive_of_lane(size_t number, FrameType type, FeedMessage& message);
     void deliver(Lane& lane, FedLane::Event event);
     void take_lanes();
+    Pool& pool_of(const LaneContext& context);
     void assign();
     void rebalance();
     void open(Lane& lane, size_t server);
@@ -96,6 +98,7 @@ class FeedClient final : public RemoteLanes {
     std::vector<std::thread> threads_;
     std::atomic<bool> stopping_{false};
     bool started_ = false;
+    std::atomic<bool> repeats_{false};
 
     // Between the thread that opens and ours.
     std::mutex mutex_;
@@ -107,6 +110,13 @@ class FeedClient final : public RemoteLanes {
 
     // Of our thread.
     LaneContext* lane_context_ = nullptr;
+    struct PoolDrop {
+        void operator()(Pool* pool) const noexcept {
+            pool->close();
+            pool->drop();
+        }
+    };
+    std::unique_ptr<Pool, PoolDrop> pool_;  // NULL: that of the stream
     std::optional<FeedBlockReader> reader_;
     std::vector<Lane> lanes_;
     uint64_t openings_ = 0;

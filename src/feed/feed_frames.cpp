@@ -70,6 +70,8 @@ void put_common(SealedWriter& writer, const LaneFrame& frame) {
     for (const SkippedFault& skip : frame.skipped) {
         const std::vector<uint8_t> fault = encode_fault(skip.fault);
         skipped.push_back(skip.whole_shard ? 1 : 0);
+        for (unsigned i = 0; i < 4; ++i)
+            skipped.push_back(static_cast<uint8_t>(skip.before >> (8 * i)));
         append_text(skipped, {reinterpret_cast<const char*>(fault.data()), fault.size()});
     }
     writer.put("skipped", skipped);
@@ -98,9 +100,12 @@ void read_common(const SealedMap& map, LaneFrame& frame) {
     frame.shards = map.number("shards");
     std::span<const uint8_t> skipped = map.bytes("skipped");
     while (!skipped.empty()) {
+        if (skipped.size() < 5) throw_damaged_frame("has a skip that is cut");
         const bool whole = skipped[0] != 0;
-        skipped = skipped.subspan(1);
-        frame.skipped.push_back({decode_fault(frame_bytes(take_frame_text(skipped))), whole});
+        const uint32_t before = le32(skipped.data() + 1);
+        skipped = skipped.subspan(5);
+        frame.skipped.push_back(
+            {decode_fault(frame_bytes(take_frame_text(skipped))), whole, before});
     }
     frame.opened = map.number("opened") != 0;
     if (const std::span<const uint8_t> fault = map.bytes("unopened"); !fault.empty())
@@ -172,6 +177,7 @@ std::vector<uint8_t> encode(const OpenFrame& frame) {
     begin_frame(writer, FrameType::open).put("opening", frame.opening);
     writer.put("block_bytes", frame.block_bytes);
     writer.put("credit", frame.credit);
+    writer.put("epochs", frame.epochs);
     put_lane(writer, "from", frame.from);
     return finish_frame(writer);
 }
@@ -181,6 +187,7 @@ OpenFrame decode_open(std::span<const uint8_t> frame) {
     return {.opening = map.number("opening"),
             .block_bytes = map.number("block_bytes"),
             .credit = map.number("credit"),
+            .epochs = map.number("epochs"),
             .from = lane_at(map, "from")};
 }
 

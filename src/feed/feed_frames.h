@@ -47,14 +47,16 @@ struct WelcomeFrame {
 struct OpenFrame {
     uint64_t opening = 0;  // its number among those of the consumer
     uint64_t block_bytes = 0;
-    uint64_t credit = 0;  // blocks
+    uint64_t credit = 0;  // messages
+    uint64_t epochs = 1;  // 0: no end
     LaneState from;
 };
 
-// What was skipped under on_error before the samples of a message.
+// What was skipped under on_error.
 struct SkippedFault {
     Fault fault;
     bool whole_shard = false;
+    uint32_t before = 0;  // sample of the message; those that come after the last one: their number
 };
 
 // What messages about a lane have in common.

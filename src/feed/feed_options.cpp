@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> groups = {"order", "consumer", "selection", "errors",
                                                     "leniency"};
-// How JSON is decoded depends on it.
-constexpr std::array<std::string_view, 1> others = {"pack"};
+// How JSON is decoded depends on it; what becomes of a sample without a column.
+constexpr std::array<std::string_view, 2> others = {"pack", "missing"};
 constexpr uint64_t most_servers = 4096;
 
 bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
@@ -54,6 +54,9 @@ std::string options_for_feed(const Options& options) {
 
 Options options_of_consumer(const Options& server, std::string_view text) {
     Options options = server;
+    // What was given to the server does not count.
+    for (size_t index = 0; const char* name = describe_option(index, SHF_OPTION_NAME); ++index)
+        if (is_for_server(index)) options.set(name, default_of(name));
     while (!text.empty()) {
         const size_t end = std::min(text.find('\n'), text.size());
         const std::string_view line = text.substr(0, end);

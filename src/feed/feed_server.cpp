@@ -15,7 +15,9 @@ namespace {
 
 constexpr long server_tick_ms = 100;
 // What a consumer sends is small; a position has the shards of its shuffle buffer.
-constexpr int64_t largest_message = 64 << 20;
+constexpr int64_t largest_message = 16 << 20;
+constexpr int most_unread = 64, most_unsent = 65536;  // messages of a consumer
+constexpr int most_at_once = 1000;
 constexpr size_t most_consumers = 4096, most_lanes = 65536;  // the latter of each
 constexpr uint64_t least_block = 4 << 10, largest_block = 64 << 20;
 // A server that is drained waits so long for its consumers.
@@ -51,7 +53,10 @@ FeedServer::FeedServer(std::span<const char* const> urls, const Options& options
             shards_.push_back(redact(context.shards.at(i)));
     }
     socket_.set(ZMQ_LINGER, 1000);
-    socket_.set(ZMQ_SNDHWM, 0);  // what is under way is bounded by credit
+    // What a consumer is sent is bounded by its credit; one that reads nothing is dropped.
+    socket_.set(ZMQ_SNDHWM, most_unsent);
+    socket_.set(ZMQ_ROUTER_MANDATORY, 1);
+    socket_.set(ZMQ_RCVHWM, most_unread);
     socket_.set(ZMQ_MAXMSGSIZE, largest_message);
     // Else an address of IPv4 is shown as one that is mapped.
     if (address.find('[') != std::string::npos) socket_.set(ZMQ_IPV6, 1);
@@ -98,7 +103,7 @@ void FeedServer::step() {
     FeedSocket* const sockets[] = {&socket_};
     wait_for_messages(sockets, bell_, server_tick_ms);
     FeedMessage message;
-    while (socket_.receive(message)) receive(std::move(message));
+    for (int i = 0; i < most_at_once && socket_.receive(message); ++i) receive(std::move(message));
     send_posted();
     forget_silent();
     count();
@@ -147,8 +152,17 @@ void FeedServer::send_posted() {
         FeedMessage message;
         message.emplace_back(name_bytes(name));
         for (FeedPart& part : parts) message.push_back(std::move(part));
-        socket_.send(std::move(message));
+        if (!socket_.send(std::move(message))) forget(name);
     }
+}
+
+// It is gone, or reads nothing.
+void FeedServer::forget(const Name& name) {
+    const auto consumer = consumers_.find(name);
+    if (consumer == consumers_.end()) return;
+    auto& lanes = consumer->second.lanes;
+    while (!lanes.empty()) close(consumer->second, lanes.begin()->first);
+    consumers_.erase(consumer);
 }
 
 // A message that is none, or makes no sense, costs its consumer the answer and nobody else.
@@ -166,8 +180,8 @@ void FeedServer::receive(FeedMessage message) {
             return;
         }
         receive_from(consumer->second, name, frame, type);
-    } catch (const Error& error) {
-        send(name, encode_refused(error.fault()));
+    } catch (...) {
+        send(name, encode_refused(describe_exception()));
     }
 }
 
@@ -192,11 +206,22 @@ void FeedServer::receive_from(Consumer& consumer, const Name& name, std::span<co
     }
 }
 
-WelcomeFrame FeedServer::welcome(const Options& options) const {
+WelcomeFrame FeedServer::welcome(const Options& options) {
     WelcomeFrame welcome{.shards = shards_, .rows = rows_, .decode = options_.decode, .counts = {}};
     if (options.even == Even::none) return welcome;
-    const LaneContext context(url_pointers_, options);
-    welcome.counts = count_samples(context.shards, options, context.filter, context.cancel);
+    // A consumer that did not wait for them asks again.
+    const std::string key = options_for_feed(options);
+    auto counts = counts_.find(key);
+    if (counts == counts_.end()) {
+        constexpr size_t most = 16;
+        if (counts_.size() >= most) counts_.clear();
+        const LaneContext context(url_pointers_, options);
+        counts = counts_
+                     .emplace(key, count_samples(context.shards, options, context.filter,
+                                                 context.cancel))
+                     .first;
+    }
+    welcome.counts = counts->second;
     return welcome;
 }
 
@@ -226,15 +251,12 @@ void FeedServer::open(Consumer& consumer, const Name& name, const OpenFrame& ope
     if (open.block_bytes < least_block || open.block_bytes > largest_block ||
         consumer.lanes.contains(open.opening))
         throw_damaged_frame("opens a lane in an unknown way");
-    try {
-        consumer.lanes.emplace(
-            open.opening, std::make_unique<LaneFeeder>(url_pointers_, consumer.options, rows_, open,
-                                                       [this, name](FeedMessage message) {
-                                                           post(name, std::move(message));
-                                                       }));
-    } catch (const Error& error) {
-        send(name, encode_fault_of_lane(open.opening, error.fault()));
-    }
+    Options options = consumer.options;
+    options.epochs = open.epochs;
+    consumer.lanes.emplace(
+        open.opening, std::make_unique<LaneFeeder>(
+                          LaneFeeder::Shards{url_pointers_, shards_}, options, rows_, open,
+                          [this, name](FeedMessage message) { post(name, std::move(message)); }));
 }
 
 void FeedServer::close(Consumer& consumer, uint64_t opening) {

@@ -67,15 +67,17 @@ class FeedServer {
     void send(const Name& name, std::vector<uint8_t> frame);
     void post(const Name& name, FeedMessage message) noexcept;
     void send_posted();
+    void forget(const Name& name);
     void forget_silent();
     void count();
-    [[nodiscard]] WelcomeFrame welcome(const Options& options) const;
+    [[nodiscard]] WelcomeFrame welcome(const Options& options);
 
     const std::vector<std::string> urls_;
     std::vector<const char*> url_pointers_;
     const Options options_;
     const bool rows_;
-    std::vector<std::string> shards_;
+    std::vector<std::string> shards_;                      // redacted
+    std::map<std::string, std::vector<uint32_t>> counts_;  // with even: by the consumer's options
     FeedBell bell_;
     FeedContext context_;
     FeedSocket socket_;

@@ -71,6 +71,8 @@ std::span<const uint8_t> FeedPart::bytes() const {
 
 FeedContext::FeedContext() : context_(libzmq().ctx_new()) {
     if (!context_) throw_zmq("a context of ZeroMQ");
+    constexpr int sockets = 16'383;  // three for each server
+    libzmq().ctx_set(context_, ZMQ_MAX_SOCKETS, sockets);
 }
 
 FeedContext::~FeedContext() {

@@ -2,6 +2,7 @@
 
 #include "core/threads.h"
 #include "index/shard_counts.h"
+#include "url/redact.h"
 
 #include <algorithm>
 #include <chrono>
@@ -18,12 +19,33 @@ constexpr uint32_t most_in_message = 4096;  // of a message
 // The first one is there soon.
 constexpr uint32_t most_in_first = 16;
 
+constexpr uint64_t most_credit = 64;
+constexpr size_t most_skips = 64;  // of a message without samples
+
 Options options_of_lane(Options options) {
     options.batch = 0;  // samples are decoded one by one
     options.timeout = 0;
-    // A lane has one reader, which decodes ahead of its thread.
     options.threads = std::max<uint64_t>(options.threads, 1);
+    // Nobody is inside a call of the library while a lane is read.
+    options.alloc = nullptr;
+    options.release = nullptr;
+    options.log = nullptr;
     return options;
+}
+
+// The order is one of the shards that consumers were told of.
+void check_shards(const ShardList& shards, std::span<const std::string> names) {
+    constexpr uint64_t most = 4096;  // are compared, evenly spread
+    bool same = shards.size() == names.size();
+    const uint64_t count = std::min(shards.size(), most);
+    for (uint64_t i = 0; i < count && same; ++i) {
+        const auto number =
+            static_cast<uint64_t>(static_cast<unsigned __int128>(i) * shards.size() / count);
+        same = redact(shards.at(number)) == names[static_cast<size_t>(number)];
+    }
+    if (!same)
+        throw Error(SHF_E_CHANGED, "the list of shards is another one than when the feed began",
+                    "start the servers of the feed again");
 }
 
 std::unique_ptr<Lane> lane_at(LaneContext& context, const LaneState& from) {
@@ -42,24 +64,38 @@ std::unique_ptr<Lane> lane_at(LaneContext& context, const LaneState& from) {
 
 }  // namespace
 
-LaneFeeder::LaneFeeder(std::span<const char* const> urls, const Options& options, bool rows,
-                       const OpenFrame& open, Post post)
-    : opening_(open.opening),
-      block_bytes_(open.block_bytes),
+LaneFeeder::Reading::Reading(Shards shards, const Options& options, bool decodes,
+                             const LaneState& from)
+    : context(shards.urls, options_of_lane(options)) {
+    check_shards(context.shards, shards.names);
+    if (context.options.even != Even::none)
+        context.plan.set_counts(
+            count_samples(context.shards, context.options, context.filter, context.cancel));
+    if (decodes) rows.emplace(context.options);
+    lane = lane_at(context, from);
+}
+
+void LaneFeeder::Reading::cancel() noexcept {
+    context.cancel.request();
+    const std::lock_guard lock(context.mutex);
+    context.consumer.notify_all();
+    context.begin.notify_all();
+    lane->cancel();
+    context.pool->interrupt();
+}
+
+LaneFeeder::LaneFeeder(Shards shards, const Options& options, bool rows, const OpenFrame& open,
+                       Post post)
+    : shards_(shards),
+      options_(options),
+      decodes_(rows),
+      open_(open),
       post_(std::move(post)),
-      context_(urls, options_of_lane(options)),
       writer_(rows),
       epoch_(open.from.epoch),
       taken_(open.from.taken),
-      credit_(open.credit) {
-    context_.forward_skip = [this](Fault fault, bool whole_shard) {
-        skipped_.push_back({std::move(fault), whole_shard});
-    };
-    if (context_.options.even != Even::none)
-        context_.plan.set_counts(
-            count_samples(context_.shards, context_.options, context_.filter, context_.cancel));
-    if (rows) rows_.emplace(context_.options);
-    lane_ = lane_at(context_, open.from);
+      after_(open.from),
+      credit_(std::min(open.credit, most_credit)) {
     std::vector<std::thread> started;
     start_thread(started, "lanes of a feed", 1, [this] { run(); });
     thread_ = std::move(started[0]);
@@ -68,40 +104,56 @@ LaneFeeder::LaneFeeder(std::span<const char* const> urls, const Options& options
 LaneFeeder::~LaneFeeder() {
     stop();
     thread_.join();
-    readers_.join();
 }
 
 void LaneFeeder::add_credit(uint64_t events) {
     const std::lock_guard lock(mutex_);
-    credit_ += std::min(events, std::numeric_limits<uint64_t>::max() - credit_);
+    credit_ = std::min(most_credit, credit_ + std::min(events, most_credit));
     changed_.notify_one();
 }
 
 void LaneFeeder::stop() noexcept {
-    {
-        const std::lock_guard lock(mutex_);
-        stopped_ = true;
-        changed_.notify_one();
-    }
-    context_.cancel.request();
-    const std::lock_guard lock(context_.mutex);
-    context_.consumer.notify_all();
-    context_.begin.notify_all();
-    lane_->cancel();
-    context_.pool->interrupt();
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_one();
+    if (reading_) reading_->cancel();
 }
 
 void LaneFeeder::run() noexcept {
+    std::optional<Fault> fault;
     try {
-        Lane* const lanes[] = {lane_.get()};
-        readers_.start(context_, lanes);
-        feed();
+        Reading reading(shards_, options_, decodes_, open_.from);
+        reading.context.forward_skip = [this](Fault skipped, bool whole_shard) {
+            skip(std::move(skipped), whole_shard);
+        };
+        {
+            const std::lock_guard lock(mutex_);
+            if (!stopped_) reading_ = &reading;
+        }
+        try {
+            if (reading_) {
+                Lane* const lanes[] = {reading.lane.get()};
+                reading.readers.start(reading.context, lanes);
+                feed(reading);
+            }
+        } catch (...) {
+            fault = describe_exception();
+        }
+        reading.cancel();
+        const std::lock_guard lock(mutex_);
+        reading_ = nullptr;
+        if (stopped_) fault.reset();
     } catch (...) {
-        const Fault fault = describe_exception();
-        if (!context_.cancel.requested()) {
+        fault = describe_exception();
+    }
+    if (fault) {
+        try {
+            flush();  // what came before it
             FeedMessage message;
-            message.emplace_back(encode_fault_of_lane(opening_, fault));
+            message.emplace_back(encode_fault_of_lane(open_.opening, *fault));
             post_(std::move(message));
+        } catch (...) {
+            // Without memory for a message: the consumer's credit stays unused.
         }
     }
     ended_ = true;
@@ -117,55 +169,66 @@ bool LaneFeeder::take_credit() {
 }
 
 bool LaneFeeder::is_over() const {
-    const Options& options = context_.options;
-    const bool endless = options.epochs == 0 || options.epoch_samples != 0;
-    return !endless && epoch_ - options.epoch >= options.epochs;
+    const bool endless = open_.epochs == 0 || options_.epoch_samples != 0;
+    return !endless && epoch_ - options_.epoch >= open_.epochs;
+}
+
+// What was added and skipped so far, if anything.
+void LaneFeeder::flush() {
+    if (writer_.samples() > 0 || !skipped_.empty()) post_(writer_.finish(about()));
 }
 
 // A fault comes behind the samples before it.
-void LaneFeeder::feed() {
+void LaneFeeder::feed(Reading& reading) {
     while (!is_over() && take_credit()) {
-        std::optional<Fault> fault;
-        Pull pull = Pull::sample;
-        try {
-            pull = fill();
-        } catch (const Error& error) {
-            if (context_.cancel.requested()) return;
-            fault = error.fault();
-        }
+        const Pull pull = fill(reading);
         const bool sends = writer_.samples() > 0;
-        if (sends) post_(writer_.finish(about(epoch_)));
-        if (fault) throw Error(std::move(*fault));
+        flush();
+        reading.context.pass_on_notices();  // to nobody
         if (pull != Pull::epoch_end) continue;
         if (sends && !take_credit()) return;
-        end_epoch();
+        end_epoch(reading);
     }
 }
 
 // Adds samples until the message is large or old enough, or the epoch ends.
-Pull LaneFeeder::fill() {
+Pull LaneFeeder::fill(Reading& reading) {
     const uint32_t most = samples() == 0 ? most_in_first : most_in_message;
-    context_.wait = {};
-    context_.wait.serves = false;
-    while (writer_.bytes() < block_bytes_ && writer_.samples() < most) {
+    Wait& wait = reading.context.wait;
+    wait = {};
+    wait.serves = false;
+    while (writer_.bytes() < open_.block_bytes && writer_.samples() < most) {
         Delivery sample;
         try {
-            if (lane_->pull(sample) == Pull::epoch_end) return Pull::epoch_end;
+            if (reading.lane->pull(sample) == Pull::epoch_end) {
+                move(reading);
+                return Pull::epoch_end;
+            }
         } catch (const Error& error) {
-            if (error.code() != SHF_E_TIMEOUT || writer_.samples() == 0) throw;
-            break;
+            if (error.code() == SHF_E_TIMEOUT && writer_.samples() > 0) break;
+            move(reading);  // behind the samples before it
+            throw;
         }
-        add(sample);
-        if (writer_.samples() == 1) context_.wait.until = Clock::now() + message_patience;
+        ++taken_;
+        add(reading, sample);
+        if (writer_.samples() == 1) wait.until = Clock::now() + message_patience;
     }
+    move(reading);
     return Pull::sample;
 }
 
-void LaneFeeder::add(const Delivery& delivery) {
+// Notes where the lane stands.
+void LaneFeeder::move(const Reading& reading) {
+    after_ = reading.lane->position(epoch_, taken_);
+    ended_shards_ = reading.context.stats.get(SHF_STAT_SHARDS);
+    opened_ = reading.lane->opened();
+    unopened_ = reading.lane->unopened();
+}
+
+void LaneFeeder::add(Reading& reading, const Delivery& delivery) {
     const Block& block = *delivery.block;
-    ++taken_;
     samples_.fetch_add(1, std::memory_order_relaxed);
-    if (rows_) return rows_->add(block, delivery.index, writer_);
+    if (reading.rows) return reading.rows->add(block, delivery.index, writer_);
     writer_.begin_sample(block, delivery.index);
     const uint64_t first = block.first_field[delivery.index];
     for (uint64_t i = 0; first + i < block.first_field[delivery.index + 1]; ++i) {
@@ -175,26 +238,32 @@ void LaneFeeder::add(const Delivery& delivery) {
     writer_.end_sample();
 }
 
-LaneFrame LaneFeeder::about(uint64_t epoch) {
-    const uint64_t shards = context_.stats.get(SHF_STAT_SHARDS);
+// On the way to the next sample: the lane stands where it stood before, which is what the message
+// says. Many that follow one another are sent without waiting for a sample.
+void LaneFeeder::skip(Fault fault, bool whole_shard) {
+    skipped_.push_back({std::move(fault), whole_shard, writer_.samples()});
+    if (writer_.samples() == 0 && skipped_.size() >= most_skips) flush();
+}
+
+LaneFrame LaneFeeder::about() {
     LaneFrame frame;
-    frame.opening = opening_;
-    frame.epoch = epoch;
-    frame.after = lane_->position(epoch_, taken_);
-    frame.shards = shards - std::exchange(shards_, shards);
+    frame.opening = open_.opening;
+    frame.epoch = epoch_;
+    frame.after = after_;
+    frame.shards = ended_shards_ - std::exchange(told_shards_, ended_shards_);
     frame.skipped = std::exchange(skipped_, {});
-    frame.opened = lane_->opened();
-    frame.unopened = lane_->unopened();
+    frame.opened = opened_;
+    frame.unopened = unopened_;
     return frame;
 }
 
 // The lane begins the next epoch, unless this was the last.
-void LaneFeeder::end_epoch() {
-    LaneFrame end = about(epoch_);
+void LaneFeeder::end_epoch(Reading& reading) {
+    LaneFrame end = about();
     ++epoch_;
     taken_ = 0;
-    if (!is_over()) lane_->begin_epoch(epoch_);
-    end.after = LaneState::at_start(lane_->number(), epoch_);
+    if (!is_over()) reading.lane->begin_epoch(epoch_);
+    end.after = after_ = LaneState::at_start(reading.lane->number(), epoch_);
     FeedMessage message;
     message.emplace_back(encode_epoch_end(end));
     post_(std::move(message));

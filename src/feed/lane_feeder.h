@@ -28,10 +28,15 @@ class LaneFeeder {
     // Gets the messages, in order, from the feeder's thread. Throws nothing.
     using Post = std::function<void(FeedMessage)>;
 
-    // Starts. `options` are those of the consumer on this server; `rows`: samples are decoded.
-    // Throws Error.
-    LaneFeeder(std::span<const char* const> urls, const Options& options, bool rows,
-               const OpenFrame& open, Post post);
+    // What the URLs were when the server began, and must still be: their redacted names.
+    struct Shards {
+        std::span<const char* const> urls;
+        std::span<const std::string> names;
+    };
+
+    // Starts. `options` are those of the consumer on this server; `rows`: samples are decoded. The
+    // shards must outlive it. What is wrong with the lane is posted.
+    LaneFeeder(Shards shards, const Options& options, bool rows, const OpenFrame& open, Post post);
     ~LaneFeeder();
     LaneFeeder(const LaneFeeder&) = delete;
     LaneFeeder& operator=(const LaneFeeder&) = delete;
@@ -44,24 +49,42 @@ class LaneFeeder {
     [[nodiscard]] uint64_t samples() const { return samples_.load(std::memory_order_relaxed); }
 
   private:
+    // What reads the lane; made on the feeder's thread, because lists of shards, indexes and
+    // shuffle buffers take time.
+    struct Reading {
+        Reading(Shards shards, const Options& options, bool rows, const LaneState& from);
+        ~Reading() { readers.join(); }
+        void cancel() noexcept;
+
+        LaneContext context;
+        std::unique_ptr<Lane> lane;
+        std::optional<RowWriter> rows;  // where samples are decoded
+        LaneThreads readers;
+    };
+
     void run() noexcept;
-    void feed();
+    void feed(Reading& reading);
     bool take_credit();
-    Pull fill();
-    void add(const Delivery& sample);
-    void end_epoch();
-    [[nodiscard]] LaneFrame about(uint64_t epoch);
+    Pull fill(Reading& reading);
+    void add(Reading& reading, const Delivery& delivery);
+    void skip(Fault fault, bool whole_shard);
+    void flush();
+    void end_epoch(Reading& reading);
+    void move(const Reading& reading);
+    [[nodiscard]] LaneFrame about();
     [[nodiscard]] bool is_over() const;
 
-    const uint64_t opening_, block_bytes_;
+    const Shards shards_;
+    const Options options_;
+    const bool decodes_;
+    const OpenFrame open_;
     const Post post_;
-    LaneContext context_;
-    std::unique_ptr<Lane> lane_;
-    LaneThreads readers_;
-    std::optional<RowWriter> rows_;  // where samples are decoded
     FeedBlockWriter writer_;
     uint64_t epoch_, taken_;  // of the lane
-    uint64_t shards_ = 0;     // told of
+    LaneState after_;         // where it stands behind the samples that were added
+    uint64_t ended_shards_ = 0, told_shards_ = 0;
+    bool opened_ = false;
+    std::optional<Fault> unopened_;
     std::vector<SkippedFault> skipped_;
     std::atomic<uint64_t> samples_{0};
     std::atomic<bool> ended_{false};
@@ -70,6 +93,7 @@ class LaneFeeder {
     std::condition_variable changed_;
     uint64_t credit_;
     bool stopped_ = false;
+    Reading* reading_ = nullptr;  // while it is there
     std::thread thread_;
 };
 

@@ -17,6 +17,7 @@ Libzmq load_libzmq() {
     library.find("zmq_close", zmq.close);
     library.find("zmq_connect", zmq.connect);
     library.find("zmq_ctx_new", zmq.ctx_new);
+    library.find("zmq_ctx_set", zmq.ctx_set);
     library.find("zmq_ctx_term", zmq.ctx_term);
     library.find("zmq_curve_keypair", zmq.curve_keypair);
     library.find("zmq_curve_public", zmq.curve_public);

@@ -11,6 +11,7 @@ struct Libzmq {
     decltype(&::zmq_close) close;
     decltype(&::zmq_connect) connect;
     decltype(&::zmq_ctx_new) ctx_new;
+    decltype(&::zmq_ctx_set) ctx_set;
     decltype(&::zmq_ctx_term) ctx_term;
     decltype(&::zmq_curve_keypair) curve_keypair;
     decltype(&::zmq_curve_public) curve_public;

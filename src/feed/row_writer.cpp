@@ -32,6 +32,11 @@ void RowWriter::add(const Block& block, uint32_t sample, FeedBlockWriter& out) {
     const BatchPlan::Fields& fields = plan.fields_of(schema);
     unpacked_.resize(fields.number.size());
     out.begin_sample(block, sample);
+    if (!fields.complete && options_.missing != Missing::empty) {
+        // The consumer skips or refuses it by its names.
+        for (size_t i = 0; i < schema->ends.size(); ++i) out.add_field(schema->name(i), 0);
+        return out.end_sample();
+    }
     size_t column = 0;
     try {
         for (; column < fields.number.size(); ++column)

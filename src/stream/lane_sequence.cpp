@@ -63,6 +63,7 @@ void LaneSequence::check_repeats() const {
 
 void LaneSequence::repeat() noexcept {
     context_.options.epochs = 0;
+    if (remote_) remote_->repeat();
     remaining_ = UINT64_MAX;
 }
 

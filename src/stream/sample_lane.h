@@ -64,6 +64,8 @@ class RemoteLanes {
     // A lane at a position; that of the start of an epoch has nothing but the numbers of both. The
     // samples that the user has had of those behind it are for the sequence to drop.
     virtual std::unique_ptr<SampleLane> lane(LaneContext& context, const LaneState& from) = 0;
+    // The lanes have no last epoch. Before start().
+    virtual void repeat() noexcept = 0;
     // Begins to fetch for lanes that it made. Once. Throws Error.
     virtual void start(LaneContext& context,
                        std::span<const std::unique_ptr<SampleLane>> lanes) = 0;

@@ -76,7 +76,7 @@ def shards(tmp_path: Path) -> str:
             key = f"{shard}-{number:03}"
             members[f"{key}.cls"] = b"%d" % (1000 * shard + number)
             members[f"{key}.npy"] = npy(np.full((number % 5 + 1, 3), number, np.float32))
-            members[f"{key}.txt"] = f"text of {key}".encode()
+            members[f"{key}.txt"] = f"text of {key} ".encode() * 150
         write_tar(tmp_path / f"{shard}.tar", list(members.items()))
     return str(tmp_path / "{0..5}.tar")
 
@@ -128,7 +128,7 @@ def test_servers_that_end_are_replaced(shards: str, serve: Serve, how: signal.Si
     urls = [server.url for server in servers]
     chance = random.Random(int(how))
     seen = []
-    with shardfeed.Stream(urls, **ORDER, epochs=3, feed_timeout="1s") as stream:
+    with shardfeed.Stream(urls, **ORDER, epochs=3, feed_timeout="1s", memory="1MiB") as stream:
         for number, sample in enumerate(stream):
             seen.append(sample.key)
             if number % 200 == 150:
@@ -147,7 +147,7 @@ def test_servers_that_end_are_replaced(shards: str, serve: Serve, how: signal.Si
 
 def test_the_only_server_is_waited_for(shards: str, serve: Serve) -> None:
     server = serve(shards)
-    with shardfeed.Stream(server.url, **ORDER, feed_timeout="1s") as stream:
+    with shardfeed.Stream(server.url, **ORDER, feed_timeout="1s", memory="1MiB") as stream:
         samples = iter(stream)
         seen = [next(samples).key for _ in range(100)]
         server.kill()

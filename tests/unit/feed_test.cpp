@@ -1,7 +1,7 @@
 // Streams whose shards servers of a feed read: the same samples, order and states as those of a
 // stream that reads them itself, whatever becomes of the servers.
 #include "feed_client.h"
-#include "filter_encoders.h"
+#include "mix_client.h"
 #include "resume_client.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ using namespace shf::test;
 
 class FeedTest : public testing::Test {
   protected:
-    FeedTest() { write_shards(directory, {40, 17, 60, 1, 33, 25, 48, 9}, 300); }
+    // Together larger than what a stream with little memory takes ahead.
+    FeedTest() { write_shards(directory, {40, 17, 60, 1, 33, 25, 48, 9}, 6000); }
 
     [[nodiscard]] std::string url() const { return directory / "{000..007}.tar"; }
     [[nodiscard]] std::vector<std::string> local(const Settings& settings) const {
@@ -117,7 +118,8 @@ TEST_F(FeedTest, another_server_continues_when_one_ends) {
     const auto all = local(shuffled);
     for (const bool drained : {false, true}) {
         Feed one(url()), two(url());
-        Client client({one.url(), two.url()}, shuffled + Settings{{"feed_timeout", "2s"}});
+        Client client({one.url(), two.url()},
+                      shuffled + Settings{{"feed_timeout", "2s"}, {"memory", "1MiB"}});
         std::vector<std::string> keys = client.keys(100);
         drained ? one.drain() : one.stop();
         const auto rest = client.keys();
@@ -130,7 +132,7 @@ TEST_F(FeedTest, another_server_continues_when_one_ends) {
 TEST_F(FeedTest, a_server_that_is_started_again_continues) {
     auto feed = std::make_unique<Feed>(url());
     const std::string address = feed->url();
-    Client client(address, shuffled);
+    Client client(address, shuffled + Settings{{"memory", "1MiB"}});
     std::vector<std::string> keys = client.keys(70);
     feed->stop();
     feed = std::make_unique<Feed>(url(), Settings{}, "tcp" + address.substr(4));
@@ -138,6 +140,7 @@ TEST_F(FeedTest, a_server_that_is_started_again_continues) {
     keys.insert(keys.end(), rest.begin(), rest.end());
     EXPECT_EQ(keys, local(shuffled));
     EXPECT_EQ(client.code, SHF_END) << client.message();
+    EXPECT_GT(feed->count(SHF_FEED_SAMPLES), 0U);
 }
 
 TEST_F(FeedTest, a_server_that_joins_takes_lanes_over) {
@@ -147,7 +150,8 @@ TEST_F(FeedTest, a_server_that_joins_takes_lanes_over) {
         const Feed later(url());
         address = later.url();
     }
-    Client client({one.url(), address}, shuffled + Settings{{"feed_timeout", "1s"}});
+    Client client({one.url(), address},
+                  shuffled + Settings{{"feed_timeout", "1s"}, {"memory", "1MiB"}});
     std::vector<std::string> keys = client.keys(20);
     const Feed two(url(), {}, "tcp" + address.substr(4));
     for (int i = 0; i < 500 && two.count(SHF_FEED_LANES) == 0; ++i)
@@ -200,6 +204,63 @@ TEST_F(FeedTest, a_field_that_cannot_be_decoded_is_a_fault_of_its_sample) {
     EXPECT_FALSE(client.next_batch());
     EXPECT_EQ(client.code, SHF_END) << client.message();
     EXPECT_EQ(client.stat(SHF_STAT_SKIPPED_SAMPLES), 1U);
+}
+
+TEST_F(FeedTest, skips_come_between_the_same_samples) {
+    for (const char* name : {"000.tar", "002.tar", "004.tar", "005.tar"}) directory.write(name, "");
+    const Feed feed(url());
+    const Settings skips = {{"on_error", "skip_shard"}, {"max_skips", "2"}};
+    Client fed(feed.url(), skips), own(url(), skips);
+    EXPECT_EQ(fed.keys(), own.keys());
+    EXPECT_EQ(fed.code, SHF_E_LIMIT);
+    EXPECT_EQ(fed.message(), own.message());
+
+    // Many without a sample between them.
+    std::string many;
+    for (int i = 0; i < 300; ++i) many += (i == 0 ? "" : "::") + (directory / "gone.tar");
+    const Feed gone(many);
+    Client none(gone.url(), {{"on_error", "skip_shard"}, {"max_skips", "100"}});
+    EXPECT_TRUE(none.keys().empty());
+    EXPECT_EQ(none.code, SHF_E_LIMIT) << none.message();
+}
+
+TEST_F(FeedTest, options_of_the_server_do_not_change_the_order) {
+    const Feed feed(url(), {{"seed", "9"}, {"shuffle", "40"}, {"limit", "5"}, {"lanes", "4"}});
+    Client client(feed.url(), {});
+    EXPECT_EQ(client.keys(), local({}));
+}
+
+TEST_F(FeedTest, a_part_of_a_mix_without_end_begins_again) {
+    const Feed feed(url());
+    const auto mixed = [this](const std::string& first) {
+        Parts parts = parts_of(part(first, {{"lanes", "2"}}), part(url()));
+        MixClient client(parts, {1, 1}, {{"until", "forever"}});
+        return client.keys(1000);
+    };
+    EXPECT_EQ(mixed(feed.url()), mixed(url()));
+}
+
+TEST_F(FeedTest, a_state_of_a_pass_without_shards_fails_again) {
+    const Feed feed(directory / "gone-{0..3}.tar");
+    const Settings skips = {{"on_error", "skip_shard"}, {"lanes", "2"}};
+    Client client(feed.url(), skips);
+    EXPECT_TRUE(client.keys().empty());
+    EXPECT_EQ(client.code, SHF_E_IO) << client.message();
+    const State state = save(client);
+    Client again(feed.url(), skips);
+    ASSERT_EQ(restore(again, state), SHF_OK) << again.message();
+    EXPECT_TRUE(again.keys().empty());
+    EXPECT_EQ(again.code, client.code) << again.message();
+}
+
+TEST_F(FeedTest, a_server_that_ends_before_the_first_sample_is_an_error) {
+    auto feed = std::make_unique<Feed>(url());
+    Client client(feed->url(), {{"feed_timeout", "200ms"}, {"feed_wait", "200ms"}});
+    ASSERT_EQ(client.code, SHF_OK) << client.message();
+    feed->stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    EXPECT_FALSE(client.next());
+    EXPECT_EQ(client.code, SHF_E_NET_TRANSIENT) << client.message();
 }
 
 TEST_F(FeedTest, refuses_what_does_not_fit) {
@@ -270,7 +331,7 @@ TEST_F(FeedTest, a_slow_consumer_bounds_what_is_sent) {
     Client client(feed.url(), {{"memory", "8MiB"}, {"lanes", "2"}});
     ASSERT_TRUE(client.next());
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    EXPECT_LT(feed.count(SHF_FEED_SAMPLES) * 50'000, 40U << 20);
+    EXPECT_LT(feed.count(SHF_FEED_SAMPLES) * 50'000, 9U << 20);
     EXPECT_EQ(client.keys().size(), 1599U);
     EXPECT_EQ(client.code, SHF_END) << client.message();
 }

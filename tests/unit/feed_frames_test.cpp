@@ -1,0 +1,149 @@
+// Messages of a feed: what was encoded is decoded, and what is damaged is an error and nothing
+// else.
+#include "feed/feed_frames.h"
+#include "core/error.h"
+#include "core/fault_encoding.h"
+#include "core/random.h"
+#include "feed/feed_block.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace shf;
+
+using Bytes = std::vector<uint8_t>;
+
+Fault some_fault() {
+    Fault fault = Error(SHF_E_TRUNCATED, "the shard ends", "copy it again", 512).fault();
+    fault.shard = "a.tar";
+    fault.key = "key";
+    return fault;
+}
+
+LaneState some_state() {
+    LaneState state = LaneState::at_start(3, 2);
+    state.taken = 17;
+    state.put = 20;
+    state.begun = 1;
+    state.shards.push_back({});
+    return state;
+}
+
+BlockFrame some_block() {
+    BlockFrame block;
+    block.opening = 4;
+    block.epoch = 2;
+    block.after = some_state();
+    block.skipped.push_back({some_fault(), true, 1});
+    block.unopened = some_fault();
+    block.samples = 2;
+    append_text(block.origins, std::string(25, '\1') + "a.tar");
+    append_text(block.schemas, "jpg/cls/");
+    block.keys = {'a', 'b'};
+    block.origin = {0, 0};
+    block.schema = {0, 0};
+    block.key_size = {1, 1};
+    block.offset = {0, 1024};
+    block.field_size = {3, 1, 2, 1};
+    return block;
+}
+
+std::vector<Bytes> all_frames() {
+    return {encode(HelloFrame{"token", "lanes=4\n"}),
+            encode(WelcomeFrame{{"a.tar", "b.tar"}, true, "cls:int", {4, 5}}),
+            encode(OpenFrame{1, 1 << 20, 4, 1, some_state()}),
+            encode(some_block()),
+            encode_epoch_end(some_block()),
+            encode_refused(some_fault()),
+            encode_fault_of_lane(7, some_fault()),
+            encode_credit(7, 2),
+            encode_close(7),
+            encode_plain(FrameType::ping)};
+}
+
+// All decoders, whatever the message is.
+void decode_all(const Bytes& frame) {
+    const std::vector<std::function<void()>> decoders = {
+        [&] { (void)type_of(frame); },        [&] { (void)decode_hello(frame); },
+        [&] { (void)decode_welcome(frame); }, [&] { (void)decode_open(frame); },
+        [&] { (void)decode_block(frame); },   [&] { (void)decode_epoch_end(frame); },
+        [&] { (void)decode_refused(frame); }, [&] { (void)decode_fault_of_lane(frame); },
+        [&] { (void)decode_credit(frame); },  [&] { (void)decode_close(frame); },
+        [&] { (void)decode_fault(frame); }};
+    for (const auto& decoder : decoders) {
+        try {
+            decoder();
+        } catch (const Error&) {
+            // What it may do.
+        }
+    }
+}
+
+TEST(FeedFrames, are_decoded_as_they_were) {
+    const BlockFrame block = decode_block(encode(some_block()));
+    EXPECT_EQ(block.opening, 4U);
+    EXPECT_EQ(block.after.taken, 17U);
+    EXPECT_EQ(block.after.lane, 3U);
+    ASSERT_EQ(block.skipped.size(), 1U);
+    EXPECT_TRUE(block.skipped[0].whole_shard);
+    EXPECT_EQ(block.skipped[0].before, 1U);
+    EXPECT_EQ(block.skipped[0].fault.text(), some_fault().text());
+    EXPECT_EQ(block.skipped[0].fault.key, "key");
+    EXPECT_EQ(block.field_size, some_block().field_size);
+    const OpenFrame open = decode_open(encode(OpenFrame{1, 1 << 20, 4, 0, some_state()}));
+    EXPECT_EQ(open.epochs, 0U);
+    EXPECT_EQ(open.from.epoch, 2U);
+    EXPECT_EQ(decode_welcome(encode(WelcomeFrame{{"a", ""}, false, "", {}})).shards,
+              (std::vector<std::string>{"a", ""}));
+}
+
+TEST(FeedFrames, that_are_cut_or_changed_are_errors) {
+    Random random(Random::sample_shuffle, {1});
+    for (const Bytes& frame : all_frames()) {
+        for (size_t size = 0; size < frame.size(); ++size)
+            decode_all(Bytes(frame.begin(), frame.begin() + static_cast<ptrdiff_t>(size)));
+        for (int i = 0; i < 500; ++i) {
+            Bytes changed = frame;
+            changed[random.next() % changed.size()] ^=
+                static_cast<uint8_t>(1 + random.next() % 255);
+            decode_all(changed);
+            EXPECT_THROW((void)type_of(changed), Error);
+        }
+    }
+}
+
+// Tables that are sealed well and say nonsense.
+TEST(FeedFrames, with_nonsense_in_their_tables_are_errors) {
+    Options options;
+    Pool* const pool = Pool::make(options);
+    const Cancel cancel;
+    const Bytes payload(7);
+    const auto read = [&](const std::function<void(BlockFrame&)>& change) {
+        BlockFrame block = some_block();
+        FeedBlockReader reader(*pool, cancel);
+        block.payload_sum = sum_of_payload(payload);
+        change(block);
+        return reader.read(decode_block(encode(block)), payload, 0).size();
+    };
+    EXPECT_EQ(read([](BlockFrame&) {}), 1U);
+    EXPECT_THROW(read([](BlockFrame& b) { b.origin[1] = 1; }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.schema[0] = 7; }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.key_size[1] = 2; }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.field_size[2] = UINT64_MAX; }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.field_size.pop_back(); }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.samples = 3; }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.payload_sum ^= 1; }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.schemas.back() = 'x'; }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.origins.clear(); }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.origins = {9, 0, 0, 0, 1}; }), Error);
+    pool->close();
+    pool->drop();
+}
+
+}  // namespace
