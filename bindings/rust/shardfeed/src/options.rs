@@ -2061,6 +2061,42 @@ impl StreamBuilder {
         self.with("ais_etl", value.as_ref())
     }
 
+    /// The secret that a server of a feed and its consumers share; empty: none.
+    ///
+    /// Range: `TEXT`. Default: empty.
+    pub fn feed_token(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("feed_token", value.as_ref())
+    }
+
+    /// The public key of the servers of a feed (CURVE), with which all is encrypted; empty: it is
+    /// not.
+    ///
+    /// Range: `KEY`. Default: empty.
+    pub fn feed_server_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("feed_server_key", value.as_ref())
+    }
+
+    /// Of a server of a feed: its secret key; empty: nothing is encrypted.
+    ///
+    /// Range: `KEY`. Default: empty.
+    pub fn feed_secret_key(self, value: impl AsRef<OsStr>) -> Self {
+        self.with("feed_secret_key", value.as_ref())
+    }
+
+    /// Silence of a server of a feed after which another one continues its lanes.
+    ///
+    /// Range: `100ms..1000000s`. Default: `5s`.
+    pub fn feed_timeout(self, value: Duration) -> Self {
+        self.with("feed_timeout", value)
+    }
+
+    /// Time without any server of a feed after which the stream fails.
+    ///
+    /// Range: `0..1000000s`. Default: `60s`.
+    pub fn feed_wait(self, value: Duration) -> Self {
+        self.with("feed_wait", value)
+    }
+
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
     ///
     /// Range: `true|false`. Default: `true`.
