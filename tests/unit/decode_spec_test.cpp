@@ -63,9 +63,9 @@ TEST(DecodeSpec, lists) {
 }
 
 TEST(DecodeSpec, fields_that_are_compressed) {
-    const DecodeSpec spec =
-        DecodeSpec::parse("json.gz, a.npy.zst, bin.gz, gz, x.jpg.gz;jpg:image/l8, "
-                          "y.gz;y:bytes/compressed");
+    const DecodeSpec spec = DecodeSpec::parse(
+        "json.gz, a.npy.zst, bin.gz, gz, x.jpg.gz;jpg:image/l8, "
+        "y.gz;y:bytes/compressed");
     const std::vector<Kind> kinds = {Kind::json,  Kind::npy,   Kind::bytes,
                                      Kind::bytes, Kind::image, Kind::bytes};
     ASSERT_EQ(spec.columns.size(), kinds.size());
