@@ -17,6 +17,7 @@ FLOORS = (
     ("index",),
     ("interop", "batch"),
     ("stream", "dataset", "member", "write"),
+    ("feed",),
     ("api",),
     ("cli",),  # of the others it knows the public header alone
 )
