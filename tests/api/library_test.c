@@ -124,7 +124,7 @@ static void test_described_options(void) {
         CHECK_TEXT(
             " reading order consumer selection errors leniency limits batches index writing "
             "network "
-            "s3 gs az hf ais ",
+            "s3 gs az hf ais feed ",
             shf_option_describe(count, SHF_OPTION_GROUP));
         /* What get gives is a value for set, and stays what it is. */
         shf_bytes now;

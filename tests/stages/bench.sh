@@ -7,6 +7,7 @@ bench_smoke() {
             --json "$build/random.json" &&
         "$python" bench/batches.py --scale 0.01 --repeat 1 --build "$plain" \
             --python "$python" --reader c,python --json "$build/batches.json" &&
+        "$python" bench/feed.py --rounds 1 --megabytes 100 &&
         "$python" bench/packing.py --documents 2000 --repeat 1 &&
         "$python" bench/order.py --build "$plain" --scale 0.2 --repeat 1 &&
         "$python" bench/remote.py --build "$plain" --scale 0.01 --repeat 1 --corpus small \

@@ -115,6 +115,10 @@ class _Worker:
                 self.process.start()
         except BaseException:
             ours.close()
+            # Handlers of signals that raised after the fork: nobody else waits for the process.
+            if self.process.pid is not None:
+                self.process.kill()
+                self.process.join()
             raise
         finally:
             theirs.close()
