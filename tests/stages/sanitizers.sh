@@ -52,6 +52,6 @@ address_checks() {
     sanitized_tests asan address,undefined unit api fuzz-replay
 }
 thread_checks() {
-    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$PWD/tests/thread_sanitizer.supp
     sanitized_tests tsan thread unit api fuzz-replay -single_threaded
 }
