@@ -33,12 +33,15 @@ TARGETS = {"memcpy": 0.5, "pickle": 3.0}
 SENDER = """
 import pickle, sys, numpy as np, zmq
 rows, shape = int(sys.argv[2]), tuple(map(int, sys.argv[3].split("x")))
-socket = zmq.Context().socket(zmq.PUSH)
+context = zmq.Context()
+socket = context.socket(zmq.PUSH)
 socket.sndhwm = 8
 socket.connect(sys.argv[1])
 batch = np.ones((%d, *shape), np.uint8)
 for _ in range(rows // %d):
     socket.send(pickle.dumps({"npy": batch}, protocol=5), copy=False)
+socket.close()
+context.term()
 """
 
 
@@ -73,6 +76,7 @@ def pickled(samples: int) -> float:
 
     with zmq.Context() as context, context.socket(zmq.PULL) as socket:
         socket.rcvhwm = 8
+        socket.rcvtimeo = 60_000
         port = socket.bind_to_random_port("tcp://127.0.0.1")
         shape = "x".join(map(str, SHAPE))
         words = [sys.executable, "-c", SENDER % (BATCH, BATCH), f"tcp://127.0.0.1:{port}"]
