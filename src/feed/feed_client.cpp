@@ -367,10 +367,17 @@ void FeedClient::rebalance() {
     }
 }
 
+// Events of the lane, from its beginning. Few until the consumer has taken one: he waits for the
+// first ones of all lanes, which come before the next ones of each.
+uint64_t FeedClient::may_come(const Lane& lane) const {
+    const uint64_t taken = lane.lane->taken();
+    return taken == 0 ? least_window : taken + window_;
+}
+
 void FeedClient::open(Lane& lane, size_t server) {
     lane.server = server;
     lane.opening = ++openings_;
-    lane.granted = std::max(lane.lane->taken() + window_, lane.received);
+    lane.granted = std::max(may_come(lane), lane.received);
     OpenFrame frame{.opening = lane.opening,
                     .block_bytes = block_bytes_,
                     .credit = lane.granted - lane.received,
@@ -395,7 +402,7 @@ void FeedClient::close(Lane& lane) {
 
 void FeedClient::give_credit() {
     for (Lane& lane : lanes_) {
-        const uint64_t granted = lane.lane->taken() + window_;
+        const uint64_t granted = may_come(lane);
         if (lane.server == nobody || granted <= lane.granted) continue;
         FeedMessage message;
         message.emplace_back(encode_credit(lane.opening, granted - lane.granted));

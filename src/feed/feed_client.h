@@ -83,6 +83,7 @@ class FeedClient final : public RemoteLanes {
     void open(Lane& lane, size_t server);
     void close(Lane& lane);
     void give_credit();
+    [[nodiscard]] uint64_t may_come(const Lane& lane) const;
     void check_alive();
     void fail(const Fault& fault);
     [[nodiscard]] size_t load_of(size_t server) const;
