@@ -49,6 +49,7 @@ thread_build() {
 address_checks() {
     export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
     export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    export LSAN_OPTIONS=suppressions=$PWD/tests/leak_sanitizer.supp:print_suppressions=0
     sanitized_tests asan address,undefined unit api fuzz-replay
 }
 thread_checks() {
