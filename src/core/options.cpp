@@ -247,10 +247,9 @@ constexpr Row rows[] = {
     {"feed_token", "feed", Type::secret, "", "TEXT", "stream", &O::feed_token,
      "the secret that a server of a feed and its consumers share; empty: none"},
     {"feed_server_key", "feed", Type::text, "", "KEY", "stream", &O::feed_server_key,
-     "the public key of the servers of a feed (CURVE), with which all is encrypted; empty: it is "
-     "not"},
+     "public key (CURVE) of the servers of a feed; empty: no encryption"},
     {"feed_secret_key", "feed", Type::secret, "", "KEY", "stream", &O::feed_secret_key,
-     "of a server of a feed: its secret key; empty: nothing is encrypted"},
+     "secret key of a server of a feed; empty: no encryption"},
     {"feed_timeout", "feed", Type::duration, "5s", "100ms..1000000s", "stream", &O::feed_timeout,
      "silence of a server of a feed after which another one continues its lanes"},
     {"feed_wait", "feed", Type::duration, "60s", "0..1000000s", "stream", &O::feed_wait,

@@ -1,6 +1,6 @@
-// The parts of JSON that readers of one kind of value share. A JSON parser would convert all that
-// stands beside that value: each number of a polygon that nobody asked for, which takes ten times
-// as long.
+// The parts of JSON that readers of one kind of value share. A full JSON parser would convert every
+// other value too, such as each number of a polygon that nobody asked for: it takes ten times as
+// long.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class JsonScan {
     }
     void expect_end();
 
-    // Of a list: calls element() at each of its elements.
+    // Reads a list: calls element() for each element.
     template <typename Element>
     void read_list(const Element& element) {
         expect('[', "a JSON list");

@@ -48,36 +48,6 @@ LaneState FedLane::position(uint64_t /*epoch*/, uint64_t /*taken*/) const {
     return state;
 }
 
-// Waits until a message has come. context.mutex is held through `lock`. False: the caller does not
-// want to wait. Throws Error: TIMEOUT, CANCELLED.
-bool FedLane::wait_for_event(std::unique_lock<std::mutex>& lock) {
-    const Wait& wait = context_.wait;
-    if (!wait.at_all) return false;
-    const auto wants_service = [&] { return wait.serves && context_.pool->wants_service(); };
-    const auto happened = [&] {
-        return !events_.empty() || context_.cancel.requested() || wants_service();
-    };
-    const auto start = Clock::now();
-    bool in_time = true;
-    while (in_time && events_.empty() && !context_.cancel.requested()) {
-        if (!wait.until)
-            context_.consumer.wait(lock, happened);
-        else
-            in_time = context_.consumer.wait_until(lock, *wait.until, happened);
-        if (wants_service()) {
-            lock.unlock();
-            context_.pool->serve();
-            lock.lock();
-        }
-    }
-    if (wait.serves) context_.count_wait(start);
-    context_.cancel.check();
-    if (!in_time)
-        throw Error(SHF_E_TIMEOUT, "no sample within the time of the option timeout",
-                    "call again to continue waiting");
-    return true;
-}
-
 void FedLane::take_event(Event event) {
     if (event.fault) {
         fault_ = std::move(event.fault);
@@ -134,8 +104,11 @@ Pull FedLane::fetch_block() {
         Event event;
         {
             std::unique_lock lock(context_.mutex);
-            if (events_.empty() && !wait_for_event(lock)) return Pull::later;
-            // Of a later epoch: this one had no samples that were told of.
+            const auto has_event = [this] { return !events_.empty(); };
+            if (!has_event() && !context_.wait_for_event(
+                                    lock, has_event, [] {}, [] { return false; }))
+                return Pull::later;
+            // Of a later epoch: this one has no more.
             if (!events_.front().fault && events_.front().about.epoch > epoch_)
                 return Pull::epoch_end;
             event = std::move(events_.front());

@@ -31,7 +31,7 @@ class FedLane final : public SampleLane {
 
     // ---- The thread that receives. context.mutex is held. ----
     void push(Event event);
-    // Where the lane stands behind all that was received.
+    // The position after all that was received.
     [[nodiscard]] const LaneState& received() const { return received_; }
     // Events that the consumer has taken. Any thread.
     [[nodiscard]] uint64_t taken() const { return taken_.load(std::memory_order_acquire); }
@@ -47,7 +47,6 @@ class FedLane final : public SampleLane {
     void cancel() override {}
 
   private:
-    bool wait_for_event(std::unique_lock<std::mutex>& lock);
     Pull fetch_block();
     void take_event(Event event);
     void end_event();

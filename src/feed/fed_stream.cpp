@@ -19,7 +19,7 @@ void take_columns(Options& options, const WelcomeFrame& welcome) {
     const bool own = options.decode != default_of("decode");
     if (own && !(DecodeSpec::parse(options.decode) == DecodeSpec::parse(welcome.decode)))
         throw Error(SHF_E_USAGE, "the feed decodes other columns: " + escape(welcome.decode),
-                    "leave out decode, or give the one of the feed");
+                    "leave out decode, or give the same value as the feed");
     if (!own) options.decode = welcome.decode;
 }
 

@@ -314,7 +314,7 @@ void FeedClient::receive_of_lane(size_t number, FrameType type, FeedMessage& mes
         event.blocks = reader_->read(block, message[1].bytes(), lane_context_->part);
         event.about = std::move(static_cast<LaneFrame&>(block));
     }
-    // Of a lane that is closed, or read by another server now.
+    // Messages of a lane that is closed, or that another server reads now, are dropped.
     if (Lane* lane = lane_of(number, opening)) deliver(*lane, std::move(event));
 }
 

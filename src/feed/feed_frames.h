@@ -63,7 +63,7 @@ struct SkippedFault {
 struct LaneFrame {
     uint64_t opening = 0;
     uint64_t epoch = 0;
-    LaneState after;      // where the lane stands behind it
+    LaneState after;      // the position of the lane after it
     uint64_t shards = 0;  // that ended since the last message
     std::vector<SkippedFault> skipped;
     // Of the epoch so far: a shard could be opened, or why the first one could not.

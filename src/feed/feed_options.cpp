@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> groups = {"order", "consumer", "selection", "errors",
                                                     "leniency"};
-// How JSON is decoded depends on it; what becomes of a sample without a column.
+// The decoding of JSON depends on pack, and a sample without a column on missing.
 constexpr std::array<std::string_view, 2> others = {"pack", "missing"};
 constexpr uint64_t most_servers = 4096;
 
@@ -54,7 +54,7 @@ std::string options_for_feed(const Options& options) {
 
 Options options_of_consumer(const Options& server, std::string_view text) {
     Options options = server;
-    // What was given to the server does not count.
+    // Values that the server was started with are ignored.
     for (size_t index = 0; const char* name = describe_option(index, SHF_OPTION_NAME); ++index)
         if (is_for_server(index)) options.set(name, default_of(name));
     while (!text.empty()) {

@@ -51,6 +51,7 @@ FeedServer::FeedServer(std::span<const char* const> urls, const Options& options
         const LaneContext context(urls, options_);
         for (uint64_t i = 0; i < context.shards.size(); ++i)
             shards_.push_back(redact(context.shards.at(i)));
+        shards_hash_ = hash_of_names(context.shards);
     }
     socket_.set(ZMQ_LINGER, 1000);
     // What a consumer is sent is bounded by its credit; one that reads nothing is dropped.
@@ -254,9 +255,10 @@ void FeedServer::open(Consumer& consumer, const Name& name, const OpenFrame& ope
     Options options = consumer.options;
     options.epochs = open.epochs;
     consumer.lanes.emplace(
-        open.opening, std::make_unique<LaneFeeder>(
-                          LaneFeeder::Shards{url_pointers_, shards_}, options, rows_, open,
-                          [this, name](FeedMessage message) { post(name, std::move(message)); }));
+        open.opening,
+        std::make_unique<LaneFeeder>(
+            LaneFeeder::Shards{url_pointers_, shards_.size(), shards_hash_}, options, rows_, open,
+            [this, name](FeedMessage message) { post(name, std::move(message)); }));
 }
 
 void FeedServer::close(Consumer& consumer, uint64_t opening) {

@@ -76,7 +76,8 @@ class FeedServer {
     std::vector<const char*> url_pointers_;
     const Options options_;
     const bool rows_;
-    std::vector<std::string> shards_;                      // redacted
+    std::vector<std::string> shards_;  // redacted
+    uint64_t shards_hash_ = 0;
     std::map<std::string, std::vector<uint32_t>> counts_;  // with even: by the consumer's options
     FeedBell bell_;
     FeedContext context_;

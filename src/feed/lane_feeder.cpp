@@ -2,7 +2,6 @@
 
 #include "core/threads.h"
 #include "index/shard_counts.h"
-#include "url/redact.h"
 
 #include <algorithm>
 #include <chrono>
@@ -33,21 +32,6 @@ Options options_of_lane(Options options) {
     return options;
 }
 
-// The order is one of the shards that consumers were told of.
-void check_shards(const ShardList& shards, std::span<const std::string> names) {
-    constexpr uint64_t most = 4096;  // are compared, evenly spread
-    bool same = shards.size() == names.size();
-    const uint64_t count = std::min(shards.size(), most);
-    for (uint64_t i = 0; i < count && same; ++i) {
-        const auto number =
-            static_cast<uint64_t>(static_cast<unsigned __int128>(i) * shards.size() / count);
-        same = redact(shards.at(number)) == names[static_cast<size_t>(number)];
-    }
-    if (!same)
-        throw Error(SHF_E_CHANGED, "the list of shards is another one than when the feed began",
-                    "start the servers of the feed again");
-}
-
 std::unique_ptr<Lane> lane_at(LaneContext& context, const LaneState& from) {
     const std::vector<uint32_t> own = context.plan.own_lanes();
     if (context.plan.shares_lanes())
@@ -67,7 +51,10 @@ std::unique_ptr<Lane> lane_at(LaneContext& context, const LaneState& from) {
 LaneFeeder::Reading::Reading(Shards shards, const Options& options, bool decodes,
                              const LaneState& from)
     : context(shards.urls, options_of_lane(options)) {
-    check_shards(context.shards, shards.names);
+    // Consumers count on the list that they were sent.
+    if (context.shards.size() != shards.count || hash_of_names(context.shards) != shards.hash)
+        throw Error(SHF_E_CHANGED, "the list of shards is another one than when the feed began",
+                    "start the servers of the feed again");
     if (context.options.even != Even::none)
         context.plan.set_counts(
             count_samples(context.shards, context.options, context.filter, context.cancel));
@@ -201,24 +188,23 @@ Pull LaneFeeder::fill(Reading& reading) {
         Delivery sample;
         try {
             if (reading.lane->pull(sample) == Pull::epoch_end) {
-                move(reading);
+                note_position(reading);
                 return Pull::epoch_end;
             }
         } catch (const Error& error) {
             if (error.code() == SHF_E_TIMEOUT && writer_.samples() > 0) break;
-            move(reading);  // behind the samples before it
+            note_position(reading);  // behind the samples before it
             throw;
         }
         ++taken_;
         add(reading, sample);
         if (writer_.samples() == 1) wait.until = Clock::now() + message_patience;
     }
-    move(reading);
+    note_position(reading);
     return Pull::sample;
 }
 
-// Notes where the lane stands.
-void LaneFeeder::move(const Reading& reading) {
+void LaneFeeder::note_position(const Reading& reading) {
     after_ = reading.lane->position(epoch_, taken_);
     ended_shards_ = reading.context.stats.get(SHF_STAT_SHARDS);
     opened_ = reading.lane->opened();
@@ -238,8 +224,8 @@ void LaneFeeder::add(Reading& reading, const Delivery& delivery) {
     writer_.end_sample();
 }
 
-// On the way to the next sample: the lane stands where it stood before, which is what the message
-// says. Many that follow one another are sent without waiting for a sample.
+// Called while the next sample is pulled: the position of a message that is sent here is the one
+// before that pull. Many skips in a row are sent without waiting for a sample.
 void LaneFeeder::skip(Fault fault, bool whole_shard) {
     skipped_.push_back({std::move(fault), whole_shard, writer_.samples()});
     if (writer_.samples() == 0 && skipped_.size() >= most_skips) flush();

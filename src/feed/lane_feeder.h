@@ -28,10 +28,11 @@ class LaneFeeder {
     // Gets the messages, in order, from the feeder's thread. Throws nothing.
     using Post = std::function<void(FeedMessage)>;
 
-    // What the URLs were when the server began, and must still be: their redacted names.
+    // The list of shards, which must be the one that it was when the server began.
     struct Shards {
         std::span<const char* const> urls;
-        std::span<const std::string> names;
+        uint64_t count = 0;
+        uint64_t hash = 0;  // as hash_of_names()
     };
 
     // Starts. `options` are those of the consumer on this server; `rows`: samples are decoded. The
@@ -70,7 +71,7 @@ class LaneFeeder {
     void skip(Fault fault, bool whole_shard);
     void flush();
     void end_epoch(Reading& reading);
-    void move(const Reading& reading);
+    void note_position(const Reading& reading);
     [[nodiscard]] LaneFrame about();
     [[nodiscard]] bool is_over() const;
 
@@ -81,7 +82,7 @@ class LaneFeeder {
     const Post post_;
     FeedBlockWriter writer_;
     uint64_t epoch_, taken_;  // of the lane
-    LaneState after_;         // where it stands behind the samples that were added
+    LaneState after_;         // its position after the samples that were added
     uint64_t ended_shards_ = 0, told_shards_ = 0;
     bool opened_ = false;
     std::optional<Fault> unopened_;

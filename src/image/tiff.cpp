@@ -94,7 +94,7 @@ struct TiffLayout {
 
     [[nodiscard]] bool is_palette() const { return palette[0] != nullptr; }
     [[nodiscard]] uint64_t piece_bytes() const { return piece_stride * piece_height; }
-    // Of a piece: how many of a pixel's samples it has.
+    // Samples of a pixel that one piece holds.
     [[nodiscard]] size_t stored() const { return planes ? 1 : samples; }
     [[nodiscard]] size_t used() const { return colours + (has_alpha ? 1 : 0); }
 };
@@ -331,8 +331,8 @@ class TiffPixels {
                 palette_[i][c] = static_cast<uint8_t>(layout.palette[c][i] >> 8);
     }
 
-    // Of a row of a piece: the samples of `count` pixels, `stored` to each, to the place `first` of
-    // each pixel in `samples_`.
+    // Copies the samples of `count` pixels from a row of a piece, which holds `stored` samples of
+    // each, to `samples_`, where they start at sample `first` of each pixel.
     void take(const uint8_t* row, size_t count, size_t stored, size_t first) {
         const size_t used = layout_.used();
         samples_.resize(count * used);

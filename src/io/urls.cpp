@@ -1,5 +1,6 @@
 #include "io/urls.h"
 
+#define XXH_INLINE_ALL
 #include "core/error.h"
 #include "core/options.h"
 #include "io/file.h"
@@ -9,6 +10,8 @@
 #include "url/glob.h"
 #include "url/redact.h"
 #include "url/scheme.h"
+
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -472,6 +475,20 @@ std::string ShardList::at(uint64_t index) const {
     index -= segment.first;
     if (segment.pattern != nullptr) return segment.pattern->at(index);
     return segment.lines->at(segment.line + static_cast<size_t>(index));
+}
+
+uint64_t hash_of_names(const ShardList& shards) {
+    constexpr uint64_t most = 4096;
+    const uint64_t count = std::min(shards.size(), most);
+    uint64_t hash = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+        const auto number =
+            static_cast<uint64_t>(static_cast<unsigned __int128>(i) * shards.size() / count);
+        const std::string url = redact(shards.at(number));
+        const std::string_view name = std::string_view(url).substr(url.find_last_of('/') + 1);
+        hash = XXH3_64bits_withSeed(name.data(), name.size(), hash);
+    }
+    return hash;
 }
 
 }  // namespace shf

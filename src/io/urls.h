@@ -39,4 +39,8 @@ class ShardList {
     std::vector<Segment> segments_;
 };
 
+// Of the last parts of the redacted URLs, by which shards are known wherever they are mounted, and
+// of their order. Of a long list some are enough, evenly spread.
+uint64_t hash_of_names(const ShardList& shards);
+
 }  // namespace shf

@@ -323,41 +323,13 @@ void Lane::take_event(ShardRun::Event event) {
 // the caller does not want to wait. Throws Error: TIMEOUT, CANCELLED.
 bool Lane::wait_for_event(std::unique_lock<std::mutex>& lock) {
     if (context_.only_lane && context_.only_lane != this) context_.begin_all();
-    const Wait& wait = context_.wait;
-    if (!wait.at_all) return false;
-    // A thread that makes batches waits as long as it takes; the consumer has the deadline, and
-    // runs the callbacks.
-    const auto wants_service = [&] { return wait.serves && context_.pool->wants_service(); };
-    const auto has_event = [&] { return head() && head()->has_event(); };
-    const auto happened = [&] {
-        return has_event() || context_.cancel.requested() || context_.out_of_memory ||
-               wants_service() || head() != context_.wanted;
-    };
-    const auto start = Clock::now();
-    bool in_time = true;
-    while (in_time && !has_event() && !context_.cancel.requested()) {
-        context_.wanted = head();  // NULL until a reader has taken the shard
-        if (head()) head()->want();
-        context_.consumer_waits = true;
-        if (!wait.until)
-            context_.consumer.wait(lock, happened);
-        else
-            in_time = context_.consumer.wait_until(lock, *wait.until, happened);
-        context_.consumer_waits = false;
-        if (context_.out_of_memory) throw std::bad_alloc();
-        if (wants_service()) {
-            lock.unlock();
-            context_.pool->serve();
-            lock.lock();
-        }
-    }
-    context_.wanted = nullptr;
-    if (wait.serves) context_.count_wait(start);
-    context_.cancel.check();
-    if (!in_time)
-        throw Error(SHF_E_TIMEOUT, "no sample within the time of the option timeout",
-                    "call again to continue waiting");
-    return true;
+    return context_.wait_for_event(
+        lock, [this] { return head() && head()->has_event(); },
+        [this] {
+            context_.wanted = head();  // NULL until a reader has taken the shard
+            if (head()) head()->want();
+        },
+        [this] { return head() != context_.wanted; });
 }
 
 // Makes block_ the block with the next sample.

@@ -1,43 +1,15 @@
 // The position of a LaneSequence: saving, restoring, and dropping what the user has had.
 #include "stream/lane_sequence.h"
 
-#define XXH_INLINE_ALL
-#include "url/redact.h"
-
-#include <xxhash.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 namespace shf {
 
-namespace {
-
-// The last part of a shard's name, by which it is known wherever it is mounted.
-std::string_view base_name(std::string_view url) {
-    return url.substr(url.find_last_of('/') + 1);
-}
-
-uint64_t hash_of(const ShardList& shards) {
-    constexpr uint64_t most = 4096;  // of a long list some are enough, evenly spread
-    const uint64_t count = std::min(shards.size(), most);
-    uint64_t hash = 0;
-    for (uint64_t i = 0; i < count; ++i) {
-        const auto number =
-            static_cast<uint64_t>(static_cast<unsigned __int128>(i) * shards.size() / count);
-        const std::string url = redact(shards.at(number));
-        const std::string_view name = base_name(url);
-        hash = XXH3_64bits_withSeed(name.data(), name.size(), hash);
-    }
-    return hash;
-}
-
-}  // namespace
-
 StreamState LaneSequence::identity() {
     StreamState state;
-    if (shards_hash_ == 0) shards_hash_ = hash_of(context_.shards);
+    if (shards_hash_ == 0) shards_hash_ = hash_of_names(context_.shards);
     state.options = order_options(context_.options, "stream");
     state.shards = context_.shards.size();
     state.shards_hash = shards_hash_;

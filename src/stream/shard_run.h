@@ -14,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -73,11 +74,53 @@ struct LaneContext : StreamContext {
         return std::make_shared<Origin>(
             Origin{.url = {}, .shard = 0, .epoch = epoch, .lane = lane, .part = part});
     }
+    // The thread that pulls samples waits, as `wait` says, until has_event() holds. mutex is held
+    // through `lock`. want() is called before each sleep; changed() ends one, too. False: the
+    // caller does not want to wait. Throws Error: TIMEOUT, CANCELLED; std::bad_alloc.
+    template <typename HasEvent, typename Want, typename Changed>
+    bool wait_for_event(std::unique_lock<std::mutex>& lock, const HasEvent& has_event,
+                        const Want& want, const Changed& changed);
     // Wakes readers that may continue, after memory was handed out.
     void wake_readers();
     // All readers begin. With the lock held.
     void begin_all();
 };
+
+template <typename HasEvent, typename Want, typename Changed>
+bool LaneContext::wait_for_event(std::unique_lock<std::mutex>& lock, const HasEvent& has_event,
+                                 const Want& want, const Changed& changed) {
+    if (!wait.at_all) return false;
+    // A thread that makes batches waits as long as it takes; the consumer has the deadline, and
+    // runs the callbacks.
+    const auto wants_service = [&] { return wait.serves && pool->wants_service(); };
+    const auto happened = [&] {
+        return has_event() || cancel.requested() || out_of_memory || wants_service() || changed();
+    };
+    const auto start = Clock::now();
+    bool in_time = true;
+    while (in_time && !has_event() && !cancel.requested()) {
+        want();
+        consumer_waits = true;
+        if (!wait.until)
+            consumer.wait(lock, happened);
+        else
+            in_time = consumer.wait_until(lock, *wait.until, happened);
+        consumer_waits = false;
+        if (out_of_memory) throw std::bad_alloc();
+        if (wants_service()) {
+            lock.unlock();
+            pool->serve();
+            lock.lock();
+        }
+    }
+    if (wait.serves) count_wait(start);
+    wanted = nullptr;
+    cancel.check();
+    if (!in_time)
+        throw Error(SHF_E_TIMEOUT, "no sample within the time of the option timeout",
+                    "call again to continue waiting");
+    return true;
+}
 
 // What is thrown when samples are missing that were there when a state was saved.
 Error fewer_samples();

@@ -231,12 +231,17 @@ def files() -> dict[str, bytes]:
     return made
 
 
+def file_of(name: str) -> bytes:
+    """A file of this format; the test is skipped where nothing reads or writes it."""
+    needs(name)
+    if name not in files():
+        pytest.skip(f"nothing here writes {name}")
+    return files()[name]
+
+
 @pytest.mark.parametrize("name", ["gif", "tiff", "avif", "jxl"])
 def test_steps_and_suffixes(tmp_path, name):
-    needs(name)
-    file = files().get(name)
-    if file is None:
-        pytest.skip(f"nothing here writes {name}")
+    file = file_of(name)
     pixels = decoded(tmp_path, file)
     url = rows_tar(tmp_path / "b.tar", [{name: file, "png": encoded(pixels, "png")}] * 4)
     steps = "rgb/chw/rrc=24x20/flip=random/normalize=imagenet"
@@ -249,10 +254,7 @@ def test_steps_and_suffixes(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["gif", "tiff", "avif", "jxl"])
 def test_a_thousand_damaged_files(tmp_path, name):
-    needs(name)
-    file = files().get(name)
-    if file is None:
-        pytest.skip(f"nothing here writes {name}")
+    file = file_of(name)
     dice = random.Random(name)
     variants = []
     for number in range(1000):
@@ -285,10 +287,7 @@ def test_a_thousand_damaged_files(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["gif", "tiff", "avif", "jxl"])
 def test_every_cut_is_an_error(tmp_path, name):
-    needs(name)
-    file = files().get(name)
-    if file is None:
-        pytest.skip(f"nothing here writes {name}")
+    file = file_of(name)
     cuts = range(12, len(file) - 1, max(len(file) // 100, 1))  # fewer bytes tell no format
     url = rows_tar(tmp_path / "a.tar", [{name: file[:cut]} for cut in cuts])
     with shardfeed.Dataset(url) as data:

@@ -2068,15 +2068,14 @@ impl StreamBuilder {
         self.with("feed_token", value.as_ref())
     }
 
-    /// The public key of the servers of a feed (CURVE), with which all is encrypted; empty: it is
-    /// not.
+    /// Public key (CURVE) of the servers of a feed; empty: no encryption.
     ///
     /// Range: `KEY`. Default: empty.
     pub fn feed_server_key(self, value: impl AsRef<OsStr>) -> Self {
         self.with("feed_server_key", value.as_ref())
     }
 
-    /// Of a server of a feed: its secret key; empty: nothing is encrypted.
+    /// Secret key of a server of a feed; empty: no encryption.
     ///
     /// Range: `KEY`. Default: empty.
     pub fn feed_secret_key(self, value: impl AsRef<OsStr>) -> Self {
