@@ -2,7 +2,6 @@
 
 #include "core/log.h"
 #include "feed/feed_options.h"
-#include "index/shard_counts.h"
 #include "url/redact.h"
 
 #include <algorithm>
@@ -111,18 +110,10 @@ void FeedServer::step() {
 }
 
 void FeedServer::count() {
-    uint64_t lanes = 0, samples = 0;
-    for (auto& [name, consumer] : consumers_) {
-        lanes += consumer.lanes.size();
-        for (const auto& [opening, lane] : consumer.lanes) {
-            uint64_t& counted = consumer.counted[opening];
-            samples += lane->samples() - counted;
-            counted = lane->samples();
-        }
-    }
+    uint64_t lanes = 0;
+    for (const auto& [name, consumer] : consumers_) lanes += consumer.lanes.size();
     consumer_count_ = consumers_.size();
     lane_count_ = lanes;
-    sample_count_ += samples;
 }
 
 // ---- Messages -----------------------------------------------------------------------------------
@@ -159,11 +150,14 @@ void FeedServer::send_posted() {
 
 // It is gone, or reads nothing.
 void FeedServer::forget(const Name& name) {
-    const auto consumer = consumers_.find(name);
-    if (consumer == consumers_.end()) return;
+    if (const auto consumer = consumers_.find(name); consumer != consumers_.end()) forget(consumer);
+}
+
+// Returns the next one.
+FeedServer::Consumers::iterator FeedServer::forget(Consumers::iterator consumer) {
     auto& lanes = consumer->second.lanes;
     while (!lanes.empty()) close(consumer->second, lanes.begin()->first);
-    consumers_.erase(consumer);
+    return consumers_.erase(consumer);
 }
 
 // A message that is none, or makes no sense, costs its consumer the answer and nobody else.
@@ -199,10 +193,7 @@ void FeedServer::receive_from(Consumer& consumer, const Name& name, std::span<co
         }
         case FrameType::close: return close(consumer, decode_close(frame));
         case FrameType::ping: return send(name, encode_plain(FrameType::pong));
-        case FrameType::bye:
-            while (!consumer.lanes.empty()) close(consumer, consumer.lanes.begin()->first);
-            consumers_.erase(name);
-            return;
+        case FrameType::bye: return forget(name);
         default: return;
     }
 }
@@ -216,11 +207,7 @@ WelcomeFrame FeedServer::welcome(const Options& options) {
     if (counts == counts_.end()) {
         constexpr size_t most = 16;
         if (counts_.size() >= most) counts_.clear();
-        const LaneContext context(url_pointers_, options);
-        counts = counts_
-                     .emplace(key, count_samples(context.shards, options, context.filter,
-                                                 context.cancel))
-                     .first;
+        counts = counts_.emplace(key, LaneContext(url_pointers_, options).sample_counts()).first;
     }
     welcome.counts = counts->second;
     return welcome;
@@ -258,17 +245,17 @@ void FeedServer::open(Consumer& consumer, const Name& name, const OpenFrame& ope
         open.opening,
         std::make_unique<LaneFeeder>(
             LaneFeeder::Shards{url_pointers_, shards_.size(), shards_hash_}, options, rows_, open,
-            [this, name](FeedMessage message) { post(name, std::move(message)); }));
+            LaneFeeder::Output{
+                [this, name](FeedMessage message) { post(name, std::move(message)); },
+                sample_count_}));
 }
 
 void FeedServer::close(Consumer& consumer, uint64_t opening) {
     const auto lane = consumer.lanes.find(opening);
     if (lane == consumer.lanes.end()) return;
     lane->second->stop();
-    sample_count_ += lane->second->samples() - consumer.counted[opening];
     closing_.push_back(std::move(lane->second));
     consumer.lanes.erase(lane);
-    consumer.counted.erase(opening);
 }
 
 // A consumer that was killed says nothing.
@@ -276,14 +263,12 @@ void FeedServer::forget_silent() {
     const auto now = Clock::now();
     const std::chrono::nanoseconds silence(2 * options_.feed_timeout);
     for (auto entry = consumers_.begin(); entry != consumers_.end();) {
-        Consumer& consumer = entry->second;
-        if (now - consumer.heard <= silence) {
+        if (now - entry->second.heard <= silence) {
             ++entry;
             continue;
         }
         log(options_, SHF_LOG_WARNING, "a consumer of the feed was silent and is forgotten");
-        while (!consumer.lanes.empty()) close(consumer, consumer.lanes.begin()->first);
-        entry = consumers_.erase(entry);
+        entry = forget(entry);
     }
     std::erase_if(closing_, [](const auto& lane) { return lane->ended(); });
 }

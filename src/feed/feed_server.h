@@ -53,9 +53,9 @@ class FeedServer {
         Options options;
         Clock::time_point heard{};
         std::map<uint64_t, std::unique_ptr<LaneFeeder>> lanes;  // by opening
-        std::map<uint64_t, uint64_t> counted;                   // samples of each, in sample_count_
     };
     using Name = std::string;  // that ZeroMQ gives a connection
+    using Consumers = std::map<Name, Consumer>;
 
     void step();
     void receive(FeedMessage message);
@@ -68,6 +68,7 @@ class FeedServer {
     void post(const Name& name, FeedMessage message) noexcept;
     void send_posted();
     void forget(const Name& name);
+    Consumers::iterator forget(Consumers::iterator consumer);
     void forget_silent();
     void count();
     [[nodiscard]] WelcomeFrame welcome(const Options& options);
@@ -89,7 +90,7 @@ class FeedServer {
     std::mutex mutex_;
     std::deque<std::pair<Name, FeedMessage>> posted_;
 
-    std::map<Name, Consumer> consumers_;
+    Consumers consumers_;
     std::vector<std::unique_ptr<LaneFeeder>> closing_;  // that have not ended yet
 };
 

@@ -1,7 +1,6 @@
 #include "feed/lane_feeder.h"
 
 #include "core/threads.h"
-#include "index/shard_counts.h"
 
 #include <algorithm>
 #include <chrono>
@@ -55,9 +54,7 @@ LaneFeeder::Reading::Reading(Shards shards, const Options& options, bool decodes
     if (context.shards.size() != shards.count || hash_of_names(context.shards) != shards.hash)
         throw Error(SHF_E_CHANGED, "the list of shards is another one than when the feed began",
                     "start the servers of the feed again");
-    if (context.options.even != Even::none)
-        context.plan.set_counts(
-            count_samples(context.shards, context.options, context.filter, context.cancel));
+    if (context.options.even != Even::none) context.plan.set_counts(context.sample_counts());
     if (decodes) rows.emplace(context.options);
     lane = lane_at(context, from);
 }
@@ -72,12 +69,12 @@ void LaneFeeder::Reading::cancel() noexcept {
 }
 
 LaneFeeder::LaneFeeder(Shards shards, const Options& options, bool rows, const OpenFrame& open,
-                       Post post)
+                       Output output)
     : shards_(shards),
       options_(options),
       decodes_(rows),
       open_(open),
-      post_(std::move(post)),
+      output_(std::move(output)),
       writer_(rows),
       epoch_(open.from.epoch),
       taken_(open.from.taken),
@@ -138,7 +135,7 @@ void LaneFeeder::run() noexcept {
             flush();  // what came before it
             FeedMessage message;
             message.emplace_back(encode_fault_of_lane(open_.opening, *fault));
-            post_(std::move(message));
+            output_.post(std::move(message));
         } catch (...) {
             // Without memory for a message: the consumer's credit stays unused.
         }
@@ -155,19 +152,14 @@ bool LaneFeeder::take_credit() {
     return true;
 }
 
-bool LaneFeeder::is_over() const {
-    const bool endless = open_.epochs == 0 || options_.epoch_samples != 0;
-    return !endless && epoch_ - options_.epoch >= open_.epochs;
-}
-
 // What was added and skipped so far, if anything.
 void LaneFeeder::flush() {
-    if (writer_.samples() > 0 || !skipped_.empty()) post_(writer_.finish(about()));
+    if (writer_.samples() > 0 || !skipped_.empty()) output_.post(writer_.finish(about()));
 }
 
 // A fault comes behind the samples before it.
 void LaneFeeder::feed(Reading& reading) {
-    while (!is_over() && take_credit()) {
+    while (!reading.context.is_over(epoch_) && take_credit()) {
         const Pull pull = fill(reading);
         const bool sends = writer_.samples() > 0;
         flush();
@@ -180,7 +172,7 @@ void LaneFeeder::feed(Reading& reading) {
 
 // Adds samples until the message is large or old enough, or the epoch ends.
 Pull LaneFeeder::fill(Reading& reading) {
-    const uint32_t most = samples() == 0 ? most_in_first : most_in_message;
+    const uint32_t most = sent_ ? most_in_message : most_in_first;
     Wait& wait = reading.context.wait;
     wait = {};
     wait.serves = false;
@@ -193,7 +185,7 @@ Pull LaneFeeder::fill(Reading& reading) {
             }
         } catch (const Error& error) {
             if (error.code() == SHF_E_TIMEOUT && writer_.samples() > 0) break;
-            note_position(reading);  // behind the samples before it
+            note_position(reading);  // after the samples before the fault
             throw;
         }
         ++taken_;
@@ -213,7 +205,8 @@ void LaneFeeder::note_position(const Reading& reading) {
 
 void LaneFeeder::add(Reading& reading, const Delivery& delivery) {
     const Block& block = *delivery.block;
-    samples_.fetch_add(1, std::memory_order_relaxed);
+    sent_ = true;
+    output_.samples.fetch_add(1, std::memory_order_relaxed);
     if (reading.rows) return reading.rows->add(block, delivery.index, writer_);
     writer_.begin_sample(block, delivery.index);
     const uint64_t first = block.first_field[delivery.index];
@@ -248,11 +241,11 @@ void LaneFeeder::end_epoch(Reading& reading) {
     LaneFrame end = about();
     ++epoch_;
     taken_ = 0;
-    if (!is_over()) reading.lane->begin_epoch(epoch_);
+    if (!reading.context.is_over(epoch_)) reading.lane->begin_epoch(epoch_);
     end.after = after_ = LaneState::at_start(reading.lane->number(), epoch_);
     FeedMessage message;
     message.emplace_back(encode_epoch_end(end));
-    post_(std::move(message));
+    output_.post(std::move(message));
 }
 
 }  // namespace shf

@@ -25,8 +25,11 @@ namespace shf {
 
 class LaneFeeder {
   public:
-    // Gets the messages, in order, from the feeder's thread. Throws nothing.
-    using Post = std::function<void(FeedMessage)>;
+    struct Output {
+        // Gets the messages, in order, from the feeder's thread. Throws nothing.
+        std::function<void(FeedMessage)> post;
+        std::atomic<uint64_t>& samples;  // counts those of all lanes
+    };
 
     // The list of shards, which must be the one that it was when the server began.
     struct Shards {
@@ -37,7 +40,8 @@ class LaneFeeder {
 
     // Starts. `options` are those of the consumer on this server; `rows`: samples are decoded. The
     // shards must outlive it. What is wrong with the lane is posted.
-    LaneFeeder(Shards shards, const Options& options, bool rows, const OpenFrame& open, Post post);
+    LaneFeeder(Shards shards, const Options& options, bool rows, const OpenFrame& open,
+               Output output);
     ~LaneFeeder();
     LaneFeeder(const LaneFeeder&) = delete;
     LaneFeeder& operator=(const LaneFeeder&) = delete;
@@ -47,7 +51,6 @@ class LaneFeeder {
     // No message is begun after this; the destructor waits until the thread has ended.
     void stop() noexcept;
     [[nodiscard]] bool ended() const { return ended_; }
-    [[nodiscard]] uint64_t samples() const { return samples_.load(std::memory_order_relaxed); }
 
   private:
     // What reads the lane; made on the feeder's thread, because lists of shards, indexes and
@@ -73,13 +76,12 @@ class LaneFeeder {
     void end_epoch(Reading& reading);
     void note_position(const Reading& reading);
     [[nodiscard]] LaneFrame about();
-    [[nodiscard]] bool is_over() const;
 
     const Shards shards_;
     const Options options_;
     const bool decodes_;
     const OpenFrame open_;
-    const Post post_;
+    const Output output_;
     FeedBlockWriter writer_;
     uint64_t epoch_, taken_;  // of the lane
     LaneState after_;         // its position after the samples that were added
@@ -87,7 +89,7 @@ class LaneFeeder {
     bool opened_ = false;
     std::optional<Fault> unopened_;
     std::vector<SkippedFault> skipped_;
-    std::atomic<uint64_t> samples_{0};
+    bool sent_ = false;  // a sample, by this feeder
     std::atomic<bool> ended_{false};
 
     std::mutex mutex_;

@@ -199,10 +199,7 @@ LaneState Lane::state_without_refill() const {
 // ---- Readers ------------------------------------------------------------------------------------
 
 bool Lane::all_given() const {
-    // epoch_samples takes as many passes as it needs.
-    const Options& options = context_.options;
-    return given_resumed_ == resumed_.size() && options.epochs != 0 && options.epoch_samples == 0 &&
-           given_epoch_ - options.epoch >= options.epochs;
+    return given_resumed_ == resumed_.size() && context_.is_over(given_epoch_);
 }
 
 void Lane::cancel() {

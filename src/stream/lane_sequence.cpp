@@ -2,7 +2,6 @@
 
 #include "core/log.h"
 #include "core/threads.h"
-#include "index/shard_counts.h"
 
 #include <algorithm>
 #include <atomic>
@@ -26,9 +25,7 @@ LaneSequence::LaneSequence(std::span<const char* const> urls, const Options& opt
                            std::unique_ptr<RemoteLanes> remote)
     : context_(urls, with_threads(options)), remote_(std::move(remote)) {
     if (options.even != Even::none)
-        context_.plan.set_counts(remote_ ? remote_->counts()
-                                         : count_samples(context_.shards, context_.options,
-                                                         context_.filter, context_.cancel));
+        context_.plan.set_counts(remote_ ? remote_->counts() : context_.sample_counts());
     std::vector<std::unique_ptr<SampleLane>> lanes;
     for (const uint32_t number : context_.plan.own_lanes())
         if (context_.plan.shards_of(number) > 0)
@@ -82,7 +79,7 @@ void LaneSequence::set_lanes(std::vector<std::unique_ptr<SampleLane>> lanes,
         last_epoch_with_samples_ = std::max(last_epoch_with_samples_, states[i]->epoch);
         skip_[i] = states[i]->skip;
         const Turns::Turn turn{states[i]->epoch, states[i]->taken, i};
-        is_over(turn.epoch) ? ended_lanes_.push_back(turn) : turns_.add(turn);
+        context_.is_over(turn.epoch) ? ended_lanes_.push_back(turn) : turns_.add(turn);
     }
 }
 
@@ -132,16 +129,6 @@ void LaneSequence::warn_of_sharing() {
 
 // ---- Consumer -----------------------------------------------------------------------------------
 
-// epoch_samples takes as many passes as it needs.
-bool LaneSequence::endless() const {
-    return context_.options.epochs == 0 || context_.options.epoch_samples != 0;
-}
-
-// Whether it comes after the last one.
-bool LaneSequence::is_over(uint64_t epoch) const {
-    return !endless() && epoch - context_.options.epoch >= context_.options.epochs;
-}
-
 // The lane has left its epoch; when the others have as well, a shard must have been opened there: a
 // mistyped path is no empty epoch, regardless of on_error.
 void LaneSequence::end_pass(const SampleLane& lane, uint64_t next) {
@@ -172,15 +159,15 @@ void LaneSequence::end_epoch(size_t lane) {
         throw;
     }
     try {
-        if (!is_over(next)) lanes_[lane]->begin_epoch(next);
+        if (!context_.is_over(next)) lanes_[lane]->begin_epoch(next);
     } catch (const Error&) {
         turns_.add(turn);  // likewise
         throw;
     }
-    if (is_over(next)) return ended_lanes_.push_back({next, 0, lane});
+    if (context_.is_over(next)) return ended_lanes_.push_back({next, 0, lane});
     turns_.add({next, 0, lane});
     // Every lane has been through a whole epoch without a sample: that would never end.
-    if (endless() && turns_.front().epoch > last_epoch_with_samples_ + 1)
+    if (context_.endless() && turns_.front().epoch > last_epoch_with_samples_ + 1)
         throw Error(SHF_E_FORMAT, "no sample in a whole epoch",
                     "check the shards, and what fields, select_keys and slice leave of them");
 }

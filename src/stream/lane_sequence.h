@@ -67,8 +67,6 @@ class LaneSequence final : public SampleSequence {
                    std::span<const LaneState* const> states);
     void end_epoch(size_t lane);
     void end_pass(const SampleLane& lane, uint64_t next);
-    [[nodiscard]] bool endless() const;
-    [[nodiscard]] bool is_over(uint64_t epoch) const;
     Pull pull_own(Delivery& out, size_t& lane);
     Pull drop_delivered();
     Pull drop_delivered_own();

@@ -29,7 +29,7 @@ Position LaneSequence::position() {
         for (const Turns::Turn& turn : turns) {
             LaneState& state = position.lanes[turn.lane];
             // A lane at its end does not begin an epoch, but a state can.
-            if (turn.taken == 0 && is_over(turn.epoch)) {
+            if (turn.taken == 0 && context_.is_over(turn.epoch)) {
                 state.lane = lanes_[turn.lane]->number();
                 state.epoch = turn.epoch;
             } else {

@@ -1,6 +1,7 @@
 // A ShardRun is one reading of one shard: the queue between the reader's thread and the consumer.
 #pragma once
 
+#include "index/shard_counts.h"
 #include "index/shard_index.h"
 #include "io/pipe_watch.h"
 #include "io/sources.h"
@@ -69,6 +70,16 @@ struct LaneContext : StreamContext {
     // How many threads decompress one shard of a lane: those of its readers that have no shard.
     [[nodiscard]] uint64_t decoders(uint32_t lane) const;
     [[nodiscard]] Error shuffle_too_large() const;
+    // The epochs have no last one: epoch_samples takes as many passes as it needs.
+    [[nodiscard]] bool endless() const { return options.epochs == 0 || options.epoch_samples != 0; }
+    // Whether the epoch comes after the last one.
+    [[nodiscard]] bool is_over(uint64_t epoch) const {
+        return !endless() && epoch - options.epoch >= options.epochs;
+    }
+    // For the option even: see count_samples().
+    [[nodiscard]] std::vector<uint32_t> sample_counts() const {
+        return count_samples(shards, options, filter, cancel);
+    }
     // Of samples that come through `lane`; open_shard() says the rest.
     [[nodiscard]] std::shared_ptr<Origin> origin(uint64_t epoch, uint32_t lane) const {
         return std::make_shared<Origin>(
