@@ -61,26 +61,16 @@ end
     end
 end
 
-@testset "a timeout of members loses nothing" begin
-    with_files() do
-        write_tar("x.tar", ["a.txt" => "first"])
-        ShardFeed.Members("pipe:sleep 0.5; cat x.tar"; timeout=0.05) do members
-            @test shf_error(() -> iterate(members)).class === :TIMEOUT
-            found = nothing
-            while found === nothing
-                try
-                    found = iterate(members)
-                catch error
-                    error.class === :TIMEOUT || rethrow()
-                end
-            end
-            @test String(read(found[1])) == "first"
-        end
-    end
+# Bytes of x.tar that the command gives when the test wants them: behind the first `count`, once the
+# file `go` is there. So no test depends on the speed of the machine.
+function gated(count)
+    rm("go"; force=true)
+    return "pipe:head -c $count x.tar; until [ -e go ]; do sleep 0.01; done; tail -c +$(count + 1) x.tar"
 end
 
-# Calls f until it ends without a timeout; what it returns, and how often it took too long.
-function until_it_comes(f)
+# Calls f until it ends without a timeout; what it returns, and how often it took too long. Each
+# timeout is followed by a call of `then`.
+function until_it_comes(f, then=() -> nothing)
     timeouts = 0
     while true
         try
@@ -88,6 +78,20 @@ function until_it_comes(f)
         catch error
             error isa ShardFeedError && error.class === :TIMEOUT || rethrow()
             timeouts += 1
+            then()
+        end
+    end
+end
+
+@testset "a timeout of members loses nothing" begin
+    with_files() do
+        write_tar("x.tar", ["a.txt" => "first"])
+        ShardFeed.Members(gated(0); timeout=0.05) do members
+            @test shf_error(() -> iterate(members)).class === :TIMEOUT
+            touch("go")
+            found, _ = until_it_comes(() -> iterate(members))
+            text, _ = until_it_comes(() -> String(read(found[1])))
+            @test text == "first"
         end
     end
 end
@@ -96,27 +100,32 @@ end
     with_files() do
         data = UInt8[n % 251 for n in 1:400_000]
         write_tar("x.tar", ["long.bin" => data, "b.txt" => "second"])
-        slow(f) = ShardFeed.Members(
-            "pipe:head -c 200000 x.tar; sleep 1; tail -c +200001 x.tar"; timeout=0.05,
-        ) do members
-            member = first(members)
+        slow(f) = ShardFeed.Members(gated(200_000); timeout=0.05) do members
+            member, _ = until_it_comes(() -> first(members))
             f(member)
             @test eof(member) && isempty(read(member))
-            @test String(read(iterate(members)[1])) == "second"
+            second, _ = until_it_comes(() -> iterate(members)[1])
+            text, _ = until_it_comes(() -> String(read(second)))
+            @test text == "second"
         end
         slow() do member
-            found, timeouts = until_it_comes(() -> read(member))
+            found, timeouts = until_it_comes(() -> read(member), () -> touch("go"))
             @test found == data && timeouts > 0
         end
         slow() do member
-            @test read(member, 10) == data[1:10] && !eof(member)
+            start, _ = until_it_comes(() -> read(member, 10))
+            @test start == data[1:10] && !eof(member)
             @test shf_error(() -> read(member, 300_000)).class === :TIMEOUT
             @test !eof(member)
-            @test read(member, 20) == data[11:30] # comes from what was put back
+            # Comes from what was put back.
+            more, _ = until_it_comes(() -> read(member, 20))
+            @test more == data[11:30]
             buffer = UInt8[]
-            got, timeouts = until_it_comes(() -> readbytes!(member, buffer, 250_000))
+            got, timeouts =
+                until_it_comes(() -> readbytes!(member, buffer, 250_000), () -> touch("go"))
             @test got == 250_000 && buffer[1:got] == data[31:250_030] && timeouts > 0
-            @test read(member) == data[250_031:end]
+            rest, _ = until_it_comes(() -> read(member))
+            @test rest == data[250_031:end]
         end
         # Any error.
         write("cut.tar", read("x.tar")[1:100_000])
@@ -152,7 +161,8 @@ end
             @test sort(reduce(vcat, fetch.(takers))) == 1:600
         end
         # A call that is refused leaves the current member as it is.
-        ShardFeed.Members("pipe:head -c 700 train-000.tar; sleep 0.5; tail -c +701 train-000.tar") do members
+        cp("train-000.tar", "x.tar"; force=true)
+        ShardFeed.Members(gated(700)) do members
             member = first(members)
             reader = @async String(read(member))
             sleep(0.05)
@@ -160,6 +170,7 @@ end
                 error = shf_error(use)
                 @test error.class === :USAGE && occursin("another task", error.message)
             end
+            touch("go")
             @test fetch(reader) == "1"
         end
     end

@@ -75,8 +75,12 @@ fn damage_is_an_error_that_repeats() {
 #[test]
 fn a_timeout_and_an_interrupt_lose_nothing() {
     let written = members(0, 1, 1000);
-    let path = tar(folder("members-timeout").join("a.tar"), &written);
-    let slow = format!("pipe:sleep 0.3; cat {}", path.display());
+    let folder = folder("members-timeout");
+    let path = tar(folder.join("a.tar"), &written);
+    // The command waits for the test, whatever the speed of the machine.
+    let go = folder.join("go");
+    let slow =
+        format!("pipe:until [ -e {} ]; do sleep 0.01; done; cat {}", go.display(), path.display());
     let mut asked = 0;
     let builder =
         Members::builder().timeout(std::time::Duration::from_millis(120)).interrupt(move || {
@@ -86,6 +90,7 @@ fn a_timeout_and_an_interrupt_lose_nothing() {
     let mut members = builder.open_members(slow).unwrap();
     assert_eq!(members.next_member().unwrap_err().kind(), ErrorKind::Cancelled);
     assert_eq!(members.next_member().unwrap_err().kind(), ErrorKind::Timeout);
+    fs::write(go, "").unwrap();
     loop {
         match members.next_member() {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Timeout, "{error}"),

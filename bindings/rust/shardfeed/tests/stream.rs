@@ -159,15 +159,22 @@ fn a_builder_opens_any_number_of_streams() {
 
 #[test]
 fn a_timeout_loses_nothing() {
-    let path = tar(folder("timeout").join("a.tar"), &members(0, 10, 3));
-    let url = format!("pipe:sleep 0.3; cat {}", path.display());
+    let folder = folder("timeout");
+    let path = tar(folder.join("a.tar"), &members(0, 10, 3));
+    // The command waits for the first timeout, whatever the speed of the machine.
+    let go = folder.join("go");
+    let url =
+        format!("pipe:until [ -e {} ]; do sleep 0.01; done; cat {}", go.display(), path.display());
     let builder = Stream::builder().timeout(Duration::from_millis(20));
     let mut timeouts = 0;
     let mut taken = Vec::new();
     for sample in builder.open([url]).unwrap() {
         match sample {
             Ok(sample) => taken.push(sample),
-            Err(error) if error.kind() == ErrorKind::Timeout => timeouts += 1,
+            Err(error) if error.kind() == ErrorKind::Timeout => {
+                timeouts += 1;
+                fs::write(&go, "").unwrap();
+            }
             Err(error) => panic!("{error}"),
         }
     }
