@@ -21,6 +21,8 @@ WALKED = ("tiny", "small", "npy", "image", "large", "small4", *COMPRESSED, *ZIPP
 # Those where every byte is added up as well.
 EVERY = ("tiny", "small", *ZIPPED)
 EVERY_BYTE = ", every byte"
+# Where a copy is most of the work, and peers make none: read with map=true too.
+MAPPED = ("image", "large", "small-zip")
 
 ZIP_LABELS = {
     "file": "Rust crate zip",
@@ -112,7 +114,7 @@ def _walks(
 ) -> Iterator[Row]:
     """The ways to walk that a program of ours has."""
 
-    def row(name: str, mode: str, text: str, counts: str, options: dict[str, int]) -> Row:
+    def row(name: str, mode: str, text: str, counts: str, options: dict[str, int | str]) -> Row:
         settings = [f"{key}={value}" for key, value in options.items()]
         command = [str(program), mode, *settings, "--", *corpus.shards]
         return Row(f"{prefix}{name}", f"{label}, {text}", command, counts)
@@ -120,10 +122,12 @@ def _walks(
     for mode in modes:
         for name, text, options in _threads(corpus):
             yield row(f"{mode}{name}", mode, f"{mode}{text}", "samples", options)
+    if corpus.name in MAPPED:
+        yield row("block-map", "block", "block, mapped", "samples", {"map": "true"})
     if corpus.name in EVERY:
         yield row("every", "every", f"next{EVERY_BYTE}", "every samples", {})
         yield row("every-block", "every-block", f"block{EVERY_BYTE}", "every samples", {})
-        one = {"threads": 1}
+        one: dict[str, int | str] = {"threads": 1}
         yield row("every-1", "every", f"next{EVERY_BYTE}, 1 thr.", "every samples", one)
 
 
@@ -132,7 +136,7 @@ def _python_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
         return
     script = [str(tools.python), str(HERE / "python_readers.py")]
 
-    def row(name: str, label: str, reader: str, counts: str, **options: int) -> Row:
+    def row(name: str, label: str, reader: str, counts: str, **options: int | str) -> Row:
         words = [word for key, n in options.items() for word in ("--option", f"{key}={n}")]
         return Row(name, label, [*script, reader, *words, *corpus.shards], counts)
 
@@ -151,6 +155,9 @@ def _python_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
     if "shardfeed" in tools.python_modules:
         for name, label, options in _threads(corpus):
             yield row(f"py{name}", f"shardfeed Python{label}", "shardfeed", "samples", **options)
+        if corpus.name in MAPPED:
+            label = "shardfeed Python, mapped"
+            yield row("py-map", label, "shardfeed", "samples", map="true")
 
 
 def _julia_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
@@ -162,7 +169,7 @@ def _julia_rows(tools: Tools, corpus: Corpus) -> Iterator[Row]:
             yield Row("julia-every", f"shardfeed Julia{EVERY_BYTE}", command, "every samples")
 
 
-def _threads(corpus: Corpus) -> Iterator[tuple[str, str, dict[str, int]]]:
+def _threads(corpus: Corpus) -> Iterator[tuple[str, str, dict[str, int | str]]]:
     """The settings of shardfeed: as it comes on one shard, one and two threads on four."""
     if len(corpus.shards) == 1:
         yield "", "", {}

@@ -1117,8 +1117,9 @@ int32_t shf_archive_read(const shf_archive *archive, uint64_t position, void *bu
 int32_t shf_archive_read_many(const shf_archive *archive, const uint64_t *positions, size_t count,
                               void *const *buffers, shf_error *error);
 
-/* The bytes of a member that are in memory already: of a stored member of an archive in memory, or
- * of any member of a compressed tar. They are checked as by shf_archive_read.
+/* The bytes of a member that are in memory already: of a stored member of an archive in memory or
+ * of a local file with map=true, or of any member of a compressed tar. They are checked as by
+ * shf_archive_read.
  * Owns: *out is borrowed from the archive.
  * Errors: UNSUPPORTED when they are not in memory, or this member cannot be read; USAGE (no such
  * position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); NOMEM. Since: 0.1 */

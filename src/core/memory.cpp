@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace shf {
 
@@ -81,8 +82,20 @@ StorageRef unpooled_piece(Storage* storage, size_t size) {
     return StorageRef(storage);
 }
 
+// Nobody writes into a piece that has an owner.
+std::unique_ptr<Storage> borrowed_piece(std::shared_ptr<const void> owner,
+                                        std::span<const uint8_t> bytes) {
+    auto storage = std::make_unique<Storage>();
+    storage->data = const_cast<uint8_t*>(bytes.data());
+    storage->capacity = bytes.size();
+    storage->owner = std::move(owner);
+    return storage;
+}
+
 void free_unpooled(Storage* storage) {
-    if (storage->capacity >= huge_from) {
+    if (storage->owner) {
+        delete storage;
+    } else if (storage->capacity >= huge_from) {
         ::munmap(storage->data, storage->capacity);
         delete storage;
     } else {
@@ -118,6 +131,19 @@ StorageRef unpooled(size_t size) {
     auto* storage = new (memory) Storage;
     storage->data = static_cast<uint8_t*>(memory) + alignment;
     return unpooled_piece(storage, size);
+}
+
+StorageRef borrowed(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes) {
+    const size_t size = bytes.size();
+    return unpooled_piece(borrowed_piece(std::move(owner), bytes).release(), size);
+}
+
+StorageRef Pool::borrow(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes) {
+    auto storage = borrowed_piece(std::move(owner), bytes);
+    storage->pool = this;
+    owners_.fetch_add(1, std::memory_order_relaxed);
+    add_held(bytes.size());
+    return StorageRef(storage.release());
 }
 
 void StorageRef::hand_out() const {
@@ -261,12 +287,16 @@ void Pool::put_back(Storage* storage) noexcept {
         // In a forked child another thread of the parent may have held the lock at the fork. The
         // child gives its copy of the pages back and leaves the pool alone; memory of a custom
         // allocator belongs to the parent.
-        if (!release_) free_memory(storage->data, storage->capacity);
+        if (!release_ && !storage->owner) free_memory(storage->data, storage->capacity);
         delete storage;
         return;
     }
     if (storage->held.load(std::memory_order_relaxed))
         held_.fetch_sub(storage->capacity, std::memory_order_relaxed);
+    if (storage->owner) {
+        delete storage;
+        return drop();
+    }
     size_t size = storage->capacity;
     const size_t number = size_class(size);
     {

@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,6 +36,8 @@ struct Storage {
     uint8_t* data;
     size_t capacity;
     Storage* next = nullptr;  // while it waits to be freed
+    // Of whom the memory is; NULL: it is the piece's own. Such a piece is never written.
+    std::shared_ptr<const void> owner{};
 };
 
 class StorageRef {
@@ -66,6 +70,9 @@ class StorageRef {
 // reference. No locks, so that forked children may use it. Throws std::bad_alloc.
 StorageRef unpooled(size_t size);
 
+// A piece of what `owner` has in memory, which counts nowhere.
+StorageRef borrowed(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes);
+
 // The payload memory of one stream. Lives until the stream and all its pieces are gone. Any thread.
 class Pool {
   public:
@@ -78,6 +85,10 @@ class Pool {
     // With a custom allocator this may wait for serve() in another thread; `cancel` ends the wait.
     // Throws std::bad_alloc or Error(CANCELLED).
     StorageRef acquire(size_t size, const Cancel& cancel);
+
+    // A piece of what `owner` has in memory. It counts as held, so that readers run no further
+    // ahead than with memory of their own. Throws std::bad_alloc.
+    StorageRef borrow(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes);
 
     // The calling thread is inside a call of the library, and may run callbacks, until leave().
     void enter() noexcept { caller_.store(std::this_thread::get_id(), std::memory_order_relaxed); }

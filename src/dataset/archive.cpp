@@ -20,7 +20,8 @@ Archive::Archive(const std::string& url, const Options& options) : options_(opti
             take_into_memory(*input, "raise memory, or copy it to a file");
             input->finish();
         }
-        list(whole_.bytes());
+        mapping_ = source_->mapping();
+        list(mapping_ ? mapping_->bytes() : whole_.bytes());
     });
 }
 
@@ -78,7 +79,20 @@ void Archive::read(size_t position, std::span<uint8_t> out) const {
 }
 
 std::span<const uint8_t> Archive::view(size_t position) const {
-    return in_shard(url_, [&] { return members_->view(position); });
+    return in_shard(url_, [&] {
+        if (mapping_) expect(members_->info(position));
+        return members_->view(position);
+    });
+}
+
+// A member that will be looked at in the mapping, with its headers.
+void Archive::expect(const MemberInfo& member) const {
+    constexpr uint64_t headers = 64 * 1024;
+    const uint64_t size = mapping_->bytes().size();
+    const uint64_t from = std::min(member.offset, size);
+    const uint64_t most = size - from;
+    const uint64_t wanted = member.stored_size < most ? member.stored_size + headers : most;
+    mapping_->expect({.offset = from, .size = std::min(wanted, most)}, false);
 }
 
 void Archive::read_many(std::span<const uint64_t> positions,

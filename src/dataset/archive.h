@@ -41,6 +41,7 @@ class Archive {
   private:
     void list(std::span<const uint8_t> memory);
     void take_into_memory(Sequential& input, const char* help);
+    void expect(const MemberInfo& member) const;
 
     const Options options_;
     const std::string url_;
@@ -48,6 +49,7 @@ class Archive {
     SourceUse source_use_;
     WholeFile whole_;  // when the file cannot be read in place
     std::unique_ptr<Source> source_;
+    std::shared_ptr<const Mapping> mapping_;  // NULL: the file is read
     std::unique_ptr<Members> members_;
     std::optional<NameTable> names_;
     mutable ScratchPool scratches_;

@@ -97,6 +97,9 @@ struct PlacedSample {
 struct PlacedField {
     size_t start, size;
 };
+// From so many bytes on the fields of a sample stay in the mapping of their shard.
+inline constexpr uint64_t shown_from = 16 * 1024;
+
 // A block with samples whose fields lie in `storage`.
 BlockRef make_block(std::span<const PlacedSample> samples, std::span<const PlacedField> fields,
                     const std::shared_ptr<const Origin>& origin, StorageRef storage);

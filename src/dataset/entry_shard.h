@@ -9,6 +9,7 @@
 #include "sample/name.h"
 #include "url/redact.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
@@ -63,6 +64,27 @@ class EntryShard : public DatasetShard {
     [[nodiscard]] uint32_t first(size_t sample) const { return groups_[sample][0]; }
     [[nodiscard]] const WantedFields::Choice& choice(size_t sample) const {
         return wanted_[groups_.schema_number(sample)];
+    }
+
+    // The wanted fields of one sample in one block, in the bytes of a file that `owner` has in
+    // memory: show(entry) gives the bytes of an entry.
+    template <typename Show>
+    [[nodiscard]] BlockRef show_entries(size_t sample, std::shared_ptr<const void> owner,
+                                        std::span<const uint8_t> file, const Show& show) const {
+        check_limits(sample);
+        std::vector<PlacedField> fields;
+        size_t from = file.size(), to = 0;
+        for (const uint32_t number : choice(sample).numbers) {
+            const std::span<const uint8_t> bytes = show(groups_[sample][number]);
+            const auto at = static_cast<size_t>(bytes.data() - file.data());
+            fields.push_back({at, bytes.size()});
+            from = std::min(from, at);
+            to = std::max(to, at + bytes.size());
+        }
+        for (PlacedField& field : fields) field.start -= from;
+        const PlacedSample placed{key(sample), offset(sample), choice(sample).schema};
+        return make_block({&placed, 1}, fields, origin_,
+                          borrowed(std::move(owner), file.subspan(from, to - from)));
     }
 
     // Reads the wanted fields of samples into one block. `check(sample)` comes before memory is

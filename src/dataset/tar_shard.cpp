@@ -79,6 +79,8 @@ class TarShard final : public DatasetShard {
     StorageRef read_pieces(std::span<const size_t> samples, std::span<const Piece> pieces,
                            size_t total, Source& source, Fields& fields) const;
     StorageRef read_fields(size_t sample, Source& source, Fields& fields) const;
+    StorageRef show_fields(size_t sample, std::shared_ptr<const Mapping> mapping, Source& source,
+                           Fields& fields) const;
     void read_part(size_t sample, uint64_t offset, std::span<uint8_t> out, Source& source) const;
     [[nodiscard]] bool plain(size_t member, size_t sample, const uint8_t* header) const;
     void walk(size_t sample, Source& source) const;
@@ -128,8 +130,12 @@ BlockRef TarShard::read_block(std::span<const size_t> samples, Source& source) c
     Fields fields(&memory);
     fields.reserve(members);
     // A kept sample holds little more than its bytes, so not what lies between many small fields.
+    const bool close = total <= largest_overhead + 6 * payload;
+    auto mapping =
+        samples.size() == 1 && close && payload >= shown_from ? source.mapping() : nullptr;
     StorageRef storage =
-        samples.size() > 1 || total <= largest_overhead + 6 * payload
+        mapping ? show_fields(samples[0], std::move(mapping), source, fields)
+        : samples.size() > 1 || close
             ? read_pieces(samples, pieces, static_cast<size_t>(total), source, fields)
             : read_fields(samples[0], source, fields);
     std::pmr::vector<PlacedSample> placed(&memory);
@@ -205,6 +211,29 @@ StorageRef TarShard::read_fields(size_t sample, Source& source, Fields& fields) 
     }
     if (!all_plain) walk(sample, source);
     return storage;
+}
+
+// From the first header to the end of the last field, where they are.
+StorageRef TarShard::show_fields(size_t sample, std::shared_ptr<const Mapping> mapping,
+                                 Source& source, Fields& fields) const {
+    const size_t first = index_->first_member(sample);
+    const auto& numbers = choice(sample).numbers;
+    const uint64_t from = index_->offset(first + numbers.front()) - header_size;
+    const uint64_t to =
+        index_->offset(first + numbers.back()) + index_->size(first + numbers.back());
+    if (to > mapping->bytes().size()) throw lie(sample);
+    mapping->expect({.offset = from, .size = to - from}, false);
+    const auto bytes =
+        mapping->bytes().subspan(static_cast<size_t>(from), static_cast<size_t>(to - from));
+    bool all_plain = true;
+    for (const uint32_t number : numbers) {
+        const size_t i = first + number;
+        const auto at = static_cast<size_t>(index_->offset(i) - from);
+        all_plain = all_plain && plain(i, sample, bytes.data() + at - header_size);
+        fields.push_back({at, static_cast<size_t>(index_->size(i))});
+    }
+    if (!all_plain) walk(sample, source);
+    return borrowed(std::move(mapping), bytes);
 }
 
 // Fills `out`. That the file is still the one that was opened is asked when all is read.

@@ -1,7 +1,10 @@
 #include "dataset/entry_shard.h"
 #include "zip/zip_entry.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <memory>
 
 namespace shf {
 
@@ -41,11 +44,33 @@ class ZipShard final : public EntryShard<ZipDirectory> {
     [[nodiscard]] BlockRef read_block(std::span<const size_t> samples,
                                       Source& source) const override {
         const ZipReader reader(source, directory(), context().options);
+        if (samples.size() == 1 && bytes(samples[0]) >= shown_from)
+            if (auto mapping = source.mapping(); mapping && lies_together(samples[0], reader)) {
+                check_around(samples[0], reader);
+                const auto file = mapping->bytes();
+                return show_entries(samples[0], mapping, file, [&](uint32_t entry) {
+                    mapping->expect(reader.range(entry), false);
+                    return reader.view(entry, file);
+                });
+            }
         return read_entries(
             samples, [&](size_t sample) { check_around(sample, reader); },
             [&] {
                 return FieldReader{reader, ScratchPool::Lease(context().scratches)};
             });
+    }
+
+    // Whether the wanted entries are stored, and little else is between them.
+    [[nodiscard]] bool lies_together(size_t sample, const ZipReader& reader) const {
+        uint64_t from = UINT64_MAX, to = 0;
+        for (const uint32_t number : choice(sample).numbers) {
+            const uint32_t entry = groups()[sample][number];
+            const ByteRange range = reader.range(entry);
+            if (directory().entry(entry).method != 0 || range.size == 0) return false;
+            from = std::min(from, range.offset);
+            to = std::max(to, range.offset + range.size);
+        }
+        return to - from <= 2 * bytes(sample) + 4 * uint64_t{UINT16_MAX};
     }
 
     // The directory may have a wrong name for a field of this sample: then it is in a sample before

@@ -5,6 +5,7 @@
 #include "io/descriptor.h"
 #include "io/seen_bytes.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <vector>
 
@@ -146,6 +149,17 @@ class File {
         return ::lseek(descriptor_.get(), last, SEEK_HOLE) == last;
     }
 
+    // A range was read where it is mapped.
+    void note(uint64_t offset, std::span<const uint8_t> bytes) const {
+        seen_->note(offset, bytes, size());
+    }
+    // All bytes of the file; NULL where the file system gives none.
+    [[nodiscard]] const uint8_t* map() const {
+        void* const mapped = ::mmap(nullptr, static_cast<size_t>(size()), PROT_READ, MAP_SHARED,
+                                    descriptor_.get(), 0);
+        return mapped == MAP_FAILED ? nullptr : static_cast<const uint8_t*>(mapped);
+    }
+
     // Tells the kernel that the file will be read from front to back.
     void expect_sequential() const {
         ::posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -208,6 +222,64 @@ class File {
     std::shared_ptr<SeenBytes> seen_;
 };
 
+// So far ahead are bytes asked for that are not in the kernel's cache. Its own read-ahead is too
+// short for disks and file systems on the network.
+constexpr uint64_t asked_ahead = 8 << 20;
+
+class FileMapping final : public Mapping {
+  public:
+    FileMapping(std::shared_ptr<const File> file, const uint8_t* bytes) : file_(std::move(file)) {
+        bytes_ = {bytes, static_cast<size_t>(file_->size())};
+    }
+    ~FileMapping() override { ::munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size()); }
+    FileMapping(const FileMapping&) = delete;
+    FileMapping& operator=(const FileMapping&) = delete;
+
+    void expect(ByteRange range, bool in_order) const override {
+        if (range.size == 0) return;
+        if (!file_->is_cached(range.offset + range.size - 1)) {
+            file_->expect(range.offset, in_order ? std::max(range.size, asked_ahead) : range.size);
+            wait_for(range);
+        }
+        file_->check_unchanged();
+        const auto bytes =
+            bytes_.subspan(static_cast<size_t>(range.offset), static_cast<size_t>(range.size));
+        if (in_order) touch(bytes);
+        file_->note(range.offset, bytes);
+    }
+
+  private:
+    // The disk is waited for here, and an error of it is an error, where a fault in the middle of
+    // some code would end the program with SIGBUS. (Pages that are in memory are left to faults,
+    // which map 16 of them in less time than this takes.)
+    void wait_for(ByteRange range) const {
+#ifdef MADV_POPULATE_READ
+        const auto front = static_cast<size_t>(range.offset % page);
+        auto* const start = const_cast<uint8_t*>(bytes_.data()) + (range.offset - front);
+        if (::madvise(start, static_cast<size_t>(range.size) + front, MADV_POPULATE_READ) == 0 ||
+            errno == EINVAL)  // Linux before 5.14
+            return;
+        const int reason = errno;
+        file_->check_unchanged();
+        throw system_error("read at byte " + std::to_string(range.offset), reason);
+#else
+        (void)range;
+#endif
+    }
+
+    // Takes the page faults here, on a reader's thread, and not where the bytes are used. A fault
+    // maps the pages of 64 KiB that are in memory (fault_around_bytes of Linux).
+    static void touch(std::span<const uint8_t> bytes) {
+        constexpr size_t around = 64 * 1024;
+        const size_t first = reinterpret_cast<uintptr_t>(bytes.data()) % around;
+        for (size_t at = 0; at < bytes.size(); at += at == 0 ? around - first : around)
+            *static_cast<const volatile uint8_t*>(&bytes[at]);
+    }
+
+    static constexpr size_t page = 4096;
+    const std::shared_ptr<const File> file_;
+};
+
 class FileReader : public Sequential {
   public:
     FileReader(std::shared_ptr<const File> file, uint64_t offset, const Cancel& cancel)
@@ -219,13 +291,12 @@ class FileReader : public Sequential {
         cancel_.check();
         size_t size = file_->read_cached(offset_, out);
         if (size == 0) {
-            // The kernel's own read-ahead is too short for disks and file systems on the network.
             // The kernel gets another hint only when bytes are missing, since that costs a walk
             // through its cache.
-            if (offset_ + window / 2 >= expected_ && expected_ < file_->size()) {
+            if (offset_ + asked_ahead / 2 >= expected_ && expected_ < file_->size()) {
                 const uint64_t start = std::max(expected_, offset_);
-                file_->expect(start, offset_ + window - start);
-                expected_ = offset_ + window;
+                file_->expect(start, offset_ + asked_ahead - start);
+                expected_ = offset_ + asked_ahead;
             }
             size = file_->read_some(offset_, out);
         }
@@ -250,8 +321,6 @@ class FileReader : public Sequential {
     }
 
   private:
-    static constexpr uint64_t window = 8 << 20;
-
     std::shared_ptr<const File> file_;
     uint64_t offset_;
     uint64_t expected_;  // the kernel has a hint about the bytes up to here
@@ -263,8 +332,12 @@ class FileReader : public Sequential {
 
 class FileSource : public Source {
   public:
-    FileSource(std::shared_ptr<File> file, const Cancel& cancel)
-        : file_(std::move(file)), cancel_(cancel) {}
+    FileSource(std::shared_ptr<File> file, const Cancel& cancel, bool mapped)
+        : file_(std::move(file)), cancel_(cancel) {
+        if (!mapped || file_->size() == 0 || file_->size() > SIZE_MAX) return;
+        if (const uint8_t* bytes = file_->map())
+            mapping_ = std::make_shared<const FileMapping>(file_, bytes);
+    }
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return file_->size(); }
     [[nodiscard]] Identity identity() const override { return file_->identity(); }
@@ -285,6 +358,7 @@ class FileSource : public Source {
     }
 
     size_t read_scattered(uint64_t offset, std::span<const std::span<uint8_t>> parts) override {
+        if (mapping_) return copy_parts(offset, parts);
         std::array<iovec, 4> vector;
         if (parts.size() > vector.size()) return Source::read_scattered(offset, parts);
         size_t wanted = 0;
@@ -313,6 +387,7 @@ class FileSource : public Source {
         for (const ByteRange& range : ranges) file_->expect(range.offset, range.size);
     }
     void verify() override { file_->check_unchanged(); }
+    [[nodiscard]] std::shared_ptr<const Mapping> mapping() const override { return mapping_; }
     [[nodiscard]] bool touched() const override { return file_->seen()->touched(); }
     [[nodiscard]] std::shared_ptr<SeenBytes> seen() const override { return file_->seen(); }
     void take_over(std::shared_ptr<SeenBytes> seen) override {
@@ -327,8 +402,23 @@ class FileSource : public Source {
     // Read by one call to the system, between two looks whether somebody cancels.
     static constexpr size_t at_once = 16 << 20;
 
+    [[nodiscard]] size_t copy_parts(uint64_t offset,
+                                    std::span<const std::span<uint8_t>> parts) const {
+        const std::span<const uint8_t> all = mapping_->bytes();
+        auto rest = all.subspan(static_cast<size_t>(std::min<uint64_t>(offset, all.size())));
+        size_t done = 0;
+        for (const std::span<uint8_t> part : parts) {
+            const size_t size = std::min(part.size(), rest.size());
+            if (size > 0) std::memcpy(part.data(), rest.data(), size);
+            rest = rest.subspan(size);
+            done += size;
+        }
+        return done;
+    }
+
     std::shared_ptr<File> file_;
     const Cancel& cancel_;
+    std::shared_ptr<const Mapping> mapping_;  // NULL: none
 };
 
 // Never waits inside open(), where nothing could end it: not for the writer of a FIFO
@@ -360,13 +450,13 @@ struct stat state_of(const Descriptor& descriptor) {
 
 }  // namespace
 
-std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cancel,
-                                    uint64_t silence) {
+std::unique_ptr<Source> file_source(const std::string& path, const Cancel& cancel, uint64_t silence,
+                                    bool mapped) {
     Descriptor descriptor = open_for_reading(path, cancel);
     const struct stat state = state_of(descriptor);
     if (!S_ISREG(state.st_mode)) return descriptor_source(std::move(descriptor), cancel, silence);
     return std::make_unique<FileSource>(std::make_shared<File>(std::move(descriptor), state, path),
-                                        cancel);
+                                        cancel, mapped);
 }
 
 Identity identity_of_file(const std::string& path) {

@@ -53,6 +53,21 @@ struct ByteRange {
     uint64_t offset = 0, size = 0;
 };
 
+// A local shard that lies in memory as a whole (option map): its bytes are read where they are. Any
+// thread. Whoever keeps bytes keeps the mapping.
+class Mapping {
+  public:
+    virtual ~Mapping() = default;
+    [[nodiscard]] std::span<const uint8_t> bytes() const { return bytes_; }
+    // To be called before a range is read: fetches what is not in memory yet; with `in_order` what
+    // lies behind it will be read too. Throws Error(CHANGED or TRUNCATED) when the file is no
+    // longer the one that was opened, and IO.
+    virtual void expect(ByteRange range, bool in_order) const = 0;
+
+  protected:
+    std::span<const uint8_t> bytes_;  // nobody writes them
+};
+
 // One shard, opened. Sources that can seek serve any number of threads through read().
 class Source {
   public:
@@ -87,6 +102,8 @@ class Source {
     // which the old modification time was put back. Its first and last bytes are what they were;
     // what else is known of its bytes should be compared.
     [[nodiscard]] virtual bool touched() const { return false; }
+    // All its bytes; NULL when they are not in memory. The same object each time.
+    [[nodiscard]] virtual std::shared_ptr<const Mapping> mapping() const { return nullptr; }
     // What is remembered of the bytes, for another opening of the same file: there they are
     // compared when the file was touched meanwhile. NULL when there is nothing.
     [[nodiscard]] virtual std::shared_ptr<SeenBytes> seen() const { return nullptr; }

@@ -22,7 +22,9 @@ namespace shf {
 namespace {
 
 std::unique_ptr<Source> open_file(const std::string& url, const SourceContext& context) {
-    return file_source(path_of(url), context.cancel, context.options.pipe_timeout);
+    // An allocator of the program is there because bytes must lie in its memory.
+    const bool mapped = context.options.map && !context.options.alloc;
+    return file_source(path_of(url), context.cancel, context.options.pipe_timeout, mapped);
 }
 
 Identity stat_file(const std::string& url, const SourceContext& /*context*/) {

@@ -23,6 +23,8 @@ class FieldSlabs {
     uint8_t* room(size_t size, size_t beside = 0);
     // The field is in what room() gave.
     void keep(size_t size);
+    // The field is this piece of other memory.
+    void keep(StorageRef piece);
     [[nodiscard]] std::span<const LooseField> kept() const { return fields_; }
     void release();
 
@@ -34,6 +36,8 @@ class FieldSlabs {
     std::vector<LooseField> fields_;
     std::deque<StorageRef> slabs_;  // the last one has room from used_ on
     size_t used_ = 0;
+    bool in_use_ = false;            // whether a field is in the last slab
+    std::deque<StorageRef> pieces_;  // that are no slabs
 };
 
 }  // namespace shf

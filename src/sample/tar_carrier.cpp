@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <forward_list>
+#include <memory>
 #include <utility>
 
 namespace shf {
@@ -22,9 +23,11 @@ class TarCarrier final : public Carrier, private SlabKeeper {
                const SampleRequest& request)
         : context_(context),
           sizer_(sizer),
+          mapping_(plain_mapping(source)),
           input_(open_input(source, request)),
           window_(*input_, context, sizer, this),
           walker_(window_, context.options, context.stats) {
+        window_.set_mapping(mapping_);
         if (!report_.codec) window_.need(1);  // the filter is known from the first bytes on
         if (!report_.codec) walker_.set_source(source);
         if (report_.codec && is_slow_codec(report_.codec)) context.is_slow();
@@ -99,7 +102,16 @@ class TarCarrier final : public Carrier, private SlabKeeper {
     // Of a deferred member: it has the header of an .npy.
     static constexpr uint64_t start_size = 512;
 
+    // What a shard that is not compressed has in memory.
+    static std::shared_ptr<const Mapping> plain_mapping(const Source& source) {
+        auto mapping = source.mapping();
+        if (!mapping || mapping->bytes().size() < magic_size ||
+            codec_of_magic(mapping->bytes().first(magic_size)))
+            return nullptr;
+        return mapping;
+    }
     std::unique_ptr<Sequential> open_input(Source& source, const SampleRequest& request) {
+        if (mapping_) return source.open_sequential(0);
         if (request.points)
             return open_indexed_filter(source, request.points, context_.options, context_.cancel,
                                        request.decoders, report_);
@@ -114,6 +126,7 @@ class TarCarrier final : public Carrier, private SlabKeeper {
 
     const ReadContext context_;
     SlabSizer& sizer_;
+    const std::shared_ptr<const Mapping> mapping_;  // NULL: what input_ gives is read
     FilterReport report_;
     std::optional<PointRecorder> recorder_;
     const std::unique_ptr<Sequential> input_;

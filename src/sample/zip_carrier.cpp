@@ -8,6 +8,7 @@
 #include "zip/zip_entry.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 namespace shf {
@@ -19,9 +20,10 @@ class ZipCarrier final : public Carrier {
     ZipCarrier(Source& source, const ReadContext& context, SlabSizer& sizer)
         : source_(source),
           context_(context),
+          mapping_(source.mapping()),
           directory_(source, context.options),
           ahead_(source),
-          reader_(ahead_, directory_, context.options),
+          reader_(mapping_ ? source : ahead_, directory_, context.options),
           order_(directory_.by_offset()),
           slabs_(context, sizer) {
         // Where the directory has another order than the file, an offset that is wrong moves its
@@ -67,7 +69,10 @@ class ZipCarrier final : public Carrier {
 
     std::optional<Fault> take(const Member& member) override {
         try {
-            read(static_cast<size_t>(member.size));
+            if (mapping_ && directory_.entry(current_).method == 0)
+                show();
+            else
+                read(static_cast<size_t>(member.size));
             return std::nullopt;
         } catch (const Error& error) {
             switch (error.code()) {
@@ -88,6 +93,8 @@ class ZipCarrier final : public Carrier {
   private:
     // So much is read and decompressed in memory that is not counted.
     static constexpr uint64_t uncounted = 4 << 20;
+    // So much of a mapping is looked at in one call.
+    static constexpr uint64_t at_once = 512 * 1024;
 
     // A name that is wrong in the directory would end a sample before its last field, or hide the
     // field, before anybody compares it: so where a name starts another sample, or belongs to none,
@@ -100,6 +107,22 @@ class ZipCarrier final : public Carrier {
         in_sample_ = in_a_sample;
         if (in_sample_) key_.assign(name.key);
         compared_ = reader_.check_place(current_);
+    }
+
+    // Keeps a stored entry where it is in memory.
+    void show() {
+        const ByteRange range = reader_.range(current_);
+        if (range.size > 0 &&
+            (range.offset < expected_from_ || range.offset + range.size > expected_to_)) {
+            const uint64_t left = mapping_->bytes().size() - range.offset;
+            const ByteRange more{range.offset, std::min(std::max(range.size, at_once), left)};
+            mapping_->expect(more, true);
+            expected_from_ = more.offset;
+            expected_to_ = more.offset + more.size;
+        }
+        const auto bytes = reader_.view(current_, mapping_->bytes());
+        context_.admit(bytes.size());
+        slabs_.keep(context_.pool.borrow(mapping_, bytes));
     }
 
     void read(size_t size) {
@@ -119,6 +142,7 @@ class ZipCarrier final : public Carrier {
 
     Source& source_;
     const ReadContext context_;
+    const std::shared_ptr<const Mapping> mapping_;  // NULL: entries are read
     const ZipDirectory directory_;
     ReadAhead ahead_;
     const ZipReader reader_;
@@ -127,6 +151,7 @@ class ZipCarrier final : public Carrier {
     size_t next_ = 0;
     uint32_t current_ = 0;
     bool in_sample_ = false;
+    uint64_t expected_from_ = 0, expected_to_ = 0;  // of the mapping
     size_t compared_ = 0;  // length of the current entry's local header, once it was compared
     std::string key_;      // of the sample that the last entry belongs to, when in_sample_
     FieldSlabs slabs_;

@@ -177,7 +177,8 @@ void ShardRun::read_shard() {
                           .places = indexed_};
     if (!indexed_) find_points(url, *source, request);
     // What is deferred is read again, at its place: from a file, out of the kernel's cache.
-    const bool cheap = source->seekable() && source->read_cost().gap <= ReadCost().gap;
+    const bool cheap =
+        source->seekable() && source->read_cost().gap <= ReadCost().gap && !source->mapping();
     if (context_.deferred && origin_->version != 0 && cheap) {
         request.rest = open_again(url, *source);
         if (request.rest) request.deferred = &context_.deferred;

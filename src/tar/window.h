@@ -1,6 +1,7 @@
 // A window shows a stretch of one shard as contiguous memory and moves forward over it. Bytes are
 // read straight into pooled slabs; a range that does not fit the current slab is carried into the
-// next one, which is made large enough, so that every member's data lies in one piece.
+// next one, which is made large enough, so that every member's data lies in one piece. Of a shard
+// that is mapped, slabs are pieces of the mapping, which may overlap.
 #pragma once
 
 #include "core/memory.h"
@@ -9,7 +10,9 @@
 #include "io/source.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace shf {
@@ -29,6 +32,9 @@ class Window {
     // `keeper` may be NULL when mark() is not called. The references must outlive the window.
     Window(Sequential& input, const ReadContext& context, SlabSizer& sizer,
            SlabKeeper* keeper = nullptr);
+    // The input is what `mapping`, which may be NULL, has in memory: its bytes stay where they are.
+    // Before anything is needed.
+    void set_mapping(std::shared_ptr<const Mapping> mapping) { mapping_ = std::move(mapping); }
 
     // Offset of the next byte in the (decompressed) shard.
     [[nodiscard]] uint64_t position() const { return start_ + next_; }
@@ -59,12 +65,16 @@ class Window {
   private:
     static constexpr size_t none = SIZE_MAX;
     bool fill(size_t size);
+    bool show(size_t size);
+    size_t leave();
+    bool jump(uint64_t size);
     void move_to_new_slab(size_t size);
 
     Sequential& input_;
     const ReadContext context_;
     SlabSizer& sizer_;
     SlabKeeper* const keeper_;
+    std::shared_ptr<const Mapping> mapping_;  // NULL: bytes are read into slabs
     StorageRef slab_;
     uint8_t* data_ = nullptr;  // in the slab; offset start_ of the shard
     uint64_t start_ = 0;

@@ -195,6 +195,16 @@ void ZipReader::check_readable(size_t index) const {
     if (entry.method != 0) limit("memory", options_.memory, entry.stored_size);
 }
 
+ByteRange ZipReader::range(size_t index) const {
+    // Name and extra fields have lengths of 16 bits.
+    constexpr uint64_t longest_header = zip_local_size + 2 * uint64_t{UINT16_MAX};
+    const ZipEntry& entry = directory_.entry(index);
+    const uint64_t room = entry.limit > entry.offset ? entry.limit - entry.offset : 0;
+    if (room <= longest_header || room - longest_header <= entry.stored_size)
+        return {entry.offset, room};
+    return {entry.offset, entry.stored_size + longest_header};
+}
+
 void ZipReader::throw_named(size_t index, Fault fault) const {
     source_.verify();  // it may be another file by now: then that is why
     if (fault.offset == no_offset) fault.offset = directory_.entry(index).offset;

@@ -62,6 +62,8 @@ class ZipReader {
     // Where the stored bytes of an entry of any size are in the file, after the checks of its
     // headers and its descriptor. Throws Error.
     [[nodiscard]] uint64_t find_data(size_t index) const;
+    // Bytes of the file among which the entry is, as the directory says; none where that cannot be.
+    [[nodiscard]] ByteRange range(size_t index) const;
     // Adds member and offset to a fault of an entry; or says that the file is another one by now.
     [[noreturn]] void throw_named(size_t index, Fault fault) const;
     // Fills `out`, which is not larger than the entry, with its first bytes, after the checks of

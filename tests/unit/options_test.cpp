@@ -212,7 +212,7 @@ TEST(Options, no_two_rows_share_a_value) {
               &Options::resync, &Options::expand, &Options::secure, &Options::write_index,
               &Options::allow_private, &Options::stale_ok, &Options::http2, &Options::s3_anonymous,
               &Options::s3_requester_pays, &Options::gs_anonymous, &Options::az_anonymous,
-              &Options::overwrite, &Options::durable, &Options::keep_partial})
+              &Options::overwrite, &Options::durable, &Options::keep_partial, &Options::map})
             compare(member);
         for (auto member : {&Options::fields,
                             &Options::bucket,

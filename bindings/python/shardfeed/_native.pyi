@@ -458,6 +458,7 @@ class StreamOptions(StorageOptions, total=False):
     max_window: int | str
     max_shards: int | str
     pipe_timeout: float | str
+    map: bool | str
     retries: int | str
     connections: int | str
     range_size: int | str
@@ -596,6 +597,7 @@ class ArchiveOptions(StorageOptions, total=False):
     max_window: int | str
     timeout: float | str
     pipe_timeout: float | str
+    map: bool | str
     retries: int | str
     connections: int | str
     range_size: int | str
@@ -717,6 +719,7 @@ class DatasetOptions(StorageOptions, total=False):
     max_shards: int | str
     timeout: float | str
     pipe_timeout: float | str
+    map: bool | str
     retries: int | str
     connections: int | str
     range_size: int | str

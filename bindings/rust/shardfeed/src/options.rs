@@ -512,6 +512,14 @@ impl ArchiveBuilder {
         self.with("pipe_timeout", value)
     }
 
+    /// Local files that nobody changes meanwhile are mapped, and fields are where they lie in
+    /// memory; a file that is cut then ends the program.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn map(self, value: bool) -> Self {
+        self.with("map", value)
+    }
+
     /// Requests that are made again after a fault that may pass, one after another.
     ///
     /// Range: `0..1000`. Default: `7`.
@@ -971,6 +979,14 @@ impl DatasetBuilder {
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
         self.with("pipe_timeout", value)
+    }
+
+    /// Local files that nobody changes meanwhile are mapped, and fields are where they lie in
+    /// memory; a file that is cut then ends the program.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn map(self, value: bool) -> Self {
+        self.with("map", value)
     }
 
     /// Requests that are made again after a fault that may pass, one after another.
@@ -1758,6 +1774,14 @@ impl StreamBuilder {
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
         self.with("pipe_timeout", value)
+    }
+
+    /// Local files that nobody changes meanwhile are mapped, and fields are where they lie in
+    /// memory; a file that is cut then ends the program.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn map(self, value: bool) -> Self {
+        self.with("map", value)
     }
 
     /// Requests that are made again after a fault that may pass, one after another.
