@@ -1,12 +1,9 @@
 // One sound in memory, decoded by libsndfile.
 #pragma once
 
-#include "core/error.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <span>
 
 namespace shf {
@@ -44,22 +41,6 @@ class AudioFile {
     std::unique_ptr<Decoder> decoder_;
     AudioHeader header_;
 };
-
-// Runs `work`, which decodes a sound with an AudioFile of its own. Where memory runs out,
-// libsndfile 1.2 says that the file is damaged, as its codecs do, or crashes. So that much memory
-// must be there before it decodes, and what is damaged is decoded once more. Throws std::bad_alloc.
-template <typename Work>
-void with_memory_to_decode(const Work& work) {
-    constexpr size_t decoder_memory = 1 << 20;
-    for (const bool again : {false, true}) {
-        ::operator delete(::operator new(decoder_memory));
-        try {
-            return work();
-        } catch (const Error& error) {
-            if (again || error.fault().code != SHF_E_FORMAT) throw;
-        }
-    }
-}
 
 // "libsndfile-1.2.0"; NULL where the build or the system has none.
 const char* audio_library();

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <mutex>
+#include <new>
 
 namespace shf {
 
@@ -65,6 +67,19 @@ struct ThreadEnd {
     }
 };
 
+// False where there is no memory for it. glibc takes some for the destructor and ends the process
+// without it, so there must be a piece that it can have.
+bool register_thread_end() noexcept {
+    constexpr size_t enough = 4096;  // more than what malloc keeps for sizes of its own
+    void* const memory = ::operator new(enough, std::nothrow);
+    if (!memory) return false;
+    ::operator delete(memory);
+    static thread_local const ThreadEnd end;
+    (void)end;
+    return true;
+}
+constinit thread_local bool has_thread_end = false;
+
 }  // namespace
 
 uint64_t fork_generation() noexcept {
@@ -78,8 +93,7 @@ ForkHold::ForkHold() noexcept {
         return;
     }
     register_handlers();
-    static thread_local const ThreadEnd end;
-    (void)end;
+    if (!has_thread_end) has_thread_end = register_thread_end();
     int seen = holders.load(std::memory_order_relaxed);
     for (;;) {
         if (seen & forking) {

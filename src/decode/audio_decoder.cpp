@@ -4,12 +4,14 @@
 #include "audio/audio_plan.h"
 #include "audio/resample_audio.h"
 #include "core/error.h"
+#include "core/memory_to_decode.h"
 #include "decode/audio_scratch.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -24,6 +26,9 @@ int16_t to_int16(float value) {
     return scaled >= 32767.0F ? int16_t{32767} : static_cast<int16_t>(scaled);
 }
 
+// About what libsndfile and libsoxr need.
+constexpr size_t library_memory = 1 << 20;
+
 class AudioDecoder final : public Decoder {
   public:
     AudioDecoder(const AudioOptions& options, uint64_t max_decoded)
@@ -31,7 +36,7 @@ class AudioDecoder final : public Decoder {
 
     [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
         Measured measured;
-        with_memory_to_decode([&] {
+        with_memory_to_decode(library_memory, [&] {
             const AudioFile file(field);
             measured.type = type_of(plan(file.header(), random), channels_of(file.header()));
         });
@@ -48,7 +53,8 @@ class AudioDecoder final : public Decoder {
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                 std::span<uint8_t> out, DecodeScratch& scratch) const override {
-        with_memory_to_decode([&] { decode_once(field, random, type, out, scratch); });
+        with_memory_to_decode(library_memory,
+                              [&] { decode_once(field, random, type, out, scratch); });
     }
 
   private:

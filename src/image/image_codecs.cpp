@@ -1,5 +1,6 @@
 #include "image/image_codecs.h"
 
+#include "core/memory_to_decode.h"
 #include "image/avif.h"
 #include "image/gif.h"
 #include "image/jpeg.h"
@@ -60,20 +61,44 @@ bool begins_as_avif(std::string_view start) {
     return false;
 }
 
+// Two forms of a library that does not say when it gets no memory.
+constexpr size_t library_memory = 1 << 20;
+
+template <auto Read>
+ImageHeader read_header_with_memory(std::span<const uint8_t> file, bool orient) {
+    ImageHeader header;
+    with_memory_to_decode(library_memory, [&] { header = Read(file, orient); });
+    return header;
+}
+
+template <auto Decode>
+void decode_with_memory(std::span<const uint8_t> file, const ImageHeader& header,
+                        const Pixels& to) {
+    // The picture in planes of its own. What a header claims is no reason to ask for more.
+    constexpr size_t most = 256 << 20;
+    const size_t pixels = std::min(size_t{header.width} * header.height, most);
+    const size_t planes = std::min(pixels * header.channels * (header.depth / 8), most);
+    with_memory_to_decode(library_memory + planes, [&] { Decode(file, header, to); });
+}
+
 constexpr ImageCodec codecs[] = {
     {"jpeg", "JPEG", [](std::string_view start) { return start.starts_with("\xff\xd8\xff"); },
      read_jpeg_header, decode_jpeg, jpeg_version},
     {"png", "PNG", [](std::string_view start) { return start.starts_with("\x89PNG\r\n\x1a\n"); },
      read_png_header, decode_png, png_version},
-    {"webp", "WebP", begins_as_webp, read_webp_header, decode_webp, webp_version},
+    {"webp", "WebP", begins_as_webp, read_header_with_memory<read_webp_header>,
+     decode_with_memory<decode_webp>, webp_version},
     {"gif", "GIF",
      [](std::string_view start) {
          return start.starts_with("GIF87a") || start.starts_with("GIF89a");
      },
-     read_gif_header, decode_gif, gif_version},
-    {"tiff", "TIFF", begins_as_tiff, read_tiff_header, decode_tiff, tiff_version},
-    {"jxl", "JPEG XL", begins_as_jxl, read_jxl_header, decode_jxl, jxl_version},
-    {"avif", "AVIF", begins_as_avif, read_avif_header, decode_avif, avif_version},
+     read_header_with_memory<read_gif_header>, decode_with_memory<decode_gif>, gif_version},
+    {"tiff", "TIFF", begins_as_tiff, read_header_with_memory<read_tiff_header>,
+     decode_with_memory<decode_tiff>, tiff_version},
+    {"jxl", "JPEG XL", begins_as_jxl, read_header_with_memory<read_jxl_header>,
+     decode_with_memory<decode_jxl>, jxl_version},
+    {"avif", "AVIF", begins_as_avif, read_header_with_memory<read_avif_header>,
+     decode_with_memory<decode_avif>, avif_version},
 };
 
 }  // namespace

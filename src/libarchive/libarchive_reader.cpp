@@ -40,7 +40,7 @@ bool has_word(std::string_view text, std::initializer_list<std::string_view> wor
 
 // libarchive has one number for most faults; its texts tell more. What is not known is FORMAT.
 int32_t code_of(int number, std::string_view text) {
-    if (number == ENOMEM) return SHF_E_NOMEM;
+    if (number == ENOMEM || has_word(text, {"memory", "llocate"})) return SHF_E_NOMEM;
     if (has_word(text, {"runcated", "remature", "nexpected end"})) return SHF_E_TRUNCATED;
     if (has_word(text, {"CRC", "hecksum", "BLAKE2"})) return SHF_E_INTEGRITY;
     if (has_word(text, {"upported", "ncrypted"})) return SHF_E_UNSUPPORTED;
@@ -182,10 +182,10 @@ struct LibarchiveReader::State {
             case OtherArchive::none:
                 throw Error(SHF_E_FORMAT, "no archive that libarchive reads", "check the URL", 0);
         }
-        la.read_set_callback_data(a, this);
-        la.read_set_read_callback(a, read_more);
-        la.read_set_skip_callback(a, skip);
-        la.read_set_seek_callback(a, seek);
+        check(la.read_set_callback_data(a, this), ARCHIVE_OK);  // allocates
+        check(la.read_set_read_callback(a, read_more), ARCHIVE_OK);
+        check(la.read_set_skip_callback(a, skip), ARCHIVE_OK);
+        check(la.read_set_seek_callback(a, seek), ARCHIVE_OK);
         const Utf8Locale names;
         utf8 = &names;
         const int result = la.read_open1(a);

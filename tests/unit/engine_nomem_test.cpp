@@ -41,6 +41,83 @@ TEST_P(EngineNomem, skipped_shards) {
     fail_each(run(url(), {{"threads", "1"}, {"on_error", "skip_sample"}}, false));
 }
 
+// Ranks that share lanes: samples of others are passed over.
+TEST_P(EngineNomem, shared_lanes) {
+    const Settings share = {{"threads", "1"}, {"world_size", "3"}, {"rank", "1"}, {"lanes", "4"}};
+    fail_each(run(url(), share, false));
+}
+
+// Samples or batches of a mix, which is saved once.
+Scenario mixing(const std::string& first, const std::string& second, bool batches) {
+    return [=](Outcome& outcome) {
+        shf_error error = {};
+        shf_options* const options = shf_options_new();
+        shf_options* const own = shf_options_new();
+        std::array<shf_stream*, 2> parts{};
+        shf_stream* mix = nullptr;
+        shf_state* state = nullptr;
+        int32_t code = options && own ? int32_t{SHF_OK} : int32_t{SHF_E_NOMEM};
+        if (code == SHF_OK) code = shf_options_set(own, "threads", "1", &error);
+        if (code == SHF_OK && batches)
+            code =
+                shf_options_set_all(options, "batch=7,decode='txt:bytes',decode_threads=1", &error);
+        for (size_t i = 0; i < parts.size() && code == SHF_OK; ++i) {
+            const char* const given = (i == 0 ? first : second).c_str();
+            code = shf_stream_open(&parts[i], &given, 1, own, &error);
+        }
+        const double weights[] = {3, 1};
+        if (code == SHF_OK) {
+            code = shf_stream_mix(&mix, parts.data(), weights, parts.size(), options, &error);
+            if (code == SHF_OK) parts.fill(nullptr);
+        }
+        while (code == SHF_OK) {
+            shf_sample* sample = nullptr;
+            shf_batch* batch = nullptr;
+            code = batches ? shf_stream_next_batch(mix, &batch, &error)
+                           : shf_stream_next(mix, &sample, &error);
+            if (sample) {
+                const faults::Exempt test;
+                outcome.sound = outcome.sound && is_whole(sample);
+            }
+            outcome.count += batch ? shf_batch_row_count(batch) : (sample ? 1 : 0);
+            shf_sample_unref(sample);
+            shf_batch_unref(batch);
+            if (code == SHF_OK && outcome.count > 20 && !state)
+                code = shf_stream_save(mix, 0, &state, &error);
+        }
+        outcome.code = code;
+        std::copy(std::begin(error.message), std::end(error.message), outcome.message);
+        shf_state_free(state);
+        shf_stream_close(mix);
+        for (shf_stream* part : parts) shf_stream_close(part);
+        shf_options_free(options);
+        shf_options_free(own);
+    };
+}
+TEST_P(EngineNomem, mixes) {
+    for (const bool batches : {false, true})
+        fail_each(mixing(directory / "{000..001}.tar", directory / "{002..003}.tar", batches));
+}
+
+TEST_P(EngineNomem, plans) {
+    for (const char* name : {"000.tar", "001.tar", "002.tar", "003.tar"})
+        ASSERT_EQ(shf_index_build((directory / name).c_str(), nullptr, nullptr), SHF_OK);
+    const std::string list = url();
+    fail_each([&](Outcome& outcome) {
+        shf_error error = {};
+        shf_plan* plan = nullptr;
+        const char* const given = list.c_str();
+        shf_options* const options = shf_options_new();
+        outcome.code = options
+                           ? shf_options_set_all(options, "world_size=2,lanes=4,even=drop", &error)
+                           : int32_t{SHF_E_NOMEM};
+        if (outcome.code == SHF_OK) outcome.code = shf_plan_make(&plan, &given, 1, options, &error);
+        std::copy(std::begin(error.message), std::end(error.message), outcome.message);
+        shf_plan_free(plan);
+        shf_options_free(options);
+    });
+}
+
 // What is done with states: msgpack has its own memory.
 TEST_P(EngineNomem, states) {
     const std::string list = url();

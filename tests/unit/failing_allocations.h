@@ -57,13 +57,13 @@ inline std::atomic<int64_t> pieces{0};   // of the allocator callback that live
 // Allocations of this thread are the test's own.
 inline thread_local bool exempt = false;
 
-// Code whose calls of malloc never fail.
+// Code whose allocations never fail.
 struct Code {
     uintptr_t begin = 0, end = 0;
 };
 inline std::vector<Code> spared;
 
-// Calls of malloc by the loaded library with `name` in its path do not fail. For those that crash
+// Allocations by the loaded library with `name` in its path do not fail. For those that crash
 // without memory.
 inline void spare_library(const char* name) {
     ::dl_iterate_phdr(
@@ -107,8 +107,8 @@ inline void* raw_memory(size_t size) {
 #endif
 }
 
-inline void* object(size_t size) {
-    void* memory = fail(Faults::heap) ? nullptr : raw_memory(size > 0 ? size : 1);
+inline void* object(size_t size, const void* caller) {
+    void* memory = fail(Faults::heap, caller) ? nullptr : raw_memory(size > 0 ? size : 1);
     if (memory) objects.fetch_add(1, std::memory_order_relaxed);
     return memory;
 }
@@ -229,18 +229,18 @@ inline Counts fail_each_allocation(const Scenario& scenario, Faults::Where where
 // ---- The allocations ----------------------------------------------------------------------------
 
 void* operator new(size_t size) {
-    if (void* memory = shf::test::faults::object(size)) return memory;
+    if (void* memory = shf::test::faults::object(size, __builtin_return_address(0))) return memory;
     throw std::bad_alloc();
 }
 void* operator new[](size_t size) {
-    if (void* memory = shf::test::faults::object(size)) return memory;
+    if (void* memory = shf::test::faults::object(size, __builtin_return_address(0))) return memory;
     throw std::bad_alloc();
 }
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
-    return shf::test::faults::object(size);
+    return shf::test::faults::object(size, __builtin_return_address(0));
 }
 void* operator new[](size_t size, const std::nothrow_t&) noexcept {
-    return shf::test::faults::object(size);
+    return shf::test::faults::object(size, __builtin_return_address(0));
 }
 void operator delete(void* memory) noexcept {
     shf::test::faults::free_object(memory);

@@ -2,6 +2,7 @@
 // files, by streams, data sets, archives and as members in sequence.
 #include "dataset_builder.h"
 #include "filter_encoders.h"
+#include "libarchive_builder.h"
 #include "nomem_client.h"
 
 #include <array>
@@ -24,6 +25,13 @@ class FormatNomem : public testing::TestWithParam<int64_t> {
         for (uint64_t i = 0; i < samples; ++i)
             members.emplace_back(sample_key(0, i) + ".txt", sample_key(0, i) + text(3000));
         directory.write("0.zip", stored_zip(members));
+        if (shf_feature("libarchive")) {
+            std::vector<Packed> packed;
+            for (const auto& [name, bytes] : members)
+                packed.push_back({.name = name, .data = bytes});
+            directory.write("0.7z", pack("7zip", packed));
+            directory.write("0.cpio", pack("newc", packed));
+        }
     }
     void fail_each(const std::string& name, const Scenario& scenario, int64_t stride) {
         SCOPED_TRACE(name);
@@ -44,6 +52,9 @@ TEST_P(FormatNomem, streams) {
     for (const char* name : {"0.tar.gzip", "0.tar.bzip2", "0.tar.xz", "0.tar.zstd", "0.tar.lz4",
                              "members.tar.gz", "0.zip"})
         fail_each(name, run(directory / name, {{"threads", "1"}}, false));
+    for (const char* name : {"0.7z", "0.cpio"})
+        if (shf_feature("libarchive"))
+            fail_each(name, run(directory / name, {{"threads", "1"}}, false));
 }
 
 // Damage does not become NOMEM, and NOMEM is not skipped as damage.
