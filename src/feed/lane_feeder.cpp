@@ -198,7 +198,8 @@ Pull LaneFeeder::fill(Reading& reading) {
 
 void LaneFeeder::note_position(const Reading& reading) {
     after_ = reading.lane->position(epoch_, taken_);
-    ended_shards_ = reading.context.stats.get(SHF_STAT_SHARDS);
+    for (size_t i = 0; i < lane_counters.size(); ++i)
+        counts_[i] = reading.context.stats.get(lane_counters[i]);
     opened_ = reading.lane->opened();
     unopened_ = reading.lane->unopened();
 }
@@ -229,7 +230,8 @@ LaneFrame LaneFeeder::about() {
     frame.opening = open_.opening;
     frame.epoch = epoch_;
     frame.after = after_;
-    frame.shards = ended_shards_ - std::exchange(told_shards_, ended_shards_);
+    for (size_t i = 0; i < lane_counters.size(); ++i)
+        frame.counts[i] = counts_[i] - std::exchange(told_[i], counts_[i]);
     frame.skipped = std::exchange(skipped_, {});
     frame.opened = opened_;
     frame.unopened = unopened_;

@@ -85,7 +85,7 @@ class LaneFeeder {
     FeedBlockWriter writer_;
     uint64_t epoch_, taken_;  // of the lane
     LaneState after_;         // its position after the samples that were added
-    uint64_t ended_shards_ = 0, told_shards_ = 0;
+    LaneCounts counts_{}, told_{};
     bool opened_ = false;
     std::optional<Fault> unopened_;
     std::vector<SkippedFault> skipped_;

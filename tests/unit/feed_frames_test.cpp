@@ -42,6 +42,7 @@ BlockFrame some_block() {
     block.after = some_state();
     block.skipped.push_back({some_fault(), true, 1});
     block.unopened = some_fault();
+    for (size_t i = 0; i < block.counts.size(); ++i) block.counts[i] = 10 + i;
     block.samples = 2;
     append_text(block.origins, std::string(25, '\1') + "a.tar");
     append_text(block.schemas, "jpg/cls/");
@@ -92,6 +93,7 @@ TEST(FeedFrames, are_decoded_as_they_were) {
     EXPECT_EQ(block.after.lane, 3U);
     ASSERT_EQ(block.skipped.size(), 1U);
     EXPECT_TRUE(block.skipped[0].whole_shard);
+    EXPECT_EQ(block.counts, some_block().counts);
     EXPECT_EQ(block.skipped[0].before, 1U);
     EXPECT_EQ(block.skipped[0].fault.text(), some_fault().text());
     EXPECT_EQ(block.skipped[0].fault.key, "key");
