@@ -109,7 +109,7 @@ void FeedClient::take_lanes() {
     reader_.emplace(pool_of(*lane_context_), lane_context_->cancel);
     const uint64_t share = options_.memory / std::max<uint64_t>(lanes_.size(), 1);
     constexpr uint64_t KiB = 1024;
-    block_bytes_ = std::clamp<uint64_t>(share / 8, 16 * KiB, 1024 * KiB);
+    block_bytes_ = std::clamp<uint64_t>(share / 8, 16 * KiB, largest_block);
     window_ = std::clamp<uint64_t>(share / 2 / block_bytes_, least_window, most_window);
 }
 

@@ -187,8 +187,11 @@ std::vector<uint8_t> encode(const OpenFrame& frame) {
 
 OpenFrame decode_open(std::span<const uint8_t> frame) {
     const SealedMap map(frame, feed_kind);
+    const uint64_t block_bytes = map.number("block_bytes");
+    if (block_bytes < least_block || block_bytes > largest_block)
+        throw_damaged_frame("asks for messages of an unknown size");
     return {.opening = map.number("opening"),
-            .block_bytes = map.number("block_bytes"),
+            .block_bytes = block_bytes,
             .credit = map.number("credit"),
             .epochs = map.number("epochs"),
             .from = lane_at(map, "from")};

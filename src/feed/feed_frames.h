@@ -47,11 +47,14 @@ struct WelcomeFrame {
     std::vector<uint32_t> counts;     // samples of each shard, where the option even needs them
 };
 
+// Payload of a message that a consumer may ask for.
+inline constexpr uint64_t least_block = 4 << 10, largest_block = 1 << 20;
+
 struct OpenFrame {
-    uint64_t opening = 0;  // its number among those of the consumer
-    uint64_t block_bytes = 0;
-    uint64_t credit = 0;  // messages
-    uint64_t epochs = 1;  // 0: no end
+    uint64_t opening = 0;      // its number among those of the consumer
+    uint64_t block_bytes = 0;  // from least_block to largest_block
+    uint64_t credit = 0;       // messages
+    uint64_t epochs = 1;       // 0: no end
     LaneState from;
 };
 

@@ -100,6 +100,8 @@ TEST(FeedFrames, are_decoded_as_they_were) {
     EXPECT_EQ(block.field_size, some_block().field_size);
     const OpenFrame open = decode_open(encode(OpenFrame{1, 1 << 20, 4, 0, some_state()}));
     EXPECT_EQ(open.epochs, 0U);
+    for (const uint64_t size : {uint64_t{0}, least_block - 1, largest_block + 1, UINT64_MAX})
+        EXPECT_THROW((void)decode_open(encode(OpenFrame{1, size, 4, 0, some_state()})), Error);
     EXPECT_EQ(open.from.epoch, 2U);
     EXPECT_EQ(decode_welcome(encode(WelcomeFrame{{"a", ""}, false, "", {}})).shards,
               (std::vector<std::string>{"a", ""}));
