@@ -17,7 +17,6 @@ constexpr uint32_t most_in_message = 4096;  // of a message
 // The first one is there soon.
 constexpr uint32_t most_in_first = 16;
 
-constexpr uint64_t most_credit = 64;
 constexpr size_t most_skips = 64;  // of a message without samples
 
 Options options_of_lane(Options options) {
@@ -75,11 +74,12 @@ LaneFeeder::LaneFeeder(Shards shards, const Options& options, bool rows, const O
       decodes_(rows),
       open_(open),
       output_(std::move(output)),
+      most_credit_(std::clamp<uint64_t>(output_.most_credit, 2, largest_credit)),
       writer_(rows),
       epoch_(open.from.epoch),
       taken_(open.from.taken),
       after_(open.from),
-      credit_(std::min(open.credit, most_credit)) {
+      credit_(std::min(open.credit, most_credit_)) {
     std::vector<std::thread> started;
     start_thread(started, "lanes of a feed", 1, [this] { run(); });
     thread_ = std::move(started[0]);
@@ -92,7 +92,7 @@ LaneFeeder::~LaneFeeder() {
 
 void LaneFeeder::add_credit(uint64_t events) {
     const std::lock_guard lock(mutex_);
-    credit_ = std::min(most_credit, credit_ + std::min(events, most_credit));
+    credit_ = std::min(most_credit_, credit_ + std::min(events, most_credit_));
     changed_.notify_one();
 }
 
