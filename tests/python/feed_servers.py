@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 PATIENT = 60.0
 
@@ -22,11 +23,14 @@ class RefusedError(Exception):
 class Server:
     """shardfeed feed."""
 
-    def __init__(self, *words: object, address: str = "tcp://127.0.0.1:0") -> None:
+    def __init__(
+        self, *words: object, address: str = "tcp://127.0.0.1:0", folder: Path | None = None
+    ) -> None:
         self.process = subprocess.Popen(
             [*command(), "feed", *map(str, words), "--bind", address],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            cwd=folder,
             text=True,
             errors="surrogateescape",
         )

@@ -8,11 +8,22 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgpack
 import pytest
 import shardfeed
-import xxhash
 import zmq
+from feed_messages import (
+    BYE,
+    CLOSE,
+    CREDIT,
+    HELLO,
+    OPEN,
+    PING,
+    REFUSED,
+    WELCOME,
+    entries,
+    frame,
+    start_of,
+)
 from feed_servers import Server
 
 if shardfeed.features()["feed"] is None:
@@ -20,33 +31,7 @@ if shardfeed.features()["feed"] is None:
 
 from feed_faults import LONGEST, descriptors, local, read, resident, write_shards
 
-# Types of messages: docs/feed.md.
-HELLO, WELCOME, REFUSED, OPEN, CREDIT, CLOSE, BLOCK, PING, BYE = 1, 2, 3, 4, 5, 6, 7, 10, 12
-GROWTH = 250 << 20
-
-
-def sealed(magic: str, version: int, body: dict[str, Any]) -> bytes:
-    packed = msgpack.packb(body)
-    return bytes(msgpack.packb([magic, version, xxhash.xxh3_64_intdigest(packed), packed]))
-
-
-def frame(kind: int, **more: Any) -> bytes:
-    return sealed("shardfeed-feed", 1, {"type": kind, **more})
-
-
-def entries(message: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = msgpack.unpackb(msgpack.unpackb(message, raw=False)[3], raw=False)
-    return found
-
-
-def start_of(lane: int) -> bytes:
-    """The state of a lane alone, at its start: its number in seven bits each, and zeros."""
-    number = bytes([lane & 127]) if lane < 128 else bytes([lane & 127 | 128, lane >> 7])
-    nothing = dict.fromkeys(("shards", "shards_hash", "remaining", "mixed", "passed"), 0)
-    empty = dict.fromkeys(("options", "columns", "parts"), b"")
-    place = {"lanes": number + bytes(8), "of": b"\0", "skips_own": 0}
-    counts = {"lanes_in_all": lane + 1, "consumers": 1}
-    return sealed("shardfeed-state", 2, {**nothing, **empty, **counts, **place})
+GROWTH = 100 << 20
 
 
 @pytest.fixture(scope="module")
