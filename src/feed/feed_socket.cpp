@@ -59,7 +59,7 @@ FeedPart::FeedPart(FeedPart part, std::shared_ptr<UnsentBytes> unsent)
         size_t size;
     };
     const std::span<const uint8_t> bytes = part.bytes();
-    auto counted = std::make_unique<Counted>(std::move(part), std::move(unsent), bytes.size());
+    std::unique_ptr<Counted> counted(new Counted{std::move(part), std::move(unsent), bytes.size()});
     const auto release = [](void*, void* hint) {
         const std::unique_ptr<Counted> sent(static_cast<Counted*>(hint));
         *sent->unsent -= sent->size;
