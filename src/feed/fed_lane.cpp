@@ -63,7 +63,8 @@ void FedLane::take_event(Event event) {
     }
     opened_ = opened_ || about.opened;
     if (!unopened_) unopened_ = std::move(about.unopened);
-    context_.stats.add(SHF_STAT_SHARDS, about.shards);
+    for (size_t i = 0; i < lane_counters.size(); ++i)
+        context_.stats.add(lane_counters[i], about.counts[i]);
     after_ = std::move(about.after);
     given_ = 0;
     blocks_.assign(std::make_move_iterator(event.blocks.begin()),

@@ -97,6 +97,7 @@ void FeedClient::step() {
     for (size_t number = 0; number < servers_.size(); ++number) receive(number);
     check_alive();
     assign();
+    move_silent_lanes();
     give_credit();
 }
 
@@ -109,7 +110,10 @@ void FeedClient::take_lanes() {
     reader_.emplace(pool_of(*lane_context_), lane_context_->cancel);
     const uint64_t share = options_.memory / std::max<uint64_t>(lanes_.size(), 1);
     constexpr uint64_t KiB = 1024;
-    block_bytes_ = std::clamp<uint64_t>(share / 8, 16 * KiB, 1024 * KiB);
+    block_bytes_ = std::clamp<uint64_t>(share / 8, 16 * KiB, largest_block);
+    for (Lane& lane : lanes_)
+        lane.patience =
+            std::chrono::nanoseconds(std::max(options_.feed_wait, options_.feed_timeout));
     window_ = std::clamp<uint64_t>(share / 2 / block_bytes_, least_window, most_window);
 }
 
@@ -322,6 +326,9 @@ void FeedClient::deliver(Lane& lane, FedLane::Event event) {
     if (!event.fault && event.about.after.lane != lane.lane->number())
         throw_damaged_frame("is of another lane");
     ++lane.received;
+    lane.silent_since = Clock::now();
+    lane.over = event.fault ||
+                (event.epoch_end && !repeats_ && lane_context_->is_over(event.about.after.epoch));
     const std::lock_guard lock(lane_context_->mutex);
     lane.lane->push(std::move(event));
 }
@@ -333,10 +340,10 @@ size_t FeedClient::load_of(size_t server) const {
         lanes_.begin(), lanes_.end(), [&](const Lane& lane) { return lane.server == server; }));
 }
 
-std::optional<size_t> FeedClient::freest_server() const {
+std::optional<size_t> FeedClient::freest_server(size_t but) const {
     std::optional<size_t> freest;
     for (size_t number = 0; number < servers_.size(); ++number)
-        if (servers_[number].state == Server::State::ready &&
+        if (servers_[number].state == Server::State::ready && number != but &&
             (!freest || load_of(number) < load_of(*freest)))
             freest = number;
     return freest;
@@ -367,6 +374,23 @@ void FeedClient::rebalance() {
     }
 }
 
+// Of a server that answers while its disk, or the store that it reads from, does not. It may also
+// be one that fills a large shuffle buffer, which the other server has to fill again: the next time
+// the lane has twice as long.
+void FeedClient::move_silent_lanes() {
+    const auto now = Clock::now();
+    for (Lane& lane : lanes_) {
+        if (lane.server == nobody || lane.over || lane.granted <= lane.received ||
+            now - lane.silent_since < lane.patience)
+            continue;
+        const std::optional<size_t> other = freest_server(lane.server);
+        if (!other) continue;
+        close(lane);
+        open(lane, *other);
+        lane.patience *= 2;
+    }
+}
+
 // Events of the lane, from its beginning. Few until the consumer has taken one: he waits for the
 // first ones of all lanes, which come before the next ones of each.
 uint64_t FeedClient::may_come(const Lane& lane) const {
@@ -377,6 +401,7 @@ uint64_t FeedClient::may_come(const Lane& lane) const {
 void FeedClient::open(Lane& lane, size_t server) {
     lane.server = server;
     lane.opening = ++openings_;
+    lane.silent_since = Clock::now();
     lane.granted = std::max(may_come(lane), lane.received);
     OpenFrame frame{.opening = lane.opening,
                     .block_bytes = block_bytes_,
@@ -404,6 +429,7 @@ void FeedClient::give_credit() {
     for (Lane& lane : lanes_) {
         const uint64_t granted = may_come(lane);
         if (lane.server == nobody || granted <= lane.granted) continue;
+        if (lane.granted <= lane.received) lane.silent_since = Clock::now();
         FeedMessage message;
         message.emplace_back(encode_credit(lane.opening, granted - lane.granted));
         servers_[lane.server].socket->send(std::move(message));

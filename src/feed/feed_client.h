@@ -11,6 +11,7 @@
 #include "feed/feed_socket.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -64,6 +65,10 @@ class FeedClient final : public RemoteLanes {
         uint64_t opening = 0;   // the latest one
         uint64_t received = 0;  // events
         uint64_t granted = 0;   // events that may come, with those that were received
+        bool over = false;      // it has no more
+        // Since when nothing of what may come has come, and how long that may be so.
+        Clock::time_point silent_since{};
+        std::chrono::nanoseconds patience{};
     };
 
     void run() noexcept;
@@ -80,6 +85,7 @@ class FeedClient final : public RemoteLanes {
     Pool& pool_of(const LaneContext& context);
     void assign();
     void rebalance();
+    void move_silent_lanes();
     void open(Lane& lane, size_t server);
     void close(Lane& lane);
     void give_credit();
@@ -87,7 +93,7 @@ class FeedClient final : public RemoteLanes {
     void check_alive();
     void fail(const Fault& fault);
     [[nodiscard]] size_t load_of(size_t server) const;
-    [[nodiscard]] std::optional<size_t> freest_server() const;
+    [[nodiscard]] std::optional<size_t> freest_server(size_t but = nobody) const;
     [[nodiscard]] Lane* lane_of(size_t server, uint64_t opening);
 
     const Options options_;

@@ -5,6 +5,7 @@
 #include "core/sealed_map.h"
 #include "order/state_encoding.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -65,7 +66,7 @@ void put_common(SealedWriter& writer, const LaneFrame& frame) {
     writer.put("opening", frame.opening);
     writer.put("epoch", frame.epoch);
     put_lane(writer, "after", frame.after);
-    writer.put("shards", frame.shards);
+    writer.put("counts", std::vector<uint64_t>(frame.counts.begin(), frame.counts.end()));
     std::vector<uint8_t> skipped;
     for (const SkippedFault& skip : frame.skipped) {
         const std::vector<uint8_t> fault = encode_fault(skip.fault);
@@ -97,7 +98,9 @@ void read_common(const SealedMap& map, LaneFrame& frame) {
     frame.opening = map.number("opening");
     frame.epoch = map.number("epoch");
     frame.after = lane_at(map, "after");
-    frame.shards = map.number("shards");
+    const auto counts = column_at<uint64_t>(map, "counts");
+    if (counts.size() != frame.counts.size()) throw_damaged_frame("counts other things");
+    std::copy(counts.begin(), counts.end(), frame.counts.begin());
     std::span<const uint8_t> skipped = map.bytes("skipped");
     while (!skipped.empty()) {
         if (skipped.size() < 5) throw_damaged_frame("has a skip that is cut");
@@ -184,8 +187,11 @@ std::vector<uint8_t> encode(const OpenFrame& frame) {
 
 OpenFrame decode_open(std::span<const uint8_t> frame) {
     const SealedMap map(frame, feed_kind);
+    const uint64_t block_bytes = map.number("block_bytes");
+    if (block_bytes < least_block || block_bytes > largest_block)
+        throw_damaged_frame("asks for messages of an unknown size");
     return {.opening = map.number("opening"),
-            .block_bytes = map.number("block_bytes"),
+            .block_bytes = block_bytes,
             .credit = map.number("credit"),
             .epochs = map.number("epochs"),
             .from = lane_at(map, "from")};

@@ -6,6 +6,9 @@
 #include "core/error.h"
 #include "order/lane_state.h"
 
+#include <shardfeed.h>
+
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -44,11 +47,14 @@ struct WelcomeFrame {
     std::vector<uint32_t> counts;     // samples of each shard, where the option even needs them
 };
 
+// Payload of a message that a consumer may ask for.
+inline constexpr uint64_t least_block = 4 << 10, largest_block = 1 << 20;
+
 struct OpenFrame {
-    uint64_t opening = 0;  // its number among those of the consumer
-    uint64_t block_bytes = 0;
-    uint64_t credit = 0;  // messages
-    uint64_t epochs = 1;  // 0: no end
+    uint64_t opening = 0;      // its number among those of the consumer
+    uint64_t block_bytes = 0;  // from least_block to largest_block
+    uint64_t credit = 0;       // messages
+    uint64_t epochs = 1;       // 0: no end
     LaneState from;
 };
 
@@ -59,12 +65,21 @@ struct SkippedFault {
     uint32_t before = 0;  // sample of the message; those that come after the last one: their number
 };
 
+// What reading a lane counts for its consumer.
+inline constexpr std::array<int32_t, 13> lane_counters = {
+    SHF_STAT_SHARDS,          SHF_STAT_IGNORED_MEMBERS,    SHF_STAT_DIRECTORIES,
+    SHF_STAT_LINKS,           SHF_STAT_SPECIALS,           SHF_STAT_SPARSE,
+    SHF_STAT_UNKNOWN_TYPES,   SHF_STAT_SIZE_DISAGREEMENTS, SHF_STAT_MISSING_END_MARKERS,
+    SHF_STAT_TRAILING,        SHF_STAT_SUFFIX_MISMATCHES,  SHF_STAT_EMPTY_SHARDS,
+    SHF_STAT_FILTERED_SAMPLES};
+using LaneCounts = std::array<uint64_t, lane_counters.size()>;
+
 // What messages about a lane have in common.
 struct LaneFrame {
     uint64_t opening = 0;
     uint64_t epoch = 0;
     LaneState after;      // the position of the lane after it
-    uint64_t shards = 0;  // that ended since the last message
+    LaneCounts counts{};  // of lane_counters, since the last message
     std::vector<SkippedFault> skipped;
     // Of the epoch so far: a shard could be opened, or why the first one could not.
     bool opened = false;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 namespace shf {
@@ -15,10 +16,12 @@ namespace {
 constexpr long server_tick_ms = 100;
 // What a consumer sends is small; a position has the shards of its shuffle buffer.
 constexpr int64_t largest_message = 16 << 20;
-constexpr int most_unread = 64, most_unsent = 65536;  // messages of a consumer
+constexpr int most_unread = 16, most_unsent = 65536;  // messages of a consumer
 constexpr int most_at_once = 1000;
-constexpr size_t most_consumers = 4096, most_lanes = 65536;  // the latter of each
-constexpr uint64_t least_block = 4 << 10, largest_block = 64 << 20;
+constexpr size_t most_consumers = 4096, most_lanes = 4096;  // of all of them
+// Lanes that were closed and still read. While there are more, no messages are taken.
+constexpr size_t most_closing = 256;
+constexpr auto closing_pause = std::chrono::milliseconds(1);
 // A server that is drained waits so long for its consumers.
 constexpr auto drain_time = std::chrono::seconds(10);
 
@@ -103,17 +106,25 @@ void FeedServer::step() {
     FeedSocket* const sockets[] = {&socket_};
     wait_for_messages(sockets, bell_, server_tick_ms);
     FeedMessage message;
-    for (int i = 0; i < most_at_once && socket_.receive(message); ++i) receive(std::move(message));
+    for (int i = 0; i < most_at_once && closing_.size() < most_closing && socket_.receive(message);
+         ++i)
+        receive(std::move(message));
+    if (closing_.size() >= most_closing) std::this_thread::sleep_for(closing_pause);
     send_posted();
+    give_credit();
     forget_silent();
     count();
 }
 
-void FeedServer::count() {
+uint64_t FeedServer::lanes_in_all() const {
     uint64_t lanes = 0;
     for (const auto& [name, consumer] : consumers_) lanes += consumer.lanes.size();
+    return lanes;
+}
+
+void FeedServer::count() {
     consumer_count_ = consumers_.size();
-    lane_count_ = lanes;
+    lane_count_ = lanes_in_all();
 }
 
 // ---- Messages -----------------------------------------------------------------------------------
@@ -143,8 +154,23 @@ void FeedServer::send_posted() {
     for (auto& [name, parts] : posted) {
         FeedMessage message;
         message.emplace_back(name_bytes(name));
-        for (FeedPart& part : parts) message.push_back(std::move(part));
+        const auto consumer = consumers_.find(name);
+        for (FeedPart& part : parts) {
+            if (consumer == consumers_.end()) break;
+            message.emplace_back(std::move(part), consumer->second.unsent);
+        }
+        if (consumer == consumers_.end()) continue;
         if (!socket_.send(std::move(message))) forget(name);
+    }
+}
+
+void FeedServer::give_credit() {
+    for (auto& [name, consumer] : consumers_) {
+        if (*consumer.unsent > options_.memory) continue;
+        for (const auto& [opening, events] : consumer.credit)
+            if (const auto lane = consumer.lanes.find(opening); lane != consumer.lanes.end())
+                lane->second->add_credit(events);
+        consumer.credit.clear();
     }
 }
 
@@ -187,8 +213,12 @@ void FeedServer::receive_from(Consumer& consumer, const Name& name, std::span<co
         case FrameType::open: return open(consumer, name, decode_open(frame));
         case FrameType::credit: {
             const auto [opening, events] = decode_credit(frame);
-            if (const auto lane = consumer.lanes.find(opening); lane != consumer.lanes.end())
-                lane->second->add_credit(events);
+            // What it asks for without reading what it has asked for waits.
+            if (consumer.lanes.contains(opening)) {
+                uint64_t& credit = consumer.credit[opening];
+                credit = std::min(credit + std::min(events, LaneFeeder::largest_credit),
+                                  LaneFeeder::largest_credit);
+            }
             return;
         }
         case FrameType::close: return close(consumer, decode_close(frame));
@@ -232,22 +262,30 @@ void FeedServer::greet(const Name& name, std::span<const uint8_t> frame) {
 
 void FeedServer::open(Consumer& consumer, const Name& name, const OpenFrame& open) {
     if (draining_) return send(name, encode_plain(FrameType::drain));
-    if (consumer.lanes.size() >= most_lanes)
-        throw Error(SHF_E_LIMIT,
-                    "a consumer opens more than " + std::to_string(most_lanes) + " lanes",
-                    "lower lanes");
-    if (open.block_bytes < least_block || open.block_bytes > largest_block ||
-        consumer.lanes.contains(open.opening))
-        throw_damaged_frame("opens a lane in an unknown way");
+    // It takes each lane from one message on, and has given up what it opened before.
+    const auto former =
+        std::find_if(consumer.lanes.begin(), consumer.lanes.end(),
+                     [&](const auto& entry) { return entry.second->number() == open.from.lane; });
+    if (former != consumer.lanes.end()) close(consumer, former->first);
+    if (lanes_in_all() >= most_lanes)
+        throw Error(SHF_E_LIMIT, "the server reads " + std::to_string(most_lanes) + " lanes",
+                    "start more servers, or lower lanes");
+    if (consumer.lanes.contains(open.opening))
+        throw_damaged_frame("opens a lane under a number that is in use");
     Options options = consumer.options;
     options.epochs = open.epochs;
+    const uint64_t consumers = options.world_size * options.num_workers;
+    // What it does not read stays below the option memory, about.
+    const uint64_t share = options_.memory / std::max<uint64_t>(options.lanes / consumers, 1);
+    OpenFrame bounded = open;
+    bounded.block_bytes = std::min(open.block_bytes, std::max(share / 2, least_block));
     consumer.lanes.emplace(
-        open.opening,
-        std::make_unique<LaneFeeder>(
-            LaneFeeder::Shards{url_pointers_, shards_.size(), shards_hash_}, options, rows_, open,
-            LaneFeeder::Output{
-                [this, name](FeedMessage message) { post(name, std::move(message)); },
-                sample_count_}));
+        open.opening, std::make_unique<LaneFeeder>(
+                          LaneFeeder::Shards{url_pointers_, shards_.size(), shards_hash_}, options,
+                          rows_, bounded,
+                          LaneFeeder::Output{
+                              [this, name](FeedMessage message) { post(name, std::move(message)); },
+                              sample_count_, share / bounded.block_bytes}));
 }
 
 void FeedServer::close(Consumer& consumer, uint64_t opening) {
@@ -255,6 +293,7 @@ void FeedServer::close(Consumer& consumer, uint64_t opening) {
     if (lane == consumer.lanes.end()) return;
     lane->second->stop();
     closing_.push_back(std::move(lane->second));
+    consumer.credit.erase(opening);
     consumer.lanes.erase(lane);
 }
 

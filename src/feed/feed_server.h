@@ -53,6 +53,9 @@ class FeedServer {
         Options options;
         Clock::time_point heard{};
         std::map<uint64_t, std::unique_ptr<LaneFeeder>> lanes;  // by opening
+        // Sent to it, and still in this process.
+        std::shared_ptr<UnsentBytes> unsent = std::make_shared<UnsentBytes>(0);
+        std::map<uint64_t, uint64_t> credit;  // by opening: what it gives, until it is passed on
     };
     using Name = std::string;  // that ZeroMQ gives a connection
     using Consumers = std::map<Name, Consumer>;
@@ -67,9 +70,11 @@ class FeedServer {
     void send(const Name& name, std::vector<uint8_t> frame);
     void post(const Name& name, FeedMessage message) noexcept;
     void send_posted();
+    void give_credit();
     void forget(const Name& name);
     Consumers::iterator forget(Consumers::iterator consumer);
     void forget_silent();
+    [[nodiscard]] uint64_t lanes_in_all() const;
     void count();
     [[nodiscard]] WelcomeFrame welcome(const Options& options);
 

@@ -51,6 +51,26 @@ FeedPart::FeedPart(Payload bytes, size_t size) : message_(std::make_unique<zmq_m
     (void)bytes.release();
 }
 
+FeedPart::FeedPart(FeedPart part, std::shared_ptr<UnsentBytes> unsent)
+    : message_(std::make_unique<zmq_msg_t>()) {
+    struct Counted {
+        FeedPart part;
+        std::shared_ptr<UnsentBytes> unsent;
+        size_t size;
+    };
+    const std::span<const uint8_t> bytes = part.bytes();
+    std::unique_ptr<Counted> counted(new Counted{std::move(part), std::move(unsent), bytes.size()});
+    const auto release = [](void*, void* hint) {
+        const std::unique_ptr<Counted> sent(static_cast<Counted*>(hint));
+        *sent->unsent -= sent->size;
+    };
+    if (libzmq().msg_init_data(message_.get(), const_cast<uint8_t*>(bytes.data()), bytes.size(),
+                               release, counted.get()) != 0)
+        throw std::bad_alloc();
+    *counted->unsent += bytes.size();
+    (void)counted.release();
+}
+
 FeedPart::~FeedPart() {
     if (message_) libzmq().msg_close(message_.get());
 }

@@ -4,6 +4,7 @@
 
 #include "feed/libzmq.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,9 @@ using Payload = std::unique_ptr<uint8_t, PayloadFree>;
 // `size` bytes with undefined contents. Throws std::bad_alloc.
 Payload make_payload(size_t size);
 
+// Bytes that were given to ZeroMQ, and that it has not sent or dropped yet.
+using UnsentBytes = std::atomic<uint64_t>;
+
 // One part of a message. Movable.
 class FeedPart {
   public:
@@ -30,6 +34,8 @@ class FeedPart {
     explicit FeedPart(std::span<const uint8_t> bytes);
     // Takes over the first `size` bytes of it.
     FeedPart(Payload bytes, size_t size);
+    // The same bytes, which count as unsent until ZeroMQ lets go of them. Throws std::bad_alloc.
+    FeedPart(FeedPart part, std::shared_ptr<UnsentBytes> unsent);
     ~FeedPart();
     FeedPart(FeedPart&& other) noexcept;
     FeedPart& operator=(FeedPart&& other) noexcept;

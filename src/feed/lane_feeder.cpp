@@ -17,7 +17,6 @@ constexpr uint32_t most_in_message = 4096;  // of a message
 // The first one is there soon.
 constexpr uint32_t most_in_first = 16;
 
-constexpr uint64_t most_credit = 64;
 constexpr size_t most_skips = 64;  // of a message without samples
 
 Options options_of_lane(Options options) {
@@ -75,11 +74,12 @@ LaneFeeder::LaneFeeder(Shards shards, const Options& options, bool rows, const O
       decodes_(rows),
       open_(open),
       output_(std::move(output)),
+      most_credit_(std::clamp<uint64_t>(output_.most_credit, 2, largest_credit)),
       writer_(rows),
       epoch_(open.from.epoch),
       taken_(open.from.taken),
       after_(open.from),
-      credit_(std::min(open.credit, most_credit)) {
+      credit_(std::min(open.credit, most_credit_)) {
     std::vector<std::thread> started;
     start_thread(started, "lanes of a feed", 1, [this] { run(); });
     thread_ = std::move(started[0]);
@@ -92,7 +92,7 @@ LaneFeeder::~LaneFeeder() {
 
 void LaneFeeder::add_credit(uint64_t events) {
     const std::lock_guard lock(mutex_);
-    credit_ = std::min(most_credit, credit_ + std::min(events, most_credit));
+    credit_ = std::min(most_credit_, credit_ + std::min(events, most_credit_));
     changed_.notify_one();
 }
 
@@ -198,7 +198,8 @@ Pull LaneFeeder::fill(Reading& reading) {
 
 void LaneFeeder::note_position(const Reading& reading) {
     after_ = reading.lane->position(epoch_, taken_);
-    ended_shards_ = reading.context.stats.get(SHF_STAT_SHARDS);
+    for (size_t i = 0; i < lane_counters.size(); ++i)
+        counts_[i] = reading.context.stats.get(lane_counters[i]);
     opened_ = reading.lane->opened();
     unopened_ = reading.lane->unopened();
 }
@@ -229,7 +230,8 @@ LaneFrame LaneFeeder::about() {
     frame.opening = open_.opening;
     frame.epoch = epoch_;
     frame.after = after_;
-    frame.shards = ended_shards_ - std::exchange(told_shards_, ended_shards_);
+    for (size_t i = 0; i < lane_counters.size(); ++i)
+        frame.counts[i] = counts_[i] - std::exchange(told_[i], counts_[i]);
     frame.skipped = std::exchange(skipped_, {});
     frame.opened = opened_;
     frame.unopened = unopened_;

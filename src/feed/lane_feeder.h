@@ -25,10 +25,14 @@ namespace shf {
 
 class LaneFeeder {
   public:
+    static constexpr uint64_t largest_credit = 16;
+
     struct Output {
         // Gets the messages, in order, from the feeder's thread. Throws nothing.
         std::function<void(FeedMessage)> post;
         std::atomic<uint64_t>& samples;  // counts those of all lanes
+        // Messages that a consumer may have asked for and not got; more credit is ignored.
+        uint64_t most_credit = largest_credit;
     };
 
     // The list of shards, which must be the one that it was when the server began.
@@ -46,6 +50,7 @@ class LaneFeeder {
     LaneFeeder(const LaneFeeder&) = delete;
     LaneFeeder& operator=(const LaneFeeder&) = delete;
 
+    [[nodiscard]] uint32_t number() const { return open_.from.lane; }
     // Any thread.
     void add_credit(uint64_t events);
     // No message is begun after this; the destructor waits until the thread has ended.
@@ -82,10 +87,11 @@ class LaneFeeder {
     const bool decodes_;
     const OpenFrame open_;
     const Output output_;
+    const uint64_t most_credit_;
     FeedBlockWriter writer_;
     uint64_t epoch_, taken_;  // of the lane
     LaneState after_;         // its position after the samples that were added
-    uint64_t ended_shards_ = 0, told_shards_ = 0;
+    LaneCounts counts_{}, told_{};
     bool opened_ = false;
     std::optional<Fault> unopened_;
     std::vector<SkippedFault> skipped_;

@@ -7,18 +7,16 @@ on files of this machine. Their results are those of the local suite.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from http_servers import Nginx  # noqa: E402
+from served_suite import make_archives, read_suite, run, write_suite
+
+from http_servers import Nginx  # isort: skip
 
 
 def is_local(case: dict[str, Any], root: Path) -> bool:
@@ -44,10 +42,8 @@ def is_local(case: dict[str, Any], root: Path) -> bool:
 def start(folder: Path) -> tuple[Nginx, str]:
     """A server with the archives, which the caller stops; its URL. Writes FOLDER/cases.json."""
     server = Nginx(folder)
-    subprocess.run([sys.executable, HERE / "make_archives.py", server.root], check=True)
-    whole = json.loads((HERE / "cases.json").read_text(encoding="utf-8"))
-    whole["cases"] = [case for case in whole["cases"] if not is_local(case, server.root)]
-    (folder / "cases.json").write_text(json.dumps(whole), encoding="utf-8")
+    make_archives(server.root)
+    write_suite(folder, [case for case in read_suite()["cases"] if not is_local(case, server.root)])
     return server, server.url("").rstrip("/")
 
 
@@ -57,12 +53,7 @@ def main() -> int:
         folder = Path(temporary).resolve()
         server, url = start(folder)
         try:
-            command = [
-                word.replace("{folder}", url).replace("{suite}", str(folder))
-                for word in sys.argv[1:]
-            ]
-            suite = {"SHARDFEED_CONFORMANCE": str(folder), "SHARDFEED_CONFORMANCE_FOLDER": url}
-            return subprocess.run(command, env={**os.environ, **suite}, check=False).returncode
+            return run(sys.argv[1:], url, folder)
         finally:
             server.stop()
 

@@ -132,7 +132,8 @@ class Run {
         const std::string_view name = "$FOLDER";
         if (text.starts_with("$OUT/")) return out_ + text.substr(4);
         std::string whole = text;
-        if (url && text.find(name) == text.npos) return folder_ + "/" + text;
+        if (url && text.find(name) == text.npos)
+            return text.find("://") == text.npos ? folder_ + "/" + text : text;
         for (size_t found = 0; (found = whole.find(name, found)) != whole.npos;)
             whole.replace(found, name.size(), folder_);
         return whole;

@@ -49,7 +49,9 @@ class Run:
     def _urls_of(self, case: dict[str, Any]) -> list[str]:
         """The URLs of a case, or of a part of a mix."""
         return [
-            url.replace("$FOLDER", self._folder) if "$FOLDER" in url else f"{self._folder}/{url}"
+            url.replace("$FOLDER", self._folder)
+            if "$FOLDER" in url or "://" in url
+            else f"{self._folder}/{url}"
             for url in case["urls"]
         ]
 

@@ -41,10 +41,14 @@ class StateShards {
     StateShards(const StateShards&) = delete;
     StateShards& operator=(const StateShards&) = delete;
 
-    [[nodiscard]] std::unique_ptr<Stream> open(const Options& options) const {
+    // Theirs, as long as these shards are there.
+    [[nodiscard]] std::vector<const char*> urls() const {
         std::vector<const char*> urls;
         for (const std::string& path : paths_) urls.push_back(path.c_str());
-        return std::make_unique<Stream>(urls, options);
+        return urls;
+    }
+    [[nodiscard]] std::unique_ptr<Stream> open(const Options& options) const {
+        return std::make_unique<Stream>(urls(), options);
     }
     // Whether a stream may deliver this.
     [[nodiscard]] bool has(const Block& block, uint32_t index) const {

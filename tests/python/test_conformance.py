@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import shardfeed
 
 SUITE = Path(__file__).resolve().parent.parent / "conformance"
 runner = runpy.run_path(str(SUITE / "run_conformance.py"))
 HTTP = runpy.run_path(str(SUITE / "over_http.py"))
+FEED = runpy.run_path(str(SUITE / "over_feed.py"))
 CASES = runner["read_cases"](SUITE / "cases.json")
 
 
@@ -38,6 +40,15 @@ def test_cases_over_http(kind, over_http):
     assert len(names) > 350
     cases = [case for case in CASES if case["kind"] == kind and case["name"] in names]
     assert [text for case in cases if (text := runner["difference"](case, url))] == []
+
+
+@pytest.mark.skipif(shardfeed.features()["feed"] is None, reason="this build has no feed")
+@pytest.mark.parametrize("kind", FEED["KINDS"])
+def test_cases_through_feeds(kind, tmp_path):
+    with FEED["started"](tmp_path, [kind]) as archives:
+        cases = runner["read_cases"](tmp_path / "cases.json")
+        assert [text for case in cases if (text := runner["difference"](case, archives))] == []
+        assert len(cases) > 3
 
 
 def test_unknown_kind(archives):

@@ -15,38 +15,12 @@ import numpy as np
 import pytest
 import shardfeed
 from conftest import write_tar
+from feed_servers import PATIENT, Server
 
-PATIENT = 60.0
 ORDER: dict[str, Any] = {"lanes": 4, "shuffle": 30, "shuffle_shards": True, "seed": 7}
 
 if shardfeed.features()["feed"] is None:
     pytest.skip("this build has no feed", allow_module_level=True)
-
-
-class Server:
-    """shardfeed feed, in a process of its own."""
-
-    def __init__(self, *words: object, address: str = "tcp://127.0.0.1:0") -> None:
-        command = [sys.executable, "-m", "shardfeed", "feed", *map(str, words), "--bind", address]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
-        assert self.url.startswith("feed://"), self.process.communicate()
-
-    @property
-    def address(self) -> str:
-        return "tcp" + self.url[len("feed") :]
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate(timeout=PATIENT)
-
-    def end(self) -> int:
-        self.process.terminate()
-        self.process.communicate(timeout=PATIENT)
-        return self.process.returncode
 
 
 Serve = Callable[..., Server]

@@ -8,13 +8,14 @@ for_julia() { # COMMAND ...
 }
 run_julia() { for_julia julia --startup-file=no "$@"; }
 interpreted() { run_julia --compile=min --compiled-modules=no "$@"; }
-julia_over_http() {
-    for_julia python3 tests/conformance/over_http.py julia --startup-file=no --compile=min --compiled-modules=no \
-        bindings/julia/ShardFeed/test/conformance.jl '{folder}' '{suite}/cases.json'
+julia_served() { # SCRIPT
+    SHARDFEED_COMMAND=$plain/src/cli/shardfeed for_julia python3 "tests/conformance/$1" julia --startup-file=no \
+        --compile=min --compiled-modules=no bindings/julia/ShardFeed/test/conformance.jl '{folder}' '{suite}/cases.json'
 }
 julia_checks() {
     check "Julia tests" interpreted bindings/julia/ShardFeed/test/runtests.jl
     check "Julia, compiled" run_julia bindings/julia/ShardFeed/test/jit.jl
     check "conformance in Julia" interpreted bindings/julia/ShardFeed/test/conformance.jl
-    check "conformance in Julia over HTTP" julia_over_http
+    check "conformance in Julia over HTTP" julia_served over_http.py
+    check "conformance in Julia through feeds" julia_served over_feed.py
 }

@@ -27,6 +27,9 @@ rust_checks() {
     cargo_tests "Rust tests" test --locked --no-fail-fast --features ndarray,serde
     check "conformance in Rust over HTTP" in_rust python3 ../../tests/conformance/over_http.py cargo test --quiet \
         --locked --features ndarray,serde --test conformance
+    check "conformance in Rust through feeds" in_rust env SHARDFEED_COMMAND="$plain/src/cli/shardfeed" \
+        python3 ../../tests/conformance/over_feed.py cargo test --quiet --locked --features ndarray,serde \
+        --test conformance
     local oldest
     oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' bindings/rust/Cargo.toml)
     if rustup toolchain install "$oldest" --profile minimal --component rustfmt >"$output" 2>&1; then

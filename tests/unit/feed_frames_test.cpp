@@ -42,6 +42,7 @@ BlockFrame some_block() {
     block.after = some_state();
     block.skipped.push_back({some_fault(), true, 1});
     block.unopened = some_fault();
+    for (size_t i = 0; i < block.counts.size(); ++i) block.counts[i] = 10 + i;
     block.samples = 2;
     append_text(block.origins, std::string(25, '\1') + "a.tar");
     append_text(block.schemas, "jpg/cls/");
@@ -92,12 +93,15 @@ TEST(FeedFrames, are_decoded_as_they_were) {
     EXPECT_EQ(block.after.lane, 3U);
     ASSERT_EQ(block.skipped.size(), 1U);
     EXPECT_TRUE(block.skipped[0].whole_shard);
+    EXPECT_EQ(block.counts, some_block().counts);
     EXPECT_EQ(block.skipped[0].before, 1U);
     EXPECT_EQ(block.skipped[0].fault.text(), some_fault().text());
     EXPECT_EQ(block.skipped[0].fault.key, "key");
     EXPECT_EQ(block.field_size, some_block().field_size);
     const OpenFrame open = decode_open(encode(OpenFrame{1, 1 << 20, 4, 0, some_state()}));
     EXPECT_EQ(open.epochs, 0U);
+    for (const uint64_t size : {uint64_t{0}, least_block - 1, largest_block + 1, UINT64_MAX})
+        EXPECT_THROW((void)decode_open(encode(OpenFrame{1, size, 4, 0, some_state()})), Error);
     EXPECT_EQ(open.from.epoch, 2U);
     EXPECT_EQ(decode_welcome(encode(WelcomeFrame{{"a", ""}, false, "", {}})).shards,
               (std::vector<std::string>{"a", ""}));

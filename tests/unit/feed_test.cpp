@@ -224,6 +224,21 @@ TEST_F(FeedTest, skips_come_between_the_same_samples) {
     EXPECT_EQ(none.code, SHF_E_LIMIT) << none.message();
 }
 
+TEST_F(FeedTest, counts_what_readers_find) {
+    directory.write("002.tar", member("__note__.txt", "x") + member("a.txt", "1") +
+                                   member("README", "y") + end_marker());
+    const Feed feed(url());
+    const Settings settings = {{"lanes", "4"}, {"epochs", "2"}, {"select_keys", "*-0000[1-5],a"}};
+    Client fed(feed.url(), settings), own(url(), settings);
+    EXPECT_EQ(fed.keys(), own.keys());
+    EXPECT_EQ(fed.code, SHF_END) << fed.message();
+    EXPECT_GT(own.stat(SHF_STAT_IGNORED_MEMBERS), 0U);
+    EXPECT_GT(own.stat(SHF_STAT_FILTERED_SAMPLES), 0U);
+    for (const int32_t stat :
+         {SHF_STAT_SAMPLES, SHF_STAT_SHARDS, SHF_STAT_IGNORED_MEMBERS, SHF_STAT_FILTERED_SAMPLES})
+        EXPECT_EQ(fed.stat(stat), own.stat(stat)) << stat;
+}
+
 TEST_F(FeedTest, options_of_the_server_do_not_change_the_order) {
     const Feed feed(url(), {{"seed", "9"}, {"shuffle", "40"}, {"limit", "5"}, {"lanes", "4"}});
     Client client(feed.url(), {});

@@ -137,7 +137,7 @@ row_sizes(column, native) = native.shapes == C_NULL ? [] : [size(row) for row in
 # ---- Kinds ---------------------------------------------------------------------------------------
 
 in_folder(run::Run, url) =
-    occursin("\$FOLDER", url) ? replace(url, "\$FOLDER" => run.folder) : run.folder * "/" * url
+    occursin("\$FOLDER", url) || occursin("://", url) ? replace(url, "\$FOLDER" => run.folder) : run.folder * "/" * url
 urls(run::Run, case=run.case) = [in_folder(run, url) for url in list(case, "urls")]
 keywords(run::Run, case=run.case) =
     [Symbol(name) => replace(value, "\$FOLDER" => run.folder) for (name, value) in below(case, "options")]

@@ -17,7 +17,7 @@ use xxhash_rust::xxh64::Xxh64;
 
 /// URLs of a case, with the folder.
 fn urls_in(folder: &str, urls: &Value) -> Vec<String> {
-    let whole = |url: &str| match url.contains("$FOLDER") {
+    let whole = |url: &str| match url.contains("$FOLDER") || url.contains("://") {
         true => url.replace("$FOLDER", folder),
         false => format!("{folder}/{url}"),
     };
