@@ -155,6 +155,7 @@ struct Outcome {
     bool sound = true;     // all of it was right, and calls behind the failure repeat it
     char message[1008]{};  // of the failure
     bool reached = false;  // an allocation did fail
+    bool pools = false;    // what lives on waits for its next use, and is no leak
     int64_t left = 0;      // objects and pieces that live on
 };
 
@@ -193,7 +194,7 @@ inline Counts fail_each_allocation(const Scenario& scenario, Faults::Where where
     const Outcome whole = attempt(scenario, {});
     EXPECT_TRUE(whole.code == SHF_OK || whole.code == SHF_END) << whole.message;
     EXPECT_TRUE(whole.sound);
-    EXPECT_EQ(whole.left, 0);
+    EXPECT_TRUE(whole.pools || whole.left == 0) << whole.left;
     Counts counts;
     for (const bool lasting : {false, true}) {
         // Threads make the number of allocations vary a bit.
@@ -205,7 +206,7 @@ inline Counts fail_each_allocation(const Scenario& scenario, Faults::Where where
             const std::string which = "allocation " + std::to_string(n) +
                                       (lasting ? " and all after it: " : ": ") + outcome.message;
             EXPECT_TRUE(outcome.sound) << which;
-            EXPECT_EQ(outcome.left, 0) << which;
+            EXPECT_TRUE(outcome.pools || outcome.left == 0) << outcome.left << " left: " << which;
             untouched = outcome.reached ? 0 : untouched + 1;
             counts.points += outcome.reached ? 1 : 0;
             if (outcome.code == whole.code) {
