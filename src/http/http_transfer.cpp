@@ -130,11 +130,6 @@ void HttpTransfer::set_up(const HttpRequest& request) {
         if (!request.upload.empty())
             (void)libcurl().easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, buffer_size);
     }
-    if (!request.whole) {
-        std::string range = std::to_string(request.first) + '-';
-        if (request.last) range += std::to_string(*request.last);
-        set(easy, CURLOPT_RANGE, range.c_str());
-    }
     const auto add = [&](const std::string& line) {
         curl_slist* const longer = libcurl().slist_append(headers_.get(), line.c_str());
         if (!longer) throw std::bad_alloc();
@@ -152,6 +147,10 @@ void HttpTransfer::set_up(const HttpRequest& request) {
                         "look at the credentials, in options, environment and files");
         add(line);
     }
+    // Not by CURLOPT_RANGE: where libcurl gets no memory for that header, it leaves it out.
+    if (!request.whole)
+        add("Range: bytes=" + std::to_string(request.first) + '-' +
+            (request.last ? std::to_string(*request.last) : ""));
     if (!request.if_match.empty()) add("If-Match: " + request.if_match);
     if (!payload_.empty()) add("Expect:");  // one round trip less
     if (headers_) set(easy, CURLOPT_HTTPHEADER, headers_.get());
