@@ -53,7 +53,10 @@ uint32_t orientation_of(const int32_t* matrix) {
 
 class DecodedFrame final : public VideoFrame {
   public:
-    DecodedFrame(const AVFrame& frame, FrameColours& colours) : frame_(frame), colours_(colours) {}
+    DecodedFrame(const AVFrame& frame, FrameColours& colours)
+        : VideoFrame(static_cast<uint32_t>(frame.width), static_cast<uint32_t>(frame.height)),
+          frame_(frame),
+          colours_(colours) {}
     void write(uint8_t* to, size_t stride, uint32_t channels) const override {
         colours_.write(frame_, to, stride, channels);
     }
@@ -74,6 +77,7 @@ struct VideoFile::Decoder {
     void open();
     bool run(std::span<const uint64_t>& wanted, bool jumps, const VideoHeader& header,
              const FrameTaker& take);
+    bool jump(std::span<const uint64_t>& wanted, const VideoHeader& header, const FrameTaker& take);
     void send(AVPacket* packet, bool is_wanted);
     bool receive();
     bool deliver(std::span<const uint64_t>& wanted, const VideoHeader& header,
@@ -88,6 +92,7 @@ struct VideoFile::Decoder {
     std::unique_ptr<AVFrame, FreeFrame> frame;
     FrameColours colours;
     int64_t received = 0;  // since the decoder was opened
+    bool has_jumped = false;
 };
 
 // A new one for each reading: what it has seen must not matter.
@@ -142,12 +147,13 @@ bool VideoFile::Decoder::deliver(std::span<const uint64_t>& wanted, const VideoH
     while (receive()) {
         const auto next = static_cast<int64_t>(wanted.front());
         if (frame->pts == next) {
-            if (frame->width != static_cast<int>(header.width) ||
-                frame->height != static_cast<int>(header.height))
-                bad_video("a frame of " + std::to_string(frame->width) + "x" +
-                          std::to_string(frame->height) + ", its header says " +
+            const DecodedFrame found(*frame, colours);
+            const bool is_known = header.width != 0;
+            if (is_known && (found.width != header.width || found.height != header.height))
+                bad_video("a frame of " + std::to_string(found.width) + "x" +
+                          std::to_string(found.height) + " in a video of " +
                           std::to_string(header.width) + "x" + std::to_string(header.height));
-            take(wanted.front(), DecodedFrame(*frame, colours));
+            take(wanted.front(), found);
             wanted = wanted.subspan(1);
         } else if (frame->pts != AV_NOPTS_VALUE && frame->pts > next) {
             return false;
@@ -170,7 +176,7 @@ size_t VideoFile::Decoder::start_for(uint64_t number, size_t from) const {
 }
 
 // Decodes from the start, or with `jumps` from the key frame before each wanted one; takes those
-// away that were delivered. False: one of them did not come out.
+// away that were handed over. False: one of them did not come out.
 bool VideoFile::Decoder::run(std::span<const uint64_t>& wanted, bool jumps,
                              const VideoHeader& header, const FrameTaker& take) {
     open();
@@ -183,6 +189,7 @@ bool VideoFile::Decoder::run(std::span<const uint64_t>& wanted, bool jumps,
             const size_t start = start_for(looked_for, i);
             if (start > i) {
                 i = start;
+                has_jumped = true;
                 ffmpeg().avcodec_flush_buffers(codec.get());
                 begin = all[i].number;
             }
@@ -202,13 +209,39 @@ bool VideoFile::Decoder::run(std::span<const uint64_t>& wanted, bool jumps,
     return wanted.empty();
 }
 
+// The same with jumps. False too where the decoder fails after one: it may have missed what was
+// jumped over.
+bool VideoFile::Decoder::jump(std::span<const uint64_t>& wanted, const VideoHeader& header,
+                              const FrameTaker& take) {
+    try {
+        return run(wanted, true, header, take);
+    } catch (const Error& error) {
+        if (!has_jumped || error.fault().code != SHF_E_FORMAT) throw;
+        return false;
+    }
+}
+
 VideoFile::VideoFile(std::span<const uint8_t> file, uint64_t most_pixels)
     : decoder_(std::make_unique<Decoder>(file, most_pixels)) {
     const AVCodecParameters& parameters = *decoder_->packets.stream().codecpar;
-    if (parameters.width < 1 || parameters.height < 1) bad_video("its frames have no size");
-    header_ = {.width = static_cast<uint32_t>(parameters.width),
-               .height = static_cast<uint32_t>(parameters.height),
-               .orientation = orientation_of(display_matrix(decoder_->packets.stream()))};
+    header_.orientation = orientation_of(display_matrix(decoder_->packets.stream()));
+    if (parameters.width < 1 || parameters.height < 1) {
+        find_size();
+        return;
+    }
+    header_.width = static_cast<uint32_t>(parameters.width);
+    header_.height = static_cast<uint32_t>(parameters.height);
+}
+
+// Of some codecs (MPEG-4 part 2 in MP4) it is not the container that says it.
+void VideoFile::find_size() {
+    const uint64_t first[] = {0};
+    VideoHeader found = header_;
+    decode(first, [&found](uint64_t /*number*/, const VideoFrame& frame) {
+        found.width = frame.width;
+        found.height = frame.height;
+    });
+    header_ = found;
 }
 
 VideoFile::~VideoFile() = default;
@@ -222,10 +255,10 @@ const VideoTimes& VideoFile::times() {
 void VideoFile::decode(std::span<const uint64_t> wanted, const FrameTaker& take) {
     times();
     if (wanted.empty()) return;
-    const bool jumps = decoder_->packets.has_times();
-    if (decoder_->run(wanted, jumps, header_, take)) return;
-    // There are key frames from which not all can be decoded that follow.
-    if (jumps && decoder_->run(wanted, false, header_, take)) return;
+    // There are key frames from which not all can be decoded that follow: those of open groups of
+    // pictures, and of gradual refreshes.
+    if (decoder_->packets.has_times() && decoder_->jump(wanted, header_, take)) return;
+    if (decoder_->run(wanted, false, header_, take)) return;
     bad_video(decoder_->log.with_cause("frame " + std::to_string(wanted.front()) + " of " +
                                        plural(decoder_->packets.times().at.size(), "frame") +
                                        " does not come out of its decoder"));

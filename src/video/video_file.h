@@ -19,7 +19,10 @@ struct VideoHeader {
 // A frame that was decoded.
 class VideoFrame {
   public:
+    VideoFrame(uint32_t width, uint32_t height) : width(width), height(height) {}
     virtual ~VideoFrame() = default;
+
+    const uint32_t width, height;
     // Writes 3 channels (red, green, blue) or 4 (with alpha) of 8 bits each. The rows lie `stride`
     // bytes apart, and hold a multiple of `whole_pixels` of them. Throws Error: FORMAT,
     // UNSUPPORTED.
@@ -52,6 +55,8 @@ class VideoFile {
 
   private:
     struct Decoder;  // of FFmpeg
+    void find_size();
+
     std::unique_ptr<Decoder> decoder_;
     VideoHeader header_;
 };
