@@ -37,7 +37,8 @@ def one(tmp_path: Path, data: bytes, words: str = "", **options: Any) -> np.ndar
 
 def alike(found: np.ndarray, wanted: np.ndarray) -> bool:
     return (
-        found.shape == wanted.shape and np.abs(found.astype(int) - wanted.astype(int)).max() <= LEVELS
+        found.shape == wanted.shape
+        and np.abs(found.astype(int) - wanted.astype(int)).max() <= LEVELS
     )
 
 
@@ -236,12 +237,10 @@ def test_too_few_frames(tmp_path):
     data = video(frames=5)
     whole = one(tmp_path, data)
     for words in ("/frames=6", "/clip=6", "/clip=3/stride=3", "/rate=10/frames=3"):
-        with pytest.raises(shardfeed.FormatError, match="a video of [25] frames.* are needed"):
+        with pytest.raises(shardfeed.FormatError, match=r"a video of [25] frames.* are needed"):
             one(tmp_path, data, words)
     assert np.array_equal(one(tmp_path, data, "/frames=8/repeat"), whole[middles(8, 5)])
-    assert np.array_equal(
-        one(tmp_path, data, "/clip=7/repeat"), whole[[0, 1, 2, 3, 4, 4, 4]]
-    )
+    assert np.array_equal(one(tmp_path, data, "/clip=7/repeat"), whole[[0, 1, 2, 3, 4, 4, 4]])
     assert np.array_equal(one(tmp_path, data, "/clip=random:3/stride=3/repeat"), whole[[0, 3, 4]])
 
 

@@ -1,4 +1,4 @@
-"""Damaged and truncated videos: an error of their sample or rows, never a crash, and little memory."""
+"""Damaged and truncated videos: an error of their sample or rows, no crash, little memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MUTATIONS = 1000
 
 
 def mutated(data: bytes, seed: int) -> bytes:
-    """A byte, some bytes, a stretch that is missing, comes twice or is another; or the start alone."""
+    """Other bytes, a stretch that is missing, comes twice or is another, or the start alone."""
     random = np.random.default_rng(seed)
     # Half of them near one of the ends, where headers are.
     size = len(data)
@@ -60,8 +60,12 @@ def test_damage_is_an_error_or_rows(tmp_path, kind):
         if seed % 10 == 0:
             rows.append({"v": good, "cls": b"-1"})
     path = rows_tar(tmp_path / "t.tar", rows)
-    whole = next(iter(shardfeed.Stream(rows_tar(tmp_path / "g.tar", rows[1:2])).batches(
-        1, decode="v:video/frames=6"))
+    whole = next(
+        iter(
+            shardfeed.Stream(rows_tar(tmp_path / "g.tar", rows[1:2])).batches(
+                1, decode="v:video/frames=6"
+            )
+        )
     )["v"][0]
     skipped: list[Any] = []
     stream = shardfeed.Stream(path, on_error="skip_sample", on_skip=skipped.append)

@@ -20,7 +20,7 @@ KINDS = {
 
 
 def picture(number: int, width: int, height: int, seed: int = 0) -> np.ndarray:
-    """A frame of a video: shades that move, a square whose place says the number, a little noise."""
+    """A frame: shades that move, a square whose place says the number, a little noise."""
     y, x = np.mgrid[0:height, 0:width]
     shades = np.stack([x * 2 + number * 5, y * 2 + number * 3, x + y + number * 7], -1) % 256
     noise = np.random.default_rng([seed, number]).integers(0, 9, (height, width, 1))
