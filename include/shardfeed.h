@@ -97,7 +97,7 @@ const char *shf_version_string(void);
 
 /* The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
  * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
- * webp, gif, tiff, jxl, avif, audio, http, libarchive, feed.
+ * webp, gif, tiff, jxl, avif, audio, video, http, libarchive, feed.
  * Owns: static. Since: 0.1 */
 const char *shf_feature(const char *name);
 
@@ -861,8 +861,16 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          rate=N (frames a second), crop=5s (the middle), crop=start:5s,
  *                          crop=random:5s, pad (zeros up to the length of the crop). A length is
  *                          in s, ms or frames that come out.
+ *   video                  MP4, Matroska, WebM or AVI: frames x height x width x colours. After
+ *                          slashes which frames: all without a word, frames=N (in the middles of N
+ *                          equal parts: number floor((2 i + 1) M / (2 N)) of M), clip=N (one after
+ *                          another, of the middle), clip=start:N, clip=random:N, with stride=K
+ *                          every K-th; rate=F (of F frames a second: for each moment the last
+ *                          frame at or before it); repeat (frames again, where there are too few:
+ *                          an error else). And the words of image for each frame, with the same
+ *                          choices for all, but for exif, exact, mixup and cutmix.
  * The column __augment__ is of no field: for each row a JSON object that says what was chosen for
- * the images and sounds of the row, by column.
+ * the images, sounds and videos of the row, by column.
  * With mixup and cutmix, behind the columns of fields: "__mix_index__" (int64: the row of this
  * batch that the row is mixed with; all rows are one circle), "__mix_weight__" (float32: the share
  * of its own image and label, of Beta(ALPHA, ALPHA), with a box the part outside) and, with cutmix,
@@ -887,11 +895,12 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  * row. A saved stream resumes in the middle of a sample. The options even, epoch_samples and
  * missing=empty, and lanes that several consumers read, do not go with it.
  * With the option batch_elements=N a batch ends before the sample with which one of its arrays (or
- * sounds, not images) would have more than N elements: with ragged=pad, which ragged=error then is
- * too, all that are in memory, else those of the rows. A larger sample is a LIMIT error of that
- * sample. With the option bucket=N,N,... a batch is of samples whose longest array is within one of
- * these bounds, and not within the one before; these arrays are padded to it in their first
- * dimension, and their others are of one size, as are images. A sample that is longer than the last
+ * sounds, not images and videos) would have more than N elements: with ragged=pad, which
+ * ragged=error then is too, all that are in memory, else those of the rows. A larger sample is a
+ * LIMIT error of that sample. With the option bucket=N,N,... a batch is of samples whose longest
+ * array is within one of these bounds, and not within the one before; these arrays are padded to it
+ * in their first dimension, and their others are of one size, as are images and videos. A sample
+ * that is longer than the last
  * bound is a LIMIT error of that sample. What is in a bucket comes when it is a batch, when
  * bucket_wait samples came after its first one, or at the end. A saved stream gives the same
  * batches again. Neither goes with pack, even and epoch_samples; bucket not with missing=empty and

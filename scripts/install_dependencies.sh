@@ -16,7 +16,7 @@ declare -A packages=(
     [build]="g++ dpkg-dev meson ninja-build pkg-config zlib1g-dev libbz2-dev liblzma-dev libzstd-dev liblz4-dev
              libxxhash-dev libisal-dev libdeflate-dev libmsgpack-dev
              nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev libgif-dev libtiff-dev libjxl-dev libavif-dev
-             libsndfile1-dev libsoxr-dev libcurl4-openssl-dev libssl-dev libpugixml-dev
+             libsndfile1-dev libsoxr-dev libavformat-dev libswscale-dev libcurl4-openssl-dev libssl-dev libpugixml-dev
              libarchive-dev libzmq3-dev libcli11-dev python3-dev python3-venv"
     [test]="ccache libgtest-dev libturbojpeg0-dev libzip-dev clang clang-format libclang-rt-dev|libclang-rt-14-dev
              mandoc groff-base man-db cmake abigail-tools

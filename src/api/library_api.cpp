@@ -2,6 +2,7 @@
 #include "audio/audio_file.h"
 #include "codec/filter.h"
 #include "core/error_codes.h"
+#include "video/video_file.h"
 #ifdef SHF_HAVE_FEED
 #include "feed/libzmq.h"
 #endif
@@ -38,6 +39,7 @@ const char* shf_feature(const char* name) {
     }
 #endif
     if (std::string_view(name) == "audio") return shf::audio_library();
+    if (std::string_view(name) == "video") return shf::video_library();
     if (std::string_view(name) == "libarchive") return shf::libarchive_version();
 #ifdef SHF_HAVE_FEED
     if (std::string_view(name) == "feed") return shf::libzmq_version();

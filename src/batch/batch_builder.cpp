@@ -340,8 +340,8 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const Measured
         append_bytes(columns_[plans.size() + 2], {origin.padding ? "\0" : "\1", 1}, 0);
 }
 
-// What was chosen for each column of images and sounds: a JSON object by name, null where the
-// sample lacks the field.
+// What was chosen for each column of images, sounds and videos: a JSON object by name, null where
+// the sample lacks the field.
 std::string BatchBuilder::record(const Block& block, uint32_t sample,
                                  const MeasuredSample& measured) const {
     using Kind = ColumnSpec::Kind;
@@ -349,7 +349,8 @@ std::string BatchBuilder::record(const Block& block, uint32_t sample,
     std::string text = "{";
     for (size_t c = 0; c < plans.size(); ++c) {
         const ColumnSpec& spec = plans[c].spec;
-        if (spec.kind != Kind::image && spec.kind != Kind::audio) continue;
+        if (spec.kind != Kind::image && spec.kind != Kind::audio && spec.kind != Kind::video)
+            continue;
         text += text.size() > 1 ? "," : "";
         text += nlohmann::json(spec.name()).dump(-1, ' ', true, replace_invalid) + ':';
         const int32_t number = measured.fields->number[c];

@@ -9,6 +9,7 @@
 #include "decode/npy.h"
 #include "decode/number.h"
 #include "decode/number_list.h"
+#include "decode/video_decoder.h"
 #include "sample/name.h"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decode
         case Kind::list: return list_decoder(spec.member, max_decoded);
         case Kind::image: return image_decoder(spec.image, max_decoded);
         case Kind::audio: return audio_decoder(spec.audio, max_decoded);
+        case Kind::video: return video_decoder(spec.video, spec.image, max_decoded);
         case Kind::boxes: return box_decoder(spec.boxes, spec.image, max_decoded);
     }
     return nullptr;
@@ -143,10 +145,11 @@ void BatchPlan::add(ColumnSpec spec) {
     using Kind = ColumnSpec::Kind;
     // Nothing else of JSON can be packed.
     if (options_.pack > 0 && spec.kind == Kind::json && !spec.records) spec.kind = Kind::list;
-    any_choice_ = any_choice_ || spec.kind == Kind::image || spec.kind == Kind::audio;
+    any_choice_ = any_choice_ || spec.kind == Kind::image || spec.kind == Kind::audio ||
+                  spec.kind == Kind::video;
     auto decoder = decoder_for(spec, options_.max_decoded);
-    if (options_.pack > 0 &&
-        (spec.kind < Kind::npy || spec.kind == Kind::image || spec.kind == Kind::boxes))
+    if (options_.pack > 0 && (spec.kind < Kind::npy || spec.kind == Kind::image ||
+                              spec.kind == Kind::video || spec.kind == Kind::boxes))
         throw Error(SHF_E_USAGE,
                     "pack joins arrays, and the column " + escape(spec.name()) + " has none",
                     "name the fields with tokens in decode, for example decode=\"npy\"");

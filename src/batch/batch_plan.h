@@ -34,7 +34,7 @@ struct ColumnPlan {
     // Its elements count for batch_elements, and its first dimension for bucket.
     [[nodiscard]] bool has_length() const {
         return any_shape() && spec.kind != ColumnSpec::Kind::image &&
-               spec.kind != ColumnSpec::Kind::boxes;
+               spec.kind != ColumnSpec::Kind::video && spec.kind != ColumnSpec::Kind::boxes;
     }
 };
 

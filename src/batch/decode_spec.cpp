@@ -4,6 +4,7 @@
 #include "batch/box_words.h"
 #include "batch/image_words.h"
 #include "batch/mixed_rows.h"
+#include "batch/video_words.h"
 #include "batch/words.h"
 #include "core/error.h"
 #include "core/options.h"
@@ -27,7 +28,8 @@ constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"bytes", Kind::bytes},     {"text", Kind::text},   {"json", Kind::json},
     {"msgpack", Kind::msgpack}, {"int", Kind::integer}, {"float", Kind::real},
     {"npy", Kind::npy},         {"npz", Kind::npz},     {"list", Kind::list},
-    {"image", Kind::image},     {"audio", Kind::audio}, {"boxes", Kind::boxes},
+    {"image", Kind::image},     {"audio", Kind::audio}, {"video", Kind::video},
+    {"boxes", Kind::boxes},
 };
 
 // By the part of the name after its last dot, as webdataset has them.
@@ -115,6 +117,7 @@ class Parser {
         column.fields = std::move(fields);
         ImageWords image(text_);
         AudioWords audio(text_, column.audio);
+        VideoWords video(text_, column.video);
         BoxWords boxes(text_, column.boxes);
         bool first = true;
         for (size_t from = colon + 1; from <= end;) {
@@ -126,8 +129,11 @@ class Parser {
                     refuse(at, "unknown kind \"" + escape(word) + "\"",
                            "one of " + list_words(kinds));
                 column.kind = *kind;
+                if (*kind == Kind::video) image.of_video();
             } else if (column.kind == Kind::audio) {
                 audio.take(at, word);
+            } else if (column.kind == Kind::video) {
+                if (!video.take(at, word)) image.add(at, word);
             } else if (column.kind == Kind::boxes) {
                 boxes.take(at, word);
             } else {
@@ -141,7 +147,8 @@ class Parser {
         if (column.kind == Kind::list && !column.member.empty())
             column.label = column.fields[0] + '.' + column.member;
         if (column.kind == Kind::audio) audio.end(end);
-        if (column.kind == Kind::image) column.image = image.finish();
+        if (column.kind == Kind::video) video.end();
+        if (column.kind == Kind::image || column.kind == Kind::video) column.image = image.finish();
         column.mixing = image.mixing();
         if (column.mixing.any()) {
             if (mixed_at_)

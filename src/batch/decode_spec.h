@@ -12,6 +12,7 @@
 #include "audio/audio_options.h"
 #include "decode/box_options.h"
 #include "image/image_options.h"
+#include "video/video_options.h"
 
 #include <string>
 #include <string_view>
@@ -42,13 +43,15 @@ struct ColumnSpec {
         list,
         image,
         audio,
+        video,
         boxes
     };
 
     std::vector<std::string> fields;  // the first one names the column
     Kind kind = Kind::bytes;
-    ImageOptions image;       // of an image; of boxes, those of their image
+    ImageOptions image;       // of an image, or each frame; of boxes, those of their image
     AudioOptions audio;       // of a sound
+    VideoOptions video;       // of a video
     BoxOptions boxes;         // of boxes
     size_t image_column = 0;  // of boxes: that of their image, which is listed before them
     std::string member;       // of an npz, or of the JSON object that has the list

@@ -44,7 +44,8 @@ void ImageWords::refuse(size_t at, const std::string& cause, const std::string& 
 // Each word once: a second one would take the place of the first.
 void ImageWords::once(size_t& given, size_t at, const char* what) const {
     if (given != none)
-        refuse(at, std::string("a second ") + what + " for an image", "each of them once");
+        refuse(at, std::string("a second ") + what + (is_video_ ? " for a video" : " for an image"),
+               "each of them once");
     given = at;
 }
 
@@ -72,10 +73,10 @@ void ImageWords::add(size_t at, std::string_view word) {
     if (word == "hwc" || word == "chw") {
         once(given_.layout, at, "layout");
         image_.channels_first = word == "chw";
-    } else if (word == "exact") {
+    } else if (word == "exact" && !is_video_) {
         once(given_.exact, at, "exact");
         image_.exact = true;
-    } else if (word == "exif") {
+    } else if (word == "exif" && !is_video_) {
         once(given_.exif, at, "exif");
         const Given& g = given_;
         if (std::min({g.resize, g.crop, g.rrc, g.flip, g.pad}) != none)
@@ -84,13 +85,17 @@ void ImageWords::add(size_t at, std::string_view word) {
         image_.orient = true;
     } else if (!add_step(at, name, value) && !add_detail(at, name, value) &&
                !add_colour(at, name, value) && !add_augment(at, name, value) &&
-               !add_mixing(at, name, value)) {
-        refuse(at, "unknown word \"" + escape(word) + "\" for an image",
-               "one of " + list_words(modes) + ", " + list_words(numbers) +
-                   ", hwc, chw, exif, exact, resize=, crop=, rrc=, flip=, pad=, filter=, scale=, "
-                   "ratio=, fill=, normalize=, brightness=, contrast=, saturation=, hue=, jitter=, "
-                   "grayscale=, blur=, sigma=, kernel=, solarize=, randaugment=, trivialaugment, "
-                   "mixup=, cutmix=, views=");
+               (is_video_ || !add_mixing(at, name, value))) {
+        refuse(
+            at,
+            "unknown word \"" + escape(word) + (is_video_ ? "\" for a video" : "\" for an image"),
+            "one of " +
+                (is_video_ ? std::string("frames=, clip=, stride=, rate=, repeat, ")
+                           : std::string("exif, exact, mixup=, cutmix=, ")) +
+                list_words(modes) + ", " + list_words(numbers) +
+                ", hwc, chw, resize=, crop=, rrc=, flip=, pad=, filter=, scale=, ratio=, fill=, "
+                "normalize=, brightness=, contrast=, saturation=, hue=, jitter=, grayscale=, "
+                "blur=, sigma=, kernel=, solarize=, randaugment=, trivialaugment, views=");
     }
 }
 

@@ -1,4 +1,5 @@
-// The words of an image in the option "decode": what stands between slashes after "image".
+// The words of an image in the option "decode": what stands between slashes after "image", and
+// after "video" for each of its frames.
 #pragma once
 
 #include "batch/decode_spec.h"
@@ -17,6 +18,9 @@ class ImageWords {
   public:
     explicit ImageWords(std::string_view text) : text_(text) {}
 
+    // They are those of the frames of a video: without what is of files of images or of rows that
+    // are mixed.
+    void of_video() { is_video_ = true; }
     // The word that begins at `at`. Throws Error(USAGE).
     void add(size_t at, std::string_view word);
     // There are no more. Throws Error(USAGE) for words that do not go together.
@@ -63,6 +67,7 @@ class ImageWords {
     void parse_normalize(const Value& value);
 
     std::string_view text_;
+    bool is_video_ = false;
     ImageOptions image_;
     Number number_ = Number::none;
     uint32_t views_ = 0;

@@ -28,7 +28,8 @@ class Random {
         audio_crop = 11,
         image_augment = 12,
         row_mixing = 13,
-        row_pairs = 14
+        row_pairs = 14,
+        video_clip = 15
     };
 
     Random(Purpose purpose, std::initializer_list<uint64_t> keys) : key_(mix(purpose)) {

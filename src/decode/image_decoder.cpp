@@ -2,349 +2,83 @@
 
 #include "core/error.h"
 #include "decode/image_record.h"
-#include "image/image_augment.h"
-#include "image/image_blur.h"
+#include "decode/image_steps.h"
 #include "image/image_codecs.h"
-#include "image/image_colours.h"
-#include "image/image_geometry.h"
-#include "image/image_header.h"
-#include "image/image_mode.h"
-#include "image/image_pixels.h"
-#include "image/image_scratch.h"
 #include "image/jpeg.h"
-#include "image/resample.h"
-#include "image/row_writer.h"
 
-#include <algorithm>
-#include <cstring>
-#include <limits>
 #include <string>
-#include <utility>
 
 namespace shf {
 
 namespace {
 
-// Bytes, or the largest number where they are more.
-uint64_t image_bytes(uint64_t width, uint64_t height, uint64_t pixel_size) {
-    uint64_t bytes = 0;
-    if (__builtin_mul_overflow(width, height, &bytes) ||
-        __builtin_mul_overflow(bytes, pixel_size, &bytes))
-        return std::numeric_limits<uint64_t>::max();
-    return bytes;
-}
+// The pixels of a file.
+class FilePixels final : public PixelSource {
+  public:
+    FilePixels(std::span<const uint8_t> file, const ImageHeader& header)
+        : PixelSource(header.format == ImageFormat::jpeg, header.format != ImageFormat::jpeg),
+          file_(file),
+          header_(header) {}
+
+    CropBox part(uint32_t reduction, const CropBox& wanted, Pixels& pixels,
+                 ImageScratch& scratch) const override {
+        if (header_.format == ImageFormat::jpeg)
+            return decode_jpeg_part(file_, header_, reduction, wanted, pixels, scratch.stored);
+        pixels.width = header_.width;
+        pixels.height = header_.height;
+        scratch.stored.hold(pixels);
+        codec_of(header_).decode(file_, header_, pixels);
+        return {0, 0, header_.width, header_.height};
+    }
+    void whole(const Pixels& to) const override { codec_of(header_).decode(file_, header_, to); }
+
+  private:
+    const std::span<const uint8_t> file_;
+    const ImageHeader& header_;
+};
 
 class ImageDecoder final : public Decoder {
   public:
     ImageDecoder(const ImageOptions& options, uint64_t max_decoded)
-        : options_(options),
-          mode_(traits_of(options)),
-          numbers_(options),
-          max_decoded_(max_decoded) {}
+        : steps_(options, max_decoded) {}
 
     [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
-        const ImageHeader header = read_image_header(field, options_.orient);
-        const ImageGeometry plan = plan_image(header, options_, choices(random));
-        check_limits(header, plan);
-        return {.type = type_of(plan)};
+        const ImageHeader header = read_image_header(field, steps_.options().orient);
+        return {.type = steps_.type_of(checked_plan(header, steps_.choices(random)))};
     }
 
     [[nodiscard]] std::string record(std::span<const uint8_t> field,
                                      uint64_t random) const override {
-        const ImageHeader header = read_image_header(field, options_.orient);
-        return image_record(options_, plan_image(header, options_, choices(random)),
-                            choices(random));
+        const ImageHeader header = read_image_header(field, steps_.options().orient);
+        const uint64_t choices = steps_.choices(random);
+        return image_record(steps_.options(), steps_.plan(header, choices), choices);
     }
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                 std::span<uint8_t> out, DecodeScratch& scratch) const override {
-        const ImageHeader header = read_image_header(field, options_.orient);
-        const ImageGeometry plan = plan_image(header, options_, choices(random));
-        check_limits(header, plan);
-        if (type_of(plan) != type || out.size() != type.bytes())
+        const ImageHeader header = read_image_header(field, steps_.options().orient);
+        const uint64_t choices = steps_.choices(random);
+        const ImageGeometry plan = checked_plan(header, choices);
+        if (steps_.type_of(plan) != type || out.size() != type.bytes())
             throw Error(SHF_E_INTERNAL, "an image is decoded into what was measured of another");
         if (!scratch.image) scratch.image = std::make_unique<ImageScratch>();
-        const Trim trim{*scratch.image};
-        if (goes_straight(header, plan)) {
-            const Pixels whole{out.data(), plan.crop.width, plan.crop.height, mode_.channels,
-                               header_depth(header)};
-            codec_of(header).decode(field, header, whole);
-            if (plan.flipped) flip(whole);
-        } else {
-            decode_in_steps(field, header, plan, choices(random), out, *scratch.image);
-        }
+        const ImageScratch::Trim trim{*scratch.image};
+        steps_.run(FilePixels(field, header), header, plan, choices, out, *scratch.image);
     }
 
   private:
-    struct Trim {
-        ImageScratch& scratch;
-        ~Trim() { scratch.drop_large_pieces(); }
-    };
-
-    [[nodiscard]] ArrayType type_of(const ImageGeometry& plan) const {
-        const int64_t height = plan.result_height, width = plan.result_width, c = mode_.channels;
-        if (c == 1) return {mode_.dtype, 2, {height, width}};
-        if (options_.channels_first) return {mode_.dtype, 3, {c, height, width}};
-        return {mode_.dtype, 3, {height, width, c}};
+    [[nodiscard]] ImageGeometry checked_plan(const ImageHeader& header, uint64_t choices) const {
+        const ImageGeometry plan = steps_.plan(header, choices);
+        steps_.check_limits(header, plan, codec_of(header).format);
+        return plan;
     }
 
-    // The key of the choices for this view.
-    [[nodiscard]] uint64_t choices(uint64_t random) const {
-        return choices_of_view(options_, random);
-    }
-
-    // Of the pixels while they are worked on: 16 bits are kept where the mode has room for them.
-    [[nodiscard]] uint32_t header_depth(const ImageHeader& header) const {
-        return mode_.dtype == DType::u8 || changes_colours_ ? 8 : header.depth;
-    }
-
-    // Grey stays one channel as long as possible, and colour becomes grey as soon as it is there.
-    [[nodiscard]] uint32_t stored_channels(const ImageHeader& header) const {
-        if (mode_.channels == 4) return 4;
-        return header.is_grey() ? 1 : 3;
-    }
-
-    void check_limits(const ImageHeader& header, const ImageGeometry& plan) const {
-        const auto check = [this](uint64_t bytes, const std::string& what) {
-            if (bytes > max_decoded_)
-                throw Error(SHF_E_LIMIT,
-                            what + " takes " + plural(bytes, "byte") +
-                                ", more than max_decoded=" + std::to_string(max_decoded_),
-                            "raise max_decoded if you trust the source");
-        };
-        const auto size = [](uint32_t width, uint32_t height) {
-            return std::to_string(width) + "x" + std::to_string(height);
-        };
-        const uint64_t stored_pixel =
-            std::max<uint64_t>(header.channels * (header.depth / 8),
-                               stored_channels(header) * (header_depth(header) / 8));
-        check(image_bytes(header.width, header.height, stored_pixel),
-              "an image of " + size(header.width, header.height));
-        check(header.kept, std::string("decoding ") + codec_of(header).format + " of " +
-                               size(header.width, header.height));
-        check(image_bytes(plan.result_width, plan.result_height,
-                          mode_.channels * traits_of(mode_.dtype).size),
-              "a result of " + size(plan.result_width, plan.result_height));
-        const Axes axes = axes_of(plan, 1);
-        if (plan.is_resized())
-            check(resample_memory(axes.columns, axes.rows, options_.filter, stored_pixel),
-                  "resizing from " + size(plan.source.width, plan.source.height) + " to " +
-                      size(plan.resized_width, plan.resized_height));
-        if (options_.colours.blur > 0)
-            check(blur_memory(plan.result_width, plan.result_height, 3, options_.colours.kernel),
-                  "blurring " + size(plan.result_width, plan.result_height));
-    }
-
-    // Whether the codec alone can write the result.
-    [[nodiscard]] bool goes_straight(const ImageHeader& header, const ImageGeometry& plan) const {
-        const bool same_numbers =
-            mode_.dtype == DType::u8 || (mode_.dtype == DType::u16 && header.depth == 16);
-        return same_numbers &&
-               (mode_.channels == 1 ? header.is_grey() : !options_.channels_first) &&
-               header.orientation == 1 && !plan.takes_part() && !plan.is_resized() &&
-               !plan.is_cropped() && !plan.is_padded() && !changes_colours_;
-    }
-
-    // The part `wanted` of the image, as it is stored and reduced, or more. Returns what it is.
-    static CropBox decode_part(std::span<const uint8_t> field, const ImageHeader& header,
-                               uint32_t reduction, const CropBox& wanted, Pixels& pixels,
-                               ImageScratch& scratch) {
-        if (header.format == ImageFormat::jpeg)
-            return decode_jpeg_part(field, header, reduction, wanted, pixels, scratch.stored);
-        pixels.width = header.width;
-        pixels.height = header.height;
-        scratch.stored.hold(pixels);
-        codec_of(header).decode(field, header, pixels);
-        return {0, 0, header.width, header.height};
-    }
-
-    struct Axes {
-        FilterAxis columns, rows;
-        uint32_t left = 0, top = 0;  // where they begin in the image, reduced
-    };
-
-    // What is resized, in an image that was reduced. A border of the source may lie in the middle
-    // of a reduced pixel, but those of the image are borders.
-    [[nodiscard]] Axes axes_of(const ImageGeometry& plan, uint32_t reduction) const {
-        Axes axes;
-        const auto fill = [&](FilterAxis& axis, uint32_t& begin, uint32_t whole, uint32_t first,
-                              uint32_t size) {
-            const uint32_t end = first + size;
-            begin = first / reduction;
-            axis.limit = (end + reduction - 1) / reduction - begin;
-            axis.start = static_cast<double>(first % reduction) / reduction;
-            axis.size = static_cast<double>(size) / reduction;
-            if (end == whole) axis.size = axis.limit - axis.start;
-        };
-        const CropBox& source = plan.source;
-        const uint32_t left =
-            plan.source_flipped ? plan.width - source.left - source.width : source.left;
-        fill(axes.columns, axes.left, plan.width, left, source.width);
-        fill(axes.rows, axes.top, plan.height, source.top, source.height);
-        axes.columns.resized = plan.resized_width;
-        axes.columns.first = plan.crop.left;
-        axes.columns.count = plan.crop.width;
-        axes.rows.resized = plan.resized_height;
-        axes.rows.first = plan.crop.top;
-        axes.rows.count = plan.crop.height;
-        return axes;
-    }
-
-    [[nodiscard]] uint32_t reduction_of(const ImageHeader& header,
-                                        const ImageGeometry& plan) const {
-        // A crop that has a size and a place is exactly that.
-        const bool may_reduce = !plan.takes_part() || options_.crop == ImageOptions::Crop::area;
-        if (header.format != ImageFormat::jpeg || !plan.is_resized() || !may_reduce ||
-            options_.exact || options_.filter == ImageOptions::Filter::nearest)
-            return 1;
-        return jpeg_reduction(plan.source.width, plan.source.height, plan.resized_width,
-                              plan.resized_height);
-    }
-
-    void decode_in_steps(std::span<const uint8_t> field, const ImageHeader& header,
-                         const ImageGeometry& plan, uint64_t random, std::span<uint8_t> out,
-                         ImageScratch& scratch) const {
-        const uint32_t reduction = reduction_of(header, plan);
-        const Axes axes = axes_of(plan, reduction);
-        const auto reduced = [reduction](uint32_t side) {
-            return (side + reduction - 1) / reduction;
-        };
-        const uint32_t width = reduced(plan.width), height = reduced(plan.height);
-        Pixels pixels{nullptr, 0, 0, stored_channels(header), header_depth(header)};
-        if (plan.crop.width == 0 || plan.crop.height == 0) {  // nothing but what is padded
-            return RowWriter(options_, numbers_, plan, pixels, scratch.line, out).pad();
-        }
-        plan_resample(axes.columns, axes.rows, options_.filter, pixels.depth, scratch.resample);
-        FilterTable &columns = scratch.resample.columns, &rows = scratch.resample.rows;
-        CropBox part{axes.left + columns.begin(), axes.top + rows.begin(),
-                     columns.end() - columns.begin(), rows.end() - rows.begin()};
-        if (plan.source_flipped) part.left = width - part.left - part.width;
-        part =
-            decode_part(field, header, reduction,
-                        part_before_turn(part, header.orientation, width, height), pixels, scratch);
-        if (mode_.channels == 1 && pixels.channels != 1) make_grey(pixels);
-        if (header.orientation != 1) {
-            part = turned_part(part, header.orientation, reduced(header.width),
-                               reduced(header.height));
-            Pixels turned = pixels;
-            if (header.swaps_sides()) std::swap(turned.width, turned.height);
-            scratch.turned.hold(turned);
-            orient(pixels, header.orientation, turned);
-            pixels = turned;
-        }
-        if (plan.source_flipped) {
-            flip(pixels);
-            part.left = width - part.left - part.width;
-        }
-        columns.move(int64_t{axes.left} - part.left);
-        rows.move(int64_t{axes.top} - part.top);
-        Pixels shape = pixels;
-        shape.width = plan.crop.width;
-        shape.height = plan.crop.height;
-        if (changes_colours_) return resample_colours(pixels, shape, plan, random, out, scratch);
-        RowWriter writer(options_, numbers_, plan, shape, scratch.line, out);
-        writer.pad();
-        if (pixels.channels == 4 && header.format != ImageFormat::jpeg && plan.is_resized())
-            return resample_alpha(pixels, shape, writer, scratch);
-        resample(pixels, scratch.resample, writer);
-    }
-
-    // What is made of the colours of a whole image.
-    void resample_colours(const Pixels& pixels, const Pixels& shape, const ImageGeometry& plan,
-                          uint64_t random, std::span<uint8_t> out, ImageScratch& scratch) const {
-        Pixels part = shape;
-        scratch.resampled.hold(part);
-        PixelRows rows(part);
-        resample(pixels, scratch.resample, rows);
-        if (part.channels == 1) {
-            Pixels coloured = part;
-            coloured.channels = 3;
-            scratch.turned.hold(coloured);
-            make_coloured(part, coloured);
-            part = coloured;
-        }
-        ImageGeometry placed = plan;
-        PixelBuffer* spare = &scratch.stored;
-        if (options_.augment.set != ImageOptions::Augment::Set::none) {
-            part = place_whole(part, placed, scratch);
-            if (plan.is_padded()) spare = &scratch.resampled;
-            augment(part, draw_augment(options_.augment, part.width, part.height, random),
-                    options_.augment.bilinear, options_.fill, *spare);
-        }
-        part = change_colours(part, draw_colours(options_.colours, random), options_.colours.kernel,
-                              *spare, scratch.resample);
-        RowWriter writer(options_, numbers_, placed, part, scratch.line, out);
-        writer.pad();
-        for (uint32_t y = 0; y < part.height; ++y) {
-            std::memcpy(writer.row(y), part.row(y), part.stride());
-            writer.done(y);
-        }
-    }
-
-    // The image as it comes out, flipped and with what is padded. `plan` becomes that of an image
-    // which is there already.
-    Pixels place_whole(const Pixels& part, ImageGeometry& plan, ImageScratch& scratch) const {
-        if (plan.flipped) {
-            flip(part);
-            plan.left = plan.result_width - plan.left - part.width;
-            plan.flipped = false;
-        }
-        if (!plan.is_padded()) return part;
-        Pixels whole = part;
-        whole.width = plan.result_width;
-        whole.height = plan.result_height;
-        scratch.stored.hold(whole);
-        std::memset(whole.data, options_.fill, whole.stride() * whole.height);
-        for (uint32_t y = 0; y < part.height; ++y)
-            std::memcpy(whole.row(y + size_t{plan.top}) + plan.left * whole.pixel_size(),
-                        part.row(y), part.stride());
-        plan.crop = {0, 0, whole.width, whole.height};
-        plan.left = plan.top = 0;
-        return whole;
-    }
-
-    // Transparent pixels must not bleed.
-    static void resample_alpha(const Pixels& pixels, Pixels& shape, RowWriter& writer,
-                               ImageScratch& scratch) {
-        struct Rows final : RowSink {
-            Rows(const Pixels& to, RowWriter& writer) : line(to), writer(writer) {
-                line.height = 1;
-            }
-            uint8_t* row(uint32_t y) override { return line.data = writer.row(y); }
-            void done(uint32_t y) override {
-                unpremultiply(line);
-                writer.done(y);
-            }
-            Pixels line;
-            RowWriter& writer;
-        } rows(shape, writer);
-        premultiply(pixels);
-        resample(pixels, scratch.resample, rows);
-    }
-
-    const ImageOptions options_;
-    const ModeTraits mode_;
-    const SampleNumbers numbers_;
-    const bool changes_colours_ =
-        options_.colours != ImageOptions::Colours() || options_.augment != ImageOptions::Augment();
-    const uint64_t max_decoded_;
+    const ImageSteps steps_;
 };
 
 }  // namespace
 
 std::unique_ptr<Decoder> image_decoder(const ImageOptions& options, uint64_t max_decoded) {
-    const auto needs = [](bool given, uint32_t side, const char* what) {
-        if (given && side == 0)
-            throw Error(SHF_E_USAGE, std::string(what) + " to 0 pixels", "give sides above 0");
-    };
-    const bool both = options.resize == ImageOptions::Resize::exact ||
-                      options.resize == ImageOptions::Resize::fit;
-    const bool crops =
-        options.crop == ImageOptions::Crop::centre || options.crop == ImageOptions::Crop::random;
-    needs(options.resize != ImageOptions::Resize::none, options.width, "resize");
-    needs(both, options.height, "resize");
-    needs(crops, options.crop_width, "crop");
-    needs(crops, options.crop_height, "crop");
     return std::make_unique<ImageDecoder>(options, max_decoded);
 }
 

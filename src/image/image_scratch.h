@@ -33,6 +33,11 @@ struct ImageScratch {
     std::vector<uint8_t> line;
 
     void drop_large_pieces() noexcept;
+
+    struct Trim {
+        ImageScratch& scratch;
+        ~Trim() { scratch.drop_large_pieces(); }
+    };
 };
 
 }  // namespace shf

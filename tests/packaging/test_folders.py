@@ -12,7 +12,7 @@ FLOORS = (
     ("url", "order"),
     ("io",),
     ("cache", "codec", "http"),
-    ("store", "tar", "zip", "libarchive", "audio", "image"),
+    ("store", "tar", "zip", "libarchive", "audio", "image", "video"),
     ("sample", "decode"),
     ("index",),
     ("interop", "batch"),

@@ -17,7 +17,20 @@ if TYPE_CHECKING:
 
 _FEATURES = (
     *("gzip", "bzip2", "xz", "zstd", "lz4", "lzip", "compress"),
-    *("pipe", "jpeg", "png", "webp", "gif", "tiff", "jxl", "avif", "audio", "http", "libarchive"),
+    *(
+        "pipe",
+        "jpeg",
+        "png",
+        "webp",
+        "gif",
+        "tiff",
+        "jxl",
+        "avif",
+        "audio",
+        "video",
+        "http",
+        "libarchive",
+    ),
     "feed",
 )
 

@@ -247,6 +247,12 @@ class Stream(Closable):
               rate=N               resampled to N frames a second
               crop=5s              the middle; crop=start:5s, crop=random:5s; 250ms, 80000 frames
               pad                  zeros behind what is shorter than its crop
+            video                  MP4, Matroska, WebM or AVI. Then, after slashes, which frames:
+              frames=16            those in the middles of 16 equal parts
+              clip=16              of the middle; clip=start:16, clip=random:16; stride=4
+              rate=8               so many a second, by their times
+              repeat               frames again where there are too few, which is an error else
+            and the words of image for each frame
 
         pack: rows of so many elements, for language models: batches(8, decode="npy", pack=4096) has
         batch["npy"] of shape (8, 4096), the documents of the shards one after another, cut where a

@@ -309,7 +309,7 @@ end
     ShardFeed.feature(name) -> Union{String,Nothing}
 
 Which library reads a compression or image format ("gzip", "bzip2", "xz", "zstd", "lz4", "lzip",
-"compress", "jpeg", "png", "webp", "gif", "tiff", "jxl", "avif", "audio", "http", "libarchive", "feed"), or `nothing`
+"compress", "jpeg", "png", "webp", "gif", "tiff", "jxl", "avif", "audio", "video", "http", "libarchive", "feed"), or `nothing`
 when this build cannot.
 
 ```jldoctest

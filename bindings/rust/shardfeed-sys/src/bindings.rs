@@ -12,7 +12,7 @@ extern "C" {
     pub fn shf_version_string() -> *const core::ffi::c_char;
     /// The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
     /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
-    /// webp, gif, tiff, jxl, avif, audio, http, libarchive, feed.
+    /// webp, gif, tiff, jxl, avif, audio, video, http, libarchive, feed.
     /// Owns: static. Since: 0.1
     pub fn shf_feature(name: *const core::ffi::c_char) -> *const core::ffi::c_char;
 }

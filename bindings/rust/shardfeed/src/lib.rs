@@ -78,7 +78,7 @@ pub fn version() -> &'static str {
 
 /// Tells whether the library was built with a feature, and by which library: `"zlib 1.2.13"` for
 /// `"gzip"`. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png, webp,
-/// gif, tiff, jxl, avif, audio, http, libarchive.
+/// gif, tiff, jxl, avif, audio, video, http, libarchive.
 pub fn feature(name: &str) -> Option<&'static str> {
     native::feature(name)
 }

@@ -1,0 +1,21 @@
+// What the first bytes of a video say it is, and what its headers promise.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace shf {
+
+enum class VideoFormat : uint8_t { mp4, matroska, avi };
+
+// Looks at a whole file before FFmpeg does, which takes a file that is cut for a shorter one, and
+// makes tables as long as a header says. Throws Error: FORMAT when the file ends before its headers
+// say (of Matroska and AVI: unless the program that wrote it did not know where), or has tables of
+// more samples than it can have; UNSUPPORTED for other formats.
+VideoFormat check_video_end(std::span<const uint8_t> file);
+
+// Throws Error(FORMAT) for a video that is damaged.
+[[noreturn]] void bad_video(const std::string& cause);
+
+}  // namespace shf
