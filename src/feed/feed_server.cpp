@@ -83,7 +83,9 @@ void FeedServer::stop() noexcept {
 }
 
 void FeedServer::run() {
+    running_ = true;
     while (!draining_ && !stopping_) step();
+    running_ = false;
     for (const auto& [name, consumer] : consumers_) send(name, encode_plain(FrameType::drain));
     const auto until = Clock::now() + drain_time;
     const auto has_lanes = [this] {
@@ -112,8 +114,8 @@ void FeedServer::step() {
 void FeedServer::count() {
     uint64_t lanes = 0;
     for (const auto& [name, consumer] : consumers_) lanes += consumer.lanes.size();
-    consumer_count_ = consumers_.size();
-    lane_count_ = lanes;
+    work_.consumers = consumers_.size();
+    work_.lanes = lanes;
 }
 
 // ---- Messages -----------------------------------------------------------------------------------
@@ -162,7 +164,10 @@ FeedServer::Consumers::iterator FeedServer::forget(Consumers::iterator consumer)
 
 // A message that is none, or makes no sense, costs its consumer the answer and nobody else.
 void FeedServer::receive(FeedMessage message) {
-    if (message.size() != 2) return;
+    if (message.size() != 2) {
+        ++work_.refused;
+        return;
+    }
     const std::span<const uint8_t> from = message[0].bytes(), frame = message[1].bytes();
     const Name name(from.begin(), from.end());
     try {
@@ -176,6 +181,7 @@ void FeedServer::receive(FeedMessage message) {
         }
         receive_from(consumer->second, name, frame, type);
     } catch (...) {
+        ++work_.refused;
         send(name, encode_refused(describe_exception()));
     }
 }
@@ -246,8 +252,7 @@ void FeedServer::open(Consumer& consumer, const Name& name, const OpenFrame& ope
         std::make_unique<LaneFeeder>(
             LaneFeeder::Shards{url_pointers_, shards_.size(), shards_hash_}, options, rows_, open,
             LaneFeeder::Output{
-                [this, name](FeedMessage message) { post(name, std::move(message)); },
-                sample_count_}));
+                [this, name](FeedMessage message) { post(name, std::move(message)); }, work_}));
 }
 
 void FeedServer::close(Consumer& consumer, uint64_t opening) {

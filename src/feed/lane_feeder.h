@@ -4,6 +4,7 @@
 
 #include "core/options.h"
 #include "feed/feed_block.h"
+#include "feed/feed_counts.h"
 #include "feed/feed_frames.h"
 #include "feed/row_writer.h"
 #include "stream/lane.h"
@@ -28,7 +29,7 @@ class LaneFeeder {
     struct Output {
         // Gets the messages, in order, from the feeder's thread. Throws nothing.
         std::function<void(FeedMessage)> post;
-        std::atomic<uint64_t>& samples;  // counts those of all lanes
+        FeedCounts& counts;
     };
 
     // The list of shards, which must be the one that it was when the server began.
@@ -56,19 +57,25 @@ class LaneFeeder {
     // What reads the lane; made on the feeder's thread, because lists of shards, indexes and
     // shuffle buffers take time.
     struct Reading {
-        Reading(Shards shards, const Options& options, bool rows, const LaneState& from);
-        ~Reading() { readers.join(); }
+        Reading(Shards shards, const Options& options, bool rows, const LaneState& from,
+                FeedCounts& feed_counts);
+        ~Reading() {
+            readers.join();
+            counts.remove_lane(context);
+        }
         void cancel() noexcept;
 
         LaneContext context;
         std::unique_ptr<Lane> lane;
         std::optional<RowWriter> rows;  // where samples are decoded
         LaneThreads readers;
+        FeedCounts& counts;
     };
 
     void run() noexcept;
     void feed(Reading& reading);
     bool take_credit();
+    void drop_credit() noexcept;
     Pull fill(Reading& reading);
     void add(Reading& reading, const Delivery& delivery);
     void skip(Fault fault, bool whole_shard);
@@ -83,6 +90,7 @@ class LaneFeeder {
     const OpenFrame open_;
     const Output output_;
     FeedBlockWriter writer_;
+    PayloadPacker packer_;
     uint64_t epoch_, taken_;  // of the lane
     LaneState after_;         // its position after the samples that were added
     uint64_t ended_shards_ = 0, told_shards_ = 0;

@@ -73,7 +73,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_bare_machine_gets_the_line_of_the_readme(bare: str, tool: str) -> None:
     said = packages(bare, tool)
     readme = packages((ROOT / "README.md").read_text(), tool)
-    assert len(said) == len(set(said)) == 28
+    assert len(said) == len(set(said)) == 29
     assert set(readme) == set(said) | TOOLS[tool]
     assert len(readme) == len(set(readme))
 
