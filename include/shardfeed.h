@@ -665,6 +665,26 @@ enum {
  * shard. Since: 0.1 */
 uint64_t shf_plan_shard_info(const shf_plan *plan, uint64_t shard, int32_t what);
 
+/* Plans a run over shards that need not be there: `samples` and `bytes` have the numbers of each of
+ * `shard_count` shards, which are numbered in this order. `bytes` may be NULL: not known. Else as
+ * shf_plan_make, for any number of shards. The arrays are copied.
+ * Owns: *out is owned, release with shf_plan_free.
+ * Errors: USAGE (option, no shard, 2^32 shards, a shard of 2^32 samples), LIMIT, NOMEM.
+ * Since: 0.1 */
+int32_t shf_plan_simulate(shf_plan **out, const uint64_t *samples, const uint64_t *bytes,
+                          size_t shard_count, const shf_options *options, shf_error *error);
+
+/* When a consumer reads which shard in the first epoch. `reads` gets four numbers for each reading
+ * of a shard, in the order in which they begin: the shard; the samples that are read of it; and the
+ * numbers, from 0, of the first and last sample that the consumer takes while it is read. A sample
+ * is read when its lane has to put it into the shuffle buffer in order to give the next one:
+ * threads that read ahead are left out. `room` readings fit into it (`reads` may be NULL with 0),
+ * and *count is how many there are.
+ * Errors: USAGE (NULL, no such consumer, epoch_samples is set, samples are not known), NOMEM.
+ * Since: 0.1 */
+int32_t shf_plan_reads(const shf_plan *plan, uint64_t consumer, uint64_t *reads, size_t room,
+                       size_t *count, shf_error *error);
+
 /* Frees a plan. Since: 0.1 */
 void shf_plan_free(shf_plan *plan);
 

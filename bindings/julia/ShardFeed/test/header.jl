@@ -35,6 +35,8 @@ const NOT_BOUND = Dict(
     "shf_feed_http" => "as shf_feed_open",
     "shf_feed_http_address" => "as shf_feed_open",
     "shf_feed_close" => "as shf_feed_open",
+    "shf_plan_simulate" => "the command `shardfeed plan --shards` prints it",
+    "shf_plan_reads" => "as shf_plan_simulate",
     "shf_writer_field" => "bytes stay as they are while a sample is written: shf_writer_field_borrowed",
 )
 

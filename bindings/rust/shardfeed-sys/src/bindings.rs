@@ -774,6 +774,36 @@ extern "C" {
     /// Property `what` (SHF_PLAN_SHARD_*) of a shard; UINT64_MAX for any other value and past the last
     /// shard. Since: 0.1
     pub fn shf_plan_shard_info(plan: *const shf_plan, shard: u64, what: i32) -> u64;
+    /// Plans a run over shards that need not be there: `samples` and `bytes` have the numbers of each of
+    /// `shard_count` shards, which are numbered in this order. `bytes` may be NULL: not known. Else as
+    /// shf_plan_make, for any number of shards. The arrays are copied.
+    /// Owns: *out is owned, release with shf_plan_free.
+    /// Errors: USAGE (option, no shard, 2^32 shards, a shard of 2^32 samples), LIMIT, NOMEM.
+    /// Since: 0.1
+    pub fn shf_plan_simulate(
+        out: *mut *mut shf_plan,
+        samples: *const u64,
+        bytes: *const u64,
+        shard_count: usize,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// When a consumer reads which shard in the first epoch. `reads` gets four numbers for each reading
+    /// of a shard, in the order in which they begin: the shard; the samples that are read of it; and the
+    /// numbers, from 0, of the first and last sample that the consumer takes while it is read. A sample
+    /// is read when its lane has to put it into the shuffle buffer in order to give the next one:
+    /// threads that read ahead are left out. `room` readings fit into it (`reads` may be NULL with 0),
+    /// and *count is how many there are.
+    /// Errors: USAGE (NULL, no such consumer, epoch_samples is set, samples are not known), NOMEM.
+    /// Since: 0.1
+    pub fn shf_plan_reads(
+        plan: *const shf_plan,
+        consumer: u64,
+        reads: *mut u64,
+        room: usize,
+        count: *mut usize,
+        error: *mut shf_error,
+    ) -> i32;
     /// Frees a plan. Since: 0.1
     pub fn shf_plan_free(plan: *mut shf_plan);
 }
