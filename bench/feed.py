@@ -1,11 +1,15 @@
 """Rows over the network: a stream of a feed on loopback against memcpy and pickled batches.
 
     python bench/feed.py [--rounds 3] [--megabytes 600]
+    python bench/feed.py --compression [--rounds 3] [--megabytes 600]
 
 Needs numpy and pyzmq. The rows are images of 224x224 bytes that lie ready in npy fields, so that
 nothing is decoded. All sides move the same bytes in batches of 64 in turn; the better of the rounds
 counts. `memcpy` copies them inside this process, `pickle` sends them as pickled NumPy arrays over
 pyzmq from another process, `local` is the stream that reads the shards itself.
+
+With --compression the rows are samples as they are, texts of 20 kB out of the sources of Python:
+how fast they come with each feed_compression, and how many of their bytes the server sends.
 """
 
 from __future__ import annotations
@@ -15,8 +19,10 @@ import io
 import pickle
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -98,14 +104,70 @@ def copied(samples: int) -> float:
     return time.perf_counter() - start
 
 
-def serving(url: str) -> Iterator[str]:
-    """The address of a server, as long as the generator lives."""
-    words = [sys.executable, "-m", "shardfeed", "feed", url, "--decode", "npy"]
+def write_texts(folder: Path, size: int) -> str:
+    """Shards with texts of 20 kB, about `size` bytes of them all in all."""
+    sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    text = b"".join(source.read_bytes() for source in sources)
+    row = 20_000
+    rows = [text[at : at + row] for at in range(0, len(text) - row, row)]
+    samples = max(size // row // SHARDS, 1) * SHARDS
+    with shardfeed.Writer(f"{folder}/%d.tar", max_samples=samples // SHARDS) as writer:
+        for number in range(samples):
+            writer.write_bytes(f"{number:08}", {"txt": rows[number % len(rows)]})
+    return f"{folder}/{{0..{SHARDS - 1}}}.tar"
+
+
+def take_samples(url: str, **options: Any) -> tuple[float, int]:
+    """Seconds of a whole epoch of raw samples, and their bytes."""
+    start = time.perf_counter()
+    with shardfeed.Stream(url, lanes=8, **options) as stream:
+        taken = sum(len(sample["txt"]) for sample in stream)
+    return time.perf_counter() - start, taken
+
+
+def sent_bytes(http: str) -> int:
+    """What the server has sent so far."""
+    with urllib.request.urlopen(f"{http}/metrics") as answer:
+        for line in answer.read().decode().splitlines():
+            if line.startswith("shardfeed_feed_sent_bytes_total "):
+                return int(line.split()[1])
+    raise SystemExit("the server does not count what it sends")
+
+
+def compare_compression(rounds: int, megabytes: int) -> int:
+    """Prints the table of --compression."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = serving(write_texts(Path(folder), megabytes * 1_000_000), "--http", ":0")
+        address, http = next(server), next(server)
+        best = dict.fromkeys(("none", "lz4", "zstd"), float("inf"))
+        sent = dict.fromkeys(best, 0)
+        taken = 0
+        for _ in range(rounds):
+            for name in best:
+                before = sent_bytes(http)
+                seconds, taken = take_samples(address, feed_compression=name)
+                best[name] = min(best[name], seconds)
+                sent[name] = sent_bytes(http) - before
+        for rest in server:
+            raise SystemExit(f"the server says {rest}")
+    for name, seconds in best.items():
+        print(
+            f"{name:5} {taken / seconds / 1e6:7.0f} MB/s of text   "
+            f"{taken / sent[name]:5.2f} bytes for each that is sent, "
+            f"{sent[name] / seconds / 1e6:7.0f} MB/s on the network"
+        )
+    return 0
+
+
+def serving(url: str, *more: str) -> Iterator[str]:
+    """The lines that a server prints, its address first, as long as the generator lives."""
+    words = [sys.executable, "-m", "shardfeed", "feed", url, *more]
     with subprocess.Popen(
         [*words, "--bind", "tcp://127.0.0.1:0"], stdout=subprocess.PIPE, text=True
     ) as server:
         assert server.stdout is not None
-        yield server.stdout.readline().strip()
+        for _ in range(2 if "--http" in more else 1):
+            yield server.stdout.readline().strip()
         server.terminate()
 
 
@@ -114,12 +176,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--megabytes", type=int, default=600)
+    parser.add_argument("--compression", action="store_true")
     arguments = parser.parse_args()
+    if arguments.compression:
+        return compare_compression(arguments.rounds, arguments.megabytes)
     row = int(np.prod(SHAPE))
     samples = max(arguments.megabytes * 1_000_000 // row // (SHARDS * BATCH), 1) * SHARDS * BATCH
     with tempfile.TemporaryDirectory() as folder:
         url = write(Path(folder), samples)
-        server = serving(url)
+        server = serving(url, "--decode", "npy")
         address = next(server)
         sides: dict[str, Callable[[], float]] = {
             "feed": lambda: take(address, samples)[0],

@@ -665,6 +665,26 @@ enum {
  * shard. Since: 0.1 */
 uint64_t shf_plan_shard_info(const shf_plan *plan, uint64_t shard, int32_t what);
 
+/* Plans a run over shards that need not be there: `samples` and `bytes` have the numbers of each of
+ * `shard_count` shards, which are numbered in this order. `bytes` may be NULL: not known. Else as
+ * shf_plan_make, for any number of shards. The arrays are copied.
+ * Owns: *out is owned, release with shf_plan_free.
+ * Errors: USAGE (option, no shard, 2^32 shards, a shard of 2^32 samples), LIMIT, NOMEM.
+ * Since: 0.1 */
+int32_t shf_plan_simulate(shf_plan **out, const uint64_t *samples, const uint64_t *bytes,
+                          size_t shard_count, const shf_options *options, shf_error *error);
+
+/* When a consumer reads which shard in the first epoch. `reads` gets four numbers for each reading
+ * of a shard, in the order in which they begin: the shard; the samples that are read of it; and the
+ * numbers, from 0, of the first and last sample that the consumer takes while it is read. A sample
+ * is read when its lane has to put it into the shuffle buffer in order to give the next one:
+ * threads that read ahead are left out. `room` readings fit into it (`reads` may be NULL with 0),
+ * and *count is how many there are.
+ * Errors: USAGE (NULL, no such consumer, epoch_samples is set, samples are not known), NOMEM.
+ * Since: 0.1 */
+int32_t shf_plan_reads(const shf_plan *plan, uint64_t consumer, uint64_t *reads, size_t room,
+                       size_t *count, shf_error *error);
+
 /* Frees a plan. Since: 0.1 */
 void shf_plan_free(shf_plan *plan);
 
@@ -1563,6 +1583,19 @@ int32_t shf_feed_make_keys(char *public_key, char *secret_key, shf_error *error)
  * Errors: USAGE, IO, NOMEM. Since: 0.1 */
 int32_t shf_feed_run(shf_feed *feed, shf_error *error);
 
+/* Answers GET over HTTP at `address`, "HOST:PORT", from now on until the feed is closed: /metrics
+ * has its numbers, and the counters of its lanes (SHF_STAT_*) added up, in the text format 0.0.4 of
+ * Prometheus; /healthz is 200 while shf_feed_run serves, and 503 before that and when it drains.
+ * HOST is an IP address or a name of this machine, * for all addresses, and left out (":9100")
+ * loopback; PORT 0 is any. Anybody who can connect may read it. Once, before shf_feed_run.
+ * Errors: USAGE (address, second call), IO (address in use), UNSUPPORTED (this build or machine has
+ * no libmicrohttpd), LIMIT, NOMEM. Since: 0.1 */
+int32_t shf_feed_http(shf_feed *feed, const char *address, shf_error *error);
+
+/* Where that is, "http://HOST:PORT", with the port that was chosen; NULL without shf_feed_http.
+ * Owns: borrowed from the feed. Since: 0.1 */
+const char *shf_feed_http_address(const shf_feed *feed);
+
 /* Where consumers find it on this machine, "feed://HOST:PORT", with the port that was chosen.
  * Owns: borrowed from the feed. NULL for NULL. Since: 0.1 */
 const char *shf_feed_address(const shf_feed *feed);
@@ -1577,7 +1610,12 @@ void shf_feed_stop(shf_feed *feed);
 enum {
     SHF_FEED_CONSUMERS = 0, /* that are connected now                                             */
     SHF_FEED_LANES = 1,     /* that are read for them now                                         */
-    SHF_FEED_SAMPLES = 2    /* that were sent so far                                              */
+    SHF_FEED_SAMPLES = 2,   /* that were sent so far                                              */
+    SHF_FEED_BYTES = 3,     /* of the messages with them, as they were sent: with feed_compression
+                             * those that are left                                                */
+    SHF_FEED_CREDIT = 4,    /* messages that may be sent now, because consumers asked for them    */
+    SHF_FEED_REFUSED = 5,   /* messages of strangers and of consumers that were refused           */
+    SHF_FEED_CREDIT_WAIT_NS = 6 /* time that lanes waited for their consumers to ask for more     */
 };
 
 /* A number of the feed; UINT64_MAX when there is no such number. Any thread. Since: 0.1 */

@@ -17,7 +17,7 @@ declare -A packages=(
              libxxhash-dev libisal-dev libdeflate-dev libmsgpack-dev
              nlohmann-json3-dev libjpeg-dev libpng-dev libwebp-dev libgif-dev libtiff-dev libjxl-dev libavif-dev
              libsndfile1-dev libsoxr-dev libavformat-dev libswscale-dev libcurl4-openssl-dev libssl-dev libpugixml-dev
-             libarchive-dev libzmq3-dev libcli11-dev python3-dev python3-venv"
+             libarchive-dev libzmq3-dev libmicrohttpd-dev libcli11-dev python3-dev python3-venv"
     [test]="ccache libgtest-dev libturbojpeg0-dev libzip-dev clang clang-format libclang-rt-dev|libclang-rt-14-dev
              mandoc groff-base man-db cmake abigail-tools
              debhelper dh-python lintian python3-cffi bindgen nginx-light openssl

@@ -1,6 +1,9 @@
 // shf_feed_*.
 #include "api/handles.h"
 #ifdef SHF_HAVE_FEED
+#ifdef SHF_HAVE_FEED_HTTP
+#include "feed/feed_http.h"
+#endif
 #include "feed/feed_server.h"
 #include "feed/feed_socket.h"
 #endif
@@ -16,6 +19,9 @@ using shf::guard;
 
 struct shf_feed : shf::Exclusive {
     std::unique_ptr<shf::FeedServer> server;
+#ifdef SHF_HAVE_FEED_HTTP
+    std::unique_ptr<shf::FeedHttp> http;  // asks the server
+#endif
 };
 
 extern "C" {
@@ -46,6 +52,27 @@ int32_t shf_feed_make_keys(char* public_key, char* secret_key, shf_error* error)
     });
 }
 
+#ifdef SHF_HAVE_FEED_HTTP
+
+int32_t shf_feed_http(shf_feed* feed, const char* address, shf_error* error) {
+    return guard(error, [&] {
+        if (!address) throw Error(SHF_E_USAGE, "shf_feed_http: address is NULL");
+        const shf::ExclusiveCall exclusive(feed, "feed");
+        if (feed->http) throw Error(SHF_E_USAGE, "the feed answers HTTP already");
+        const shf::FeedServer& server = *feed->server;
+        feed->http = std::make_unique<shf::FeedHttp>(
+            address, shf::FeedHttp::Answers{[&server] { return shf::metrics_of(server.counts()); },
+                                            [&server] { return server.serves(); }});
+        return SHF_OK;
+    });
+}
+
+const char* shf_feed_http_address(const shf_feed* feed) {
+    return feed && !feed->forked() && feed->http ? feed->http->address().c_str() : nullptr;
+}
+
+#endif
+
 int32_t shf_feed_run(shf_feed* feed, shf_error* error) {
     return guard(error, [&] {
         const shf::ExclusiveCall exclusive(feed, "feed");
@@ -68,10 +95,15 @@ void shf_feed_stop(shf_feed* feed) {
 
 uint64_t shf_feed_count(const shf_feed* feed, int32_t what) {
     if (!feed || feed->forked()) return UINT64_MAX;
+    const shf::FeedCounts& counts = feed->server->counts();
     switch (what) {
-        case SHF_FEED_CONSUMERS: return feed->server->consumers();
-        case SHF_FEED_LANES: return feed->server->lanes();
-        case SHF_FEED_SAMPLES: return feed->server->samples();
+        case SHF_FEED_CONSUMERS: return counts.consumers;
+        case SHF_FEED_LANES: return counts.lanes;
+        case SHF_FEED_SAMPLES: return counts.samples;
+        case SHF_FEED_BYTES: return counts.bytes;
+        case SHF_FEED_CREDIT: return counts.credit;
+        case SHF_FEED_REFUSED: return counts.refused;
+        case SHF_FEED_CREDIT_WAIT_NS: return counts.credit_wait_ns();
         default: return UINT64_MAX;
     }
 }
@@ -79,7 +111,12 @@ uint64_t shf_feed_count(const shf_feed* feed, int32_t what) {
 void shf_feed_close(shf_feed* feed) {
     if (!feed) return;
     // As shf_stream_close.
-    if (feed->forked()) (void)feed->server.release();
+    if (feed->forked()) {
+        (void)feed->server.release();
+#ifdef SHF_HAVE_FEED_HTTP
+        (void)feed->http.release();
+#endif
+    }
     delete feed;
 }
 }
@@ -119,6 +156,24 @@ uint64_t shf_feed_count(const shf_feed*, int32_t) {
 }
 
 void shf_feed_close(shf_feed*) {}
+}
+
+#endif
+
+#ifndef SHF_HAVE_FEED_HTTP
+
+extern "C" {
+
+int32_t shf_feed_http(shf_feed*, const char*, shf_error* error) {
+    return guard(error, []() -> int32_t {
+        throw Error(SHF_E_UNSUPPORTED, "this build has no HTTP for feeds",
+                    "build it with libzmq and libmicrohttpd");
+    });
+}
+
+const char* shf_feed_http_address(const shf_feed*) {
+    return nullptr;
+}
 }
 
 #endif

@@ -4,6 +4,9 @@
 #include "order/plan_report.h"
 #include "sample/sample_filter.h"
 
+#include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 
 using shf::Error;
@@ -15,13 +18,16 @@ struct shf_plan {
 
 namespace {
 
+// Why the samples of a shard are not those that are delivered; empty: they are.
+std::string unknown_after_filters(const shf::Options& options) {
+    return shf::SampleFilter(options).all() ? "" : "fields, select_keys or slice leave some out";
+}
+
 shf::KnownShards known(const shf::ShardList& list, const shf::Options& options) {
     shf::KnownShards shards;
     shards.count = list.size();
-    if (!shf::SampleFilter(options).all()) {
-        shards.unknown = "fields, select_keys or slice leave some out";
-        return shards;
-    }
+    shards.unknown = unknown_after_filters(options);
+    if (!shards.unknown.empty()) return shards;
     auto sizes = shf::indexed_sizes(list, options);
     shards.unknown = std::move(sizes.unknown);
     shards.needs_index = sizes.needs_index;
@@ -89,9 +95,60 @@ uint64_t shf_plan_shard_info(const shf_plan* plan, uint64_t shard, int32_t what)
     if (known.samples.empty()) return UINT64_MAX;
     switch (what) {
         case SHF_PLAN_SHARD_SAMPLES: return known.samples[shard];
-        case SHF_PLAN_SHARD_BYTES: return known.bytes[shard];
+        case SHF_PLAN_SHARD_BYTES: return known.bytes.empty() ? UINT64_MAX : known.bytes[shard];
         default: return UINT64_MAX;
     }
+}
+
+int32_t shf_plan_simulate(shf_plan** out, const uint64_t* samples, const uint64_t* bytes,
+                          size_t shard_count, const shf_options* options, shf_error* error) {
+    if (out) *out = nullptr;
+    return guard(error, [&] {
+        if (!out || (!samples && shard_count > 0))
+            throw Error(SHF_E_USAGE, "shf_plan_simulate: out or samples is NULL");
+        if (shard_count > UINT32_MAX)
+            throw Error(SHF_E_USAGE, shf::plural(shard_count, "shard"),
+                        "at most 4294967295 can be planned");
+        const std::span<const uint64_t> counts(samples, shard_count);
+        const auto large = std::find_if(counts.begin(), counts.end(),
+                                        [](uint64_t count) { return count > UINT32_MAX; });
+        if (large != counts.end())
+            throw Error(SHF_E_USAGE,
+                        "shard " + std::to_string(large - counts.begin()) + " has " +
+                            shf::plural(*large, "sample"),
+                        "no shard has more than 4294967295");
+        const shf::Options values = shf::values_of(options);
+        shf::KnownShards shards{.count = shard_count,
+                                .samples = {},
+                                .bytes = {},
+                                .unknown = unknown_after_filters(values)};
+        if (shards.unknown.empty()) {
+            shards.samples.assign(counts.begin(), counts.end());
+            if (bytes) shards.bytes.assign(bytes, bytes + shard_count);
+        }
+        *out = new shf_plan{shf::PlanReport(values, std::move(shards))};
+        return SHF_OK;
+    });
+}
+
+int32_t shf_plan_reads(const shf_plan* plan, uint64_t consumer, uint64_t* reads, size_t room,
+                       size_t* count, shf_error* error) {
+    if (count) *count = 0;
+    return guard(error, [&] {
+        if (!plan || !count || (!reads && room > 0))
+            throw Error(SHF_E_USAGE, "shf_plan_reads: plan, count or reads is NULL");
+        if (consumer >= plan->report.consumers())
+            throw Error(SHF_E_USAGE, "consumer " + std::to_string(consumer) + " of a plan of " +
+                                         std::to_string(plan->report.consumers()));
+        const std::vector<shf::ShardRead> made = plan->report.reads(consumer);
+        for (size_t i = 0; i < std::min(room, made.size()); ++i) {
+            const shf::ShardRead& read = made[i];
+            const uint64_t numbers[] = {read.shard, read.samples, read.first, read.last};
+            std::copy(std::begin(numbers), std::end(numbers), reads + i * std::size(numbers));
+        }
+        *count = made.size();
+        return SHF_OK;
+    });
 }
 
 void shf_plan_free(shf_plan* plan) {

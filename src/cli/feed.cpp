@@ -45,6 +45,12 @@ class FeedVerb final : public Verb {
             .add_option("--bind", address_, "where it listens; port 0: any; * for all addresses")
             .type_name("tcp://HOST:PORT");
         arguments
+            .add_option(
+                "--http", http_,
+                "answer GET of /metrics (Prometheus) and /healthz there; :PORT is loopback, "
+                "port 0 any")
+            .type_name("HOST:PORT");
+        arguments
             .add_option("--token-file", token_file_,
                         "a file with the secret (feed_token) that streams must give")
             .type_name("FILE");
@@ -64,7 +70,10 @@ class FeedVerb final : public Verb {
                  "'jpg:image/rgb8/chw/resize=256/crop=224x224, cls:int'",
                  "Decodes images for trainers that open feed://THIS-HOST:7880."},
                 {"shardfeed feed s3://bucket/train/ --bind tcp://10.0.0.7:7880 --token-file token",
-                 "Sends samples as they are to whoever knows the secret."}};
+                 "Sends samples as they are to whoever knows the secret."},
+                {"shardfeed feed 'train-{0000..0999}.tar' --bind 'tcp://*:7880' --http :9100",
+                 "The same without one; monitors on this machine read "
+                 "http://127.0.0.1:9100/metrics."}};
     }
 
     int run(const LibraryOptions& options) override {
@@ -83,6 +92,10 @@ class FeedVerb final : public Verb {
         const Feed feed(opened);
         Output out;
         out.write(std::string(shf_feed_address(feed.get())) + "\n");
+        if (!http_.empty()) {
+            call(shf_feed_http, feed.get(), http_.c_str());
+            out.write(std::string(shf_feed_http_address(feed.get())) + "\n");
+        }
         out.flush();
         const Cancellable drained(
             feed.get(), [](void* handle) { shf_feed_drain(static_cast<shf_feed*>(handle)); });
@@ -111,7 +124,7 @@ class FeedVerb final : public Verb {
     }
 
     std::vector<std::string> urls_;
-    std::string address_ = "tcp://127.0.0.1:7880", token_file_, key_file_, make_keys_;
+    std::string address_ = "tcp://127.0.0.1:7880", http_, token_file_, key_file_, make_keys_;
 };
 
 }  // namespace

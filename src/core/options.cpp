@@ -24,7 +24,8 @@ using OptionField =
                  Trailing Options::*, DuplicateKeys Options::*, Leniency Options::*,
                  IndexUse Options::*, LastBatch Options::*, Ragged Options::*, Missing Options::*,
                  Even Options::*, Until Options::*, S3Addressing Options::*, ShardKind Options::*,
-                 Compression Options::*, ZipMethod Options::*, std::string Options::*>;
+                 Compression Options::*, FeedCompression Options::*, ZipMethod Options::*,
+                 std::string Options::*>;
 
 struct Row {
     const char* name;
@@ -257,6 +258,10 @@ constexpr Row rows[] = {
      "silence of a server of a feed after which another one continues its lanes"},
     {"feed_wait", "feed", Type::duration, "60s", "0..1000000s", "stream", &O::feed_wait,
      "time without any server of a feed after which the stream fails"},
+    {"feed_compression", "feed", Type::choice, "none", "none|lz4|zstd", "stream",
+     &O::feed_compression,
+     "of what servers of a feed send to this stream: lz4 or zstd where the network is slower than "
+     "they compress"},
     {"expand", "reading", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
      "expand braces, ::, ${NAME}, @FILE, ~/ and shell patterns in URLs"},
     {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset writer",

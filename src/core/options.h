@@ -29,6 +29,7 @@ enum class S3Addressing : uint8_t { automatic, path, virtual_host };
 enum class ShardKind : uint8_t { automatic, tar, zip };
 enum class Compression : uint8_t { automatic, none, gzip, bzip2, xz, zstd, lz4 };
 enum class ZipMethod : uint8_t { automatic, store, deflate };
+enum class FeedCompression : uint8_t { none, lz4, zstd };
 enum class IndexUse : uint8_t { automatic, require, rebuild, memory };
 
 // The value of every option, in the units of the comments. Plain data: copy it to keep it.
@@ -119,6 +120,7 @@ struct Options {
     std::string feed_secret_key;  // likewise, of a server
     uint64_t feed_timeout;        // nanoseconds of silence
     uint64_t feed_wait;           // nanoseconds without a server
+    FeedCompression feed_compression;
     bool expand;
     bool secure;
     bool write_index;

@@ -160,13 +160,17 @@ struct SealedMap::Entries {
                     throw_damaged(kind, "has two values of one name");
     }
     [[nodiscard]] const msgpack_object& at(std::string_view name) const {
+        if (const msgpack_object* const found = find(name)) return *found;
+        throw_damaged(kind, "lacks \"" + std::string(name) + "\"");
+    }
+    [[nodiscard]] const msgpack_object* find(std::string_view name) const {
         for (uint32_t i = 0; i < map.size; ++i) {
             const msgpack_object& key = map.ptr[i].key;
             if (key.type == MSGPACK_OBJECT_STR &&
                 std::string_view(key.via.str.ptr, key.via.str.size) == name)
-                return map.ptr[i].val;
+                return &map.ptr[i].val;
         }
-        throw_damaged(kind, "lacks \"" + std::string(name) + "\"");
+        return nullptr;
     }
 
     const SealedKind kind;
@@ -186,6 +190,11 @@ uint64_t SealedMap::version() const {
 
 uint64_t SealedMap::number(std::string_view name) const {
     return number_of(entries_->at(name), entries_->kind);
+}
+
+uint64_t SealedMap::number_or_0(std::string_view name) const {
+    const msgpack_object* const value = entries_->find(name);
+    return value == nullptr ? 0 : number_of(*value, entries_->kind);
 }
 
 std::span<const uint8_t> SealedMap::bytes(std::string_view name) const {

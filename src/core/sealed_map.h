@@ -35,6 +35,8 @@ class SealedMap {
     // The value of a name, borrowed from the file. Throws Error(FORMAT) where it is not there.
     [[nodiscard]] uint64_t number(std::string_view name) const;
     [[nodiscard]] std::span<const uint8_t> bytes(std::string_view name) const;
+    // For numbers that are left out where they are 0.
+    [[nodiscard]] uint64_t number_or_0(std::string_view name) const;
 
   private:
     struct Entries;

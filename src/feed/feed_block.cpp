@@ -110,13 +110,22 @@ void FeedBlockWriter::end_sample() {
     ++frame_.samples;
 }
 
-FeedMessage FeedBlockWriter::finish(const LaneFrame& about) {
+FeedMessage FeedBlockWriter::finish(const LaneFrame& about, PayloadPacker& packer) {
     static_cast<LaneFrame&>(frame_) = about;
     if (!payload_) reserve(1);
-    frame_.payload_sum = sum_of_payload({payload_.get(), used_});
+    const std::span<const uint8_t> payload(payload_.get(), used_);
+    frame_.payload_sum = sum_of_payload(payload);
+    const std::span<const uint8_t> packed = packer.pack(payload);
+    if (!packed.empty()) {
+        frame_.packing = packer.compression();
+        frame_.unpacked_size = used_;
+    }
     FeedMessage message;
     message.emplace_back(encode(frame_));
-    message.emplace_back(std::move(payload_), used_);
+    if (packed.empty())
+        message.emplace_back(std::move(payload_), used_);
+    else
+        message.emplace_back(packed);
     *this = FeedBlockWriter(frame_.rows);
     return message;
 }
@@ -134,6 +143,24 @@ std::shared_ptr<const Schema> FeedBlockReader::schema_of(const std::string& name
     return known = std::make_shared<const Schema>(std::move(schema));
 }
 
+// The payload of `size` bytes, as it was before it was compressed.
+StorageRef FeedBlockReader::storage_of(const BlockFrame& frame, std::span<const uint8_t> payload,
+                                       size_t size) {
+    const bool packed = frame.packing != FeedCompression::none;
+    if (packed && size > largest_packed_payload)
+        throw_damaged_frame("has a payload that is larger than any that is compressed");
+    StorageRef storage = pool_.acquire(std::max<size_t>(size, 1), cancel_);
+    const std::span<uint8_t> out(storage->data, size);
+    if (packed)
+        unpacker_.unpack(frame.packing, payload, out);
+    else
+        std::copy(payload.begin(), payload.end(), out.begin());
+    if (sum_of_payload(out) != frame.payload_sum)
+        throw Error(SHF_E_INTEGRITY, "a message of the feed was damaged on its way",
+                    "use encryption (feed_server_key) or another network");
+    return storage;
+}
+
 std::vector<BlockRef> FeedBlockReader::read(const BlockFrame& frame,
                                             std::span<const uint8_t> payload, uint32_t part) {
     std::vector<std::shared_ptr<const Origin>> origins;
@@ -144,11 +171,9 @@ std::vector<BlockRef> FeedBlockReader::read(const BlockFrame& frame,
     for (const std::string& names : texts_of(frame.schemas))
         schemas.push_back(schema_of(names, frame.rows));
 
-    const StorageRef storage = pool_.acquire(std::max<size_t>(payload.size(), 1), cancel_);
-    std::copy(payload.begin(), payload.end(), storage->data);
-    if (sum_of_payload({storage->data, payload.size()}) != frame.payload_sum)
-        throw Error(SHF_E_INTEGRITY, "a message of the feed was damaged on its way",
-                    "use encryption (feed_server_key) or another network");
+    const bool packed = frame.packing != FeedCompression::none;
+    const auto size = packed ? static_cast<size_t>(frame.unpacked_size) : payload.size();
+    const StorageRef storage = storage_of(frame, payload, size);
 
     std::vector<BlockRef> blocks;
     BlockBuilder builder(pool_, cancel_, false,
@@ -162,7 +187,7 @@ std::vector<BlockRef> FeedBlockReader::read(const BlockFrame& frame,
         const std::shared_ptr<const Schema>& schema = schemas[frame.schema[i]];
         fields.clear();
         for (size_t f = 0; f < schema->ends.size(); ++f, ++field) {
-            if (field >= frame.field_size.size() || frame.field_size[field] > payload.size() - at)
+            if (field >= frame.field_size.size() || frame.field_size[field] > size - at)
                 throw_damaged_frame("has fields that it has no bytes of");
             fields.push_back(
                 {.data = storage->data + at, .size = frame.field_size[field], .storage = &storage});

@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "feed/feed_frames.h"
 #include "feed/feed_socket.h"
+#include "feed/payload_packing.h"
 #include "sample/block.h"
 
 #include <cstdint>
@@ -35,8 +36,9 @@ class FeedBlockWriter {
 
     [[nodiscard]] uint32_t samples() const { return frame_.samples; }
     [[nodiscard]] uint64_t bytes() const { return used_; }
-    // The whole message; the writer is then empty. `about` says what only the lane knows.
-    FeedMessage finish(const LaneFrame& about);
+    // The whole message; the writer is then empty. `about` says what only the lane knows. Throws
+    // Error(NOMEM).
+    FeedMessage finish(const LaneFrame& about, PayloadPacker& packer);
 
   private:
     void reserve(size_t more);
@@ -63,9 +65,11 @@ class FeedBlockReader {
 
   private:
     std::shared_ptr<const Schema> schema_of(const std::string& names, bool rows);
+    StorageRef storage_of(const BlockFrame& frame, std::span<const uint8_t> payload, size_t size);
 
     Pool& pool_;
     const Cancel& cancel_;
+    PayloadUnpacker unpacker_;
     std::unordered_map<std::string, std::shared_ptr<const Schema>> schemas_;
 };
 

@@ -211,6 +211,10 @@ std::vector<uint8_t> encode(const BlockFrame& frame) {
     writer.put("offset", frame.offset);
     writer.put("field_size", frame.field_size);
     writer.put("payload_sum", frame.payload_sum);
+    if (frame.packing != FeedCompression::none) {
+        writer.put("packing", static_cast<uint64_t>(frame.packing));
+        writer.put("unpacked_size", frame.unpacked_size);
+    }
     return finish_frame(writer);
 }
 
@@ -229,6 +233,11 @@ BlockFrame decode_block(std::span<const uint8_t> frame) {
     block.offset = column_at<uint64_t>(map, "offset");
     block.field_size = column_at<uint64_t>(map, "field_size");
     block.payload_sum = map.number("payload_sum");
+    const uint64_t packing = map.number_or_0("packing");
+    if (packing > static_cast<uint64_t>(FeedCompression::zstd))
+        throw_damaged_frame("has a payload that is compressed in an unknown way");
+    block.packing = static_cast<FeedCompression>(packing);
+    block.unpacked_size = map.number_or_0("unpacked_size");
     if (block.origin.size() != samples || block.schema.size() != samples ||
         block.key_size.size() != samples || block.offset.size() != samples)
         throw_damaged_frame("has columns of unequal length");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "core/options.h"
 #include "order/lane_state.h"
 
 #include <shardfeed.h>
@@ -95,6 +96,10 @@ struct BlockFrame : LaneFrame {
     std::vector<uint64_t> offset;                    // likewise
     std::vector<uint64_t> field_size;                // of each field
     uint64_t payload_sum = 0;                        // XXH3-64
+    // How the payload is compressed, if it is, and its size without that, which is a claim. The sum
+    // is that of the payload without it.
+    FeedCompression packing = FeedCompression::none;
+    uint64_t unpacked_size = 0;
 };
 
 FrameType type_of(std::span<const uint8_t> frame);  // throws Error(FORMAT, INTEGRITY, UNSUPPORTED)

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::array<std::string_view, 5> groups = {"order", "consumer", "selection", "errors",
                                                     "leniency"};
-// The decoding of JSON depends on pack, and a sample without a column on missing.
-constexpr std::array<std::string_view, 2> others = {"pack", "missing"};
+// The decoding of JSON depends on pack, and a sample without a column on missing; a consumer knows
+// its network.
+constexpr std::array<std::string_view, 3> others = {"pack", "missing", "feed_compression"};
 constexpr uint64_t most_servers = 4096;
 
 bool is_one_of(std::span<const std::string_view> words, std::string_view word) {

@@ -86,7 +86,9 @@ void FeedServer::stop() noexcept {
 }
 
 void FeedServer::run() {
+    running_ = true;
     while (!draining_ && !stopping_) step();
+    running_ = false;
     for (const auto& [name, consumer] : consumers_) send(name, encode_plain(FrameType::drain));
     const auto until = Clock::now() + drain_time;
     const auto has_lanes = [this] {
@@ -123,8 +125,8 @@ uint64_t FeedServer::lanes_in_all() const {
 }
 
 void FeedServer::count() {
-    consumer_count_ = consumers_.size();
-    lane_count_ = lanes_in_all();
+    work_.consumers = consumers_.size();
+    work_.lanes = lanes_in_all();
 }
 
 // ---- Messages -----------------------------------------------------------------------------------
@@ -188,7 +190,10 @@ FeedServer::Consumers::iterator FeedServer::forget(Consumers::iterator consumer)
 
 // A message that is none, or makes no sense, costs its consumer the answer and nobody else.
 void FeedServer::receive(FeedMessage message) {
-    if (message.size() != 2) return;
+    if (message.size() != 2) {
+        ++work_.refused;
+        return;
+    }
     const std::span<const uint8_t> from = message[0].bytes(), frame = message[1].bytes();
     const Name name(from.begin(), from.end());
     try {
@@ -202,6 +207,7 @@ void FeedServer::receive(FeedMessage message) {
         }
         receive_from(consumer->second, name, frame, type);
     } catch (...) {
+        ++work_.refused;
         send(name, encode_refused(describe_exception()));
     }
 }
@@ -285,7 +291,7 @@ void FeedServer::open(Consumer& consumer, const Name& name, const OpenFrame& ope
                           rows_, bounded,
                           LaneFeeder::Output{
                               [this, name](FeedMessage message) { post(name, std::move(message)); },
-                              sample_count_, share / bounded.block_bytes}));
+                              work_, share / bounded.block_bytes}));
 }
 
 void FeedServer::close(Consumer& consumer, uint64_t opening) {

@@ -42,11 +42,10 @@ class FeedServer {
     void drain() noexcept;
     void stop() noexcept;
 
-    // Consumers that are connected, lanes that are read for them, and samples that were sent. Any
-    // thread.
-    [[nodiscard]] uint64_t consumers() const { return consumer_count_; }
-    [[nodiscard]] uint64_t lanes() const { return lane_count_; }
-    [[nodiscard]] uint64_t samples() const { return sample_count_; }
+    // Whether run() takes consumers. Any thread.
+    [[nodiscard]] bool serves() const { return running_ && !draining_ && !stopping_; }
+    // Any thread.
+    [[nodiscard]] const FeedCounts& counts() const { return work_; }
 
   private:
     struct Consumer {
@@ -89,8 +88,8 @@ class FeedServer {
     FeedContext context_;
     FeedSocket socket_;
     std::string address_;
-    std::atomic<bool> draining_{false}, stopping_{false};
-    std::atomic<uint64_t> consumer_count_{0}, lane_count_{0}, sample_count_{0};
+    std::atomic<bool> running_{false}, draining_{false}, stopping_{false};
+    FeedCounts work_;
 
     std::mutex mutex_;
     std::deque<std::pair<Name, FeedMessage>> posted_;

@@ -47,8 +47,8 @@ std::unique_ptr<Lane> lane_at(LaneContext& context, const LaneState& from) {
 }  // namespace
 
 LaneFeeder::Reading::Reading(Shards shards, const Options& options, bool decodes,
-                             const LaneState& from)
-    : context(shards.urls, options_of_lane(options)) {
+                             const LaneState& from, FeedCounts& feed_counts)
+    : context(shards.urls, options_of_lane(options)), counts(feed_counts) {
     // Consumers count on the list that they were sent.
     if (context.shards.size() != shards.count || hash_of_names(context.shards) != shards.hash)
         throw Error(SHF_E_CHANGED, "the list of shards is another one than when the feed began",
@@ -56,6 +56,7 @@ LaneFeeder::Reading::Reading(Shards shards, const Options& options, bool decodes
     if (context.options.even != Even::none) context.plan.set_counts(context.sample_counts());
     if (decodes) rows.emplace(context.options);
     lane = lane_at(context, from);
+    counts.add_lane(context);
 }
 
 void LaneFeeder::Reading::cancel() noexcept {
@@ -76,10 +77,12 @@ LaneFeeder::LaneFeeder(Shards shards, const Options& options, bool rows, const O
       output_(std::move(output)),
       most_credit_(std::clamp<uint64_t>(output_.most_credit, 2, largest_credit)),
       writer_(rows),
+      packer_(options.feed_compression),
       epoch_(open.from.epoch),
       taken_(open.from.taken),
       after_(open.from),
       credit_(std::min(open.credit, most_credit_)) {
+    output_.counts.credit += credit_;
     std::vector<std::thread> started;
     start_thread(started, "lanes of a feed", 1, [this] { run(); });
     thread_ = std::move(started[0]);
@@ -92,13 +95,17 @@ LaneFeeder::~LaneFeeder() {
 
 void LaneFeeder::add_credit(uint64_t events) {
     const std::lock_guard lock(mutex_);
-    credit_ = std::min(most_credit_, credit_ + std::min(events, most_credit_));
+    if (stopped_ || ended_) return;
+    const uint64_t more = std::min(events, most_credit_ - credit_);
+    credit_ += more;
+    output_.counts.credit += more;
     changed_.notify_one();
 }
 
 void LaneFeeder::stop() noexcept {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
+    drop_credit();
     changed_.notify_one();
     if (reading_) reading_->cancel();
 }
@@ -106,7 +113,7 @@ void LaneFeeder::stop() noexcept {
 void LaneFeeder::run() noexcept {
     std::optional<Fault> fault;
     try {
-        Reading reading(shards_, options_, decodes_, open_.from);
+        Reading reading(shards_, options_, decodes_, open_.from, output_.counts);
         reading.context.forward_skip = [this](Fault skipped, bool whole_shard) {
             skip(std::move(skipped), whole_shard);
         };
@@ -140,21 +147,38 @@ void LaneFeeder::run() noexcept {
             // Without memory for a message: the consumer's credit stays unused.
         }
     }
+    const std::lock_guard lock(mutex_);
+    drop_credit();
     ended_ = true;
+}
+
+// What is left of it. mutex_ is held.
+void LaneFeeder::drop_credit() noexcept {
+    output_.counts.credit -= std::exchange(credit_, 0);
 }
 
 // False: it is to stop.
 bool LaneFeeder::take_credit() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stopped_ || credit_ > 0; });
+    const auto may_go_on = [this] { return stopped_ || credit_ > 0; };
+    if (!may_go_on()) {
+        output_.counts.begin_wait();
+        changed_.wait(lock, may_go_on);
+        output_.counts.end_wait();
+    }
     if (stopped_) return false;
     --credit_;
+    --output_.counts.credit;
     return true;
 }
 
 // What was added and skipped so far, if anything.
 void LaneFeeder::flush() {
-    if (writer_.samples() > 0 || !skipped_.empty()) output_.post(writer_.finish(about()));
+    if (writer_.samples() == 0 && skipped_.empty()) return;
+    FeedMessage message = writer_.finish(about(), packer_);
+    for (const FeedPart& part : message)
+        output_.counts.bytes.fetch_add(part.bytes().size(), std::memory_order_relaxed);
+    output_.post(std::move(message));
 }
 
 // A fault comes behind the samples before it.
@@ -207,7 +231,7 @@ void LaneFeeder::note_position(const Reading& reading) {
 void LaneFeeder::add(Reading& reading, const Delivery& delivery) {
     const Block& block = *delivery.block;
     sent_ = true;
-    output_.samples.fetch_add(1, std::memory_order_relaxed);
+    output_.counts.samples.fetch_add(1, std::memory_order_relaxed);
     if (reading.rows) return reading.rows->add(block, delivery.index, writer_);
     writer_.begin_sample(block, delivery.index);
     const uint64_t first = block.first_field[delivery.index];

@@ -4,6 +4,7 @@
 
 #include "core/options.h"
 #include "feed/feed_block.h"
+#include "feed/feed_counts.h"
 #include "feed/feed_frames.h"
 #include "feed/row_writer.h"
 #include "stream/lane.h"
@@ -30,7 +31,7 @@ class LaneFeeder {
     struct Output {
         // Gets the messages, in order, from the feeder's thread. Throws nothing.
         std::function<void(FeedMessage)> post;
-        std::atomic<uint64_t>& samples;  // counts those of all lanes
+        FeedCounts& counts;
         // Messages that a consumer may have asked for and not got; more credit is ignored.
         uint64_t most_credit = largest_credit;
     };
@@ -61,19 +62,25 @@ class LaneFeeder {
     // What reads the lane; made on the feeder's thread, because lists of shards, indexes and
     // shuffle buffers take time.
     struct Reading {
-        Reading(Shards shards, const Options& options, bool rows, const LaneState& from);
-        ~Reading() { readers.join(); }
+        Reading(Shards shards, const Options& options, bool rows, const LaneState& from,
+                FeedCounts& feed_counts);
+        ~Reading() {
+            readers.join();
+            counts.remove_lane(context);
+        }
         void cancel() noexcept;
 
         LaneContext context;
         std::unique_ptr<Lane> lane;
         std::optional<RowWriter> rows;  // where samples are decoded
         LaneThreads readers;
+        FeedCounts& counts;
     };
 
     void run() noexcept;
     void feed(Reading& reading);
     bool take_credit();
+    void drop_credit() noexcept;
     Pull fill(Reading& reading);
     void add(Reading& reading, const Delivery& delivery);
     void skip(Fault fault, bool whole_shard);
@@ -89,6 +96,7 @@ class LaneFeeder {
     const Output output_;
     const uint64_t most_credit_;
     FeedBlockWriter writer_;
+    PayloadPacker packer_;
     uint64_t epoch_, taken_;  // of the lane
     LaneState after_;         // its position after the samples that were added
     LaneCounts counts_{}, told_{};

@@ -59,6 +59,16 @@ uint64_t sum_of(std::span<const uint64_t> values) {
     return sum;
 }
 
+// Empty where one of them does not fit: no shard has so many samples.
+std::vector<uint32_t> counts_that_fit(const std::vector<uint64_t>& samples) {
+    const auto fits = [](uint64_t count) { return count <= UINT32_MAX; };
+    if (!std::all_of(samples.begin(), samples.end(), fits)) return {};
+    std::vector<uint32_t> counts;
+    counts.reserve(samples.size());
+    for (const uint64_t count : samples) counts.push_back(static_cast<uint32_t>(count));
+    return counts;
+}
+
 uint64_t rounded_up(uint64_t dividend, uint64_t divisor) {
     return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
 }
@@ -71,7 +81,10 @@ void PlanReport::Range::add(uint64_t value) {
 }
 
 PlanReport::PlanReport(const Options& options, KnownShards shards)
-    : options_(options), known_(std::move(shards)), plan_(options, known_.count, Idle::allow) {
+    : options_(options),
+      known_(std::move(shards)),
+      counts_(counts_that_fit(known_.samples)),
+      plan_(options, known_.count, Idle::allow) {
     // Every lane is dealt out to its readers.
     if (options_.epoch_samples == 0 && !known_.samples.empty() && consumers() <= most_counted &&
         plan_.lanes() <= most_counted / plan_.lane_readers().readers())
@@ -89,29 +102,31 @@ PlanReport::PlanReport(const Options& options, KnownShards shards)
 // ---- Counting -----------------------------------------------------------------------------------
 
 void PlanReport::count() {
-    samples_.resize(static_cast<size_t>(consumers()));
-    bytes_.resize(samples_.size());
+    const uint64_t groups = plan_.lane_readers().groups(), readers = plan_.lane_readers().readers();
+    std::vector<uint64_t> samples(static_cast<size_t>(groups)), bytes(samples.size());
     // Lanes from the number of shards on have none, unless every lane draws some.
     const uint64_t lanes =
         options_.resample ? plan_.lanes() : std::min(plan_.lanes(), known_.count);
     for (uint64_t lane = 0; lane < lanes; ++lane) {
         const uint64_t shards = plan_.shards_of(static_cast<uint32_t>(lane));
-        uint64_t samples = 0, bytes = 0;
+        uint64_t of_lane = 0;
+        const auto group = static_cast<size_t>(lane % groups);
         for (uint64_t nth = 0; nth < shards; ++nth) {
             const auto shard =
                 static_cast<size_t>(plan_.shard(options_.epoch, static_cast<uint32_t>(lane), nth));
-            add(samples, known_.samples[shard]);
-            add(bytes, known_.bytes[shard]);
+            add(of_lane, known_.samples[shard]);
+            if (!known_.bytes.empty()) add(bytes[group], known_.bytes[shard]);
         }
-        samples = std::min(samples, plan_.limit_of(lane));
-        // Its readers take them in turn, and all of them read all of it.
-        const uint64_t groups = plan_.lane_readers().groups(),
-                       readers = plan_.lane_readers().readers();
-        for (uint64_t reader = 0; reader < readers; ++reader) {
-            const auto consumer = static_cast<size_t>(lane % groups + reader * groups);
-            add(samples_[consumer], samples / readers + (reader < samples % readers ? 1 : 0));
-            add(bytes_[consumer], bytes);
-        }
+        add(samples[group], std::min(of_lane, plan_.limit_of(lane)));
+    }
+    // The readers of a group take its samples in turn, and all of them read all of it.
+    samples_.resize(static_cast<size_t>(consumers()));
+    bytes_.resize(samples_.size());
+    for (uint64_t consumer = 0; consumer < consumers(); ++consumer) {
+        const auto group = static_cast<size_t>(consumer % groups);
+        const uint64_t place = plan_.lane_readers().place(consumer);
+        samples_[consumer] = samples[group] / readers + (place < samples[group] % readers ? 1 : 0);
+        bytes_[consumer] = bytes[group];
     }
 }
 
@@ -145,7 +160,7 @@ PlanReport::Share PlanReport::share(uint64_t consumer) const {
         share.samples = plan_.quota(options_.epoch_samples, consumer);
     } else if (!samples_.empty()) {
         share.samples = samples_[static_cast<size_t>(consumer)];
-        share.bytes = bytes_[static_cast<size_t>(consumer)];
+        if (!known_.bytes.empty()) share.bytes = bytes_[static_cast<size_t>(consumer)];
     }
     return share;
 }
@@ -167,6 +182,18 @@ PlanReport::Range PlanReport::samples_each() const {
     }
     for (const uint64_t samples : samples_) range.add(samples);
     return range;
+}
+
+std::vector<ShardRead> PlanReport::reads(uint64_t consumer) const {
+    if (counts_.empty())
+        throw Error(SHF_E_USAGE,
+                    "what is read when is not known: " +
+                        (known_.unknown.empty() ? "a shard has too many samples" : known_.unknown),
+                    "make indexes, or give the numbers of samples");
+    Options own = options_;
+    own.rank = consumer / options_.num_workers;
+    own.worker = consumer % options_.num_workers;
+    return reads_of_consumer(own, counts_);
 }
 
 // ---- Warnings -----------------------------------------------------------------------------------
@@ -276,9 +303,9 @@ void PlanReport::write() {
              (options_.resample
                   ? counted(plan_.lanes() * plan_.shards_of(0), "shard") + " drawn with replacement"
                   : counted(known_.count, "shard")) +
-             (samples_.empty()
-                  ? "; samples are not known: " + reason
-                  : ", " + counted(sum_of(samples_), "sample") + ", " + size(sum_of(bytes_))) +
+             (samples_.empty() ? "; samples are not known: " + reason
+                               : ", " + counted(sum_of(samples_), "sample") +
+                                     (known_.bytes.empty() ? "" : ", " + size(sum_of(bytes_)))) +
              (left_out_ > 0 ? ", even=drop leaves out " + number(left_out_) : "") +
              (repeated_ > 0 ? ", even=pad repeats " + number(repeated_) : ""));
     if (consumers() > 1)

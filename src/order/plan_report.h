@@ -2,6 +2,7 @@
 #pragma once
 
 #include "order/plan.h"
+#include "order/plan_reads.h"
 
 #include <cstdint>
 #include <limits>
@@ -14,7 +15,7 @@ namespace shf {
 // What is known of the shards before they are opened.
 struct KnownShards {
     uint64_t count = 0;
-    // By number; empty when not all are known.
+    // By number; empty when not all are known. There may be samples without bytes.
     std::vector<uint64_t> samples, bytes;
     std::string unknown;       // why, in that case
     bool needs_index = false;  // because the index of a shard that should have one is not there
@@ -35,6 +36,10 @@ class PlanReport {
     [[nodiscard]] uint64_t consumers() const { return plan_.consumers(); }
     // Of a consumer < consumers().
     [[nodiscard]] Share share(uint64_t consumer) const;
+
+    // When a consumer < consumers() reads which shard in the first epoch. Throws Error(USAGE) where
+    // that is not known. Any thread.
+    [[nodiscard]] std::vector<ShardRead> reads(uint64_t consumer) const;
 
     [[nodiscard]] const KnownShards& shards() const { return known_; }
 
@@ -65,6 +70,7 @@ class PlanReport {
 
     const Options options_;
     const KnownShards known_;
+    const std::vector<uint32_t> counts_;  // the same as known_.samples, as far as they fit
     Plan plan_;
     std::vector<uint64_t> samples_, bytes_;  // by consumer; empty when not known
     // By which even=drop and even=pad change the number of samples.

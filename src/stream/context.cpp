@@ -12,12 +12,18 @@ StreamContext::~StreamContext() {
     pool->drop();
 }
 
+uint64_t StreamContext::stat(int32_t stat) const {
+    if (stat == SHF_STAT_MEMORY) return pool->held();
+    if (stat == SHF_STAT_MEMORY_PEAK) return pool->peak();
+    return stats.get(stat) + source_stat(source_use, stat);
+}
+
 void StreamContext::fault(Fault fault, bool whole_shard) {
     if (fault.unverified > 0) stats.add(SHF_STAT_UNVERIFIED_SAMPLES, fault.unverified);
     if (options.on_error == OnError::raise || !skippable(fault.code)) throw Error(std::move(fault));
-    if (forward_skip) return forward_skip(std::move(fault), whole_shard);
     stats.add(whole_shard ? SHF_STAT_SKIPPED_SHARDS : SHF_STAT_SKIPPED_SAMPLES, 1);
     stats.add(SHF_STAT_SKIPS_BY_CLASS - fault.code, 1);
+    if (forward_skip) return forward_skip(std::move(fault), whole_shard);
     const uint64_t samples = stats.get(SHF_STAT_SKIPPED_SAMPLES);
     const uint64_t shards = stats.get(SHF_STAT_SKIPPED_SHARDS);
     if (samples + shards > options.max_skips) {

@@ -43,12 +43,14 @@ struct StreamContext {
     Stats stats;
     SourceUse source_use;
     Pool* const pool;
-    // Gets what is skipped, instead of being counted and noted here: for a stream whose consumer is
+    // Gets what is skipped, instead of being noted here: for a stream whose consumer is
     // another process. Set before anything is read.
     std::function<void(Fault fault, bool whole_shard)> forward_skip;
     const bool batched;  // samples go into batches: their memory is ours to the end
     std::atomic<uint64_t> batch_bytes{0};  // held by batches in the making
 
+    // Counter `stat` (SHF_STAT_*), whoever counts it. Any thread.
+    [[nodiscard]] uint64_t stat(int32_t stat) const;
     // A sample or a shard is bad: throws Error, or counts and returns when it is to be skipped. Any
     // thread.
     void fault(Fault fault, bool whole_shard);

@@ -84,11 +84,7 @@ bool SequenceTree::wants_service() const {
 uint64_t SequenceTree::stat(int32_t stat) const {
     if (stat == SHF_STAT_EPOCH_SAMPLES) return context().stats.get(stat);
     uint64_t value = 0;
-    for (const StreamContext* context : contexts_)
-        value += stat == SHF_STAT_MEMORY ? context->pool->held()
-                 : stat == SHF_STAT_MEMORY_PEAK
-                     ? context->pool->peak()
-                     : context->stats.get(stat) + source_stat(context->source_use, stat);
+    for (const StreamContext* context : contexts_) value += context->stat(stat);
     return value;
 }
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -228,3 +232,68 @@ def test_bad_commands() -> None:
             timeout=PATIENT,
         )
         assert (done.returncode, text in done.stderr) == (status, True), done.stderr
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_samples_are_the_same(shards: str, serve: Serve, compression: str) -> None:
+    def contents(url: str, **more: Any) -> list[tuple[str, dict[str, bytes]]]:
+        with shardfeed.Stream(url, **ORDER, **more) as stream:
+            return [(s.key, {name: bytes(field) for name, field in s.items()}) for s in stream]
+
+    raw, decoded = serve(shards), serve(shards, "--decode", DECODE)
+    assert contents(raw.url, feed_compression=compression) == contents(shards)
+    fed = list(rows(decoded.url, feed_compression=compression))
+    assert fed == list(rows(shards, decode=DECODE))
+
+
+class Damage(threading.Thread):
+    """A network that changes a byte of every packet from a server, but for the first ones."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(daemon=True)
+        host, _, port = server.removeprefix("feed://").rpartition(":")
+        self.server = (host, int(port))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"feed://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            try:
+                consumer = self.listener.accept()[0]
+                server = socket.create_connection(self.server)
+            except OSError:
+                return
+            for words in ((consumer, server, False), (server, consumer, True)):
+                threading.Thread(target=self.pump, args=words, daemon=True).start()
+
+    @staticmethod
+    def pump(source: socket.socket, target: socket.socket, damages: bool) -> None:
+        passed = 0
+        with contextlib.suppress(OSError):
+            while data := bytearray(source.recv(4096)):
+                if damages and passed > 3000 and len(data) > 500:
+                    data[len(data) // 2] ^= 0x10
+                passed += len(data)
+                target.sendall(data)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("compression", ["none", "lz4", "zstd"])
+def test_damage_on_the_way_is_an_error(shards: str, serve: Serve, compression: str) -> None:
+    network = Damage(serve(shards).url)
+    options: dict[str, Any] = {"feed_compression": compression, "memory": "1MiB"}
+    seen: list[str] = []
+
+    def take() -> None:
+        with shardfeed.Stream(network.url, **ORDER, **options, epochs=0) as stream:
+            for sample in stream:
+                seen.append(sample.key)
+
+    with pytest.raises(shardfeed.IntegrityError, match=re.escape(network.url)) as damaged:
+        take()
+    network.listener.close()
+    assert "help: " in str(damaged.value)
+    assert seen == [*local(shards, epochs=20)][: len(seen)]

@@ -5,6 +5,7 @@
 #include "core/fault_encoding.h"
 #include "core/random.h"
 #include "feed/feed_block.h"
+#include "feed/payload_packing.h"
 
 #include <gtest/gtest.h>
 
@@ -35,6 +36,13 @@ LaneState some_state() {
     return state;
 }
 
+// A field of text, and three small ones.
+Bytes some_payload() {
+    Bytes payload(50'000);
+    for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i / 7 % 50);
+    return payload;
+}
+
 BlockFrame some_block() {
     BlockFrame block;
     block.opening = 4;
@@ -55,11 +63,21 @@ BlockFrame some_block() {
     return block;
 }
 
+// The same with some_payload(), compressed.
+BlockFrame packed_block(FeedCompression packing, uint64_t size) {
+    BlockFrame block = some_block();
+    block.field_size[0] = size - 4;
+    block.packing = packing;
+    block.unpacked_size = size;
+    return block;
+}
+
 std::vector<Bytes> all_frames() {
     return {encode(HelloFrame{"token", "lanes=4\n"}),
             encode(WelcomeFrame{{"a.tar", "b.tar"}, true, "cls:int", {4, 5}}),
             encode(OpenFrame{1, 1 << 20, 4, 1, some_state()}),
             encode(some_block()),
+            encode(packed_block(FeedCompression::zstd, 50'000)),
             encode_epoch_end(some_block()),
             encode_refused(some_fault()),
             encode_fault_of_lane(7, some_fault()),
@@ -146,8 +164,90 @@ TEST(FeedFrames, with_nonsense_in_their_tables_are_errors) {
     EXPECT_THROW(read([](BlockFrame& b) { b.schemas.back() = 'x'; }), Error);
     EXPECT_THROW(read([](BlockFrame& b) { b.origins.clear(); }), Error);
     EXPECT_THROW(read([](BlockFrame& b) { b.origins = {9, 0, 0, 0, 1}; }), Error);
+    EXPECT_THROW(read([](BlockFrame& b) { b.packing = FeedCompression{3}; }), Error);
     pool->close();
     pool->drop();
 }
+
+class PackedPayload : public testing::TestWithParam<FeedCompression> {
+  protected:
+    PackedPayload() {
+        PayloadPacker packer(GetParam());
+        const auto bytes = packer.pack(payload);
+        packed.assign(bytes.begin(), bytes.end());
+    }
+    ~PackedPayload() override {
+        pool->close();
+        pool->drop();
+    }
+
+    // The code of the error; SHF_OK: the fields are what they were.
+    int32_t read(const Bytes& sent, uint64_t claim) {
+        BlockFrame block = packed_block(GetParam(), claim);
+        block.payload_sum = sum_of_payload(payload);
+        try {
+            const auto blocks = reader.read(decode_block(encode(block)), sent, 0);
+            const FieldView field = blocks.at(0)->field_of(0, 0);
+            EXPECT_EQ(Bytes(field.data, field.data + field.size),
+                      Bytes(payload.begin(), payload.end() - 4));
+        } catch (const Error& error) {
+            return error.code();
+        }
+        return SHF_OK;
+    }
+
+    const Bytes payload = some_payload();
+    Bytes packed;
+    Pool* const pool = Pool::make(Options());
+    const Cancel cancel;
+    FeedBlockReader reader{*pool, cancel};
+};
+
+TEST_P(PackedPayload, is_what_it_was) {
+    EXPECT_LT(packed.size(), payload.size() / 5);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(read(packed, payload.size()), SHF_OK);
+}
+
+TEST_P(PackedPayload, that_is_damaged_is_an_integrity_error) {
+    Random random(Random::sample_shuffle, {2});
+    for (int i = 0; i < 500; ++i) {
+        Bytes changed = packed;
+        changed[random.next() % changed.size()] ^= static_cast<uint8_t>(1 + random.next() % 255);
+        const int32_t code = read(changed, payload.size());
+        // A bit that means nothing, as the one that says how large blocks may be.
+        EXPECT_TRUE(code == SHF_E_INTEGRITY || code == SHF_OK) << code;
+    }
+    for (size_t size = 0; size < packed.size(); size += 1 + packed.size() / 100)
+        EXPECT_EQ(
+            read(Bytes(packed.begin(), packed.begin() + static_cast<ptrdiff_t>(size)), 50'000),
+            SHF_E_INTEGRITY)
+            << size;
+    Bytes longer = packed;
+    longer.push_back(0);
+    EXPECT_EQ(read(longer, payload.size()), SHF_E_INTEGRITY);
+    EXPECT_EQ(read(packed, payload.size()), SHF_OK);  // the next message
+}
+
+TEST_P(PackedPayload, of_another_size_than_it_says_is_an_error) {
+    for (const uint64_t claim :
+         {uint64_t{5}, uint64_t{49'999}, uint64_t{50'001}, uint64_t{largest_packed_payload}})
+        EXPECT_EQ(read(packed, claim), SHF_E_INTEGRITY) << claim;
+    for (const uint64_t claim : {uint64_t{largest_packed_payload} + 1, UINT64_MAX})
+        EXPECT_EQ(read(packed, claim), SHF_E_FORMAT) << claim;
+    EXPECT_LT(pool->held(), 2 * largest_packed_payload);
+}
+
+TEST_P(PackedPayload, is_sent_as_it_is_where_nothing_is_won) {
+    Random random(Random::sample_shuffle, {3});
+    Bytes noise(10'000);
+    for (uint8_t& byte : noise) byte = static_cast<uint8_t>(random.next());
+    PayloadPacker packer(GetParam());
+    EXPECT_TRUE(packer.pack(noise).empty());
+    EXPECT_TRUE(packer.pack(Bytes(largest_packed_payload + 1)).empty());
+    EXPECT_FALSE(packer.pack(payload).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(FeedFrames, PackedPayload,
+                         testing::Values(FeedCompression::lz4, FeedCompression::zstd));
 
 }  // namespace

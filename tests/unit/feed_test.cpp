@@ -95,6 +95,37 @@ TEST_F(FeedTest, sends_rows_that_are_decoded) {
     EXPECT_EQ(fed.code, SHF_END) << fed.message();
 }
 
+TEST_F(FeedTest, compresses_what_it_sends_for_those_who_ask) {
+    uint64_t plain = 0;
+    for (const char* compression : {"none", "lz4", "zstd"}) {
+        // What the server was started with is not asked for.
+        const Feed feed(url(), {{"feed_compression", "lz4"}});
+        Client client(feed.url(), shuffled + Settings{{"feed_compression", compression}});
+        const auto keys = client.keys(100);
+        Client resumed(feed.url(), shuffled + Settings{{"feed_compression", compression}});
+        Client own(url(), shuffled);
+        ASSERT_EQ(restore(resumed, save(client)), SHF_OK) << resumed.message();
+        ASSERT_EQ(restore(own, save(client)), SHF_OK) << own.message();
+        EXPECT_EQ(resumed.keys(), own.keys()) << compression;
+        EXPECT_EQ(resumed.code, SHF_END) << resumed.message();
+        const uint64_t bytes = feed.count(SHF_FEED_BYTES) / feed.count(SHF_FEED_SAMPLES);
+        if (plain == 0) plain = bytes;
+        EXPECT_GT(plain, 6000U);
+        EXPECT_TRUE(compression == std::string("none") || bytes < plain / 4) << compression;
+    }
+    const Feed rows(url(), {{"decode", "txt:text"}, {"batch", "1"}});
+    BatchClient fed(rows.url(), shuffled + Settings{{"batch", "16"}, {"feed_compression", "zstd"}});
+    BatchClient own(url(), shuffled + Settings{{"batch", "16"}, {"decode", "txt:text"}});
+    for (;;) {
+        const BatchHandle a = fed.next_batch(), b = own.next_batch();
+        ASSERT_EQ(fed.code, own.code) << fed.message();
+        if (!a) break;
+        for (size_t i = 0; i < shf_batch_row_count(b.get()); ++i)
+            EXPECT_EQ(text_of(column(a, "txt"), i), text_of(column(b, "txt"), i));
+    }
+    EXPECT_LT(rows.count(SHF_FEED_BYTES), 466U * 6000 / 4);
+}
+
 TEST_F(FeedTest, states_are_those_of_local_streams) {
     const Feed feed(url());
     const auto all = local(shuffled);
@@ -338,6 +369,38 @@ TEST_F(FeedTest, can_be_cancelled_and_closed_at_any_time) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(feed.count(SHF_FEED_LANES), 0U);  // nothing is read for those who have gone
     EXPECT_EQ(feed.count(SHF_FEED_CONSUMERS), 0U);
+}
+
+TEST_F(FeedTest, answers_http_once) {
+    const auto open = [this] {
+        shf_feed* feed = nullptr;
+        const std::string shards = url();
+        const char* const urls[] = {shards.c_str()};
+        EXPECT_EQ(shf_feed_open(&feed, urls, 1, "tcp://127.0.0.1:0", nullptr, nullptr), SHF_OK);
+        return feed;
+    };
+    shf_feed* const feed = open();
+    EXPECT_EQ(shf_feed_http_address(feed), nullptr);
+    shf_error error = {};
+    const int32_t code = shf_feed_http(feed, ":0", &error);
+    if (code == SHF_E_UNSUPPORTED) {
+        shf_feed_close(feed);
+        GTEST_SKIP() << error.message;
+    }
+    EXPECT_EQ(code, SHF_OK) << error.message;
+    const std::string address = shf_feed_http_address(feed);
+    EXPECT_EQ(address.rfind("http://127.0.0.1:", 0), 0U) << address;
+    EXPECT_EQ(shf_feed_http(feed, ":0", &error), SHF_E_USAGE);
+    shf_feed* const second = open();
+    EXPECT_EQ(shf_feed_http(second, nullptr, &error), SHF_E_USAGE);
+    EXPECT_EQ(shf_feed_http(second, "9100", &error), SHF_E_USAGE);
+    EXPECT_EQ(shf_feed_http(second, address.c_str() + 7, &error), SHF_E_IO);  // it is taken
+    EXPECT_NE(std::string(error.message).find("in use"), std::string::npos) << error.message;
+    shf_feed_close(feed);
+    EXPECT_EQ(shf_feed_http(second, address.c_str() + 7, &error), SHF_OK) << error.message;
+    shf_feed_close(second);
+    EXPECT_EQ(shf_feed_http(nullptr, ":0", &error), SHF_E_USAGE);
+    EXPECT_EQ(shf_feed_http_address(nullptr), nullptr);
 }
 
 TEST_F(FeedTest, a_slow_consumer_bounds_what_is_sent) {

@@ -271,6 +271,7 @@ TEST(Options, no_two_rows_share_a_value) {
         compare(&Options::s3_addressing);
         compare(&Options::format);
         compare(&Options::compression);
+        compare(&Options::feed_compression);
         compare(&Options::zip_method);
         compare(&Options::unsafe_names);
         EXPECT_EQ(differences, 1) << name << "=" << value;

@@ -506,6 +506,7 @@ class StreamOptions(StorageOptions, total=False):
     feed_secret_key: str
     feed_timeout: float | str
     feed_wait: float | str
+    feed_compression: Literal["none", "lz4", "zstd"]
     expand: bool | str
     secure: bool | str
     write_index: bool | str

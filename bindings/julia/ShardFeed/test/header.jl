@@ -32,7 +32,11 @@ const NOT_BOUND = Dict(
     "shf_feed_drain" => "as shf_feed_open",
     "shf_feed_stop" => "as shf_feed_open",
     "shf_feed_count" => "as shf_feed_open",
+    "shf_feed_http" => "as shf_feed_open",
+    "shf_feed_http_address" => "as shf_feed_open",
     "shf_feed_close" => "as shf_feed_open",
+    "shf_plan_simulate" => "the command `shardfeed plan --shards` prints it",
+    "shf_plan_reads" => "as shf_plan_simulate",
     "shf_writer_field" => "bytes stay as they are while a sample is written: shf_writer_field_borrowed",
 )
 

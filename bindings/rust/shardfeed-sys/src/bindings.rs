@@ -774,6 +774,36 @@ extern "C" {
     /// Property `what` (SHF_PLAN_SHARD_*) of a shard; UINT64_MAX for any other value and past the last
     /// shard. Since: 0.1
     pub fn shf_plan_shard_info(plan: *const shf_plan, shard: u64, what: i32) -> u64;
+    /// Plans a run over shards that need not be there: `samples` and `bytes` have the numbers of each of
+    /// `shard_count` shards, which are numbered in this order. `bytes` may be NULL: not known. Else as
+    /// shf_plan_make, for any number of shards. The arrays are copied.
+    /// Owns: *out is owned, release with shf_plan_free.
+    /// Errors: USAGE (option, no shard, 2^32 shards, a shard of 2^32 samples), LIMIT, NOMEM.
+    /// Since: 0.1
+    pub fn shf_plan_simulate(
+        out: *mut *mut shf_plan,
+        samples: *const u64,
+        bytes: *const u64,
+        shard_count: usize,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// When a consumer reads which shard in the first epoch. `reads` gets four numbers for each reading
+    /// of a shard, in the order in which they begin: the shard; the samples that are read of it; and the
+    /// numbers, from 0, of the first and last sample that the consumer takes while it is read. A sample
+    /// is read when its lane has to put it into the shuffle buffer in order to give the next one:
+    /// threads that read ahead are left out. `room` readings fit into it (`reads` may be NULL with 0),
+    /// and *count is how many there are.
+    /// Errors: USAGE (NULL, no such consumer, epoch_samples is set, samples are not known), NOMEM.
+    /// Since: 0.1
+    pub fn shf_plan_reads(
+        plan: *const shf_plan,
+        consumer: u64,
+        reads: *mut u64,
+        room: usize,
+        count: *mut usize,
+        error: *mut shf_error,
+    ) -> i32;
     /// Frees a plan. Since: 0.1
     pub fn shf_plan_free(plan: *mut shf_plan);
 }
@@ -1636,6 +1666,21 @@ extern "C" {
     /// Serves, until shf_feed_drain or shf_feed_stop is called. Once.
     /// Errors: USAGE, IO, NOMEM. Since: 0.1
     pub fn shf_feed_run(feed: *mut shf_feed, error: *mut shf_error) -> i32;
+    /// Answers GET over HTTP at `address`, "HOST:PORT", from now on until the feed is closed: /metrics
+    /// has its numbers, and the counters of its lanes (SHF_STAT_*) added up, in the text format 0.0.4 of
+    /// Prometheus; /healthz is 200 while shf_feed_run serves, and 503 before that and when it drains.
+    /// HOST is an IP address or a name of this machine, * for all addresses, and left out (":9100")
+    /// loopback; PORT 0 is any. Anybody who can connect may read it. Once, before shf_feed_run.
+    /// Errors: USAGE (address, second call), IO (address in use), UNSUPPORTED (this build or machine has
+    /// no libmicrohttpd), LIMIT, NOMEM. Since: 0.1
+    pub fn shf_feed_http(
+        feed: *mut shf_feed,
+        address: *const core::ffi::c_char,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Where that is, "http://HOST:PORT", with the port that was chosen; NULL without shf_feed_http.
+    /// Owns: borrowed from the feed. Since: 0.1
+    pub fn shf_feed_http_address(feed: *const shf_feed) -> *const core::ffi::c_char;
     /// Where consumers find it on this machine, "feed://HOST:PORT", with the port that was chosen.
     /// Owns: borrowed from the feed. NULL for NULL. Since: 0.1
     pub fn shf_feed_address(feed: *const shf_feed) -> *const core::ffi::c_char;
@@ -1651,6 +1696,15 @@ pub const SHF_FEED_CONSUMERS: i32 = 0;
 pub const SHF_FEED_LANES: i32 = 1;
 /// that were sent so far
 pub const SHF_FEED_SAMPLES: i32 = 2;
+/// of the messages with them, as they were sent: with feed_compression
+/// those that are left
+pub const SHF_FEED_BYTES: i32 = 3;
+/// messages that may be sent now, because consumers asked for them
+pub const SHF_FEED_CREDIT: i32 = 4;
+/// messages of strangers and of consumers that were refused
+pub const SHF_FEED_REFUSED: i32 = 5;
+/// time that lanes waited for their consumers to ask for more
+pub const SHF_FEED_CREDIT_WAIT_NS: i32 = 6;
 extern "C" {
     /// A number of the feed; UINT64_MAX when there is no such number. Any thread. Since: 0.1
     pub fn shf_feed_count(feed: *const shf_feed, what: i32) -> u64;

@@ -181,6 +181,30 @@ impl Value for S3Addressing {
     }
 }
 
+/// The option `feed_compression`: of what servers of a feed send to this stream: lz4 or zstd where
+/// the network is slower than they compress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FeedCompression {
+    /// `none`
+    None,
+    /// `lz4`
+    Lz4,
+    /// `zstd`
+    Zstd,
+}
+
+impl Value for FeedCompression {
+    fn text(self) -> OsString {
+        match self {
+            FeedCompression::None => "none",
+            FeedCompression::Lz4 => "lz4",
+            FeedCompression::Zstd => "zstd",
+        }
+        .into()
+    }
+}
+
 /// The option `last`: the last batch, when it has fewer samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -2118,6 +2142,14 @@ impl StreamBuilder {
     /// Range: `0..1000000s`. Default: `60s`.
     pub fn feed_wait(self, value: Duration) -> Self {
         self.with("feed_wait", value)
+    }
+
+    /// Of what servers of a feed send to this stream: lz4 or zstd where the network is slower than
+    /// they compress.
+    ///
+    /// Range: `none|lz4|zstd`. Default: `none`.
+    pub fn feed_compression(self, value: FeedCompression) -> Self {
+        self.with("feed_compression", value)
     }
 
     /// Expand braces, `::`, `${NAME}`, @FILE, ~/ and shell patterns in URLs.
