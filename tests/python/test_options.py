@@ -196,7 +196,8 @@ def test_features():
     features = shardfeed.features()
     codecs = {"gzip", "bzip2", "xz", "zstd", "lz4", "lzip", "compress"}
     images = {"jpeg", "png", "webp", "gif", "tiff", "jxl", "avif"}
-    assert set(features) == codecs | images | {"pipe", "audio", "http", "libarchive", "feed"}
+    others = {"pipe", "audio", "video", "http", "libarchive", "feed"}
+    assert set(features) == codecs | images | others
     assert features["gzip"]
     assert features["jpeg"]
 

@@ -250,6 +250,7 @@ def test_help_and_the_page_name_every_word_of_decode() -> None:
     words = "bytes text json msgpack int float npy npz/NAME image rgb8 l8 rgba8 rgb16 l16 rgb l hwc"
     words += " chw exif resize=N resize=WxH resize=fit:WxH crop=WxH crop=random:WxH flip=random"
     words += " audio float32 int16 fc cf mono rate=N crop=5s crop=start:5s crop=random:5s pad"
+    words += " video frames=16 clip=16 clip=start:16 clip=random:16 stride=4 rate=8 repeat"
     for word in (*words.split(), "flip=always"):
         assert re.search(rf"(?<![\w=]){word}(?!\w)", help_of_batches), word
         assert f"`{word}`" in page, word
