@@ -84,7 +84,12 @@ LaneFeeder::LaneFeeder(Shards shards, const Options& options, bool rows, const O
       credit_(std::min(open.credit, most_credit_)) {
     output_.counts.credit += credit_;
     std::vector<std::thread> started;
-    start_thread(started, "lanes of a feed", 1, [this] { run(); });
+    try {
+        start_thread(started, "lanes of a feed", 1, [this] { run(); });
+    } catch (...) {
+        drop_credit();
+        throw;
+    }
     thread_ = std::move(started[0]);
 }
 

@@ -19,12 +19,13 @@ shf::OpenFrame from_start() {
 }
 
 // What a server sends of lane 0: so many messages.
-std::vector<FeedInput> sent(const StateShards& shards, size_t count, bool rows,
-                            const char* decode) {
+std::vector<FeedInput> sent(const StateShards& shards, size_t count, bool rows, const char* decode,
+                            const char* compression = "none") {
     shf::Options options = state_fuzz_options();
     options.set("lanes", "1");
     options.set("slice", "0:12");
     options.set("decode", decode);
+    options.set("feed_compression", compression);
     options.set("batch", rows ? "1" : "0");
     FedMessages fed(shards, options, rows, from_start());
     std::vector<FeedInput> messages;
@@ -95,6 +96,14 @@ int main(int argc, char** argv) {
     put("block", sent(shards, 1, false, "auto")[0]);
     const std::vector<FeedInput> more = sent(shards, 2, false, "auto");
     put("block_in_two_shards", more[1]);
+    for (const char* compression : {"lz4", "zstd"}) {
+        FeedInput packed = sent(shards, 1, false, "auto", compression)[0];
+        put(std::string("block_") + compression, packed);
+        shf::BlockFrame block = shf::decode_block(packed.frame);
+        block.unpacked_size += 1;
+        packed.frame = encode(block);
+        put(std::string("block_of_another_size_") + compression, packed);
+    }
     put("rows", sent(shards, 1, true, "cls:text, txt:bytes")[0]);
     put("rows_with_faults", sent(shards, 1, true, "cls:int")[0]);
     FeedInput damaged = more[0];

@@ -9,7 +9,6 @@
 #include "stream/shard_run.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -46,7 +45,7 @@ class FedMessages {
     FedMessages(const StateShards& shards, const Options& options, bool rows, const OpenFrame& open)
         : urls_(shards.urls()),
           feeder_(list_of(urls_), options, rows, open,
-                  {[this](FeedMessage message) { post(std::move(message)); }, samples_}) {}
+                  {[this](FeedMessage message) { post(std::move(message)); }, counts_}) {}
 
     // The next message; nothing when the lane has none. Aborts when neither comes.
     std::optional<FeedInput> next() {
@@ -79,7 +78,7 @@ class FedMessages {
     }
 
     const std::vector<const char*> urls_;
-    std::atomic<uint64_t> samples_{0};
+    FeedCounts counts_;
     std::mutex mutex_;
     std::condition_variable posted_;
     std::deque<FeedInput> messages_;
