@@ -1216,8 +1216,9 @@ extern "C" {
         buffers: *const *mut ::core::ffi::c_void,
         error: *mut shf_error,
     ) -> i32;
-    /// The bytes of a member that are in memory already: of a stored member of an archive in memory, or
-    /// of any member of a compressed tar. They are checked as by shf_archive_read.
+    /// The bytes of a member that are in memory already: of a stored member of an archive in memory or
+    /// of a local file with map=true, or of any member of a compressed tar. They are checked as by
+    /// shf_archive_read.
     /// Owns: *out is borrowed from the archive.
     /// Errors: UNSUPPORTED when they are not in memory, or this member cannot be read; USAGE (no such
     /// position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); NOMEM. Since: 0.1
