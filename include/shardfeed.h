@@ -857,9 +857,9 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          order: resize=N (the shorter side), resize=WxH, resize=fit:WxH,
  *                          crop=WxH (centre), crop=random:WxH, rrc=WxH (a part of random size and
  *                          shape, scale=A..B and ratio=A..B, resized), pad=N, pad=NxM, pad=to:WxH
- *                          (with fill=LEVEL), flip=random or always. filter=bilinear, or nearest,
- *                          box, hamming, bicubic, lanczos; exact: no JPEG is reduced while it is
- *                          decoded. brightness=A..B, contrast=, saturation=, hue= (with the chance
+ *                          (with fill=LEVEL), flip=random, flip=always. filter=bilinear, or
+ *                          nearest, box, hamming, bicubic, lanczos; exact: no JPEG is reduced while
+ *                          it is decoded. brightness=A..B, contrast=, saturation=, hue= (the chance
  *                          jitter=P), grayscale=P, blur=P (sigma=A..B, kernel=N) and solarize=P
  *                          change colours at random, and randaugment=N:M or trivialaugment does
  *                          operations of these sets; views=N makes N columns, "jpg.0" and on.
@@ -1060,9 +1060,9 @@ int32_t shf_batch_arrow(shf_batch *batch, void *array, void *schema, shf_error *
  * (docs/other-archives.md). The SHF_MEMBER_OFFSET of a member is its number. */
 typedef struct shf_archive shf_archive;
 
-/* Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded) and lists its
- * members. What cannot be read at any offset, such as a pipe, is taken into memory. `options` may
- * be NULL.
+/* Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded, but ~/ is the folder
+ * HOME) and lists its members. What cannot be read at any offset, such as a pipe, is taken into
+ * memory. `options` may be NULL.
  * Owns: *out is owned, release with shf_archive_close.
  * Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the URL, or the file as a whole;
  * what is wrong with one member is reported when it is read), CHANGED, LIMIT, IO, CHILD, USAGE,
@@ -1195,8 +1195,9 @@ int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_byte
  * FORKED, and shf_members_close leaves the parent's sequence as it is. */
 typedef struct shf_members shf_members;
 
-/* Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Faults in its bytes are
- * reported by shf_members_next. `options` may be NULL; they are copied.
+/* Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded, but ~/ is the folder
+ * HOME). Faults in its bytes are reported by shf_members_next. `options` may be NULL; they are
+ * copied.
  * Owns: *out is owned, release with shf_members_close.
  * Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (scheme of the
  * URL), NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, CHANGED, TIMEOUT, CANCELLED, NOMEM.
@@ -1409,6 +1410,7 @@ typedef struct shf_writer shf_writer;
 /* Opens a writer. `pattern` is a path, a file:// URL, "-" for standard output, pipe:COMMAND, or the
  * URL of an object in a store, with at most one number of the shard, %d or %0Nd, and %% for a
  * percent sign; it is needed where "max_samples" or "max_bytes" is set. It never reaches printf.
+ * A path that begins with ~/ is in the folder HOME.
  * NULL: shf_options_set_shard_name has set what names the shards. Creates nothing.
  * Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1 */
 int32_t shf_writer_open(shf_writer **out, const char *pattern, const shf_options *options,

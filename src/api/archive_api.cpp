@@ -7,7 +7,7 @@
 #include <vector>
 
 using shf::Error;
-using shf::guard;
+using shf::guard_without_skips;
 
 struct shf_archive {
     shf::Archive archive;
@@ -36,7 +36,7 @@ extern "C" {
 int32_t shf_archive_open(shf_archive** out, const char* url, const shf_options* options,
                          shf_error* error) {
     if (out) *out = nullptr;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!out || !url) throw Error(SHF_E_USAGE, "shf_archive_open: out or url is NULL");
         const shf::Options values = shf::values_of(options);
         const shf::Opening opening(values, shf::Opens::other);
@@ -48,7 +48,7 @@ int32_t shf_archive_open(shf_archive** out, const char* url, const shf_options* 
 int32_t shf_archive_open_memory(shf_archive** out, const void* data, size_t size,
                                 const shf_options* options, shf_error* error) {
     if (out) *out = nullptr;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!out || !data) throw Error(SHF_E_USAGE, "shf_archive_open_memory: out or data is NULL");
         const std::span file(static_cast<const uint8_t*>(data), size);
         const shf::Options values = shf::values_of(options);
@@ -69,7 +69,7 @@ uint64_t shf_archive_member_count(const shf_archive* archive) {
 int32_t shf_archive_find(const shf_archive* archive, const char* name, size_t name_size,
                          uint64_t* position, shf_error* error) {
     if (position) *position = 0;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!position || (!name && name_size > 0))
             throw Error(SHF_E_USAGE, "shf_archive_find: position or name is NULL");
         *position = checked(archive).find(shf::name_of(name, name_size));
@@ -103,7 +103,7 @@ uint64_t shf_archive_info(const shf_archive* archive, uint64_t position, int32_t
 
 int32_t shf_archive_read(const shf_archive* archive, uint64_t position, void* buffer,
                          size_t capacity, shf_error* error) {
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         const shf::Archive& source = checked(archive, position);
         const uint64_t size = source.members().info(static_cast<size_t>(position)).size;
         // A size is a claim: whoever asks how much memory it takes learns first that it is refused.
@@ -119,7 +119,7 @@ int32_t shf_archive_read(const shf_archive* archive, uint64_t position, void* bu
 
 int32_t shf_archive_read_many(const shf_archive* archive, const uint64_t* positions, size_t count,
                               void* const* buffers, shf_error* error) {
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (count > 0 && (!positions || !buffers))
             throw Error(SHF_E_USAGE, "shf_archive_read_many: positions or buffers is NULL");
         std::vector<uint8_t*> outputs(count);
@@ -137,7 +137,7 @@ int32_t shf_archive_read_many(const shf_archive* archive, const uint64_t* positi
 int32_t shf_archive_view(const shf_archive* archive, uint64_t position, shf_bytes* out,
                          shf_error* error) {
     if (out) *out = {nullptr, 0};
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!out) throw Error(SHF_E_USAGE, "shf_archive_view: out is NULL");
         const auto bytes = checked(archive, position).view(static_cast<size_t>(position));
         *out = {bytes.data(), bytes.size()};

@@ -12,6 +12,7 @@ using shf::batch_of;
 using shf::BatchColumn;
 using shf::Error;
 using shf::guard;
+using shf::guard_without_skips;
 
 static_assert(sizeof(shf_array) == 5 * 16 + 4 * sizeof(void*) &&
               offsetof(shf_array, shape) == 4 * sizeof(void*));
@@ -61,7 +62,7 @@ extern "C" {
 int32_t shf_batch_make(shf_batch** out, shf_sample* const* samples, size_t count,
                        const shf_options* options, shf_error* error) {
     if (out) *out = nullptr;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!out || !samples) throw Error(SHF_E_USAGE, "shf_batch_make: an argument is NULL");
         if (count == 0) throw Error(SHF_E_USAGE, "a batch of no samples");
         std::vector<shf::Sample*> list(count);

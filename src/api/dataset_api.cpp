@@ -5,7 +5,7 @@
 #include <string>
 
 using shf::Error;
-using shf::guard;
+using shf::guard_without_skips;
 
 struct shf_dataset {
     shf::Dataset dataset;
@@ -34,7 +34,7 @@ extern "C" {
 int32_t shf_dataset_open(shf_dataset** out, const char* const* urls, size_t url_count,
                          const shf_options* options, shf_error* error) {
     if (out) *out = nullptr;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!out) throw Error(SHF_E_USAGE, "shf_dataset_open: out is NULL");
         const shf::Options values = shf::values_of(options);
         const shf::Opening opening(values, shf::Opens::other);
@@ -54,7 +54,7 @@ uint64_t shf_dataset_sample_count(const shf_dataset* dataset) {
 int32_t shf_dataset_get(const shf_dataset* dataset, uint64_t number, shf_sample** out,
                         shf_error* error) {
     if (out) *out = nullptr;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!out) throw Error(SHF_E_USAGE, "shf_dataset_get: out is NULL");
         *out = shf::handle_of(checked(dataset, number).get(static_cast<size_t>(number)));
         return SHF_OK;
@@ -64,7 +64,7 @@ int32_t shf_dataset_get(const shf_dataset* dataset, uint64_t number, shf_sample*
 int32_t shf_dataset_get_many(const shf_dataset* dataset, const uint64_t* numbers, size_t count,
                              shf_sample** out, shf_error* error) {
     for (size_t i = 0; out && i < count; ++i) out[i] = nullptr;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (count > 0 && (!numbers || !out))
             throw Error(SHF_E_USAGE, "shf_dataset_get_many: numbers or out is NULL");
         for (size_t i = 0; i < count; ++i) (void)checked(dataset, numbers[i]);
@@ -77,7 +77,7 @@ int32_t shf_dataset_get_many(const shf_dataset* dataset, const uint64_t* numbers
 int32_t shf_dataset_get_batch(const shf_dataset* dataset, const uint64_t* numbers, size_t count,
                               const shf_options* options, shf_batch** out, shf_error* error) {
     if (out) *out = nullptr;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!out || !numbers || count == 0)
             throw Error(SHF_E_USAGE, "shf_dataset_get_batch: no numbers, or out is NULL");
         for (size_t i = 0; i < count; ++i) (void)checked(dataset, numbers[i]);
@@ -91,7 +91,7 @@ int32_t shf_dataset_get_batch(const shf_dataset* dataset, const uint64_t* number
 int32_t shf_dataset_find(const shf_dataset* dataset, const char* key, size_t key_size,
                          uint64_t* number, shf_error* error) {
     if (number) *number = 0;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!number || (!key && key_size > 0))
             throw Error(SHF_E_USAGE, "shf_dataset_find: number or key is NULL");
         *number = checked(dataset).find(shf::name_of(key, key_size));

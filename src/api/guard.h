@@ -18,4 +18,18 @@ int32_t guard(shf_error* error, Body body) noexcept {
     }
 }
 
+// The same for what has no option on_error, because it delivers all that it is asked for or
+// nothing: no help says to skip.
+template <typename Body>
+int32_t guard_without_skips(shf_error* error, Body body) noexcept {
+    try {
+        return body();
+    } catch (...) {
+        Fault fault = describe_exception();
+        drop_skips(fault);
+        write_error(error, fault);
+        return fault.code;
+    }
+}
+
 }  // namespace shf

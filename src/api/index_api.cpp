@@ -7,7 +7,7 @@
 #include <string>
 
 using shf::Error;
-using shf::guard;
+using shf::guard_without_skips;
 using shf::IndexFormat;
 
 static_assert(static_cast<int>(IndexFormat::dali_1_0) == SHF_INDEX_DALI_1_0 &&
@@ -35,7 +35,7 @@ std::string checked_path(const char* path) {
 extern "C" {
 
 int32_t shf_index_build(const char* url, const shf_options* options, shf_error* error) {
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!url) throw Error(SHF_E_USAGE, "shf_index_build: url is NULL");
         const shf::Options values = shf::values_of(options);
         const shf::Opening opening(values, shf::Opens::other);
@@ -47,7 +47,7 @@ int32_t shf_index_build(const char* url, const shf_options* options, shf_error* 
 
 int32_t shf_index_export(const char* const* urls, size_t url_count, int32_t format,
                          const char* path, const shf_options* options, shf_error* error) {
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         const shf::Options values = shf::values_of(options);
         const shf::Opening opening(values, shf::Opens::other);
         shf::export_index(shf::checked_urls(urls, url_count), checked_format(format),
@@ -58,7 +58,7 @@ int32_t shf_index_export(const char* const* urls, size_t url_count, int32_t form
 
 int32_t shf_index_import(const char* url, int32_t format, const char* path,
                          const shf_options* options, shf_error* error) {
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         const IndexFormat checked = checked_format(format);
         if (!url != (checked == IndexFormat::wids))
             throw Error(SHF_E_USAGE, checked == IndexFormat::wids

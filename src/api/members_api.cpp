@@ -7,7 +7,7 @@
 #include <string>
 
 using shf::Error;
-using shf::guard;
+using shf::guard_without_skips;
 
 struct shf_members : shf::Exclusive {
     std::unique_ptr<shf::MemberSequence> sequence;
@@ -24,7 +24,7 @@ extern "C" {
 int32_t shf_members_open(shf_members** out, const char* url, const shf_options* options,
                          shf_error* error) {
     if (out) *out = nullptr;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         if (!out || !url) throw Error(SHF_E_USAGE, "shf_members_open: out or url is NULL");
         const shf::Options values = shf::values_of(options);
         const shf::Opening opening(values, shf::Opens::stream);
@@ -37,7 +37,7 @@ int32_t shf_members_open(shf_members** out, const char* url, const shf_options* 
 
 int32_t shf_members_next(shf_members* members, shf_bytes* name, shf_error* error) {
     if (name) *name = {nullptr, 0};
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         const shf::ExclusiveCall call(members, members_noun);
         if (!members->sequence->next()) return SHF_END;
         if (name) *name = shf::borrowed(members->sequence->name());
@@ -62,7 +62,7 @@ int32_t shf_members_text(const shf_members* members, int32_t what, shf_bytes* ou
 int32_t shf_members_read(shf_members* members, void* buffer, size_t capacity, size_t* size,
                          shf_error* error) {
     if (size) *size = 0;
-    return guard(error, [&] {
+    return guard_without_skips(error, [&] {
         const shf::ExclusiveCall call(members, members_noun);
         if (!size || !buffer || capacity == 0)
             throw Error(SHF_E_USAGE, "shf_members_read: size or buffer is NULL, or capacity is 0");

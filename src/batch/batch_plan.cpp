@@ -248,7 +248,7 @@ void add_text(std::string& to, std::string_view text) {
 
 [[noreturn]] void bad_columns() {
     throw Error(SHF_E_FORMAT, "the saved state has columns that are none",
-                "restore what shf_stream_save gave");
+                "restore the state as it was saved");
 }
 
 std::string_view take_text(std::string_view& from) {

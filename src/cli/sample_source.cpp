@@ -65,7 +65,10 @@ std::vector<std::string> expanded(const std::vector<std::string>& urls,
     for (const std::string& url : urls) names.push_back(url.c_str());
     std::vector<std::string> made;
     const shf_url_fn each = [](void* ctx, const char* url, size_t size) -> int32_t {
-        static_cast<std::vector<std::string>*>(ctx)->emplace_back(url, size);
+        // What opens one archive takes a folder that is called ~ for that of the user.
+        std::string name(url, size);
+        if (name.starts_with("~/")) name.insert(0, "./");
+        static_cast<std::vector<std::string>*>(ctx)->push_back(std::move(name));
         return 0;
     };
     call(shf_expand_urls, names.data(), names.size(), options, each, static_cast<void*>(&made));

@@ -120,6 +120,12 @@ Error Error::system(std::string_view doing, int number) {
                        .help = {}});
 }
 
+void drop_skips(Fault& fault) noexcept {
+    const size_t last = fault.help.rfind(", or ");
+    if (last != fault.help.npos && fault.help.find("on_error=", last) != fault.help.npos)
+        fault.help.erase(last);
+}
+
 bool skippable(int32_t code) noexcept {
     switch (code) {
         case SHF_E_FORMAT:

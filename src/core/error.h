@@ -56,6 +56,10 @@ inline constexpr const char* write_again = "write the shard again, or use on_err
 inline constexpr const char* shrunk_help =
     "write to another name, and rename the file when it is whole";
 
+// Takes what the help says of on_error out of it: for calls that have no such option. Help that
+// names the option does so at its end, after ", or".
+void drop_skips(Fault& fault) noexcept;
+
 // True for the classes that concern one shard or member and may be skipped under on_error
 // (the table of error classes: not AUTH, TLS, NOSPACE, NOMEM, CANCELLED, USAGE, FORKED, INTERNAL).
 bool skippable(int32_t code) noexcept;

@@ -5,6 +5,7 @@
 #include "io/sources.h"
 #include "sample/shard_format.h"
 #include "url/in_shard.h"
+#include "url/scheme.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,9 +13,10 @@
 
 namespace shf {
 
-Archive::Archive(const std::string& url, const Options& options) : options_(options), url_(url) {
+Archive::Archive(const std::string& url, const Options& options)
+    : options_(options), url_(from_home(url)) {
     in_shard(url_, [&] {
-        source_ = Sources(options_, cancel_, source_use_).open(url);
+        source_ = Sources(options_, cancel_, source_use_).open(url_);
         if (!source_->seekable() || !source_->size()) {
             const auto input = source_->open_sequential(0);
             take_into_memory(*input, "raise memory, or copy it to a file");

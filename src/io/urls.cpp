@@ -102,10 +102,6 @@ std::string replace_environment(std::string url) {
                 "look at the values of the variables in the URL");
 }
 
-bool starts_at_home(std::string_view url) {
-    return url.starts_with("~/");
-}
-
 // Whether this may be the name of several objects in a store. In URLs of the web a question mark is
 // no pattern but in those of a store, and programs expand theirs themselves.
 bool means_objects(std::string_view url) {
@@ -120,20 +116,6 @@ bool needs_expansion(std::string_view url) {
     return url.find_first_of("{}\\") != url.npos || url.find("::") != url.npos ||
            url.find("${") != url.npos || starts_at_home(url) ||
            (Glob::is_pattern(url) && is_local_path(url)) || means_objects(url);
-}
-
-// With the folder of the user instead of ~, in whose name each of `marked` gets `mark` in front.
-std::string from_home(const std::string& url, std::string_view marked, char mark) {
-    const char* home = std::getenv("HOME");
-    if (home == nullptr || *home == '\0')
-        throw Error(SHF_E_USAGE, "HOME is not set, which ~/ means, URL " + shown(url),
-                    "set it, or write the whole path");
-    std::string path;
-    for (const char* c = home; *c != '\0'; ++c) {
-        if (marked.find(*c) != marked.npos) path += mark;
-        path += *c;
-    }
-    return path.append(url, 1);
 }
 
 // Puts Glob::literal for the backslash before what patterns and ~ are made of: braces take
@@ -304,7 +286,7 @@ struct ShardList::Builder {
             check_plain(marked, origin);
             return add_plain(marked);
         }
-        if (starts_at_home(marked)) marked = from_home(marked, "*?[", Glob::literal);
+        marked = from_home(marked, "*?[", Glob::literal);
         const std::string url = Glob::literal_path(marked);
         check_plain(url, origin);
         if (!is_local_path(url)) return add_objects(marked, url);
@@ -350,9 +332,9 @@ struct ShardList::Builder {
         std::string name = list ? url.substr(1) : url;
         if (name.find_first_of("{}\\") == name.npos) {
             if (!list) return add_path(std::move(name), origin);
-            return add_list(starts_at_home(name) ? from_home(name, {}, {}) : name);
+            return add_list(from_home(name));
         }
-        if (starts_at_home(name)) name = from_home(name, "{}\\*?[", '\\');
+        name = from_home(name, "{}\\*?[", '\\');
         refuse_dashed_range(name);
         BracePattern pattern = parse(name, url);
         if (list) {

@@ -3,6 +3,7 @@
 #include "core/opening.h"
 #include "io/sources.h"
 #include "url/in_shard.h"
+#include "url/scheme.h"
 
 #include <algorithm>
 #include <array>
@@ -49,8 +50,8 @@ Options without_limit(Options options) {
 }  // namespace
 
 MemberSequence::MemberSequence(const std::string& url, const Options& options)
-    : options_(without_limit(options)), url_(url) {
-    in_shard(url_, [&] { source_ = Sources(options_, cancel_, source_use_).open(url); });
+    : options_(without_limit(options)), url_(from_home(url)) {
+    in_shard(url_, [&] { source_ = Sources(options_, cancel_, source_use_).open(url_); });
 }
 
 template <typename Do>
@@ -129,7 +130,7 @@ std::unique_ptr<MemberWalk> MemberSequence::walk_in_place(ShardFormat format,
 size_t MemberSequence::read(std::span<uint8_t> out) {
     if (member_failure_ && !cancel_.requested()) throw Error(*member_failure_);
     if (!failure_ && !has_member_ && !cancel_.requested())
-        throw Error(SHF_E_USAGE, "there is no member to read", "call shf_members_next before it");
+        throw Error(SHF_E_USAGE, "there is no member to read", "move to the next member before it");
     return guarded([&] {
         cancel_.check();
         return read_member(out);

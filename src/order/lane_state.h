@@ -11,7 +11,7 @@
 namespace shf {
 
 // What to do about a state that no stream can have saved.
-inline constexpr const char* state_help = "restore what shf_stream_save gave";
+inline constexpr const char* state_help = "restore the state as it was saved";
 
 // One shard of a lane where reading must resume: because samples of it are in the shuffle
 // buffer, or because it has not been read to its end.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 namespace shf {
 
@@ -77,6 +78,24 @@ std::string path_of(std::string_view url) {
     }
     if (path.empty()) throw Error(SHF_E_USAGE, "a file: URL without a path", "give file:///PATH");
     return path;
+}
+
+bool starts_at_home(std::string_view url) {
+    return url.starts_with("~/");
+}
+
+std::string from_home(const std::string& url, std::string_view marked, char mark) {
+    if (!starts_at_home(url)) return url;
+    const char* home = std::getenv("HOME");
+    if (home == nullptr || *home == '\0')
+        throw Error(SHF_E_USAGE, "HOME is not set, which ~/ means, URL " + escape(url),
+                    "set it, or write the whole path");
+    std::string path;
+    for (const char* c = home; *c != '\0'; ++c) {
+        if (marked.find(*c) != marked.npos) path += mark;
+        path += *c;
+    }
+    return path.append(url, 1);
 }
 
 }  // namespace shf

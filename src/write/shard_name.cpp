@@ -71,7 +71,7 @@ ShardNames::ShardNames(const char* pattern, const Options& options)
 }
 
 std::string ShardNames::ask() const {
-    if (pattern_) return pattern_->at(number_);
+    if (pattern_) return from_home(pattern_->at(number_));
     shf_bytes out = {nullptr, 0};
     if (options_.name_shard(options_.name_shard_ctx, number_, &out) != 0)
         throw Error(SHF_E_CANCELLED, "the function that names the shards ended the call");
@@ -84,7 +84,7 @@ std::string ShardNames::ask() const {
     if (name.find('\0') != name.npos)
         throw Error(SHF_E_USAGE, "the name" + of_shard + " has a NUL: " + escape(name),
                     "give a path, or a URL");
-    return name;
+    return from_home(name);
 }
 
 void ShardNames::prepare() {

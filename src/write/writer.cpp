@@ -94,8 +94,9 @@ Writer::Writer(const char* pattern, const Options& options)
         throw Error(SHF_E_USAGE, "the pattern has no number, but shards are to be cut",
                     "put a number into it, as in train-%06d.tar");
     if (options_.write_index && options_.unsafe_names == Leniency::allow)
-        throw Error(SHF_E_USAGE, "write_index: an index has keys as readers find them",
-                    "leave out unsafe_names=allow, or make the index with shf_index_build");
+        throw Error(
+            SHF_E_USAGE, "write_index: an index has keys as readers find them",
+            "leave out unsafe_names=allow, or open the shards as a dataset, which makes it");
     if (options_.write_index && stream_)
         throw Error(SHF_E_USAGE, "write_index: what is written to a pipe has no index",
                     "write files, or none");

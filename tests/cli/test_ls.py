@@ -6,6 +6,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import pytest
 from conftest import fails, numbered, output, run, tar_bytes
 
 
@@ -98,3 +99,17 @@ def test_a_bad_archive_is_said_and_the_others_are_listed(tmp_path: Path) -> None
     assert "help: " in fails(1, "ls", bad)
     fails(1, "ls", tmp_path / "none.tar")
     fails(2, "ls")
+
+
+def test_a_folder_that_is_called_as_that_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pattern may match it, and then it is no other one."""
+    home, here = tmp_path / "home", tmp_path / "here"
+    for folder, name in ((home, "of-the-user"), (here / "~", "of-a-folder")):
+        folder.mkdir(parents=True)
+        (folder / "a.tar").write_bytes(tar_bytes([(name, {"txt": b""})]))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    assert output("ls", "*/a.tar") == b"of-a-folder.txt\n"
+    assert output("ls", "~/a.tar") == b"of-the-user.txt\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import os
 import struct
 import zipfile
@@ -154,3 +155,40 @@ def test_damaged_data_says_what_to_do(tmp_path, method):
     archive = damaged(tmp_path / "t.zip", 3, 12, method)
     with pytest.raises(shardfeed.Error, match=r"img_00003.*; help: copy the file again"):
         archive.read(3)
+
+
+def without_skips(error: pytest.ExceptionInfo[shardfeed.Error]) -> None:
+    """Only a stream has the option on_error."""
+    assert "; help: " in str(error.value)
+    assert "on_error" not in str(error.value)
+
+
+def test_help_says_to_skip_only_where_that_can_be(tmp_path):
+    """A tar in bzip2 with one changed bit, and what is not decoded."""
+    tar = write_tar(
+        tmp_path / "t.tar", [("a.png", b"\x89PNG\r\n\x1a\n" + bytes(40)), ("b.txt", b"b")]
+    )
+    data = bytearray(bz2.compress(tar.read_bytes()))
+    data[len(data) // 2] ^= 1
+    path = tmp_path / "bad.tar.bz2"
+    path.write_bytes(data)
+    for openers in (shardfeed.Archive, lambda url: list(shardfeed.Members(url)), shardfeed.Dataset):
+        with pytest.raises((shardfeed.IntegrityError, shardfeed.FormatError)) as caught:
+            openers(path)
+        without_skips(caught)
+    with pytest.raises(
+        (shardfeed.IntegrityError, shardfeed.FormatError), match="or use on_error=skip"
+    ):
+        list(shardfeed.Stream(path))
+
+    with shardfeed.Dataset(tar, index="memory") as samples:
+        for call in (lambda: samples.batch([0], decode="png:image"), lambda: samples[0].decode()):
+            with pytest.raises(shardfeed.Error) as caught:
+                call()
+            without_skips(caught)
+    skipping = pytest.raises(shardfeed.Error, match="or use on_error=skip_sample")
+    with shardfeed.Stream(tar) as stream, skipping:
+        next(stream.batches(1, decode="png:image"))
+    with shardfeed.Stream(tar) as stream, pytest.raises(shardfeed.Error) as caught:
+        next(iter(stream)).decode()
+    without_skips(caught)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import warnings
+import wave
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,7 +116,64 @@ def test_one_warning_where_no_epoch_was_set(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_no_warning_without_random_choices(tmp_path):
+# What the page says of a word that chooses at random, and a use of each.
+BY_CHANCE = re.compile(r"\brandom\b|\bthe chance\b|\bof every second\b|\bis drawn from\b")
+CHOICES = [
+    "png:image/rgb8/crop=random:6x6",
+    "png:image/rgb8/flip=random",
+    "png:image/rgb/chw/rrc=6x6",
+    "png:image/rgb8/brightness=0.6..1.4",
+    "png:image/rgb8/contrast=0.6..1.4",
+    "png:image/rgb8/saturation=0.6..1.4",
+    "png:image/rgb8/hue=-0.1..0.1",
+    "png:image/rgb8/brightness=0.6..1.4/jitter=0.8",
+    "png:image/rgb8/grayscale=0.2",
+    "png:image/rgb8/blur=0.5",
+    "png:image/rgb8/blur=1/sigma=0.1..2",
+    "png:image/rgb8/solarize=0.2",
+    "png:image/rgb8/randaugment",
+    "png:image/rgb8/randaugment=2:9:bilinear",
+    "png:image/rgb8/trivialaugment",
+    "png:image/rgb8/mixup=0.2",
+    "png:image/rgb8/cutmix=1",
+    "wav:bytes, png:image/rgb8 / resize=8x8 / trivialaugment",
+    "wav:audio/crop=random:80",
+]
+
+
+@pytest.mark.parametrize("decode", CHOICES)
+def test_a_warning_for_every_word_that_is_random(tmp_path, monkeypatch, decode):
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as out:
+        out.setparams((1, 2, 8000, 0, "NONE", ""))
+        out.writeframes(bytes(1600))
+    png = io.BytesIO()
+    image.new("RGB", (16, 16)).save(png, "png")
+    fields = {"png": png.getvalue(), "wav": sound.getvalue()}
+    path = rows_tar(tmp_path / "t.tar", [fields] * 3)
+    monkeypatch.setattr(shardfeed._dataset, "_warned", False)
+    warned = pytest.warns(UserWarning, match="no epoch was set")
+    with shardfeed.Dataset(path, index="memory") as data, warned:
+        data.batch([0, 1, 2], decode=decode)
+
+
+def test_the_page_has_no_other_word_that_is_random():
+    page = (Path(__file__).parents[2] / "docs/decode.md").read_text()
+    words = set()
+    for row in re.findall(r"^\| (.*?) \| (.*?) \|$", page, re.M):
+        if BY_CHANCE.search(row[1]):
+            words |= {word.partition("=")[0] for word in re.findall(r"`([a-z]+[^`]*)`", row[0])}
+    assert {"crop", "flip", "rrc", "solarize", "trivialaugment", "cutmix"} <= words
+    used = {word.partition("=")[0] for text in CHOICES for word in re.split("[/ ]+", text)}
+    assert words <= used, words - used
+
+
+@pytest.mark.parametrize(
+    "decode",
+    ["png:image/rgb8/crop=6x6/flip=always", "png:image/rgb8/grayscale=1", "png, rrc:bytes"],
+)
+def test_no_warning_without_random_choices(tmp_path, monkeypatch, decode):
+    monkeypatch.setattr(shardfeed._dataset, "_warned", False)
     with warnings.catch_warnings(), shardfeed.Dataset(pictures(tmp_path), index="memory") as data:
         warnings.simplefilter("error")
-        data.batch([0], decode="png:image/rgb8/crop=6x6/flip=always")
+        data.batch([0], decode=decode, missing="empty")

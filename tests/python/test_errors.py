@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import base64
 import builtins
 import errno
 import gzip
 import os
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 import shardfeed
@@ -203,3 +206,41 @@ def test_cut_compressed_shard_says_what_to_do(tmp_path, mode):
         list(shardfeed.Stream(path, on_error="skip_shard", log=None))
     whole = write_tar(tmp_path / "whole.tar", numbered(0, 3))
     assert len(list(shardfeed.Stream([path, whole], on_error="skip_shard", log=None))) == 3
+
+
+def test_no_message_names_a_function_of_c(tmp_path):
+    told = pytest.raises(shardfeed.UsageError, match=r"write_index.*; help: .* as a dataset")
+    with told as caught:
+        shardfeed.Writer(tmp_path / "a.tar", unsafe_names="allow", write_index=True)
+    assert "shf_" not in str(caught.value)
+
+    path = tar_of(9, tmp_path / "t.tar")
+    with shardfeed.Stream(path) as stream:
+        next(iter(stream))
+        state = stream.state_dict()
+    blob = bytearray(base64.b64decode(state["state"]))
+    blob[len(blob) // 2] ^= 1
+    state["state"] = base64.b64encode(blob).decode()
+    told = pytest.raises(shardfeed.Error, match=r"saved state.*; help: restore the state as it was")
+    with shardfeed.Stream(path) as stream, told as caught:
+        stream.load_state_dict(state)
+        next(iter(stream))
+    assert "shf_" not in str(caught.value)
+
+
+def test_texts_of_the_library_name_no_function_of_c():
+    """But those for who calls one in C: all of src/api, and these."""
+    of_c = (
+        "shf_requests_call: no function, or more than eight arguments",
+        "see shf_source in shardfeed.h",
+        ", which is not sizeof(shf_source)",
+    )
+    sources = Path(__file__).parents[2] / "src"
+    found = []
+    for source in [*sources.rglob("*.cpp"), *sources.rglob("*.h")]:
+        if source.parent.name not in ("api", "cli"):
+            for line in source.read_text().splitlines():
+                texts = [] if line.startswith(("#", "//")) else re.findall(r'"([^"]*)"', line)
+                found += [text for text in texts if re.search(r"\bshf_[a-z]", text)]
+    assert found
+    assert not set(found) - set(of_c)

@@ -97,3 +97,23 @@ def test_says_how_to_make_the_index(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "a.tar", [("a.txt", b"x")])
     with pytest.raises(shardfeed.Error, match=r"a\.tar.*write_index=true, or open .* dataset"):
         shardfeed.Stream(str(path), even="drop")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "named"),
+    [
+        ({"slice": "0:5"}, "slice"),
+        ({"select_keys": "0*"}, "select_keys"),
+        ({"slice": "0:5", "select_keys": "0*"}, "slice and select_keys"),
+    ],
+)
+def test_no_index_says_the_length_of_a_part(tmp_path, chosen, named):
+    path = tmp_path / "t.tar"
+    write_tar(path, [(f"{i:03}.txt", b"x") for i in range(9)])
+    with shardfeed.Dataset(path):  # makes the index
+        pass
+    assert len(shardfeed.Stream(path)) == 9
+    with pytest.raises(TypeError, match=f"stream with {named} is not known.*epoch_samples") as told:
+        len(shardfeed.Stream(path, **chosen))
+    assert "make the index" not in str(told.value)
+    assert len(shardfeed.Stream(path, epoch_samples=3, **chosen)) == 3

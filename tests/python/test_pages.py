@@ -242,18 +242,38 @@ def test_the_examples_of_the_page_about_transforms(
     assert len(examples) == 3
 
 
+# Of the tables of docs/decode.md: what they are about, by their first cell.
+TABLES_OF_WORDS = {"kind", "word", "step"}
+
+
+def words_of_decode() -> list[str]:
+    """What the tables of the page have in their first cells, without the values: "rrc=", "chw"."""
+    words = []
+    table = ""
+    for line in (ROOT / "docs/decode.md").read_text().splitlines():
+        cell = line.split(" | ")[0].removeprefix("| ") if line.startswith("| ") else ""
+        table = (table or cell) if cell or line.startswith("|---") else ""
+        if table in TABLES_OF_WORDS:
+            for text in re.findall(r"`([a-z][^`]*)`", cell):
+                name, equals, value = text.partition("=")
+                start = re.match(r"(to:|fit:|start:|random:|always|random$)", value)
+                words.append(name + equals + (start[0] if start else ""))
+    return [word for word in words if word.removesuffix("=") not in words or word[-1] != "="]
+
+
 def test_help_and_the_page_name_every_word_of_decode() -> None:
     import shardfeed
 
-    help_of_batches = shardfeed.Stream.batches.__doc__ or ""
-    page = (ROOT / "docs/decode.md").read_text()
-    words = "bytes text json msgpack int float npy npz/NAME image rgb8 l8 rgba8 rgb16 l16 rgb l hwc"
-    words += " chw exif resize=N resize=WxH resize=fit:WxH crop=WxH crop=random:WxH flip=random"
-    words += " audio float32 int16 fc cf mono rate=N crop=5s crop=start:5s crop=random:5s pad"
-    words += " video frames=16 clip=16 clip=start:16 clip=random:16 stride=4 rate=8 repeat"
-    for word in (*words.split(), "flip=always"):
-        assert re.search(rf"(?<![\w=]){word}(?!\w)", help_of_batches), word
-        assert f"`{word}`" in page, word
+    words = words_of_decode()
+    known = ("msgpack", "npz/NAME", "boxes", "chw", "resize=fit:", "crop=random:", "jitter=")
+    assert set(known) | {"exact", "randaugment=", "relative", "mono", "crop=start:"} <= set(words)
+    for place, text in (
+        ("help", shardfeed.Stream.batches.__doc__ or ""),
+        ("header", (ROOT / "include/shardfeed.h").read_text()),
+    ):
+        ends = {word: "" if word[-1] in "=:" else r"(?!\w)" for word in words}
+        missing = [word for word in words if not re.search(rf"(?<![\w=]){word}{ends[word]}", text)]
+        assert not missing, place
 
 
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in ROOT.glob("docs/*.md"))]

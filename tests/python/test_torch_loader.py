@@ -177,6 +177,10 @@ def test_misuse(torch, datasets, url):
         datasets.loader(datasets.Stream(url, transform=len), batch=3)
     with pytest.raises(TypeError, match="shuffle"):
         datasets.loader(url, batch=3, shufle=1)
+    with pytest.raises(
+        shardfeed.UsageError, match=r"num_workers=4.*; threads=4 reads with threads"
+    ):
+        next(iter(datasets.loader(url, batch=3, num_workers=4)))
     with pytest.raises(shardfeed.UsageError, match="batch_size=None"):
         list(
             torch.utils.data.DataLoader(

@@ -24,6 +24,23 @@ Fault fault_of(int32_t code, std::string cause = {}) {
     return fault;
 }
 
+TEST(DropSkips, takes_the_end_of_the_help) {
+    const auto left = [](const std::string& help) {
+        Fault fault = fault_of(SHF_E_FORMAT);
+        fault.help = help;
+        shf::drop_skips(fault);
+        return fault.help;
+    };
+    EXPECT_EQ(left(shf::copy_again), "copy it again");
+    EXPECT_EQ(left(shf::write_again), "write the shard again");
+    EXPECT_EQ(left("the shard is damaged here; copy it again, or use on_error=skip_shard"),
+              "the shard is damaged here; copy it again");
+    EXPECT_EQ(left("add a bound, or leave such samples out with on_error=skip_sample"),
+              "add a bound");
+    for (const char* other : {"", "raise memory, or copy it to a file", "a, or b", "set on_error="})
+        EXPECT_EQ(left(other), other);
+}
+
 TEST(Escape, harmless_names_stay) {
     for (const char* name : {"", "a/b.jpg", "with blank", "ümlaut/日本/😀.png", "it's", "100%"})
         EXPECT_EQ(escape(name), name);

@@ -316,7 +316,11 @@ TEST_F(MembersTest, a_cut_tar_ends_where_a_stream_says_so) {
             EXPECT_EQ(reader.code, SHF_E_TRUNCATED) << size;
             EXPECT_EQ(reader.code, stream.code) << size << stream.error.message;
             EXPECT_EQ(reader.error.offset, stream.error.offset) << size;
-            EXPECT_EQ(reader.message(), stream.error.message) << size;
+            // It also says how a stream goes on.
+            std::string said = stream.error.message;
+            if (const size_t skips = said.find(", or use on_error="); skips != said.npos)
+                said.resize(skips);
+            EXPECT_EQ(reader.message(), said) << size;
             EXPECT_FALSE(reader.next());  // it repeats
             EXPECT_EQ(reader.code, stream.code);
             EXPECT_EQ(reader.piece(), "");

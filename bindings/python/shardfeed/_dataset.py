@@ -129,8 +129,9 @@ def warn_of_epoch(texts: Mapping[str, str]) -> None:
         return
     _warned = True
     warnings.warn(
-        "a dataset decodes at random, and no epoch was set: every epoch has the same crops and "
-        "flips; help: call set_epoch(epoch) before each epoch, or give epoch= to batch()",
+        "a dataset decodes at random, and no epoch was set: every epoch has the same crops, "
+        "flips and colours; help: call set_epoch(epoch) before each epoch, or give epoch= to "
+        "batch()",
         stacklevel=4,
     )
 

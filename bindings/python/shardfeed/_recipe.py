@@ -69,7 +69,6 @@ class Recipe(ABC):
 
     _noun: ClassVar[str]
     _opener: ClassVar[str]  # whose options it takes
-    unknown_length: ClassVar[str]  # what the TypeError of len() says
 
     @staticmethod
     def of(source: URLs | Stream | Recipe) -> Recipe:
@@ -269,6 +268,11 @@ class Recipe(ABC):
     def _indexed_samples(self, epoch: int) -> int | None:
         """How many samples the indexes of all shards say that this consumer has in one epoch."""
 
+    @property
+    @abstractmethod
+    def unknown_length(self) -> str:
+        """What the TypeError of len() says."""
+
     def __str__(self) -> str:
         """What it is made of, without secrets."""
         return shown_options(self._options)
@@ -292,10 +296,6 @@ class StreamRecipe(Recipe):
 
     _noun = "Stream"
     _opener = "stream"
-    unknown_length = (
-        "the length of this stream is not known; help: give epoch_samples, which says how many "
-        "samples are an epoch, or make the index of every shard: shardfeed.Dataset(urls)"
-    )
 
     def __init__(
         self,
@@ -318,6 +318,19 @@ class StreamRecipe(Recipe):
     @property
     def urls(self) -> list[str]:
         return list(self._urls)
+
+    @property
+    def unknown_length(self) -> str:
+        chosen = " and ".join(name for name in ("slice", "select_keys") if self._options.get(name))
+        if chosen:
+            return (
+                f"the length of a stream with {chosen} is not known, because indexes count all "
+                "samples; help: give epoch_samples, which says how many samples are an epoch"
+            )
+        return (
+            "the length of this stream is not known; help: give epoch_samples, which says how many "
+            "samples are an epoch, or make the index of every shard: shardfeed.Dataset(urls)"
+        )
 
     @property
     def share_options(self) -> dict[str, str]:
@@ -380,10 +393,6 @@ class MixRecipe(Recipe):
 
     _noun = "Mix"
     _opener = "mix"
-    unknown_length = (
-        'the length of a mix is not known; help: give it until="forever" and epoch_samples, which '
-        "says how many samples are an epoch"
-    )
 
     def __init__(
         self,
@@ -408,6 +417,13 @@ class MixRecipe(Recipe):
         from ._mix import Mix  # which is made of recipes
 
         return Mix._unopened(self, self._first(epoch))
+
+    @property
+    def unknown_length(self) -> str:
+        return (
+            'the length of a mix is not known; help: give it until="forever" and epoch_samples, '
+            "which says how many samples are an epoch"
+        )
 
     def _with_opener(self, opener: Opener) -> Self:
         made = copy(self)

@@ -44,9 +44,27 @@ class SampleBlock(Protocol):
     def shard(self, index: int) -> str: ...
 
 
+# Words of images that choose at random. Of others the value says so, as in crop=random:32x32.
+_CHANCES = frozenset(("grayscale", "solarize"))
+_RANDOM = _CHANCES | frozenset(
+    (
+        *("rrc", "brightness", "contrast", "saturation", "hue", "blur"),
+        *("randaugment", "trivialaugment", "mixup", "cutmix"),
+    )
+)
+
+
 def has_random_choices(decode: str) -> bool:
-    """Whether the option decode has crops, flips or mixes at random."""
-    return any(word in decode for word in ("=random", "mixup=", "cutmix="))
+    """Whether images or sounds of the option decode differ between epochs."""
+    for column in decode.split(","):
+        kind, *words = map(str.strip, column.partition(":")[2].split("/"))
+        if kind not in ("image", "audio"):
+            continue
+        for name, _, value in (word.partition("=") for word in words):
+            never_or_always = name in _CHANCES and value in ("0", "1")
+            if value.startswith("random") or (name in _RANDOM and not never_or_always):
+                return True
+    return False
 
 
 class Sample(Mapping[str, memoryview]):

@@ -231,8 +231,9 @@ class Stream(Closable):
               rrc=WxH              RandomResizedCrop; scale=0.08..1, ratio=0.75..1.3333
               pad=N, pad=to:WxH    at each side, or to that size; fill=LEVEL
               flip=random          left and right; flip=always
-            filter= names one of Pillow's, brightness=A..B, contrast=, saturation=, hue=, grayscale=
-            and solarize= change colours, blur=P blurs (sigma=A..B, kernel=N), randaugment=2:9 and
+            filter= names one of Pillow's, exact: no JPEG is reduced while it is decoded.
+            brightness=A..B, contrast=, saturation=, hue= (with the chance jitter=P), grayscale= and
+            solarize= change colours, blur=P blurs (sigma=A..B, kernel=N), randaugment=2:9 and
             trivialaugment do operations at random, and views=2 makes columns "jpg.0" and "jpg.1".
             mixup=0.2 and cutmix=1 add the columns __mix_index__, __mix_weight__ and __mix_box__:
             with which row each is mixed, its own share, and top, left, bottom, right of the other.

@@ -151,6 +151,7 @@ def share_of(ranks: Ranks, options: Mapping[str, str]) -> Share:
         raise UsageError(
             f"num_workers={options['num_workers']}, but "
             + ("this is no worker" if info is None else f"there are {workers} of the DataLoader")
-            + "; help: leave it out, give DataLoader the same number, or give worker= too"
+            + "; help: leave it out, give DataLoader the same number, or give worker= too; "
+            "threads=4 reads with threads, also in shardfeed.torch.loader, which has no workers"
         )
     return Share(ranks.rank, ranks.world_size, worker, workers)

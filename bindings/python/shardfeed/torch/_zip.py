@@ -45,6 +45,8 @@ class ZipDataset(_TorchDataset[Any]):
 
     opener: as for shardfeed.Stream, for a path that is a URL.
 
+    It chooses nothing at random, and so it has no set_epoch(); that of a transform is its own.
+
     Use it with any number of workers and any start method of them: a forked worker continues with
     the open file, others open it again. Workers share the list of members and labels, which is not
     made of Python objects, so their memory does not grow with use.

@@ -1101,9 +1101,9 @@ pub struct shf_archive {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded) and lists its
-    /// members. What cannot be read at any offset, such as a pipe, is taken into memory. `options` may
-    /// be NULL.
+    /// Opens the archive at `url` (a path, file:, "-", pipe:, http:; not expanded, but ~/ is the folder
+    /// HOME) and lists its members. What cannot be read at any offset, such as a pipe, is taken into
+    /// memory. `options` may be NULL.
     /// Owns: *out is owned, release with shf_archive_close.
     /// Errors: FORMAT, TRUNCATED, INTEGRITY, AMBIGUOUS, UNSUPPORTED (the URL, or the file as a whole;
     /// what is wrong with one member is reported when it is read), CHANGED, LIMIT, IO, CHILD, USAGE,
@@ -1235,8 +1235,9 @@ pub struct shf_members {
     _unused: [u8; 0],
 }
 extern "C" {
-    /// Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded). Faults in its bytes are
-    /// reported by shf_members_next. `options` may be NULL; they are copied.
+    /// Opens the file at `url` (a path, file:, "-", pipe:, http:; not expanded, but ~/ is the folder
+    /// HOME). Faults in its bytes are reported by shf_members_next. `options` may be NULL; they are
+    /// copied.
     /// Owns: *out is owned, release with shf_members_close.
     /// Errors: IO, USAGE (URL, refused pipe, standard input is in use), UNSUPPORTED (scheme of the
     /// URL), NET_TRANSIENT, NET_PERMANENT, THROTTLED, AUTH, TLS, CHANGED, TIMEOUT, CANCELLED, NOMEM.
@@ -1441,6 +1442,7 @@ extern "C" {
     /// Opens a writer. `pattern` is a path, a file:// URL, "-" for standard output, pipe:COMMAND, or the
     /// URL of an object in a store, with at most one number of the shard, %d or %0Nd, and %% for a
     /// percent sign; it is needed where "max_samples" or "max_bytes" is set. It never reaches printf.
+    /// A path that begins with ~/ is in the folder HOME.
     /// NULL: shf_options_set_shard_name has set what names the shards. Creates nothing.
     /// Owns: *out, release with shf_writer_close. Errors: USAGE. Since: 0.1
     pub fn shf_writer_open(
