@@ -8,6 +8,11 @@
 
 namespace shf {
 
+// Throws std::bad_alloc where there are not so many bytes: for a library that crashes then.
+inline void check_memory(size_t bytes) {
+    ::operator delete(::operator new(bytes));
+}
+
 // Runs `work`, which decodes a file with a library and has no other effect. Where memory runs out,
 // such a library says that the file is damaged (libsndfile, libwebp, giflib), or crashes
 // (libsndfile, libsoxr, libtiff, libjxl, libavif). So `bytes`, about what it needs, must be there
@@ -16,7 +21,7 @@ namespace shf {
 template <typename Work>
 void with_memory_to_decode(size_t bytes, const Work& work) {
     for (const bool again : {false, true}) {
-        ::operator delete(::operator new(bytes));
+        check_memory(bytes);
         try {
             return work();
         } catch (const Error& error) {

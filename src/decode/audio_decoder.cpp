@@ -27,7 +27,7 @@ int16_t to_int16(float value) {
 }
 
 // About what libsndfile and libsoxr need.
-constexpr size_t library_memory = 1 << 20;
+constexpr size_t sound_memory = 1 << 20;
 
 class AudioDecoder final : public Decoder {
   public:
@@ -36,7 +36,7 @@ class AudioDecoder final : public Decoder {
 
     [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
         Measured measured;
-        with_memory_to_decode(library_memory, [&] {
+        with_memory_to_decode(sound_memory, [&] {
             const AudioFile file(field);
             measured.type = type_of(plan(file.header(), random), channels_of(file.header()));
         });
@@ -53,7 +53,7 @@ class AudioDecoder final : public Decoder {
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                 std::span<uint8_t> out, DecodeScratch& scratch) const override {
-        with_memory_to_decode(library_memory,
+        with_memory_to_decode(sound_memory,
                               [&] { decode_once(field, random, type, out, scratch); });
     }
 

@@ -62,12 +62,12 @@ bool begins_as_avif(std::string_view start) {
 }
 
 // Two forms of a library that does not say when it gets no memory.
-constexpr size_t library_memory = 1 << 20;
+constexpr size_t codec_memory = 1 << 20;
 
 template <auto Read>
 ImageHeader read_header_with_memory(std::span<const uint8_t> file, bool orient) {
     ImageHeader header;
-    with_memory_to_decode(library_memory, [&] { header = Read(file, orient); });
+    with_memory_to_decode(codec_memory, [&] { header = Read(file, orient); });
     return header;
 }
 
@@ -78,7 +78,7 @@ void decode_with_memory(std::span<const uint8_t> file, const ImageHeader& header
     constexpr size_t most = 256 << 20;
     const size_t pixels = std::min(size_t{header.width} * header.height, most);
     const size_t planes = std::min(pixels * header.channels * (header.depth / 8), most);
-    with_memory_to_decode(library_memory + planes, [&] { Decode(file, header, to); });
+    with_memory_to_decode(codec_memory + planes, [&] { Decode(file, header, to); });
 }
 
 constexpr ImageCodec codecs[] = {

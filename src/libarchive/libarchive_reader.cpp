@@ -1,6 +1,7 @@
 #include "libarchive/libarchive_reader.h"
 
 #include "core/checksum.h"
+#include "core/memory_to_decode.h"
 #include "core/opening.h"
 #include "core/options.h"
 #include "libarchive/archive_end.h"
@@ -37,6 +38,9 @@ bool has_word(std::string_view text, std::initializer_list<std::string_view> wor
     return std::any_of(words.begin(), words.end(),
                        [text](std::string_view word) { return text.find(word) != text.npos; });
 }
+
+// libarchive 3.6 crashes in the headers of 7z where it gets no memory.
+constexpr size_t archive_memory = 1 << 20;
 
 // libarchive has one number for most faults; its texts tell more. What is not known is FORMAT.
 int32_t code_of(int number, std::string_view text) {
@@ -162,6 +166,7 @@ struct LibarchiveReader::State {
     }
 
     void open() {
+        check_memory(archive_memory);
         handle.reset(la.read_new());
         if (!handle) throw std::bad_alloc();
         buffer.resize(
@@ -195,6 +200,7 @@ struct LibarchiveReader::State {
 
     // Moves to the next header. False at the end.
     bool pass_header() {
+        check_memory(archive_memory);
         const Utf8Locale names;
         utf8 = &names;
         const int result = la.read_next_header(handle.get(), &entry);
