@@ -43,7 +43,8 @@ void bad_video(const std::string& cause) {
 }
 
 void throw_ffmpeg(const FfmpegLog& log, const char* what, int error) {
-    // It says the same where a header claims what no memory holds. Where there is memory it is that.
+    // It says the same where a header claims what no memory holds: where there is memory, it is
+    // that.
     constexpr size_t much = size_t{64} << 20;
     if (error == AVERROR(ENOMEM)) ::operator delete(::operator new(much));
     char text[AV_ERROR_MAX_STRING_SIZE] = "";
