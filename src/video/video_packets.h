@@ -26,8 +26,8 @@ struct VideoPacket {
     bool is_key = false;
 };
 
-// Throws what an error number of FFmpeg is: Error(FORMAT) with `what`, the number's text and what was
-// logged, or std::bad_alloc.
+// Throws what an error number of FFmpeg is: Error(FORMAT) with `what`, the text of the number and
+// what was logged, or std::bad_alloc.
 [[noreturn]] void throw_ffmpeg(const FfmpegLog& log, const char* what, int error);
 
 class VideoPackets {
