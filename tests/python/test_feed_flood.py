@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import shardfeed
-import zmq
 from feed_messages import (
     BYE,
     CLOSE,
@@ -30,6 +29,8 @@ if shardfeed.features()["feed"] is None:
     pytest.skip("this build has no feed", allow_module_level=True)
 
 from feed_faults import LONGEST, descriptors, local, read, resident, write_shards
+
+zmq = pytest.importorskip("zmq")
 
 GROWTH = 100 << 20
 

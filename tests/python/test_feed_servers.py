@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import shardfeed
-import zmq
 from feed_messages import HELLO, PONG, REFUSED, WELCOME, entries, frame
 from feed_servers import Server
 
@@ -21,6 +20,8 @@ if shardfeed.features()["feed"] is None:
     pytest.skip("this build has no feed", allow_module_level=True)
 
 from feed_faults import LONGEST, ORDER, descriptors, write_shards
+
+zmq = pytest.importorskip("zmq")
 
 
 @contextmanager
