@@ -1151,7 +1151,8 @@ int32_t shf_archive_read_many(const shf_archive *archive, const uint64_t *positi
  * shf_archive_read.
  * Owns: *out is borrowed from the archive.
  * Errors: UNSUPPORTED when they are not in memory, or this member cannot be read; USAGE (no such
- * position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); NOMEM. Since: 0.1 */
+ * position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); with map=true CHANGED, TRUNCATED
+ * and IO; NOMEM. Since: 0.1 */
 int32_t shf_archive_view(const shf_archive *archive, uint64_t position, shf_bytes *out,
                          shf_error *error);
 

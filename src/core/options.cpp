@@ -145,8 +145,8 @@ constexpr Row rows[] = {
      "stream archive dataset writer", &O::pipe_timeout,
      "longest silence of a child process or a FIFO; 0: no limit"},
     {"map", "reading", Type::boolean, "false", "true|false", "stream archive dataset", &O::map,
-     "local files that nobody changes meanwhile are mapped, and fields are where they lie in "
-     "memory; a file that is cut then ends the program"},
+     "local files are mapped, and fields are where they lie in memory; for files that nobody "
+     "changes while they are read: one that is cut ends the program"},
     {"retries", "network", Type::count, "7", "0..1000", "stream archive dataset writer",
      &O::retries, "requests that are made again after a fault that may pass, one after another"},
     {"connections", "network", Type::count, "8", "1..256", "stream archive dataset writer",

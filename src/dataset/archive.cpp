@@ -42,6 +42,7 @@ void Archive::list(std::span<const uint8_t> memory) {
         members_ = zip_members(*source_, memory, options_);
     } else if (format == ShardFormat::other) {
         members_ = libarchive_members(*source_, options_, cancel_);
+        mapping_.reset();
     } else {
         if (format == ShardFormat::compressed_tar) {
             FilterReport report;
@@ -63,6 +64,7 @@ void Archive::take_into_memory(Sequential& input, const char* help) {
     whole.take(input, options_.memory, help);
     whole_ = std::move(whole);
     source_ = memory_source(whole_.bytes());
+    mapping_.reset();
 }
 
 size_t Archive::find(std::string_view name) const {

@@ -79,8 +79,8 @@ class TarShard final : public DatasetShard {
     StorageRef read_pieces(std::span<const size_t> samples, std::span<const Piece> pieces,
                            size_t total, Source& source, Fields& fields) const;
     StorageRef read_fields(size_t sample, Source& source, Fields& fields) const;
-    StorageRef show_fields(size_t sample, std::shared_ptr<const Mapping> mapping, Source& source,
-                           Fields& fields) const;
+    StorageRef show_fields(size_t sample, const std::shared_ptr<const Mapping>& mapping,
+                           Source& source, Fields& fields) const;
     void read_part(size_t sample, uint64_t offset, std::span<uint8_t> out, Source& source) const;
     [[nodiscard]] bool plain(size_t member, size_t sample, const uint8_t* header) const;
     void walk(size_t sample, Source& source) const;
@@ -131,10 +131,10 @@ BlockRef TarShard::read_block(std::span<const size_t> samples, Source& source) c
     fields.reserve(members);
     // A kept sample holds little more than its bytes, so not what lies between many small fields.
     const bool close = total <= largest_overhead + 6 * payload;
-    auto mapping =
+    const auto mapping =
         samples.size() == 1 && close && payload >= shown_from ? source.mapping() : nullptr;
     StorageRef storage =
-        mapping ? show_fields(samples[0], std::move(mapping), source, fields)
+        mapping ? show_fields(samples[0], mapping, source, fields)
         : samples.size() > 1 || close
             ? read_pieces(samples, pieces, static_cast<size_t>(total), source, fields)
             : read_fields(samples[0], source, fields);
@@ -214,7 +214,7 @@ StorageRef TarShard::read_fields(size_t sample, Source& source, Fields& fields) 
 }
 
 // From the first header to the end of the last field, where they are.
-StorageRef TarShard::show_fields(size_t sample, std::shared_ptr<const Mapping> mapping,
+StorageRef TarShard::show_fields(size_t sample, const std::shared_ptr<const Mapping>& mapping,
                                  Source& source, Fields& fields) const {
     const size_t first = index_->first_member(sample);
     const auto& numbers = choice(sample).numbers;
@@ -233,7 +233,7 @@ StorageRef TarShard::show_fields(size_t sample, std::shared_ptr<const Mapping> m
         fields.push_back({at, static_cast<size_t>(index_->size(i))});
     }
     if (!all_plain) walk(sample, source);
-    return borrowed(std::move(mapping), bytes);
+    return borrowed(mapping->memory(), bytes);
 }
 
 // Fills `out`. That the file is still the one that was opened is asked when all is read.

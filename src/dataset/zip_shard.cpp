@@ -48,7 +48,7 @@ class ZipShard final : public EntryShard<ZipDirectory> {
             if (auto mapping = source.mapping(); mapping && lies_together(samples[0], reader)) {
                 check_around(samples[0], reader);
                 const auto file = mapping->bytes();
-                return show_entries(samples[0], mapping, file, [&](uint32_t entry) {
+                return show_entries(samples[0], mapping->memory(), file, [&](uint32_t entry) {
                     mapping->expect(reader.range(entry), false);
                     return reader.view(entry, file);
                 });

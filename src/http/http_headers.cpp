@@ -1,6 +1,7 @@
 #include "http/http_headers.h"
 
 #include "core/error.h"
+#include "core/lowered.h"
 #include "core/options.h"
 
 #include <algorithm>
@@ -29,6 +30,9 @@ std::string checked(std::string_view line) {
         std::any_of(line.begin(), line.end(), is_control))
         throw Error(SHF_E_USAGE, "option headers: a line is not \"Name: value\"",
                     "give one header on each line");
+    if (lowered(line.substr(0, colon)) == "range")
+        throw Error(SHF_E_USAGE, "option headers: Range is what this library asks for itself",
+                    "leave it out");
     return std::string(line);
 }
 

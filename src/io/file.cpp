@@ -17,7 +17,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <ctime>
 #include <vector>
 
@@ -153,11 +152,12 @@ class File {
     void note(uint64_t offset, std::span<const uint8_t> bytes) const {
         seen_->note(offset, bytes, size());
     }
-    // All bytes of the file; NULL where the file system gives none.
-    [[nodiscard]] const uint8_t* map() const {
-        void* const mapped = ::mmap(nullptr, static_cast<size_t>(size()), PROT_READ, MAP_SHARED,
-                                    descriptor_.get(), 0);
-        return mapped == MAP_FAILED ? nullptr : static_cast<const uint8_t*>(mapped);
+    // All bytes of the file, for munmap(); none where the file system gives none.
+    [[nodiscard]] std::span<const uint8_t> map() const {
+        const auto length = static_cast<size_t>(size());
+        void* const mapped = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor_.get(), 0);
+        if (mapped == MAP_FAILED) return {};
+        return {static_cast<const uint8_t*>(mapped), length};
     }
 
     // Tells the kernel that the file will be read from front to back.
@@ -226,18 +226,31 @@ class File {
 // short for disks and file systems on the network.
 constexpr uint64_t asked_ahead = 8 << 20;
 
+// Bytes of a file for as long as anybody needs them.
+class MappedMemory {
+  public:
+    // Takes over what File::map() gave.
+    explicit MappedMemory(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+    ~MappedMemory() { ::munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size()); }
+    MappedMemory(const MappedMemory&) = delete;
+    MappedMemory& operator=(const MappedMemory&) = delete;
+
+  private:
+    const std::span<const uint8_t> bytes_;
+};
+
 class FileMapping final : public Mapping {
   public:
-    FileMapping(std::shared_ptr<const File> file, const uint8_t* bytes) : file_(std::move(file)) {
-        bytes_ = {bytes, static_cast<size_t>(file_->size())};
+    FileMapping(std::shared_ptr<const File> file, std::span<const uint8_t> bytes,
+                const Cancel& cancel)
+        : file_(std::move(file)), cancel_(cancel) {
+        memory_ = std::make_shared<const MappedMemory>(bytes);
+        bytes_ = bytes;
     }
-    ~FileMapping() override { ::munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size()); }
-    FileMapping(const FileMapping&) = delete;
-    FileMapping& operator=(const FileMapping&) = delete;
 
     void expect(ByteRange range, bool in_order) const override {
         if (range.size == 0) return;
-        if (!file_->is_cached(range.offset + range.size - 1)) {
+        if (!file_->is_cached(range.offset) || !file_->is_cached(range.offset + range.size - 1)) {
             file_->expect(range.offset, in_order ? std::max(range.size, asked_ahead) : range.size);
             wait_for(range);
         }
@@ -249,19 +262,24 @@ class FileMapping final : public Mapping {
     }
 
   private:
-    // The disk is waited for here, and an error of it is an error, where a fault in the middle of
-    // some code would end the program with SIGBUS. (Pages that are in memory are left to faults,
+    // The disk is waited for here, and most of its errors are errors, where a fault in the middle
+    // of some code ends the program with SIGBUS. (Pages that are in memory are left to faults,
     // which map 16 of them in less time than this takes.)
     void wait_for(ByteRange range) const {
 #ifdef MADV_POPULATE_READ
-        const auto front = static_cast<size_t>(range.offset % page);
-        auto* const start = const_cast<uint8_t*>(bytes_.data()) + (range.offset - front);
-        if (::madvise(start, static_cast<size_t>(range.size) + front, MADV_POPULATE_READ) == 0 ||
-            errno == EINVAL)  // Linux before 5.14
-            return;
-        const int reason = errno;
-        file_->check_unchanged();
-        throw system_error("read at byte " + std::to_string(range.offset), reason);
+        constexpr size_t at_once = 16 << 20;  // between two looks whether somebody cancels
+        static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+        const auto first = static_cast<size_t>(range.offset) / page * page;
+        const auto end = static_cast<size_t>(range.offset + range.size);
+        for (size_t at = first; at < end; at += at_once) {
+            cancel_.check();
+            auto* const start = const_cast<uint8_t*>(bytes_.data()) + at;
+            if (::madvise(start, std::min(at_once, end - at), MADV_POPULATE_READ) == 0) continue;
+            const int reason = errno;
+            if (reason == EINVAL) return;  // Linux before 5.14
+            file_->check_unchanged();
+            throw system_error("read at byte " + std::to_string(at), reason);
+        }
 #else
         (void)range;
 #endif
@@ -276,8 +294,8 @@ class FileMapping final : public Mapping {
             *static_cast<const volatile uint8_t*>(&bytes[at]);
     }
 
-    static constexpr size_t page = 4096;
     const std::shared_ptr<const File> file_;
+    const Cancel& cancel_;
 };
 
 class FileReader : public Sequential {
@@ -335,8 +353,8 @@ class FileSource : public Source {
     FileSource(std::shared_ptr<File> file, const Cancel& cancel, bool mapped)
         : file_(std::move(file)), cancel_(cancel) {
         if (!mapped || file_->size() == 0 || file_->size() > SIZE_MAX) return;
-        if (const uint8_t* bytes = file_->map())
-            mapping_ = std::make_shared<const FileMapping>(file_, bytes);
+        if (const std::span<const uint8_t> bytes = file_->map(); !bytes.empty())
+            mapping_ = std::make_shared<const FileMapping>(file_, bytes, cancel_);
     }
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return file_->size(); }
@@ -358,7 +376,6 @@ class FileSource : public Source {
     }
 
     size_t read_scattered(uint64_t offset, std::span<const std::span<uint8_t>> parts) override {
-        if (mapping_) return copy_parts(offset, parts);
         std::array<iovec, 4> vector;
         if (parts.size() > vector.size()) return Source::read_scattered(offset, parts);
         size_t wanted = 0;
@@ -401,20 +418,6 @@ class FileSource : public Source {
   private:
     // Read by one call to the system, between two looks whether somebody cancels.
     static constexpr size_t at_once = 16 << 20;
-
-    [[nodiscard]] size_t copy_parts(uint64_t offset,
-                                    std::span<const std::span<uint8_t>> parts) const {
-        const std::span<const uint8_t> all = mapping_->bytes();
-        auto rest = all.subspan(static_cast<size_t>(std::min<uint64_t>(offset, all.size())));
-        size_t done = 0;
-        for (const std::span<uint8_t> part : parts) {
-            const size_t size = std::min(part.size(), rest.size());
-            if (size > 0) std::memcpy(part.data(), rest.data(), size);
-            rest = rest.subspan(size);
-            done += size;
-        }
-        return done;
-    }
 
     std::shared_ptr<File> file_;
     const Cancel& cancel_;

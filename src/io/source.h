@@ -54,18 +54,21 @@ struct ByteRange {
 };
 
 // A local shard that lies in memory as a whole (option map): its bytes are read where they are. Any
-// thread. Whoever keeps bytes keeps the mapping.
+// thread.
 class Mapping {
   public:
     virtual ~Mapping() = default;
     [[nodiscard]] std::span<const uint8_t> bytes() const { return bytes_; }
+    // Keeps the bytes where they are, and nothing else: not the file's descriptor.
+    [[nodiscard]] const std::shared_ptr<const void>& memory() const { return memory_; }
     // To be called before a range is read: fetches what is not in memory yet; with `in_order` what
-    // lies behind it will be read too. Throws Error(CHANGED or TRUNCATED) when the file is no
-    // longer the one that was opened, and IO.
+    // lies behind it will be read too. Throws Error: CHANGED or TRUNCATED when the file is no
+    // longer the one that was opened, IO, CANCELLED.
     virtual void expect(ByteRange range, bool in_order) const = 0;
 
   protected:
     std::span<const uint8_t> bytes_;  // nobody writes them
+    std::shared_ptr<const void> memory_;
 };
 
 // One shard, opened. Sources that can seek serve any number of threads through read().

@@ -44,7 +44,9 @@ constexpr size_t archive_memory = 1 << 20;
 
 // libarchive has one number for most faults; its texts tell more. What is not known is FORMAT.
 int32_t code_of(int number, std::string_view text) {
-    if (number == ENOMEM || has_word(text, {"memory", "llocate"})) return SHF_E_NOMEM;
+    if (number == ENOMEM) return SHF_E_NOMEM;
+    // It says that too where a header claims what no memory holds.
+    if (has_word(text, {"memory", "llocate"})) check_memory(size_t{64} << 20);
     if (has_word(text, {"runcated", "remature", "nexpected end"})) return SHF_E_TRUNCATED;
     if (has_word(text, {"CRC", "hecksum", "BLAKE2"})) return SHF_E_INTEGRITY;
     if (has_word(text, {"upported", "ncrypted"})) return SHF_E_UNSUPPORTED;

@@ -26,6 +26,9 @@ void FieldSlabs::keep(size_t size) {
 }
 
 void FieldSlabs::keep(StorageRef piece) {
+    // One that was made for a large field is not kept for the next one, which may never come.
+    constexpr size_t largest_idle = 1024 * 1024;
+    if (!slabs_.empty() && !in_use_ && slabs_.back()->capacity > largest_idle) slabs_.pop_back();
     const StorageRef& kept = pieces_.emplace_back(std::move(piece));
     fields_.push_back({kept->data, kept->capacity, &kept});
 }

@@ -105,10 +105,9 @@ class TarCarrier final : public Carrier, private SlabKeeper {
     // What a shard that is not compressed has in memory.
     static std::shared_ptr<const Mapping> plain_mapping(const Source& source) {
         auto mapping = source.mapping();
-        if (!mapping || mapping->bytes().size() < magic_size ||
-            codec_of_magic(mapping->bytes().first(magic_size)))
-            return nullptr;
-        return mapping;
+        if (!mapping || mapping->bytes().size() < magic_size) return nullptr;
+        mapping->expect({.offset = 0, .size = magic_size}, true);
+        return codec_of_magic(mapping->bytes().first(magic_size)) ? nullptr : mapping;
     }
     std::unique_ptr<Sequential> open_input(Source& source, const SampleRequest& request) {
         if (mapping_) return source.open_sequential(0);

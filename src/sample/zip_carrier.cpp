@@ -23,13 +23,14 @@ class ZipCarrier final : public Carrier {
           mapping_(source.mapping()),
           directory_(source, context.options),
           ahead_(source),
-          reader_(mapping_ ? source : ahead_, directory_, context.options),
+          reader_(ahead_, directory_, context.options),
+          places_(mapping_ ? source : ahead_, directory_, context.options),
           order_(directory_.by_offset()),
           slabs_(context, sizer) {
         // Where the directory has another order than the file, an offset that is wrong moves its
         // entry away from its sample, which would be delivered without it.
         for (size_t i = 0; i < directory_.size() && !directory_.sorted(); ++i)
-            reader_.check_place(i);
+            places_.check_place(i);
         if (!order_.empty() && is_slow_zip_method(directory_.entry(order_[0]).method))
             context.is_slow();
     }
@@ -64,7 +65,7 @@ class ZipCarrier final : public Carrier {
     // Nobody reads the entry, and so nobody would see that it is a field of another name, which may
     // be wanted.
     void leave_out(const Member& /*member*/) override {
-        if (compared_ == 0) reader_.check_place(current_);
+        if (compared_ == 0) places_.check_place(current_);
     }
 
     std::optional<Fault> take(const Member& member) override {
@@ -106,12 +107,13 @@ class ZipCarrier final : public Carrier {
         if (in_a_sample && in_sample_ && name.key == key_) return;
         in_sample_ = in_a_sample;
         if (in_sample_) key_.assign(name.key);
-        compared_ = reader_.check_place(current_);
+        compared_ = places_.check_place(current_);
     }
 
     // Keeps a stored entry where it is in memory.
     void show() {
-        const ByteRange range = reader_.range(current_);
+        context_.admit(static_cast<size_t>(directory_.entry(current_).size));
+        const ByteRange range = places_.range(current_);
         if (range.size > 0 &&
             (range.offset < expected_from_ || range.offset + range.size > expected_to_)) {
             const uint64_t left = mapping_->bytes().size() - range.offset;
@@ -120,9 +122,8 @@ class ZipCarrier final : public Carrier {
             expected_from_ = more.offset;
             expected_to_ = more.offset + more.size;
         }
-        const auto bytes = reader_.view(current_, mapping_->bytes());
-        context_.admit(bytes.size());
-        slabs_.keep(context_.pool.borrow(mapping_, bytes));
+        const auto bytes = places_.view(current_, mapping_->bytes());
+        slabs_.keep(context_.pool.borrow(mapping_->memory(), bytes));
     }
 
     void read(size_t size) {
@@ -146,6 +147,7 @@ class ZipCarrier final : public Carrier {
     const ZipDirectory directory_;
     ReadAhead ahead_;
     const ZipReader reader_;
+    const ZipReader places_;  // compares headers; what is mapped need not be read ahead for it
     const std::vector<uint32_t> order_;
     ZipScratch scratch_;
     size_t next_ = 0;

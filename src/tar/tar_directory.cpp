@@ -56,6 +56,11 @@ void TarReader::read(size_t index, std::span<uint8_t> out) const {
 
 std::span<const uint8_t> TarReader::view(size_t index, std::span<const uint8_t> file) const {
     const TarEntry& entry = directory_.entry(index);
+    try {
+        if (source_.touched()) check_header(index);
+    } catch (const Error& error) {
+        throw_named(index, error.fault());
+    }
     return file.subspan(static_cast<size_t>(entry.data_offset), static_cast<size_t>(entry.size));
 }
 

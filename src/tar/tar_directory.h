@@ -60,6 +60,7 @@ class TarReader {
     // the file was touched and the member's headers are no longer what they were.
     void read(size_t index, std::span<uint8_t> out) const;
     // The bytes of a member that check() accepts, in `file`, which is the whole file in memory.
+    // Throws as read().
     [[nodiscard]] std::span<const uint8_t> view(size_t index, std::span<const uint8_t> file) const;
 
   private:

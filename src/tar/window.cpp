@@ -68,7 +68,7 @@ bool Window::show(size_t size) {
     if (slab_ && slab_->capacity > largest_kept) slab_ = {};
     context_.admit(length);
     mapping_->expect({.offset = seen_to, .size = from + length - seen_to}, true);
-    slab_ = context_.pool.borrow(mapping_, all.subspan(from, length));
+    slab_ = context_.pool.borrow(mapping_->memory(), all.subspan(from, length));
     start_ = from;
     next_ = carried;
     stop_ = room_ = length;

@@ -11,8 +11,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -223,18 +226,84 @@ TEST_F(MappingTest, damage_is_found_as_by_reading) {
 
 // What is mapped later than the change is not delivered.
 TEST_F(MappingTest, a_file_that_changes_between_two_pieces_is_an_error) {
-    for (const bool cut : {true, false}) {
-        folder.write("a.tar", shard_bytes(0, 200, large));
-        Client client(folder / "a.tar", {{"map", "true"}, {"memory", "4MiB"}, {"threads", "1"}});
-        EXPECT_EQ(client.keys(3).size(), 3u);
-        if (cut) {
-            std::filesystem::resize_file(folder / "a.tar", 30'000'000);
-        } else {
-            std::ofstream(folder / "a.tar", std::ios::app) << "more";
+    for (const bool cut : {true, false})
+        for (const char* name : {"a.tar", "a.zip"}) {
+            const bool is_tar = std::string_view(name) == "a.tar";
+            folder.write(name, is_tar ? shard_bytes(0, 200, large) : stored_zip(0, 200, large));
+            const Settings settings = {{"map", "true"}, {"memory", "4MiB"}, {"threads", "1"}};
+            Client client(folder / name, settings);
+            EXPECT_EQ(client.keys(3).size(), 3u);
+            if (cut) {
+                std::filesystem::resize_file(folder / name, 30'000'000);
+            } else {
+                std::ofstream(folder / name, std::ios::app) << "more";
+            }
+            EXPECT_LT(client.keys().size(), 190u);
+            EXPECT_EQ(client.code, cut ? SHF_E_TRUNCATED : SHF_E_CHANGED) << client.message();
         }
-        EXPECT_LT(client.keys().size(), 190u);
-        EXPECT_EQ(client.code, cut ? SHF_E_TRUNCATED : SHF_E_CHANGED) << client.message();
+}
+
+// Between two reads of a data set too.
+TEST_F(MappingTest, a_dataset_whose_files_were_cut_gives_errors) {
+    folder.write("a.tar", shard_bytes(0, 20, large));
+    folder.write("b.zip", stored_zip(1, 20, large));
+    folder.write("c.zip", stored_zip(2, 20, 3000));
+    for (const char* name : {"a.tar", "b.zip", "c.zip"}) {
+        const std::string path = folder / name;
+        const char* const url = path.c_str();
+        shf_error error = {};
+        shf_options* options = shf_options_new();
+        shf_options_set(options, "map", "true", &error);
+        shf_dataset* dataset = nullptr;
+        ASSERT_EQ(shf_dataset_open(&dataset, &url, 1, options, &error), SHF_OK) << error.message;
+        shf_options_free(options);
+        std::filesystem::resize_file(path, 0);
+        shf_sample* sample = nullptr;
+        EXPECT_EQ(shf_dataset_get(dataset, 7, &sample, &error), SHF_E_TRUNCATED) << error.message;
+        shf_sample_unref(sample);
+        shf_dataset_close(dataset);
     }
+}
+
+TEST_F(MappingTest, kept_samples_hold_no_descriptor) {
+    std::vector<std::string> urls;
+    for (size_t i = 0; i < 40; ++i) {
+        const std::string name = numbered("s", i) + (i % 2 == 0 ? ".tar" : ".zip");
+        folder.write(name, i % 2 == 0 ? shard_bytes(i, 1, large) : stored_zip(i, 1, large));
+        urls.push_back(folder / name);
+    }
+    const auto descriptors = [] {
+        return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+    };
+    const auto before = descriptors();
+    std::vector<SampleHandle> kept;
+    {
+        Client client(urls, {{"map", "true"}, {"threads", "1"}});
+        while (SampleHandle sample = client.next()) kept.push_back(std::move(sample));
+        EXPECT_EQ(client.code, SHF_END) << client.message();
+    }
+    ASSERT_EQ(kept.size(), 40u);
+    EXPECT_EQ(descriptors(), before);
+    for (const SampleHandle& sample : kept) EXPECT_TRUE(is_whole(sample.get()));
+}
+
+// What comes out of a compressed tar is in memory, and not in its mapping.
+TEST_F(MappingTest, members_of_a_compressed_tar_are_viewed_in_memory) {
+    folder.write("a.tar", shard_bytes(0, 4, large));
+    const std::string path = folder / "a.tar";
+    ASSERT_EQ(std::system(("gzip -n " + path).c_str()), 0);
+    shf_error error = {};
+    shf_options* options = shf_options_new();
+    shf_options_set(options, "map", "true", &error);
+    shf_archive* archive = nullptr;
+    ASSERT_EQ(shf_archive_open(&archive, (path + ".gz").c_str(), options, &error), SHF_OK)
+        << error.message;
+    shf_options_free(options);
+    std::ofstream(path + ".gz", std::ios::app) << "more";
+    shf_bytes view = {};
+    EXPECT_EQ(shf_archive_view(archive, 3, &view, &error), SHF_OK) << error.message;
+    EXPECT_EQ(view.size, large);
+    shf_archive_close(archive);
 }
 
 class MappedArchive {

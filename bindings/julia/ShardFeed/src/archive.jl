@@ -246,7 +246,8 @@ end
     view(archive::Archive, i_or_name) -> ShardFeed.Bytes
 
 The bytes of a member without a copy, where they are in memory already: of a stored member of an
-archive in memory, or of a compressed tar. The memory of the archive stays as long as a view of it.
+archive in memory or, with `map=true`, of a local file, or of a compressed tar. The memory of the
+archive stays as long as a view of it.
 """
 function Base.view(archive::Archive, which::Union{Integer,AbstractString})
     i = _number(archive, which)

@@ -1221,7 +1221,8 @@ extern "C" {
     /// shf_archive_read.
     /// Owns: *out is borrowed from the archive.
     /// Errors: UNSUPPORTED when they are not in memory, or this member cannot be read; USAGE (no such
-    /// position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); NOMEM. Since: 0.1
+    /// position); FORMAT, INTEGRITY, AMBIGUOUS, LIMIT (this member); with map=true CHANGED, TRUNCATED
+    /// and IO; NOMEM. Since: 0.1
     pub fn shf_archive_view(
         archive: *const shf_archive,
         position: u64,

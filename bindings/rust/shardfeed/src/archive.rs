@@ -144,7 +144,8 @@ impl Archive {
     }
 
     /// The bytes of a member where they are in memory already: a stored member of an archive in
-    /// memory, or one of a compressed tar. `None` when they are not.
+    /// memory or, with the option `map`, of a local file, or one of a compressed tar. `None` when
+    /// they are not. Under `map` nobody may change the file while it is borrowed.
     ///
     /// # Errors
     ///

@@ -536,8 +536,8 @@ impl ArchiveBuilder {
         self.with("pipe_timeout", value)
     }
 
-    /// Local files that nobody changes meanwhile are mapped, and fields are where they lie in
-    /// memory; a file that is cut then ends the program.
+    /// Local files are mapped, and fields are where they lie in memory; for files that nobody
+    /// changes while they are read: one that is cut ends the program.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn map(self, value: bool) -> Self {
@@ -1005,8 +1005,8 @@ impl DatasetBuilder {
         self.with("pipe_timeout", value)
     }
 
-    /// Local files that nobody changes meanwhile are mapped, and fields are where they lie in
-    /// memory; a file that is cut then ends the program.
+    /// Local files are mapped, and fields are where they lie in memory; for files that nobody
+    /// changes while they are read: one that is cut ends the program.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn map(self, value: bool) -> Self {
@@ -1800,8 +1800,8 @@ impl StreamBuilder {
         self.with("pipe_timeout", value)
     }
 
-    /// Local files that nobody changes meanwhile are mapped, and fields are where they lie in
-    /// memory; a file that is cut then ends the program.
+    /// Local files are mapped, and fields are where they lie in memory; for files that nobody
+    /// changes while they are read: one that is cut ends the program.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn map(self, value: bool) -> Self {

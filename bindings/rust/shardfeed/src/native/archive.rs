@@ -197,7 +197,8 @@ impl Archive {
         checked(|error| unsafe {
             sys::shf_archive_view(self.pointer.as_ptr(), position, &mut out, error)
         })?;
-        // SAFETY: in memory that the library or this archive keeps, and that does not change.
+        // SAFETY: in memory that the library or this archive keeps, and that does not change; with
+        // the option map as long as nobody changes the file, which whoever sets it promises.
         Ok(unsafe { lent(out) })
     }
 }

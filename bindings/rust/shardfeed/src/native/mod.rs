@@ -132,7 +132,8 @@ const NO_BYTES: sys::shf_bytes = sys::shf_bytes { data: ptr::null(), size: 0 };
 /// Bytes that the library has lent.
 ///
 /// # Safety
-/// Unless it is empty, `bytes` is valid and does not change for `'a`.
+/// Unless it is empty, `bytes` is valid and does not change for `'a`. (Where it is of a file under
+/// the option map, whoever sets that promises it.)
 #[inline]
 unsafe fn lent<'a>(bytes: sys::shf_bytes) -> &'a [u8] {
     if bytes.size == 0 {
