@@ -4,6 +4,7 @@
 #include "core/little_endian.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <string_view>
 
@@ -175,9 +176,10 @@ void check_matroska(const VideoBytes& file) {
     size_t at = 0;
     const auto number = [&](bool keeps_marker) -> uint64_t {
         if (at == file.size()) cut_video("Matroska: the header of an element", 0, 1);
+        // The first bit that is set says how many bytes the number has: eight at most.
         const auto first = static_cast<uint8_t>(file.number(at, 1));
-        const auto length = static_cast<size_t>(__builtin_clz(first | 0U) - 24 + 1);
-        if (first == 0 || length > 8)
+        const auto length = static_cast<size_t>(std::countl_zero(first)) + 1;
+        if (first == 0)
             throw Error(SHF_E_FORMAT, "Matroska: the header of an element is damaged",
                         cut_video_help);
         if (file.size() - at < length)
