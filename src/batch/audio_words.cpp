@@ -1,5 +1,6 @@
 #include "batch/audio_words.h"
 
+#include "batch/words.h"
 #include "core/error.h"
 #include "core/options.h"
 
@@ -60,11 +61,7 @@ void AudioWords::once(bool& given, size_t at, const char* what) const {
 }
 
 void AudioWords::take(size_t at, std::string_view word) {
-    const size_t equals = std::min(word.find('='), word.size());
-    const std::string_view name = word.substr(0, equals);
-    const std::string_view value =
-        equals == word.size() ? std::string_view() : word.substr(equals + 1);
-    const size_t value_at = at + std::min(equals + 1, word.size());
+    const auto [name, value, value_at] = split_word(at, word);
     if (word == "float32" || word == "int16") {
         once(has_numbers_, at, "kind of numbers");
         audio_.numbers =

@@ -31,10 +31,7 @@ void BoxWords::once(bool& given, size_t at, const char* what) const {
 }
 
 void BoxWords::take(size_t at, std::string_view word) {
-    const size_t equals = std::min(word.find('='), word.size());
-    const std::string_view name = word.substr(0, equals);
-    const size_t value_at = at + std::min(equals + 1, word.size());
-    const std::string_view value = word.substr(value_at - at);
+    const auto [name, value, value_at] = split_word(at, word);
     if (const auto format = find_word(box_formats, word)) {
         once(has_format_, at, "format");
         boxes_.format = *format;

@@ -66,10 +66,9 @@ void ImageWords::add(size_t at, std::string_view word) {
         number_ = *number;
         return;
     }
-    const size_t equals = std::min(word.find('='), word.size());
-    const std::string_view name = word.substr(0, equals);
-    const Value value{at + std::min(equals + 1, word.size()),
-                      equals == word.size() ? std::string_view() : word.substr(equals + 1)};
+    const ValuedWord parts = split_word(at, word);
+    const std::string_view name = parts.name;
+    const Value value{parts.value_at, parts.value};
     if (word == "hwc" || word == "chw") {
         once(given_.layout, at, "layout");
         image_.channels_first = word == "chw";

@@ -1,4 +1,4 @@
-// The words of an image in the option "decode": what stands between slashes after "image", and
+// The words of an image in the option "decode": those between slashes after "image", and
 // after "video" for each of its frames.
 #pragma once
 

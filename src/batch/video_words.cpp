@@ -1,5 +1,6 @@
 #include "batch/video_words.h"
 
+#include "batch/words.h"
 #include "core/error.h"
 #include "core/options.h"
 
@@ -32,11 +33,7 @@ void VideoWords::once(size_t& given, size_t at, const char* what) const {
 }
 
 bool VideoWords::take(size_t at, std::string_view word) {
-    const size_t equals = std::min(word.find('='), word.size());
-    const std::string_view name = word.substr(0, equals);
-    const std::string_view value =
-        equals == word.size() ? std::string_view() : word.substr(equals + 1);
-    const size_t value_at = at + std::min(equals + 1, word.size());
+    const auto [name, value, value_at] = split_word(at, word);
     if (word == "repeat") {
         once(repeat_, at, "repeat");
         video_.repeat = true;

@@ -1,6 +1,7 @@
 // Words and what they mean.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -24,6 +25,19 @@ std::string list_words(Words<Value, n> words) {
     std::string out;
     for (const auto& [name, value] : words) out += (out.empty() ? "" : ", ") + std::string(name);
     return out;
+}
+
+// A word with a value, as "rate=8".
+struct ValuedWord {
+    std::string_view name, value;  // the value is empty where there is none
+    size_t value_at;               // in the text that the word is of
+};
+
+// The parts of a word that begins at `at`.
+inline ValuedWord split_word(size_t at, std::string_view word) {
+    const size_t name = std::min(word.find('='), word.size());
+    const size_t value = std::min(name + 1, word.size());
+    return {word.substr(0, name), word.substr(value), at + value};
 }
 
 }  // namespace shf

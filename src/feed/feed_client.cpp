@@ -374,9 +374,9 @@ void FeedClient::rebalance() {
     }
 }
 
-// Of a server that answers while its disk, or the store that it reads from, does not. It may also
-// be one that fills a large shuffle buffer, which the other server has to fill again: the next time
-// the lane has twice as long.
+// Moves lanes from a server that answers although its disk, or the store that it reads, does not.
+// Such a server may also be filling a large shuffle buffer, which the next one has to fill again.
+// So the lane waits twice as long before it moves once more.
 void FeedClient::move_silent_lanes() {
     const auto now = Clock::now();
     for (Lane& lane : lanes_) {

@@ -23,7 +23,7 @@ class FeedCounts {
     // A lane begins to wait for credit, and has got it.
     void begin_wait();
     void end_wait();
-    // With the waits that go on, nanoseconds.
+    // Nanoseconds, waits that have not ended included.
     [[nodiscard]] uint64_t credit_wait_ns() const;
 
     // The counters of a lane count from now on, and its values of now until it is gone.
@@ -36,9 +36,9 @@ class FeedCounts {
     mutable std::mutex mutex_;
     std::vector<const StreamContext*> lanes_;
     std::array<uint64_t, Stats::size> ended_{};
-    uint64_t waits_ = 0;  // that go on now
-    uint64_t wait_ns_ =
-        0;  // of those that are over, less the starts of those that go on, modulo 2^64
+    uint64_t waits_ = 0;  // that have not ended
+    // The sum of all ends minus the sum of all starts, modulo 2^64.
+    uint64_t wait_ns_ = 0;
 };
 
 // The text format 0.0.4 of Prometheus.

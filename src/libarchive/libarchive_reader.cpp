@@ -202,7 +202,6 @@ struct LibarchiveReader::State {
 
     // Moves to the next header. False at the end.
     bool pass_header() {
-        check_memory(archive_memory);
         const Utf8Locale names;
         utf8 = &names;
         const int result = la.read_next_header(handle.get(), &entry);

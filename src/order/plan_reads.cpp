@@ -55,7 +55,7 @@ class TakenInTurn {
     uint64_t given_by_ended_ = 0;
 };
 
-// Of a lane that gives `given` of `all` samples.
+// The readings of a lane that gives `given` of `all` samples.
 class LaneReads {
   public:
     LaneReads(uint64_t given, uint64_t all, uint64_t shuffle)
@@ -80,7 +80,7 @@ std::vector<ShardRead> reads_of_consumer(const Options& options,
                                          const std::vector<uint32_t>& counts) {
     if (options.epoch_samples != 0)
         throw Error(SHF_E_USAGE, "what is read when is not known with epoch_samples",
-                    "leave out epoch_samples");
+                    "do not set epoch_samples");
     Plan plan(options, counts.size(), Idle::allow);
     plan.set_counts(counts);
     const std::vector<uint32_t> lanes = plan.own_lanes();

@@ -1,7 +1,7 @@
 // A window shows a stretch of one shard as contiguous memory and moves forward over it. Bytes are
 // read straight into pooled slabs; a range that does not fit the current slab is carried into the
-// next one, which is made large enough, so that every member's data lies in one piece. Of a shard
-// that is mapped, slabs are pieces of the mapping, which may overlap.
+// next one, which is made large enough, so that every member's data lies in one piece. The slabs
+// of a mapped shard are pieces of its mapping, which may overlap.
 #pragma once
 
 #include "core/memory.h"

@@ -96,7 +96,7 @@ Writer::Writer(const char* pattern, const Options& options)
     if (options_.write_index && options_.unsafe_names == Leniency::allow)
         throw Error(
             SHF_E_USAGE, "write_index: an index has keys as readers find them",
-            "leave out unsafe_names=allow, or open the shards as a dataset, which makes it");
+            "do not set unsafe_names=allow, or open the shards as a dataset, which makes it");
     if (options_.write_index && stream_)
         throw Error(SHF_E_USAGE, "write_index: what is written to a pipe has no index",
                     "write files, or none");

@@ -92,6 +92,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 }
 
 #ifdef SHF_LIBFUZZER
+#include "other_number.h"
+
 #include <random>
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
@@ -99,19 +101,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 namespace {
 
 using Random = std::minstd_rand;
-
-uint64_t other_number(uint64_t number, Random& random) {
-    switch (random() % 8) {
-        case 0: return number + 1;
-        case 1: return number == 0 ? 0 : number - 1;
-        case 2: return number * 2;
-        case 3: return random() % 16;
-        case 4: return random() % 700;
-        case 5: return number + 512 * (random() % 64);
-        case 6: return uint64_t{1} << random() % 63;
-        default: return 0;
-    }
-}
+using shf::test::other_number;
 
 void change_shard(shf::ShardState& shard, Random& random) {
     shf::ShardPosition& position = shard.position;

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 PATIENT = 60.0
 
@@ -54,3 +58,22 @@ class Server:
         self.process.terminate()
         self.process.communicate(timeout=PATIENT)
         return self.process.returncode
+
+
+@contextmanager
+def running(kind: type[Server] = Server) -> Iterator[Callable[..., Any]]:
+    """What starts servers, all of which are ended behind it, stopped ones too."""
+    servers: list[Server] = []
+
+    def start(*words: object, **more: Any) -> Server:
+        servers.append(kind(*words, **more))
+        return servers[-1]
+
+    try:
+        yield start
+    finally:
+        for server in servers:
+            if server.process.poll() is None:
+                server.process.send_signal(signal.SIGCONT)
+                server.process.kill()
+            server.process.communicate(timeout=PATIENT)

@@ -20,32 +20,28 @@ from typing import Any
 import pytest
 import shardfeed
 from conftest import write_tar
+from feed_servers import PATIENT, RefusedError, Server, command, running
 
-PATIENT = 60.0
 SAMPLES = 400
 ORDER: dict[str, Any] = {"lanes": 4, "shuffle": 30, "shuffle_shards": True, "seed": 7}
-FEED = [sys.executable, "-m", "shardfeed", "feed"]
 
 if shardfeed.features()["feed"] is None:
     pytest.skip("this build has no feed", allow_module_level=True)
 
 
-class Server:
-    """shardfeed feed --http, in a process of its own."""
+class MonitoredServer(Server):
+    """shardfeed feed --http."""
 
     def __init__(self, *words: object, http: str = ":0") -> None:
-        command = [*FEED, *map(str, words), "--bind", "tcp://127.0.0.1:0", "--http", http]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
-        self.http = self.process.stdout.readline().strip()
-        if not self.http:
-            text = self.process.communicate(timeout=PATIENT)[1]
+        try:
+            super().__init__(*words, "--http", http)
+        except RefusedError as error:
+            text = str(error)
             if "no HTTP for feeds" in text or "libmicrohttpd cannot be loaded" in text:
                 pytest.skip("no libmicrohttpd")
-            raise AssertionError(text)
+            raise
+        assert self.process.stdout is not None
+        self.http = self.process.stdout.readline().strip()
 
     @property
     def place(self) -> tuple[str, int]:
@@ -101,22 +97,13 @@ def parsed(text: str) -> dict[str, float]:
     return values
 
 
-Serve = Callable[..., Server]
+Serve = Callable[..., MonitoredServer]
 
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    servers: list[Server] = []
-
-    def start(*words: object, **more: Any) -> Server:
-        servers.append(Server(*words, **more))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        if server.process.poll() is None:
-            server.process.kill()
-        server.process.communicate(timeout=PATIENT)
+    with running(MonitoredServer) as start:
+        yield start
 
 
 @pytest.fixture
@@ -267,7 +254,7 @@ def test_addresses(shards: str, serve: Serve) -> None:
             ("::1:0", 2, "brackets"),
             ("no such host:1", 2, "is no address to answer HTTP at"),
         ):
-            words = [*FEED, shards, "--bind", "tcp://127.0.0.1:0", "--http", http]
+            words = [*command(), "feed", shards, "--bind", "tcp://127.0.0.1:0", "--http", http]
             done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENT)
             assert (done.returncode, text in done.stderr) == (status, True), done.stderr
 

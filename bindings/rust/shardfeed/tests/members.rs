@@ -77,7 +77,7 @@ fn a_timeout_and_an_interrupt_lose_nothing() {
     let written = members(0, 1, 1000);
     let folder = folder("members-timeout");
     let path = tar(folder.join("a.tar"), &written);
-    // The command waits for the test, whatever the speed of the machine.
+    // The command waits for the test, regardless of the speed of the machine.
     let go = folder.join("go");
     let slow =
         format!("pipe:until [ -e {} ]; do sleep 0.01; done; cat {}", go.display(), path.display());

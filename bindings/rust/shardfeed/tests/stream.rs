@@ -161,7 +161,7 @@ fn a_builder_opens_any_number_of_streams() {
 fn a_timeout_loses_nothing() {
     let folder = folder("timeout");
     let path = tar(folder.join("a.tar"), &members(0, 10, 3));
-    // The command waits for the first timeout, whatever the speed of the machine.
+    // The command waits for the first timeout, regardless of the speed of the machine.
     let go = folder.join("go");
     let url =
         format!("pipe:until [ -e {} ]; do sleep 0.01; done; cat {}", go.display(), path.display());
