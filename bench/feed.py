@@ -2,6 +2,7 @@
 
     python bench/feed.py [--rounds 3] [--megabytes 600]
     python bench/feed.py --compression [--rounds 3] [--megabytes 600]
+    python bench/feed.py --links [--rounds 3] [--megabytes 100]
 
 Needs numpy and pyzmq. The rows are images of 224x224 bytes that lie ready in npy fields, so that
 nothing is decoded. All sides move the same bytes in batches of 64 in turn; the better of the rounds
@@ -10,11 +11,15 @@ pyzmq from another process, `local` is the stream that reads the shards itself.
 
 With --compression the rows are samples as they are, texts of 20 kB out of the sources of Python:
 how fast they come with each feed_compression, and how many of their bytes the server sends.
+
+With --links, for root alone, two servers and a stream are on hosts of their own, which are network
+namespaces. Each server has a link of 200 Mbit/s: both of them against one.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import pickle
 import subprocess
@@ -23,7 +28,7 @@ import sysconfig
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +40,8 @@ BATCH = 64
 SHARDS = 8
 # How many times as fast as the other side the feed is meant to be.
 TARGETS = {"memcpy": 0.5, "pickle": 3.0}
+LINK = 200  # Mbit/s of each server with --links
+BOTH_LINKS = 1.9  # how many times as fast as one of them they are meant to be together
 
 SENDER = """
 import pickle, sys, numpy as np, zmq
@@ -159,16 +166,66 @@ def compare_compression(rounds: int, megabytes: int) -> int:
     return 0
 
 
-def serving(url: str, *more: str) -> Iterator[str]:
-    """The lines that a server prints, its address first, as long as the generator lives."""
-    words = [sys.executable, "-m", "shardfeed", "feed", url, *more]
-    with subprocess.Popen(
-        [*words, "--bind", "tcp://127.0.0.1:0"], stdout=subprocess.PIPE, text=True
-    ) as server:
+TAKER = """
+import sys, time, shardfeed
+start = time.perf_counter()
+with shardfeed.Stream(sys.argv[2:], lanes=8) as stream:
+    rows = sum(len(batch["npy"]) for batch in stream.batches(%d))
+print(rows, time.perf_counter() - start)
+"""
+
+
+def compare_links(rounds: int, megabytes: int) -> int:
+    """Prints what --links is for."""
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests/python"))
+    from network_namespaces import network
+
+    row = int(np.prod(SHAPE))
+    samples = max(megabytes * 1_000_000 // row // (SHARDS * BATCH), 1) * SHARDS * BATCH
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        network(["cpu-0", "cpu-1", "trainer"]) as hosts,
+        contextlib.ExitStack() as servers,
+    ):
+        url = write(Path(folder), samples)
+        addresses = []
+        for name in ("cpu-0", "cpu-1"):
+            if not hosts[name].limit(LINK):
+                return 1
+            bind = f"tcp://{hosts[name].address}:7880"
+            server = serving(url, "--decode", "npy", bind=bind, inside=hosts[name].inside)
+            servers.callback(server.close)
+            addresses.append(next(server))
+        best = {1: float("inf"), 2: float("inf")}
+        for _ in range(rounds):
+            for count in best:
+                words = [*hosts["trainer"].inside, sys.executable, "-c", TAKER % BATCH]
+                told = subprocess.check_output([*words, "links", *addresses[:count]], text=True)
+                rows, seconds = told.split()
+                if int(rows) != samples:
+                    raise SystemExit(f"{rows} rows came instead of {samples}")
+                best[count] = min(best[count], float(seconds))
+    for count, seconds in best.items():
+        print(f"{count} x {LINK} Mbit/s   {samples * row / seconds / 1e6:6.1f} MB/s of rows")
+    print(f"two / one {best[1] / best[2]:.2f} (wanted {BOTH_LINKS})")
+    return 0
+
+
+def serving(
+    url: str, *more: str, bind: str = "tcp://127.0.0.1:0", inside: Sequence[str] = ()
+) -> Generator[str, None, None]:
+    """The lines that a server prints, its address first, as long as the generator lives.
+
+    `inside`: words before its command.
+    """
+    words = [*inside, sys.executable, "-m", "shardfeed", "feed", url, *more]
+    with subprocess.Popen([*words, "--bind", bind], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        for _ in range(2 if "--http" in more else 1):
-            yield server.stdout.readline().strip()
-        server.terminate()
+        try:
+            for _ in range(2 if "--http" in more else 1):
+                yield server.stdout.readline().strip()
+        finally:
+            server.terminate()
 
 
 def main() -> int:
@@ -177,7 +234,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--megabytes", type=int, default=600)
     parser.add_argument("--compression", action="store_true")
+    parser.add_argument("--links", action="store_true")
     arguments = parser.parse_args()
+    if arguments.links:
+        return compare_links(arguments.rounds, min(arguments.megabytes, 100))
     if arguments.compression:
         return compare_compression(arguments.rounds, arguments.megabytes)
     row = int(np.prod(SHAPE))

@@ -74,6 +74,24 @@ def check_restoring(
                 yield targets.at_most(name, result["first_seconds"], targets.RESTORE_SECONDS)
 
 
+def check_by_index(walk: Path, corpus: Corpus, repeat: int) -> Iterator[Verdict]:
+    """A pass whose order is computed from indexes, beside one that reads from front to back."""
+    warm(corpus.shards)
+    for shuffle in (0, SHUFFLE):
+        options = [f"shuffle={shuffle}", "seed=1", "threads=1"]
+        times: dict[str, list[float]] = {"false": [], "true": []}
+        for _ in range(repeat * 3):
+            for by_index, taken in times.items():
+                command = [str(walk), "next", *options, f"by_index={by_index}", "--"]
+                result = run([*command, *corpus.shards])
+                if result["samples"] != corpus.samples:
+                    raise RunError(f"{result['samples']} samples, not {corpus.samples}")
+                taken.append(result["seconds"])
+        name = f"by_index beside reading from front to back, {corpus.name}, shuffle={shuffle}"
+        wanted = targets.BY_INDEX_RATES[shuffle > 0]
+        yield targets.at_least_times(name, min(times["false"]) / min(times["true"]), wanted)
+
+
 def check_order(walk: Path, before: Path, now: Path, repeat: int) -> Iterator[Verdict]:
     """A plain pass over tiny samples, with the library of another build and with this one."""
     generate(["tiny"], 1)
@@ -126,6 +144,8 @@ def main() -> int:
         check_restoring(program, tiny, SAVED_LANES, arguments.repeat),
         # More full buffers of these would outgrow the memory.
         check_restoring(program, image, len(image.shards), arguments.repeat),
+        check_by_index(walk, tiny, arguments.repeat),
+        check_by_index(walk, image, arguments.repeat),
         check_plan(walk, arguments.scale, arguments.repeat),
     ]
     if arguments.before is not None:

@@ -23,6 +23,8 @@ SAVE_SECONDS = 50e-6
 STATE_BYTES = 64 << 10
 RESTORE_SECONDS = 0.020
 ORDER_COST = 0.05
+# Without and with shuffle, of the rate of reading from front to back.
+BY_INDEX_RATES = (0.6, 0.8)
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,10 @@ def at_most_kib(text: str, size: float, limit: float) -> Verdict:
 
 def at_most_share(text: str, share: float, limit: float) -> Verdict:
     return Verdict(text, f"under {limit:.0%}", f"{share:+.1%}", share < limit)
+
+
+def at_least_times(text: str, ratio: float, least: float) -> Verdict:
+    return Verdict(text, f"at least {least:.2f} times", f"{ratio:.2f} times", ratio >= least)
 
 
 def at_most_bytes(text: str, size: float, limit: float) -> Verdict:

@@ -97,7 +97,7 @@ const char *shf_version_string(void);
 
 /* The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
  * that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
- * webp, gif, tiff, jxl, avif, audio, video, http, libarchive, feed.
+ * webp, gif, tiff, jxl, avif, audio, video, http, libarchive, feed, feed_http.
  * Owns: static. Since: 0.1 */
 const char *shf_feature(const char *name);
 
@@ -350,6 +350,56 @@ typedef struct shf_source {
 int32_t shf_options_set_source(shf_options *options, const char *scheme, const shf_source *source,
                                void *ctx, shf_error *error);
 
+/* A text, with the key of its sample and the URL of its shard, without secrets. Frozen. */
+typedef struct shf_text {
+    shf_bytes text; /* UTF-8 */
+    shf_bytes key;
+    shf_bytes url;
+} shf_text;
+
+/* What a tokenizer puts tokens into, during one call. */
+typedef struct shf_tokens shf_tokens;
+
+/* The functions that make tokens of texts.
+ *
+ * Threads  `tokenize` is called by decode threads of a stream, several at once, ahead of the
+ *          consumer. `release` is the last call. Neither may use the stream. No function throws.
+ * Waiting  The library cannot interrupt a call; shf_stream_close returns when it does. */
+typedef struct shf_tokenizer {
+    size_t struct_size; /* sizeof(shf_tokenizer); later versions may add members at the end */
+    /* Makes tokens of `count` (at least 1) texts, and calls shf_tokens_add for all of them in
+     * their order. The tokens of a text must not depend on the other texts, whose number depends on
+     * sizes of batches. What is pointed to is borrowed for the call. Returns 0, or a negative
+     * SHF_E_* code (TIMEOUT becomes FORMAT) with the cause in error->message, which is zeroed
+     * before, and after "; help: " what to do; error->os_error reaches the caller as it is. Where
+     * a call for several texts fails with a class that on_error skips, halves of them are tried,
+     * down to single texts. */
+    int32_t (*tokenize)(void *ctx, const shf_text *texts, size_t count, shf_tokens *tokens,
+                        shf_error *error);
+    /* Says that `ctx` is used no more. NULL: nobody wants to know. */
+    void (*release)(void *ctx);
+} shf_tokenizer;
+
+/* Sets what makes tokens of texts: a stream with the option "pack" then takes columns of text in
+ * "decode", and packs the tokens of each as it packs an array of int32. A text that it fails with
+ * is a bad sample. What it gives must be the same for a saved stream. tokenizer is copied; NULL
+ * removes it. Other calls do not use it.
+ * Owns: `ctx` belongs to the library when the call succeeds: `release` is called when the tokenizer
+ * is replaced or the options are freed, and all that was opened with them is closed. The last of
+ * these calls it, on its thread.
+ * Errors: USAGE (options is NULL; struct_size; tokenize is NULL); NOMEM. `release` is not called
+ * then. Since: 0.1 */
+int32_t shf_options_set_tokenizer(shf_options *options, const shf_tokenizer *tokenizer, void *ctx,
+                                  shf_error *error);
+
+/* Adds the tokens of the next `text_count` texts: `ids` has all of them, one text after another,
+ * and `counts` how many each has. They are copied. For the tokenizer that was given `tokens`,
+ * during its call and on its thread.
+ * Errors: USAGE (a NULL argument); FORMAT (more texts than were given); LIMIT (the option memory);
+ * CANCELLED; NOMEM. The call fails then, whatever the tokenizer returns. Since: 0.1 */
+int32_t shf_tokens_add(shf_tokens *tokens, const int32_t *ids, const uint64_t *counts,
+                       size_t text_count, shf_error *error);
+
 /* ---- Sources by requests --------------------------------------------------------------------- */
 
 /* A queue of what the library asks the program for, which answers when and on the thread that it
@@ -363,7 +413,8 @@ enum {
     SHF_REQUEST_RELEASE = 4, /* options, and all opened with them, are gone; wants no answer   */
     SHF_REQUEST_DONE = 5,    /* a call of shf_requests_call has returned; wants no answer      */
     SHF_REQUEST_LOG = 6,     /* shf_requests_log was called; wants no answer                   */
-    SHF_REQUEST_SKIP = 7     /* shf_requests_skip was called; wants no answer                  */
+    SHF_REQUEST_SKIP = 7,    /* shf_requests_skip was called; wants no answer                  */
+    SHF_REQUEST_TOKENIZE = 8 /* make tokens of the `size` texts at `texts`                     */
 };
 
 typedef struct shf_request {
@@ -377,18 +428,21 @@ typedef struct shf_request {
     const shf_error *error; /* SKIP */
     int32_t kind;           /* SHF_REQUEST_* */
     int32_t result;         /* DONE: of the function; LOG: the level; SKIP: whole_shard */
+    const shf_text *texts;  /* TOKENIZE, as these */
 } shf_request;
 
-/* As the functions of shf_source answer, which has the rules for objects and errors. */
+/* As the functions of shf_source and shf_tokenizer answer, which have the rules for objects, tokens
+ * and errors. */
 typedef struct shf_answer {
     size_t struct_size;  /* sizeof(shf_answer) */
     const char *text;    /* of an error the cause, of OPEN the version; NULL: none */
-    const uint8_t *data; /* READ: the bytes, none only at the end */
-    uint64_t size;       /* READ: their number; OPEN: bytes of the object, UINT64_MAX: not known */
+    const uint8_t *data; /* READ: the bytes, none only at the end; TOKENIZE: int32 tokens */
+    uint64_t size;       /* of `data` in bytes; OPEN: of the object, UINT64_MAX: not known */
     uint64_t object;     /* OPEN: a number of the program, which READ and CLOSE have */
     int32_t code;        /* SHF_OK, or the class of the error */
     int32_t os_error;
     uint32_t flags; /* OPEN: SHF_SOURCE_* */
+    const uint64_t *counts; /* TOKENIZE: how many tokens each of the texts has, in their order */
 } shf_answer;
 
 /* Says that shf_requests_take has something, perhaps once for several things. Must not call this
@@ -413,6 +467,12 @@ void shf_requests_free(shf_requests *requests);
  * Errors: USAGE (a NULL argument; a scheme that cannot be served); NOMEM. Since: 0.1 */
 int32_t shf_options_set_requests(shf_options *options, const char *scheme, shf_requests *requests,
                                  shf_error *error);
+
+/* Has tokens made of texts as shf_options_set_tokenizer does, by requests. A RELEASE says that they
+ * are made no more. Calls of a stream that wait for batches wait for answers.
+ * Errors: USAGE (a NULL argument); NOMEM. Since: 0.1 */
+int32_t shf_options_set_tokenizer_requests(shf_options *options, shf_requests *requests,
+                                           shf_error *error);
 
 /* Takes the next request; never waits. Returns END when there is none now. Any thread may take, and
  * another one answer. Errors: USAGE (NULL; struct_size). Since: 0.1 */
@@ -487,12 +547,12 @@ typedef struct shf_sample shf_sample;
 typedef struct shf_block shf_block;
 
 /* Opens a stream over the shards that the URLs name. Plans, but starts no thread, and opens no
- * shard unless the option "even" is set: then it compares each with its index. `options` may be
- * NULL; they are copied.
+ * shard unless the option "even" or "by_index" is set: then it compares each with its index.
+ * `options` may be NULL; they are copied.
  * Owns: *out is owned, release with shf_stream_close.
  * Errors: USAGE (option, URL, fewer shards than consumers, world_size or num_workers above 1 and no
- * rank or worker), IO (list file, no match), LIMIT, TIMEOUT, CANCELLED, NOMEM; with "even" also a
- * bad shard or index, and NOT_FOUND when a shard has no index. Since: 0.1 */
+ * rank or worker), IO (list file, no match), LIMIT, TIMEOUT, CANCELLED, NOMEM; with "even" and
+ * "by_index" also a bad shard or index, and NOT_FOUND when a shard has no index. Since: 0.1 */
 int32_t shf_stream_open(shf_stream **out, const char *const *urls, size_t url_count,
                         const shf_options *options, shf_error *error);
 
@@ -576,6 +636,7 @@ enum {
     SHF_STAT_CACHE_BYTES = 30,       /* read from the cache                                       */
     SHF_STAT_CACHE_FAULTS = 31,      /* damaged blocks of the cache, dropped and fetched again    */
     SHF_STAT_STALE_SHARDS = 32,      /* opened from the cache alone, under stale_ok               */
+    SHF_STAT_VERIFIED_SHARDS = 33,   /* whose bytes have the checksum that their server gives     */
     SHF_STAT_SKIPS_BY_CLASS = 64     /* 64 + k counts the skips with error code -k                */
 };
 
@@ -721,7 +782,8 @@ int32_t shf_stream_restore(shf_stream *stream, const uint8_t *data, size_t size,
  * order of all samples together does not change. When the number of consumers divides "lanes", each
  * shard is read once. With any other number several consumers read each lane and keep their own
  * samples of it; their states can be merged when all were saved after the same number of samples,
- * between two batches.
+ * between two batches. With the option "by_index" that is what it takes to restore the state with
+ * another number of ranks or workers: shf_stream_restore checks it.
  * Owns: *out is owned, release with shf_state_free.
  * Errors: USAGE for states of different runs, for a consumer twice, and for consumers that share
  * lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED for
@@ -846,6 +908,11 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *   text                   its bytes, checked to be UTF-8
  *   int, float             a decimal number as text: int64, float64
  *   npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
+ *   ten, ten/part=N        the only array of a field in TenBin; number N from 0 on, in a column
+ *                          called FIELD.N
+ *   safetensors, safetensors/tensor=NAME
+ *                          the only tensor of a field; the one called NAME, up to the next comma,
+ *                          in a column called FIELD.NAME
  *   list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an object, in
  *                          a column called FIELD.NAME
  *   image                  JPEG, PNG, WebP, GIF (the first frame), TIFF (the first page), JPEG XL
@@ -859,10 +926,12 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          shape, scale=A..B and ratio=A..B, resized), pad=N, pad=NxM, pad=to:WxH
  *                          (with fill=LEVEL), flip=random, flip=always. filter=bilinear, or
  *                          nearest, box, hamming, bicubic, lanczos; exact: no JPEG is reduced while
- *                          it is decoded. brightness=A..B, contrast=, saturation=, hue= (the chance
- *                          jitter=P), grayscale=P, blur=P (sigma=A..B, kernel=N) and solarize=P
- *                          change colours at random, and randaugment=N:M or trivialaugment does
- *                          operations of these sets; views=N makes N columns, "jpg.0" and on.
+ *                          it is decoded; mask: the levels are labels, which steps and operations
+ *                          move to the nearest pixel and do not change. brightness=A..B, contrast=,
+ *                          saturation=, hue= (the chance jitter=P), grayscale=P, blur=P
+ *                          (sigma=A..B, kernel=N) and solarize=P change colours at random, and
+ *                          randaugment=N:M or trivialaugment does operations of these sets; views=N
+ *                          makes N columns, "jpg.0" and on.
  *                          mixup=ALPHA and cutmix=ALPHA, of one column of a batch, add the columns
  *                          below that say which rows are mixed; pixels stay as they are.
  *                          Random choices are keyed by seed, epoch, shard, key and view: the same
@@ -875,12 +944,14 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          out. Two columns, ragged unless ragged=pad: FIELD.boxes, float32
  *                          (N, 4), left, top, right, bottom, and FIELD.kept, int64 (N), the number
  *                          of each in the field.
- *   audio                  WAV, FLAC or MP3: frames x channels. After slashes:
+ *   audio                  WAV, FLAC, MP3, Opus or Vorbis in Ogg, and the first sound track of
+ *                          MP4 (M4A), Matroska, WebM and AVI: frames x channels. After slashes:
  *                          float32 (as a rule in -1..1) or int16, the layout (fc or cf: frames or
  *                          channels first), mono (the mean of the channels; one dimension),
  *                          rate=N (frames a second), crop=5s (the middle), crop=start:5s,
  *                          crop=random:5s, pad (zeros up to the length of the crop). A length is
- *                          in s, ms or frames that come out.
+ *                          in s, ms or frames that come out. Behind a column video of the same
+ *                          field its name is FIELD.audio.
  *   video                  MP4, Matroska, WebM or AVI: frames x height x width x colours. After
  *                          slashes which frames: all without a word, frames=N (in the middles of N
  *                          equal parts: number floor((2 i + 1) M / (2 N)) of M), clip=N (one after
@@ -888,7 +959,7 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          every K-th; rate=F (of F frames a second: for each moment the last
  *                          frame at or before it); repeat (frames again, where there are too few:
  *                          an error else). And the words of image for each frame, with the same
- *                          choices for all, but for exif, exact, mixup and cutmix.
+ *                          choices for all, but for exif, exact, mask, mixup and cutmix.
  * The column __augment__ is of no field: for each row a JSON object that says what was chosen for
  * the images, sounds and videos of the row, by column.
  * With mixup and cutmix, behind the columns of fields: "__mix_index__" (int64: the row of this
@@ -898,8 +969,9 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  * where mixup mixes). With both words each row has one of them. Images of another size than the
  * first one are errors of their samples.
  * Without colon, and with "auto" for all fields of the first sample, the suffix says it: jpg, jpeg,
- * png, webp, gif, tif, tiff, jxl, avif: image/rgb8; flac, wav, mp3: audio; npy; cls, cls2, index,
- * inx, id: int; txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others: bytes.
+ * png, webp, gif, tif, tiff, jxl, avif: image/rgb8; flac, wav, mp3, opus: audio; npy; cls, cls2,
+ * index, inx, id: int; txt, text, transcript: text; json, jsn; mp, msg, msgpack; all others:
+ * bytes.
  * A field whose name ends in .gz or .zst is unpacked first, whatever it becomes, and the suffix is
  * the one before that: json.gz is json. What comes out is within max_decoded and memory.
  * bytes/compressed is such a field as it is stored.
@@ -912,7 +984,8 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  * "__position__" (int64: its place in that sample), both -1 where zeros fill the row. Key and URL
  * are those of the sample that begins the row. With the option pack_window=N rows are filled
  * best-fit from N samples at a time, each cut only where it is longer than a row; zeros fill every
- * row. A saved stream resumes in the middle of a sample. The options even, epoch_samples and
+ * row. With shf_options_set_tokenizer a column may be text, and is one of int32. A saved stream
+ * resumes in the middle of a sample. The options even, epoch_samples and
  * missing=empty, and lanes that several consumers read, do not go with it.
  * With the option batch_elements=N a batch ends before the sample with which one of its arrays (or
  * sounds, not images and videos) would have more than N elements: with ragged=pad, which
@@ -1487,17 +1560,44 @@ enum {
     SHF_SHARD_PAYLOAD = 2, /* of all of its fields, before compression, bytes                    */
     SHF_SHARD_URL = 0,     /* its name, by the pattern                                           */
     SHF_SHARD_DIGEST = 1,  /* XXH3-128 of its file, in 32 hexadecimal digits, as xxh128sum       */
-    SHF_SHARD_INDEX = 2    /* path, or URL, of its index                                         */
+    SHF_SHARD_INDEX = 2,   /* path, or URL, of its index                                         */
+    SHF_SHARD_TOKEN = 3    /* for shf_publish_prepared, with the option "prepare"                */
 };
 
 /* Number `what` (SHF_SHARD_SAMPLES, _BYTES, _PAYLOAD) of published shard `index`, which counts from
  * 0. UINT64_MAX for an unknown one. Since: 0.1 */
 uint64_t shf_writer_shard_info(shf_writer *writer, uint64_t index, int32_t what);
 
-/* Text `what` (SHF_SHARD_URL, _DIGEST, _INDEX) of published shard `index`.
+/* Text `what` (SHF_SHARD_URL, _DIGEST, _INDEX, _TOKEN) of published shard `index`.
  * Owns: *out is borrowed from the writer until its next call. Errors: NOT_FOUND (no such shard, or
  * it has no index), USAGE. Since: 0.1 */
 int32_t shf_writer_shard_text(shf_writer *writer, uint64_t index, int32_t what, shf_bytes *out);
+
+/* Shards of many processes appear together when their writers have the option "prepare". Such a
+ * writer brings each shard, and its index, to the place where it is to be, and publishes nothing:
+ * an upload that is not completed, or a file whose name begins with '.' and ends in ".partial".
+ * What it says of published shards, it says of these. Each has a token, a text of at most 4 MiB
+ * without credentials, which outlives the writer and is for any process on any machine that reaches
+ * the same place. Who has all tokens publishes all shards, or discards them. */
+
+/* Publishes the shard of a token, then its index; that of `options` is what its writer had: how to
+ * reach the place, "overwrite" and "durable". A shard that was published before is left as it is,
+ * so that this can be called again after an error. Any thread; several at once are faster.
+ * Errors: USAGE (no token), IO (os_error EEXIST: another shard has the name; the file was
+ * discarded), NOSPACE, NOMEM, TIMEOUT, CANCELLED; of a store AUTH, TLS, NET_TRANSIENT,
+ * NET_PERMANENT (also: the upload was discarded), THROTTLED, INTEGRITY. Since: 0.1 */
+int32_t shf_publish_prepared(const char *token, const shf_options *options, shf_error *error);
+
+/* Discards the shard of a token. One that was published, or discarded, is left as it is.
+ * Errors: as shf_publish_prepared, without those of a name that is taken. Since: 0.1 */
+int32_t shf_discard_prepared(const char *token, const shf_options *options, shf_error *error);
+
+/* Discards what writers have left in a store that died: all uploads and prepared shards that have
+ * not appeared, also those of writers that are at work, with names of `pattern`, a URL in which %d
+ * and %0Nd stand for digits, and their indexes. Blocks of az:// URLs stay: they can only be left
+ * for Azure to remove, after a week. Paths are left as they are.
+ * Errors: as shf_discard_prepared; LIMIT: more than "max_shards". Since: 0.1 */
+int32_t shf_discard_left(const char *pattern, const shf_options *options, shf_error *error);
 
 /* Ends what the writer waits for: that call, and all later ones, return CANCELLED. Any thread,
  * before shf_writer_close. Since: 0.1 */

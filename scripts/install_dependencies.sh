@@ -21,7 +21,7 @@ declare -A packages=(
     [test]="ccache libgtest-dev libturbojpeg0-dev libzip-dev clang clang-format libclang-rt-dev|libclang-rt-14-dev
              mandoc groff-base man-db cmake abigail-tools
              debhelper dh-python lintian python3-cffi bindgen nginx-light openssl
-             libarchive-tools 7zip|p7zip-full cpio genisoimage|xorriso lzip ncompress sshfs"
+             libarchive-tools 7zip|p7zip-full cpio genisoimage|xorriso lzip ncompress sshfs iproute2"
     [rust]="cargo-web|cargo rustc-web|rustc rust-web-clippy|rust-clippy rustfmt-web|rustfmt"
     [test-old]="python3-torch python3-numpy python3-pil python3-pytest python3-cffi python3-msgpack python3-xxhash
                 python3-venv"

@@ -59,7 +59,6 @@ join julia_packages
 # Each of these keeps one core busy and waits now and then.
 beside() {
     go_last
-    wants command && command_checks
     wants packages && package_checks
     wants julia && julia_checks
     wants rust && rust_checks
@@ -67,9 +66,15 @@ beside() {
     wants docs && docs_checks
     wants bench && bench_checks
 }
+# Not as far behind as compilers, which would leave nothing to them.
+behind() {
+    go_last 5
+    command_checks
+}
 # The tests of Python wait more than they work: what is compiled meanwhile has the cores.
 wants sanitizers && aside asan address_build
 wants python && aside python python_checks
+wants command && aside command behind
 aside beside beside
 wants library && library_checks
 join asan
@@ -78,5 +83,6 @@ wants sanitizers && address_checks
 join tsan
 wants sanitizers && thread_checks
 join python
+join command
 join beside
 finish

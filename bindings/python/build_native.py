@@ -13,8 +13,8 @@ import sys
 
 import cffi
 
-# What the library calls; _receivers.py, _shard_names.py, _urls.py and _opener.py define these with
-# ffi.def_extern(). Those of openers are called by opener_calls.c.
+# What the library calls; _receivers.py, _shard_names.py, _urls.py, _opener.py and _tokenizer.py
+# define these with ffi.def_extern(). Those of the last two are called by opener_calls.c.
 CALLBACKS = """
 extern "Python" void python_log(void *ctx, int32_t level, const char *message);
 extern "Python" void python_skip(void *ctx, const shf_skip *skip);
@@ -28,6 +28,9 @@ extern "Python+C" int64_t python_opener_read(void *handle, uint64_t offset, uint
                                              size_t size, shf_error *error);
 extern "Python+C" void python_opener_close(void *handle);
 extern "Python+C" void python_opener_release(void *ctx);
+extern "Python+C" int32_t python_tokenize(void *ctx, const shf_text *texts, size_t count,
+                                          shf_tokens *tokens, shf_error *error);
+extern "Python+C" void python_tokenizer_release(void *ctx);
 """
 
 # Destructors in C. One in Python could be interrupted by a signal handler, whose exception Python

@@ -4,7 +4,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* In Python; see _opener.py. */
+/* In Python; see _opener.py and _tokenizer.py. */
+int32_t python_tokenize(void *ctx, const shf_text *texts, size_t count, shf_tokens *tokens,
+                        shf_error *error);
+void python_tokenizer_release(void *ctx);
 int32_t python_opener_open(void *ctx, const char *url, void **object, shf_error *error);
 void python_opener_facts(void *object, uint32_t *flags, uint64_t *size, char *version);
 int64_t python_opener_read(void *object, uint64_t offset, uint8_t *out, size_t size,
@@ -24,7 +27,7 @@ static int enter(void) {
 static void leave(void) { atomic_fetch_sub(&inside, 1); }
 
 static int32_t refuse(shf_error *error) {
-    snprintf(error->message, sizeof error->message, "Python ends, and calls no opener any more");
+    snprintf(error->message, sizeof error->message, "Python ends, and is called no more");
     return SHF_E_CANCELLED;
 }
 
@@ -76,9 +79,13 @@ static void release(void *ctx) {
 static void forget_threads(void) { atomic_store(&inside, 0); }
 static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_threads); }
 
-int32_t python_set_opener(shf_options *options, void *ctx, shf_error *error) {
+static void prepare_for_forks(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
+}
+
+int32_t python_set_opener(shf_options *options, void *ctx, shf_error *error) {
+    prepare_for_forks();
     const shf_source source = {
         .struct_size = sizeof source,
         .open = open_url,
@@ -89,6 +96,30 @@ int32_t python_set_opener(shf_options *options, void *ctx, shf_error *error) {
         .release = release,
     };
     return shf_options_set_source(options, "*", &source, ctx, error);
+}
+
+static int32_t tokenize(void *ctx, const shf_text *texts, size_t count, shf_tokens *tokens,
+                        shf_error *error) {
+    if (!enter()) return refuse(error);
+    const int32_t code = python_tokenize(ctx, texts, count, tokens, error);
+    leave();
+    return code;
+}
+
+static void release_tokenizer(void *ctx) {
+    if (!enter()) return;
+    python_tokenizer_release(ctx);
+    leave();
+}
+
+int32_t python_set_tokenizer(shf_options *options, void *ctx, shf_error *error) {
+    prepare_for_forks();
+    const shf_tokenizer tokenizer = {
+        .struct_size = sizeof tokenizer,
+        .tokenize = tokenize,
+        .release = release_tokenizer,
+    };
+    return shf_options_set_tokenizer(options, &tokenizer, ctx, error);
 }
 
 void python_end_openers(void) { atomic_store(&ended, 1); }

@@ -30,6 +30,7 @@ static_assert(sizeof(shf_error) == 1024 && offsetof(shf_error, code) == 0 &&
               offsetof(shf_error, message) == 16);
 static_assert(sizeof(shf_bytes) == 2 * sizeof(void*) && offsetof(shf_bytes, data) == 0 &&
               offsetof(shf_bytes, size) == sizeof(void*));
+static_assert(sizeof(shf_text) == 3 * sizeof(shf_bytes));
 
 struct shf_options {
     shf::Options values;

@@ -6,6 +6,9 @@
 #ifdef SHF_HAVE_FEED
 #include "feed/libzmq.h"
 #endif
+#ifdef SHF_HAVE_FEED_HTTP
+#include "feed/libmicrohttpd.h"
+#endif
 #ifdef SHF_HAVE_CURL
 #include "http/http_scheme.h"
 #endif
@@ -43,6 +46,9 @@ const char* shf_feature(const char* name) {
     if (std::string_view(name) == "libarchive") return shf::libarchive_version();
 #ifdef SHF_HAVE_FEED
     if (std::string_view(name) == "feed") return shf::libzmq_version();
+#endif
+#ifdef SHF_HAVE_FEED_HTTP
+    if (std::string_view(name) == "feed_http") return shf::libmicrohttpd_version();
 #endif
     if (const char* version = shf::image_codec_version(name)) return version;
     return shf::codec_version(name);

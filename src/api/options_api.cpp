@@ -1,5 +1,6 @@
 // shf_options_*, shf_option_describe, shf_expand_urls.
 #include "api/handles.h"
+#include "batch/tokens.h"
 #include "io/callback_source.h"
 #include "io/urls.h"
 
@@ -95,6 +96,24 @@ int32_t shf_options_set_source(shf_options* options, const char* scheme, const s
         if (!options || !scheme)
             throw Error(SHF_E_USAGE, "shf_options_set_source: a NULL argument");
         shf::set_source(options->values, scheme, source, ctx);
+        return SHF_OK;
+    });
+}
+
+int32_t shf_options_set_tokenizer(shf_options* options, const shf_tokenizer* tokenizer, void* ctx,
+                                  shf_error* error) {
+    return guard(error, [&] {
+        if (!options) throw Error(SHF_E_USAGE, "shf_options_set_tokenizer: a NULL argument");
+        shf::set_tokenizer(options->values, tokenizer, ctx);
+        return SHF_OK;
+    });
+}
+
+int32_t shf_tokens_add(shf_tokens* tokens, const int32_t* ids, const uint64_t* counts, size_t texts,
+                       shf_error* error) {
+    return guard(error, [&] {
+        if (!tokens) throw Error(SHF_E_USAGE, "shf_tokens_add: a NULL argument");
+        shf::sink_of(tokens)->add(ids, counts, texts);
         return SHF_OK;
     });
 }

@@ -1,5 +1,7 @@
-// Sources by requests: shf_requests_*, shf_options_set_requests.
+// Sources and tokens by requests: shf_requests_*, shf_options_set_requests,
+// shf_options_set_tokenizer_requests.
 #include "api/handles.h"
+#include "batch/tokens.h"
 #include "io/request_queue.h"
 
 #include <new>
@@ -7,7 +9,7 @@
 using shf::Error;
 using shf::guard;
 
-static_assert(sizeof(shf_request) == 72 && sizeof(shf_answer) == 56);
+static_assert(sizeof(shf_request) == 80 && sizeof(shf_answer) == 64);
 
 struct shf_requests {
     std::shared_ptr<shf::RequestQueue> queue;
@@ -35,6 +37,16 @@ int32_t shf_options_set_requests(shf_options* options, const char* scheme, shf_r
         if (!options || !scheme || !requests)
             throw Error(SHF_E_USAGE, "shf_options_set_requests: a NULL argument");
         requests->queue->serve(options->values, scheme);
+        return SHF_OK;
+    });
+}
+
+int32_t shf_options_set_tokenizer_requests(shf_options* options, shf_requests* requests,
+                                           shf_error* error) {
+    return guard(error, [&] {
+        if (!options || !requests)
+            throw Error(SHF_E_USAGE, "shf_options_set_tokenizer_requests: a NULL argument");
+        shf::set_tokenizer(options->values, requests->queue);
         return SHF_OK;
     });
 }

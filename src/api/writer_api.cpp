@@ -3,6 +3,9 @@
 
 #include "api/handles.h"
 #include "core/opening.h"
+#include "io/source_context.h"
+#include "url/in_shard.h"
+#include "write/prepared_shard.h"
 
 #include <limits>
 #include <memory>
@@ -57,6 +60,7 @@ std::string_view text_of(const shf::PublishedShard& shard, int32_t what) {
         case SHF_SHARD_URL: return shard.url;
         case SHF_SHARD_DIGEST: return shard.digest;
         case SHF_SHARD_INDEX: return shard.index;
+        case SHF_SHARD_TOKEN: return shard.token;
         default: return {};
     }
 }
@@ -75,6 +79,21 @@ std::span<const shf::PublishedShard> shards_of(shf_writer* writer) noexcept {
 const shf::PublishedShard* shard_of(shf_writer* writer, uint64_t index) noexcept {
     const auto shards = shards_of(writer);
     return index < shards.size() ? &shards[index] : nullptr;
+}
+
+int32_t with_token(const char* function, const char* token, const shf_options* options,
+                   shf_error* error,
+                   void (*act)(const shf::PreparedShard&, const shf::SourceContext&)) {
+    return guard(error, [&] {
+        if (!token) throw Error(SHF_E_USAGE, std::string(function) + ": token is NULL");
+        const shf::PreparedShard shard = shf::parse_token(token);
+        const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
+        const shf::Cancel never;
+        shf::SourceUse use;
+        act(shard, {values, never, use});
+        return SHF_OK;
+    });
 }
 
 }  // namespace
@@ -183,6 +202,29 @@ int32_t shf_writer_shard_text(shf_writer* writer, uint64_t index, int32_t what, 
     if (text.empty()) return SHF_E_NOT_FOUND;
     *out = shf::borrowed(text);
     return SHF_OK;
+}
+
+int32_t shf_publish_prepared(const char* token, const shf_options* options, shf_error* error) {
+    return with_token("shf_publish_prepared", token, options, error, &shf::publish_shard);
+}
+
+int32_t shf_discard_prepared(const char* token, const shf_options* options, shf_error* error) {
+    return with_token("shf_discard_prepared", token, options, error, &shf::discard_shard);
+}
+
+int32_t shf_discard_left(const char* pattern, const shf_options* options, shf_error* error) {
+    return guard(error, [&] {
+        if (!pattern) throw Error(SHF_E_USAGE, "shf_discard_left: pattern is NULL");
+        const shf::Options values = shf::values_of(options);
+        const shf::Opening opening(values, shf::Opens::other);
+        const shf::Cancel never;
+        shf::SourceUse use;
+        shf::in_shard(pattern, [&] {
+            for (const char* const end : {"", ".sfidx"})
+                shf::discard_left(std::string(pattern) + end, {values, never, use});
+        });
+        return SHF_OK;
+    });
 }
 
 void shf_writer_cancel(shf_writer* writer) {

@@ -1,5 +1,6 @@
 #include "audio/audio_end.h"
 
+#include "audio/ogg_opus.h"
 #include "core/error.h"
 
 #include <cstddef>
@@ -82,7 +83,8 @@ void check_mp3(const AudioBytes& file) {
     while (at < file.size() && file.number(at, 1) == 0) ++at;  // what some programs put behind it
     if (file.size() - at < frame_header || file.number(at, 1) != 0xff ||
         (file.number(at + 1, 1) & 0xe0) != 0xe0)
-        unsupported_sound("not a sound that is known: it is no WAV, FLAC or MP3");
+        unsupported_sound(
+            "not a sound that is known: it is no WAV, FLAC, MP3, Ogg, MP4, Matroska or AVI");
     const bool is_mpeg_1 = (file.number(at + 1, 1) & 0x18) == 0x18;
     const bool is_mono = (file.number(at + 3, 1) & 0xc0) == 0xc0;
     const bool has_crc = (file.number(at + 1, 1) & 1) == 0;
@@ -96,7 +98,7 @@ void check_mp3(const AudioBytes& file) {
 
 void unsupported_sound(const char* what) {
     throw Error(SHF_E_UNSUPPORTED, what,
-                "re-encode the sound as WAV, FLAC or MP3, or take the field as bytes");
+                "re-encode the sound as WAV, FLAC, MP3, Opus or AAC, or take the field as bytes");
 }
 
 AudioFormat check_audio_end(std::span<const uint8_t> file) {
@@ -107,7 +109,13 @@ AudioFormat check_audio_end(std::span<const uint8_t> file) {
         return AudioFormat::wav;
     }
     if (bytes.has(0, "fLaC")) return AudioFormat::flac;
-    if (bytes.has(0, "OggS")) unsupported_sound("a sound in Ogg (Vorbis, Opus)");
+    if (bytes.has(0, "OggS")) {
+        constexpr size_t fixed = 27;
+        if (file.size() <= fixed || !bytes.has(fixed + file[fixed - 1], "OpusHead"))
+            unsupported_sound("Ogg with another codec than Opus and Vorbis");
+        check_ogg_opus(file);
+        return AudioFormat::opus;
+    }
     check_mp3(bytes);
     return AudioFormat::mp3;
 }

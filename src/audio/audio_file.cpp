@@ -65,6 +65,8 @@ bool is_in(AudioFormat format, int found) {
         case SF_FORMAT_RF64: return format == AudioFormat::wav;
         case SF_FORMAT_FLAC: return format == AudioFormat::flac;
         case SF_FORMAT_MPEG: return format == AudioFormat::mp3;
+        case SF_FORMAT_OGG:
+            return format == AudioFormat::opus && (found & SF_FORMAT_SUBMASK) == SF_FORMAT_OPUS;
         default: return false;
     }
 }

@@ -1,11 +1,10 @@
 #include "batch/batch_builder.h"
 
+#include "batch/chosen.h"
 #include "batch/row_field.h"
 #include "batch/rows.h"
 #include "core/error.h"
 #include "io/source.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -18,7 +17,10 @@ namespace {
 // A cheap row up to this size is decoded as it is added: even a list of such rows takes longer.
 constexpr uint64_t small_row = 4096;
 
-constexpr auto replace_invalid = nlohmann::json::error_handler_t::replace;
+// In one call at every level of optimization: GCC 12 goes byte by byte through std::ranges::copy().
+void copy_row(std::span<const uint8_t> row, std::span<uint8_t> out) {
+    if (!row.empty()) std::memcpy(out.data(), row.data(), row.size());
+}
 
 std::span<const uint8_t> bytes_of(const FieldView& field) {
     return {field.data, field.size};
@@ -246,9 +248,18 @@ void BatchBuilder::add(const Block& block, uint32_t sample, const MeasuredSample
     for (size_t c = 0; c < plans.size(); ++c)
         if (plans[c].decoder && measured.fields->number[c] >= 0 && !plans[c].type)
             plans[c].type = measured.columns[c].type;
-    if (packs()) elements_ += measured.columns[0].type.elements();
+    if (packs()) elements_ += packed_elements(block, sample, measured);
     if (plan_.options().batch_elements > 0) count_elements(measured);
     ++rows_;
+}
+
+// With the option pack: how many a sample brings, about, where they are tokens that are still to be
+// made. That only decides how many texts a call of the tokenizer gets.
+uint64_t BatchBuilder::packed_elements(const Block& block, uint32_t sample,
+                                       const MeasuredSample& measured) const {
+    constexpr uint64_t bytes_of_token = 4;
+    if (!std::as_const(plan_).columns()[0].is_text()) return measured.columns[0].type.elements();
+    return measured.bytes_of(block, sample, 0).size() / bytes_of_token;
 }
 
 // With a bound all rows are of one size: so many are within batch_elements.
@@ -272,7 +283,11 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const Measured
     if (bound_ > 0 && rows_ == 0) lower_capacity(measured);
     for (size_t c = 0; c < plans.size(); ++c) {
         if (fields.number[c] == BatchPlan::Fields::recorded) {
-            append_bytes(columns_[c], record(block, sample, measured), plans[c].usual_bytes);
+            const auto field = [&](size_t column) {
+                return measured.bytes_of(block, sample, column);
+            };
+            append_bytes(columns_[c], chosen_for(plan_, fields, block, sample, random, field),
+                         plans[c].usual_bytes);
             continue;
         }
         if (fields.number[c] == BatchPlan::Fields::paired) {
@@ -340,34 +355,6 @@ void BatchBuilder::write_row(const Block& block, uint32_t sample, const Measured
         append_bytes(columns_[plans.size() + 2], {origin.padding ? "\0" : "\1", 1}, 0);
 }
 
-// What was chosen for each column of images, sounds and videos: a JSON object by name, null where
-// the sample lacks the field.
-std::string BatchBuilder::record(const Block& block, uint32_t sample,
-                                 const MeasuredSample& measured) const {
-    using Kind = ColumnSpec::Kind;
-    const std::span<const ColumnPlan> plans = std::as_const(plan_).columns();
-    std::string text = "{";
-    for (size_t c = 0; c < plans.size(); ++c) {
-        const ColumnSpec& spec = plans[c].spec;
-        if (spec.kind != Kind::image && spec.kind != Kind::audio && spec.kind != Kind::video)
-            continue;
-        text += text.size() > 1 ? "," : "";
-        text += nlohmann::json(spec.name()).dump(-1, ' ', true, replace_invalid) + ':';
-        const int32_t number = measured.fields->number[c];
-        if (number < 0) {
-            text += "null";
-            continue;
-        }
-        try {
-            text += plans[c].decoder->record(measured.bytes_of(block, sample, c), measured.random);
-        } catch (const Error& error) {
-            throw placed(error, block, sample,
-                         block.field_of(sample, static_cast<uint64_t>(number)).name);
-        }
-    }
-    return text + '}';
-}
-
 void BatchBuilder::decode(const DecodeWork& work, DecodeScratch& scratch) const {
     const Block& block = *work.block;
     const FieldView field = block.field_of(work.sample, work.field);
@@ -408,7 +395,7 @@ void BatchBuilder::decode(const DecodeWork& work, const Unpacked& bytes,
         const bool is_row = work.block->schemas[work.block->schema[work.sample]]->of_rows;
         const auto write = [&](std::span<uint8_t> out) {
             if (is_row)
-                std::ranges::copy(row_elements(bytes.field), out.begin());
+                copy_row(row_elements(bytes.field), out);
             else if (work.image)
                 decoder.decode_beside(bytes.image, bytes.field, work.random, work.type, out,
                                       scratch);
@@ -505,6 +492,40 @@ void BatchBuilder::place_waiting(size_t column, std::vector<DecodeWork>& work) {
     }
 }
 
+std::vector<shf_text> BatchBuilder::texts(size_t column) const {
+    const auto field = [this](size_t number, uint64_t row) -> shf_bytes {
+        const Building& building = columns_[number];
+        const auto* const offsets =
+            reinterpret_cast<const int64_t*>(building.offsets.memory->data) + row;
+        return {building.values.memory->data + offsets[0],
+                static_cast<size_t>(offsets[1] - offsets[0])};
+    };
+    const size_t keys = plan_.columns().size();
+    std::vector<shf_text> texts;
+    texts.reserve(static_cast<size_t>(rows_));
+    for (uint64_t row = 0; row < rows_; ++row)
+        texts.push_back({field(column, row), field(keys, row), field(keys + 1, row)});
+    return texts;
+}
+
+void BatchBuilder::put_tokens(size_t column, Tokens tokens) {
+    Building& building = columns_[column];
+    bytes_ -= building.values.memory->capacity;
+    bytes_ += tokens.values->capacity;
+    building.values.memory = std::move(tokens.values);
+    building.values.used = tokens.bytes();
+    // Where texts ended, their tokens end: the first of these numbers is 0.
+    std::memcpy(building.offsets.memory->data + sizeof(int64_t), tokens.ends.data(),
+                tokens.ends.size() * sizeof(int64_t));
+    building.tokens = true;
+}
+
+uint64_t BatchBuilder::elements_of_row(size_t column, uint64_t row) const {
+    const auto* const offsets =
+        reinterpret_cast<const int64_t*>(columns_[column].offsets.memory->data) + row;
+    return static_cast<uint64_t>(offsets[1] - offsets[0]);
+}
+
 BatchColumn BatchBuilder::column_of(Building& building, const ColumnPlan& plan, uint64_t rows) {
     BatchColumn column;
     column.name = plan.spec.name();
@@ -516,6 +537,10 @@ BatchColumn BatchBuilder::column_of(Building& building, const ColumnPlan& plan, 
         column.dtype = column.row.dtype;
     } else {
         column.row.ndim = 1;
+    }
+    if (building.tokens) {
+        column.kind = ColumnSpec::Kind::list;
+        column.dtype = column.row.dtype = DType::i32;
     }
     column.ragged = !building.even;
     column.bytes = building.even ? rows * column.row.bytes() : building.values.used;

@@ -5,6 +5,7 @@
 #include "batch/batch_plan.h"
 #include "batch/measure_sample.h"
 #include "batch/packing.h"
+#include "batch/tokens.h"
 #include "core/error.h"
 
 #include <cstdint>
@@ -68,6 +69,12 @@ class BatchBuilder {
     std::vector<DecodeWork> close();
     // Does it. Any thread; throws Error, with shard, member and offset.
     void decode(const DecodeWork& work, DecodeScratch& scratch) const;
+    // After close(), of a column of texts: those of all rows, with their keys and URLs.
+    [[nodiscard]] std::vector<shf_text> texts(size_t column) const;
+    // Puts the tokens of all rows in their place.
+    void put_tokens(size_t column, Tokens tokens);
+    // After close(), of a column of ragged arrays, as tokens are: elements of a row.
+    [[nodiscard]] uint64_t elements_of_row(size_t column, uint64_t row) const;
     // When all work is done, or failed for rows that nobody takes.
     BatchRef finish();
 
@@ -89,6 +96,7 @@ class BatchBuilder {
         bool at_once = false;   // ragged arrays so small that they are written as they are added
         bool waits = false;     // for close()
         bool bounded = false;   // padded to the bound
+        bool tokens = false;    // in place of texts
         ArrayType largest;      // of the rows so far, in each dimension, where that counts
         uint64_t elements = 0;  // of the rows so far, likewise
     };
@@ -97,6 +105,8 @@ class BatchBuilder {
     void set_up_columns();
     void lower_capacity(const MeasuredSample& measured);
     void begin_bounded(size_t column, const ArrayType& type);
+    [[nodiscard]] uint64_t packed_elements(const Block& block, uint32_t sample,
+                                           const MeasuredSample& measured) const;
     void count_elements(const MeasuredSample& measured);
     [[nodiscard]] uint64_t elements_with(size_t column, const MeasuredSample& measured) const;
     void add_empty(size_t column);
@@ -109,8 +119,6 @@ class BatchBuilder {
     void allocate_rows(size_t column, const ArrayType& type);
     void drop(Growing& growing);
     void write_row(const Block& block, uint32_t sample, const MeasuredSample& measured);
-    [[nodiscard]] std::string record(const Block& block, uint32_t sample,
-                                     const MeasuredSample& measured) const;
     void decode(const DecodeWork& work, const Unpacked& bytes, DecodeScratch& scratch) const;
     void place_waiting(size_t column, std::vector<DecodeWork>& work);
     [[nodiscard]] StorageRef allocate(uint64_t bytes);

@@ -9,6 +9,8 @@
 #include "decode/npy.h"
 #include "decode/number.h"
 #include "decode/number_list.h"
+#include "decode/safetensors.h"
+#include "decode/ten.h"
 #include "decode/video_decoder.h"
 #include "sample/name.h"
 
@@ -35,6 +37,8 @@ std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decode
         case Kind::real: return real_decoder();
         case Kind::npy: return npy_decoder(max_decoded);
         case Kind::npz: return npz_decoder(spec.member, max_decoded);
+        case Kind::ten: return ten_decoder(spec.part, max_decoded);
+        case Kind::safetensors: return safetensors_decoder(spec.member, max_decoded);
         case Kind::list: return list_decoder(spec.member, max_decoded);
         case Kind::image: return image_decoder(spec.image, max_decoded);
         case Kind::audio: return audio_decoder(spec.audio, max_decoded);
@@ -116,7 +120,16 @@ BatchPlan::BatchPlan(const Options& options)
     DecodeSpec spec = DecodeSpec::parse(options.decode);
     automatic_ = undecided_ = spec.automatic;
     for (ColumnSpec& column : spec.columns) add(std::move(column));
-    if (!automatic_) check_lengths();
+    if (!automatic_) check_columns();
+}
+
+void BatchPlan::check_columns() const {
+    check_lengths();
+    if (options_.tokenizer && options_.pack > 0 &&
+        std::none_of(columns_.begin(), columns_.end(),
+                     [](const ColumnPlan& column) { return column.is_text(); }))
+        throw Error(SHF_E_USAGE, "tokenizer: no column of decode is text",
+                    "name the fields with texts in decode, for example decode=\"txt\"");
 }
 
 // What counts lengths needs some.
@@ -148,11 +161,15 @@ void BatchPlan::add(ColumnSpec spec) {
     any_choice_ = any_choice_ || spec.kind == Kind::image || spec.kind == Kind::audio ||
                   spec.kind == Kind::video;
     auto decoder = decoder_for(spec, options_.max_decoded);
-    if (options_.pack > 0 && (spec.kind < Kind::npy || spec.kind == Kind::image ||
-                              spec.kind == Kind::video || spec.kind == Kind::boxes))
+    const bool is_text = options_.tokenizer && spec.kind == Kind::text;
+    if (options_.pack > 0 && !is_text &&
+        (spec.kind < Kind::npy || spec.kind == Kind::image || spec.kind == Kind::video ||
+         spec.kind == Kind::boxes))
         throw Error(SHF_E_USAGE,
                     "pack joins arrays, and the column " + escape(spec.name()) + " has none",
-                    "name the fields with tokens in decode, for example decode=\"npy\"");
+                    std::string("name the fields with tokens in decode, for example "
+                                "decode=\"npy\"") +
+                        (spec.kind == Kind::text ? ", or give a tokenizer of texts" : ""));
     columns_.push_back({.spec = std::move(spec), .decoder = std::move(decoder), .type = {}});
     // A number is always the same.
     if (ColumnPlan& column = columns_.back(); column.decoder && !column.any_shape())
@@ -184,18 +201,12 @@ const BatchPlan::Fields& BatchPlan::fields_of(const std::shared_ptr<const Schema
 void BatchPlan::fix_columns(std::span<const std::string> names) {
     try {
         for (const std::string& name : names) add(column_for(name));
-        check_lengths();
+        check_columns();
     } catch (...) {
         columns_.clear();
         throw;
     }
     undecided_ = false;
-}
-
-std::string row_field_of(const ColumnSpec& spec) {
-    std::string name = spec.name();
-    std::replace(name.begin(), name.end(), '/', ':');  // names of fields have none
-    return name;
 }
 
 void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema) {
@@ -211,16 +222,18 @@ void BatchPlan::fill(Fields& fields, const std::shared_ptr<const Schema>& schema
     }
     std::vector<bool> taken(schema->ends.size());
     for (const ColumnPlan& column : columns_) {
-        if (column.spec.records || column.spec.pairs) {
+        // What was chosen is a field of rows that were decoded elsewhere, and of nothing else.
+        const bool of_no_field = column.spec.pairs || (column.spec.records && !schema->of_rows);
+        int32_t number = -1;
+        const std::vector<std::string> decoded{row_field_of(column.spec)};
+        for (const std::string& name : schema->of_rows ? decoded : column.spec.fields)
+            for (size_t i = 0; i < schema->ends.size() && number < 0 && !of_no_field; ++i)
+                if (schema->name(i) == name) number = static_cast<int32_t>(i);
+        if (of_no_field || (column.spec.records && number < 0)) {
             fields.number.push_back(column.spec.pairs ? Fields::paired : Fields::recorded);
             fields.codec.push_back(FieldCodec::none);
             continue;
         }
-        int32_t number = -1;
-        const std::vector<std::string> decoded{row_field_of(column.spec)};
-        for (const std::string& name : schema->of_rows ? decoded : column.spec.fields)
-            for (size_t i = 0; i < schema->ends.size() && number < 0; ++i)
-                if (schema->name(i) == name) number = static_cast<int32_t>(i);
         // Boxes are nowhere without their image.
         if (column.spec.kind == ColumnSpec::Kind::boxes &&
             fields.number[column.spec.image_column] < 0)

@@ -29,6 +29,8 @@ struct ColumnPlan {
     std::optional<ArrayType> type;
     uint64_t usual_bytes = 0;  // of the latest batch, as a first guess for the next one
 
+    // With the option pack: texts, of which the tokenizer makes arrays.
+    [[nodiscard]] bool is_text() const { return spec.kind == ColumnSpec::Kind::text; }
     // Rows of any shape, whose places are known when all of them are.
     [[nodiscard]] bool any_shape() const { return decoder && spec.kind >= ColumnSpec::Kind::npy; }
     // Its elements count for batch_elements, and its first dimension for bucket.
@@ -41,9 +43,6 @@ struct ColumnPlan {
 // The fields that the option "decode" makes arrays of which are, as a rule, no more than copies of
 // their bytes; and nothing else.
 std::function<bool(std::string_view field)> fields_to_copy(const Options& options);
-
-// The name of a field that was decoded for this column elsewhere: see Schema::of_rows.
-std::string row_field_of(const ColumnSpec& spec);
 
 // One thread at a time.
 class BatchPlan {
@@ -94,6 +93,7 @@ class BatchPlan {
   private:
     void add(ColumnSpec spec);
     void fix_columns(std::span<const std::string> names);
+    void check_columns() const;
     void check_lengths() const;
     void fill(Fields& fields, const std::shared_ptr<const Schema>& schema);
 

@@ -11,6 +11,7 @@
 #include "decode/field_unpacker.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <span>
 #include <utility>
@@ -25,24 +26,27 @@ using Kind = ColumnSpec::Kind;
 constexpr std::string_view record_column = "__augment__";
 
 constexpr std::pair<std::string_view, Kind> kinds[] = {
-    {"bytes", Kind::bytes},     {"text", Kind::text},   {"json", Kind::json},
-    {"msgpack", Kind::msgpack}, {"int", Kind::integer}, {"float", Kind::real},
-    {"npy", Kind::npy},         {"npz", Kind::npz},     {"list", Kind::list},
-    {"image", Kind::image},     {"audio", Kind::audio}, {"video", Kind::video},
+    {"bytes", Kind::bytes}, {"text", Kind::text},
+    {"json", Kind::json},   {"msgpack", Kind::msgpack},
+    {"int", Kind::integer}, {"float", Kind::real},
+    {"npy", Kind::npy},     {"npz", Kind::npz},
+    {"ten", Kind::ten},     {"safetensors", Kind::safetensors},
+    {"list", Kind::list},   {"image", Kind::image},
+    {"audio", Kind::audio}, {"video", Kind::video},
     {"boxes", Kind::boxes},
 };
 
 // By the part of the name after its last dot, as webdataset has them.
 constexpr std::pair<std::string_view, Kind> suffixes[] = {
-    {"jpg", Kind::image},     {"jpeg", Kind::image},      {"png", Kind::image},
-    {"webp", Kind::image},    {"gif", Kind::image},       {"tif", Kind::image},
-    {"tiff", Kind::image},    {"jxl", Kind::image},       {"avif", Kind::image},
-    {"npy", Kind::npy},       {"cls", Kind::integer},     {"cls2", Kind::integer},
-    {"index", Kind::integer}, {"inx", Kind::integer},     {"id", Kind::integer},
-    {"txt", Kind::text},      {"text", Kind::text},       {"transcript", Kind::text},
-    {"json", Kind::json},     {"jsn", Kind::json},        {"flac", Kind::audio},
-    {"wav", Kind::audio},     {"mp3", Kind::audio},       {"mp", Kind::msgpack},
-    {"msg", Kind::msgpack},   {"msgpack", Kind::msgpack},
+    {"jpg", Kind::image},     {"jpeg", Kind::image},  {"png", Kind::image},
+    {"webp", Kind::image},    {"gif", Kind::image},   {"tif", Kind::image},
+    {"tiff", Kind::image},    {"jxl", Kind::image},   {"avif", Kind::image},
+    {"npy", Kind::npy},       {"cls", Kind::integer}, {"cls2", Kind::integer},
+    {"index", Kind::integer}, {"inx", Kind::integer}, {"id", Kind::integer},
+    {"txt", Kind::text},      {"text", Kind::text},   {"transcript", Kind::text},
+    {"json", Kind::json},     {"jsn", Kind::json},    {"flac", Kind::audio},
+    {"wav", Kind::audio},     {"mp3", Kind::audio},   {"opus", Kind::audio},
+    {"mp", Kind::msgpack},    {"msg", Kind::msgpack}, {"msgpack", Kind::msgpack},
 };
 
 // One text and a place in it, which errors point at.
@@ -59,8 +63,9 @@ class Parser {
         for (size_t begin = 0; begin <= text_.size();) {
             const size_t end = std::min(text_.find(',', begin), text_.size());
             for (ColumnSpec& column : parse_column(begin, end, spec.columns)) {
+                name_sound(column, spec.columns);
                 for (const ColumnSpec& other : spec.columns)
-                    if (other.name() == column.name())
+                    if (row_field_of(other) == row_field_of(column))
                         refuse(begin, "column \"" + escape(column.name()) + "\" is there twice",
                                "each field once");
                 spec.columns.push_back(std::move(column));
@@ -72,6 +77,16 @@ class Parser {
     }
 
   private:
+    // The sound of a field whose pictures are the column before it is a column of its own.
+    static void name_sound(ColumnSpec& column, std::span<const ColumnSpec> before) {
+        const bool is_beside =
+            column.kind == Kind::audio &&
+            std::any_of(before.begin(), before.end(), [&](const ColumnSpec& other) {
+                return other.kind == Kind::video && other.name() == column.name();
+            });
+        if (is_beside) column.label = column.fields[0] + ".audio";
+    }
+
     [[noreturn]] void refuse(size_t at, const std::string& cause, const std::string& help) const {
         refuse_text("decode", text_, at, cause, help);
     }
@@ -121,7 +136,9 @@ class Parser {
         BoxWords boxes(text_, column.boxes);
         bool first = true;
         for (size_t from = colon + 1; from <= end;) {
-            const size_t to = std::min(text_.find('/', from), end);
+            size_t to = std::min(text_.find('/', from), end);
+            // Names of tensors may have slashes.
+            if (column.kind == Kind::safetensors) to = end;
             const auto [at, word] = trimmed(from, to);
             if (std::exchange(first, false)) {
                 const auto kind = find_word(kinds, word);
@@ -136,6 +153,8 @@ class Parser {
                 if (!video.take(at, word)) image.add(at, word);
             } else if (column.kind == Kind::boxes) {
                 boxes.take(at, word);
+            } else if (column.kind == Kind::ten || column.kind == Kind::safetensors) {
+                name_array(column, at, word);
             } else {
                 modify(column, image, at, word);
             }
@@ -143,9 +162,11 @@ class Parser {
         }
         if (column.kind == Kind::npz && column.member.empty())
             refuse(end, "no member of the npz", "npz/NAME");
-        // Several lists of one object are columns of their own.
-        if (column.kind == Kind::list && !column.member.empty())
+        // Several lists of one object are columns of their own, as are arrays of one file.
+        if ((column.kind == Kind::list || column.kind == Kind::safetensors) &&
+            !column.member.empty())
             column.label = column.fields[0] + '.' + column.member;
+        if (column.part) column.label = column.fields[0] + '.' + std::to_string(*column.part);
         if (column.kind == Kind::audio) audio.end(end);
         if (column.kind == Kind::video) video.end();
         if (column.kind == Kind::image || column.kind == Kind::video) column.image = image.finish();
@@ -207,6 +228,23 @@ class Parser {
         spec.columns.push_back(std::move(column));
     }
 
+    // Which array of a file with several is wanted.
+    void name_array(ColumnSpec& column, size_t at, std::string_view word) const {
+        const auto [name, value, value_at] = split_word(at, word);
+        if (column.kind == Kind::safetensors) {
+            if (name != "tensor" || value.empty())
+                refuse(at, "not the name of a tensor", "safetensors/tensor=NAME");
+            column.member = value;
+            return;
+        }
+        uint64_t part = 0;
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), part);
+        if (name != "part" || column.part || error != std::errc() ||
+            end != value.data() + value.size())
+            refuse(at, "not the number of an array", "ten/part=0 is the first array of the field");
+        column.part = part;
+    }
+
     // What stands after a slash.
     void modify(ColumnSpec& column, ImageWords& image, size_t at, std::string_view word) const {
         if (column.kind == Kind::image) return image.add(at, word);
@@ -233,6 +271,12 @@ class Parser {
 
 DecodeSpec DecodeSpec::parse(std::string_view text) {
     return Parser(text).parse();
+}
+
+std::string row_field_of(const ColumnSpec& spec) {
+    std::string name = spec.name();
+    std::replace(name.begin(), name.end(), '/', ':');  // names of fields have none
+    return name;
 }
 
 ColumnSpec column_for(std::string_view field) {

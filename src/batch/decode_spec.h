@@ -14,6 +14,8 @@
 #include "image/image_options.h"
 #include "video/video_options.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +42,8 @@ struct ColumnSpec {
         real,
         npy,
         npz,
+        ten,
+        safetensors,
         list,
         image,
         audio,
@@ -54,12 +58,14 @@ struct ColumnSpec {
     VideoOptions video;       // of a video
     BoxOptions boxes;         // of boxes
     size_t image_column = 0;  // of boxes: that of their image, which is listed before them
-    std::string member;       // of an npz, or of the JSON object that has the list
-    std::string label;        // the name of the column, when it is not that of the field
-    bool compressed = false;  // bytes as they are stored, of a field that is compressed, too
-    bool records = false;     // no field: what was chosen for the other columns, as JSON
-    RowMixing mixing;         // of the images that are mixed
-    bool pairs = false;       // no field: the row that each row is mixed with
+    // Of an npz, the JSON object that has the list, or safetensors. Empty: the only one.
+    std::string member;
+    std::optional<uint64_t> part;  // the number of an array in ten; none: the only one
+    std::string label;             // the name of the column, when it is not that of the field
+    bool compressed = false;       // bytes as they are stored, of a field that is compressed, too
+    bool records = false;          // no field: what was chosen for the other columns, as JSON
+    RowMixing mixing;              // of the images that are mixed
+    bool pairs = false;            // no field: the row that each row is mixed with
 
     [[nodiscard]] const std::string& name() const { return label.empty() ? fields[0] : label; }
     bool operator==(const ColumnSpec&) const = default;
@@ -73,6 +79,10 @@ struct DecodeSpec {
     // Throws Error(USAGE) that points at the character.
     static DecodeSpec parse(std::string_view text);
 };
+
+// The name of a field that was decoded for this column elsewhere: see Schema::of_rows. Names of
+// columns that differ have names here that do.
+std::string row_field_of(const ColumnSpec& spec);
 
 // The column for a field of this name by itself: images, npy, cls, txt, json, ...; bytes else. Of
 // "json.gz" it is that of "json".

@@ -75,6 +75,9 @@ void ImageWords::add(size_t at, std::string_view word) {
     } else if (word == "exact" && !is_video_) {
         once(given_.exact, at, "exact");
         image_.exact = true;
+    } else if (word == "mask" && !is_video_) {
+        once(given_.mask, at, "mask");
+        image_.mask = true;
     } else if (word == "exif" && !is_video_) {
         once(given_.exif, at, "exif");
         const Given& g = given_;
@@ -90,7 +93,7 @@ void ImageWords::add(size_t at, std::string_view word) {
             "unknown word \"" + escape(word) + (is_video_ ? "\" for a video" : "\" for an image"),
             "one of " +
                 (is_video_ ? std::string("frames=, clip=, stride=, rate=, repeat, ")
-                           : std::string("exif, exact, mixup=, cutmix=, ")) +
+                           : std::string("exif, exact, mask, mixup=, cutmix=, ")) +
                 list_words(modes) + ", " + list_words(numbers) +
                 ", hwc, chw, resize=, crop=, rrc=, flip=, pad=, filter=, scale=, ratio=, fill=, "
                 "normalize=, brightness=, contrast=, saturation=, hue=, jitter=, grayscale=, "
@@ -406,7 +409,9 @@ ImageOptions ImageWords::finish() const {
     ImageOptions image = image_;
     const Given& g = given_;
     const bool is_float = number_ > Number::uint8;
-    if (g.mode == none && (is_float || (g.normalize != none && number_ == Number::none)))
+    if (g.mask != none && g.mode == none) image.mode = Mode::l8;
+    if (g.mode == none && g.mask == none &&
+        (is_float || (g.normalize != none && number_ == Number::none)))
         image.mode = Mode::rgb;
     const bool float_mode = image.mode == Mode::rgb || image.mode == Mode::l;
     if (is_float && !float_mode)
@@ -428,8 +433,12 @@ ImageOptions ImageWords::finish() const {
     }
     const size_t colour = std::min({g.augment, g.brightness, g.contrast, g.saturation, g.hue,
                                     g.jitter, g.grayscale, g.blur, g.solarize});
-    if (colour != none && image.mode != Mode::rgb && image.mode != Mode::rgb8)
-        refuse(colour, "these pixels have no colours to change", "rgb8 or rgb");
+    constexpr Mode changeable[] = {Mode::rgb8, Mode::rgb, Mode::l8, Mode::l};
+    if (g.mask != none)
+        check_mask(image);
+    else if (colour != none && std::find(std::begin(changeable), std::end(changeable),
+                                         image.mode) == std::end(changeable))
+        refuse(colour, "these pixels have no colours to change", "rgb8, rgb, l8 or l");
     if (g.jitter != none && std::min({g.brightness, g.contrast, g.saturation, g.hue}) == none)
         refuse(g.jitter, "nothing that this belongs to",
                "brightness=, contrast=, saturation= or hue=");
@@ -445,7 +454,21 @@ ImageOptions ImageWords::finish() const {
                "leave out mixup, cutmix or views");
     if (image.resize == ImageOptions::Resize::none && g.filter != none)
         refuse(g.filter, "nothing that this belongs to", "resize= or rrc=");
+    if (g.mask != none) image.filter = ImageOptions::Filter::nearest;
     return image;
+}
+
+// Labels stay what they are.
+void ImageWords::check_mask(const ImageOptions& image) const {
+    const Given& g = given_;
+    if (image.mode == Mode::rgb || image.mode == Mode::l)
+        refuse(g.mask, "the labels of a mask are whole numbers", "l8, l16, rgb8, rgba8 or rgb16");
+    const size_t colour = std::min(
+        {g.brightness, g.contrast, g.saturation, g.hue, g.jitter, g.grayscale, g.blur, g.solarize});
+    if (colour != none)
+        refuse(colour, "a mask has no colours to change", "the word mask without it");
+    if (g.filter != none && image.filter != ImageOptions::Filter::nearest)
+        refuse(g.filter, "between labels there are none", "filter=nearest, or none");
 }
 
 }  // namespace shf

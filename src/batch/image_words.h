@@ -38,7 +38,7 @@ class ImageWords {
         size_t filter = none, exact = none, scale = none, ratio = none, fill = none;
         size_t brightness = none, contrast = none, saturation = none, hue = none;
         size_t jitter = none, grayscale = none, blur = none, solarize = none;
-        size_t augment = none, sigma = none, kernel = none, views = none;
+        size_t augment = none, mask = none, sigma = none, kernel = none, views = none;
         size_t mixup = none, cutmix = none;
     };
     enum class Number : uint8_t { none, uint8, float32, float16, bfloat16 };
@@ -51,6 +51,7 @@ class ImageWords {
     bool add_step(size_t at, std::string_view name, const Value& value);
     bool add_detail(size_t at, std::string_view name, const Value& value);
     bool add_colour(size_t at, std::string_view name, const Value& value);
+    void check_mask(const ImageOptions& image) const;
     bool add_augment(size_t at, std::string_view name, const Value& value);
     bool add_mixing(size_t at, std::string_view name, const Value& value);
     void parse_kernel(const Value& value);

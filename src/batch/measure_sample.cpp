@@ -206,8 +206,12 @@ class SampleMeasure {
 
     // Rows of tokens and of what belongs to each of them are cut at the same places.
     void check_packed() const {
+        const ArrayType* array = nullptr;  // the first one
         for (size_t c = 0; c < out_.columns.size(); ++c) {
-            const ArrayType &type = out_.columns[c].type, &first = out_.columns[0].type;
+            if (column(c).is_text()) continue;  // how many tokens that is nobody knows yet
+            const ArrayType& type = out_.columns[c].type;
+            if (!array) array = &type;
+            const ArrayType& first = *array;
             std::string cause;
             if (type.ndim != 1)
                 cause = "an array " + type.text() + ", where pack joins arrays of one dimension";

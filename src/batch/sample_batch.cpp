@@ -17,6 +17,7 @@ namespace {
 Options as_given(Options options) {
     options.bucket.clear();
     options.batch_elements = 0;
+    options.tokenizer.reset();
     return options;
 }
 

@@ -107,6 +107,7 @@ class ShortLock {
             if (errno != EWOULDBLOCK && errno != EINTR) return;
             if (tries > 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
+        busy_ = true;
     }
     ~ShortLock() {
         if (locked_) ::flock(file_.get(), LOCK_UN);
@@ -114,11 +115,13 @@ class ShortLock {
     ShortLock(const ShortLock&) = delete;
     ShortLock& operator=(const ShortLock&) = delete;
     [[nodiscard]] bool locked() const { return locked_; }
+    // Another one has it. Where the file system has no room for the file, or no locks, nobody has.
+    [[nodiscard]] bool busy() const { return busy_; }
     [[nodiscard]] int fd() const { return file_.get(); }
 
   private:
     Descriptor file_;
-    bool locked_ = false;
+    bool locked_ = false, busy_ = false;
 };
 
 // Two numbers of the same value but for a key: a torn one is seen.
@@ -362,7 +365,7 @@ bool CacheFolder::reserve(uint64_t bytes) {
     const ShortLock alone(fd(), "evict", counted(used) ? 1 : short_lock_tries);
     if (!counted(used)) used = add_used(more);  // another one may have counted
     if (fits(used)) return true;
-    if (alone.locked()) {
+    if (!alone.busy()) {
         evict(on_disk(bytes));
         used = add_used(more);
         // A count that cannot be kept: the writing of the block will say why.

@@ -49,7 +49,8 @@ class Cat final : public Verb {
                         "with --mix so many of each input")
             .type_name("N");
         arguments.add_flag("--tarp-compat", tarp_,
-                           "count the steps of --slice from 0, as tarp does");
+                           "steps of --slice from 0, and members with owner, mode and time, as "
+                           "tarp writes them");
     }
     const char* openers() const override { return "stream writer"; }
     std::vector<Example> examples() const override {
@@ -69,7 +70,7 @@ class Cat final : public Verb {
         selected_.emplace(select_);
         excluded_.emplace(exclude_);
         if (!slice_.empty()) numbers_.emplace(slice_, tarp_);
-        out_.open(options);
+        out_.open(options, tarp_);
         Progress progress(!options.is_quiet(), "cat", local_bytes(inputs_));
         Shuffle shuffle(shuffle_, seed_);
 

@@ -56,6 +56,8 @@ class Create final : public Verb {
             .add_option("--classes", classes_, "write the names of the classes into this new file")
             .type_name("FILE");
         arguments.add_option("--count", count_, "stop after N lines of a recipe").type_name("N");
+        arguments.add_flag("--tarp-compat", tarp_,
+                           "members with owner, mode and time, as tarp writes them");
         arguments.add_flag("--json", json_, "print a line of JSON for each shard that is written");
     }
     // Of an archive: what reads URLs.
@@ -74,6 +76,7 @@ class Create final : public Verb {
     int run(const LibraryOptions& options) override {
         std::vector<std::string> classes;
         find_kind();
+        if (tarp_) options.set_unless_given("tar_headers", "tarp");
         if (from_ == "zip" || from_ == "parquet") return of_samples(options);
         const std::unique_ptr<Rows> rows = open_rows(classes);
         if (!classes_.empty()) write_classes(classes);
@@ -120,9 +123,10 @@ class Create final : public Verb {
             if (json_) words.insert(words.begin(), "--json");
             return run_as("cat", std::move(words), options);
         }
-        if (json_)
+        if (json_ || tarp_)
             throw Failure(wrong_command_line,
-                          "--json is not for Parquet files; help: leave it out");
+                          "--json and --tarp-compat are not for Parquet files; help: leave them "
+                          "out");
         return run_as("convert",
                       {"--from", "parquet", "--keys", keys_, "-o", output_, "--", source_},
                       options);
@@ -174,6 +178,7 @@ class Create final : public Verb {
     bool by_folder_ = false;
     std::string classes_;
     int64_t count_ = -1;
+    bool tarp_ = false;
     bool json_ = false;
 };
 

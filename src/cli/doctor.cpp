@@ -23,9 +23,10 @@ namespace cli {
 
 namespace {
 
-constexpr std::array features = {"gzip", "bzip2", "xz",    "zstd", "lz4",        "lzip", "compress",
-                                 "pipe", "jpeg",  "png",   "webp", "gif",        "tiff", "jxl",
-                                 "avif", "audio", "video", "http", "libarchive", "feed"};
+constexpr std::array features = {"gzip",       "bzip2", "xz",       "zstd",  "lz4",   "lzip",
+                                 "compress",   "pipe",  "jpeg",     "png",   "webp",  "gif",
+                                 "tiff",       "jxl",   "avif",     "audio", "video", "http",
+                                 "libarchive", "feed",  "feed_http"};
 // Those that the library or this command reads, and whether their value is no secret.
 struct Variable {
     const char* name;

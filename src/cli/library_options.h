@@ -36,6 +36,10 @@ class LibraryOptions {
 
     // For a verb: another value of an option. Throws Failure.
     void set(const char* name, const std::string& value) const;
+    // The same, where the command line has none. Throws Failure.
+    void set_unless_given(const char* name, const std::string& value) const {
+        if (!given(name)) set(name, value);
+    }
     // Whether the command line has the option.
     [[nodiscard]] bool given(const std::string& name) const;
     [[nodiscard]] std::string get(const char* name) const;

@@ -70,8 +70,9 @@ class Map final : public Verb {
             .type_name("DIR");
         arguments.add_flag(
             "--tarp-compat", tarp_,
-            "keep samples of commands that fail, one command at a time, and steps of "
-            "--slice from 0, as tarp");
+            "keep samples of commands that fail, one command at a time, keys such as _000000007_ "
+            "where there is none, steps of --slice from 0, and members with owner, mode and time, "
+            "as tarp");
     }
     const char* openers() const override { return "stream writer"; }
     std::vector<Example> examples() const override {
@@ -103,7 +104,7 @@ class Map final : public Verb {
             const char* folder = std::getenv("TMPDIR");
             folder_ = folder && *folder ? folder : "/tmp";
         }
-        out_.open(options);
+        out_.open(options, tarp_);
         Progress progress(!options.is_quiet(), "map", local_bytes(inputs_));
         StreamSource source(inputs_, options.handle());
         std::counting_semaphore<> places(static_cast<std::ptrdiff_t>(parallel_));
@@ -173,7 +174,7 @@ class Map final : public Verb {
             say("warning: " + sample.name() + ": the command failed: " + fault);
         }
         if (!multi_.empty()) return folder.collect_many();
-        OwnedSample made = folder.collect();
+        OwnedSample made = folder.collect(tarp_ ? "" : sample.key);
         if (made.fields.empty())
             throw Failure(failed, "the command left no file " + base_ + ".FIELD");
         std::vector<OwnedSample> all;

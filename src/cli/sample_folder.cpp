@@ -109,10 +109,10 @@ OwnedSample SampleFolder::made_of(const std::vector<File>& files, std::string ke
     return sample;
 }
 
-OwnedSample SampleFolder::collect() const {
+OwnedSample SampleFolder::collect(std::string_view key) const {
     std::vector<File> mine = files();
     std::erase_if(mine, [](const File& file) { return !file.number.empty(); });
-    return made_of(mine, key_);
+    return made_of(mine, std::string(key));
 }
 
 std::vector<OwnedSample> SampleFolder::collect_many() const {

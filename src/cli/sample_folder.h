@@ -22,8 +22,8 @@ class SampleFolder {
 
     // The sample that the files BASE.* are now. The fields that it had before come first, in their
     // order, then new ones by name. The key is what BASE.__key__ has, without a newline at its end;
-    // the one before where the file is gone.
-    [[nodiscard]] OwnedSample collect() const;
+    // `key` where the file is gone.
+    [[nodiscard]] OwnedSample collect(std::string_view key) const;
     // The samples that the files BASE-NUMBER.* are, by their numbers. The key is what
     // BASE-NUMBER.__key__ has, else KEY/NUMBER.
     [[nodiscard]] std::vector<OwnedSample> collect_many() const;

@@ -18,10 +18,15 @@ class SampleWriter {
   public:
     // Adds -o, -f, --missing, -R and --json.
     void declare(Arguments& arguments);
+    // `as_tarp`: tars have the headers of tarp, and samples without a key get one of their number.
     // Throws Failure.
-    void open(const LibraryOptions& options);
+    void open(const LibraryOptions& options, bool as_tarp);
 
     void write(const SampleView& sample);
+    // That in two steps. Leaves those fields of the sample that are written, in `room`, which must
+    // outlive it; false: the sample is left out.
+    bool choose(SampleView& sample, std::vector<FieldView>& room) const;
+    void write_chosen(const SampleView& sample);
     // As it is, where nothing of it changes.
     void write(const shf_sample* sample);
     // Publishes the last shard.
@@ -36,6 +41,7 @@ class SampleWriter {
 
     std::optional<FieldList> wanted_;
     std::optional<NumberPattern> keys_;
+    std::optional<NumberPattern> missing_keys_;
     std::optional<ShardTarget> target_;
     std::vector<FieldView> room_;
     std::vector<FieldView> chosen_;

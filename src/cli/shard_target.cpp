@@ -13,6 +13,10 @@ shf_writer* open_writer(const std::string& pattern, const LibraryOptions& option
     if (pattern == "-" && ::isatty(STDOUT_FILENO) == 1)
         throw Failure(wrong_command_line,
                       "a shard is not written to a terminal; help: give a file with -o FILE");
+    if (options.get("prepare") == "true")
+        throw Failure(wrong_command_line,
+                      "prepare: nobody would get the tokens of the shards; help: leave it out: it "
+                      "is for programs");
     shf_writer* writer = nullptr;
     call(shf_writer_open, &writer, pattern.c_str(), options.handle());
     return writer;

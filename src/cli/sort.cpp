@@ -49,7 +49,8 @@ class Sort final : public Verb {
             .type_name("DIR");
         arguments.add_flag(
             "--tarp-compat", tarp_,
-            "a random order unless --by is given, and steps of --slice from 0, as tarp");
+            "a random order unless --by is given, fields chosen before the sort, steps of --slice "
+            "from 0, and members with owner, mode and time, as tarp");
     }
     const char* openers() const override { return "stream writer"; }
     std::vector<Example> examples() const override {
@@ -67,7 +68,7 @@ class Sort final : public Verb {
         if (by_.empty()) by_ = "__key__";
         std::optional<Slice> numbers;
         if (!slice_.empty()) numbers.emplace(slice_, tarp_);
-        out_.open(options);
+        out_.open(options, tarp_);
         // A half for the samples that are sorted; the stream and the writer have the other.
         const uint64_t memory = std::stoull(options.get("memory")) / 2;
         options.set("memory", std::to_string(std::max<uint64_t>(memory, uint64_t{1} << 20)));
@@ -76,19 +77,23 @@ class Sort final : public Verb {
             Progress progress(!options.is_quiet(), "sort: reading", local_bytes(inputs_));
             StreamSource source(inputs_, options.handle());
             std::mt19937_64 random(seed_);
-            std::vector<FieldView> room;
+            std::vector<FieldView> room, chosen;
             for (uint64_t number = 0; !(numbers && numbers->ends_before(number)); ++number) {
                 const Sample sample = source.next();
                 if (!sample) break;
                 progress.add(1, payload_of(sample.get()));
                 if (numbers && !numbers->takes(number)) continue;
-                const SampleView view = view_of(sample.get(), room);
+                SampleView view = view_of(sample.get(), room);
+                if (tarp_ && !out_.choose(view, chosen)) continue;
                 sorter.add(random_ ? std::to_string(random()) : order_of(view, type), view);
             }
         }
         Progress progress(!options.is_quiet(), "sort: writing", 0);
         sorter.finish([&](const SampleView& sample) {
-            out_.write(sample);
+            if (tarp_)
+                out_.write_chosen(sample);
+            else
+                out_.write(sample);
             progress.add(1, 0);
         });
         out_.finish();

@@ -52,8 +52,8 @@ class Split final : public Verb {
             .type_name("SLICE");
         arguments.add_flag(
             "--tarp-compat", tarp_,
-            "cut at 1,000,000 samples and at 1e9 bytes too, as tarp does, and count the "
-            "steps of --slice from 0");
+            "cut at 1,000,000 samples and at 1e9 bytes too, steps of --slice from 0, and members "
+            "with owner, mode and time, as tarp");
         arguments.add_flag("--json", json_, "print a line of JSON for each shard that is written");
     }
     const char* openers() const override { return "stream writer"; }
@@ -69,6 +69,7 @@ class Split final : public Verb {
     int run(const LibraryOptions& options) override {
         if (tarp_ && count_ == 0) count_ = 1'000'000;
         if (tarp_ && size_ == 0) size_ = 1e9;
+        if (tarp_) options.set_unless_given("tar_headers", "tarp");
         if (!std::isfinite(size_) || size_ < 0)
             throw Failure(wrong_command_line, "--size is a number of bytes, such as 1e9");
         const Shares shares(ratio_);

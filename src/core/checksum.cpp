@@ -2,6 +2,9 @@
 
 #ifdef SHF_HAVE_ISAL
 #include <isa-l/crc.h>
+#ifdef SHF_HAVE_CRC64NVME
+#include <isa-l/crc64.h>
+#endif
 #else
 #include <libdeflate.h>
 #endif
@@ -31,8 +34,27 @@ uint32_t crc32c(std::span<const uint8_t> bytes, uint32_t before) {
     }
     return ~crc;
 }
+
+// Without the inversions before and behind that ISA-L makes.
+uint32_t crc_of_ogg(std::span<const uint8_t> bytes, uint32_t before) {
+    return ~crc32_ieee(~before, bytes.data(), bytes.size());
+}
 #else
 uint32_t crc32c(std::span<const uint8_t> /*bytes*/, uint32_t before) {
+    return before;
+}
+
+uint32_t crc_of_ogg(std::span<const uint8_t> /*bytes*/, uint32_t before) {
+    return before;
+}
+#endif
+
+#ifdef SHF_HAVE_CRC64NVME
+uint64_t crc64nvme(std::span<const uint8_t> bytes, uint64_t before) {
+    return crc64_rocksoft_refl(before, bytes.data(), bytes.size());
+}
+#else
+uint64_t crc64nvme(std::span<const uint8_t> /*bytes*/, uint64_t before) {
     return before;
 }
 #endif

@@ -23,9 +23,9 @@ using OptionField =
     std::variant<bool Options::*, uint64_t Options::*, OnError Options::*, EndMarker Options::*,
                  Trailing Options::*, DuplicateKeys Options::*, Leniency Options::*,
                  IndexUse Options::*, LastBatch Options::*, Ragged Options::*, Missing Options::*,
-                 Even Options::*, Until Options::*, S3Addressing Options::*, ShardKind Options::*,
-                 Compression Options::*, FeedCompression Options::*, ZipMethod Options::*,
-                 std::string Options::*>;
+                 Even Options::*, Until Options::*, Checksums Options::*, S3Addressing Options::*,
+                 ShardKind Options::*, Compression Options::*, FeedCompression Options::*,
+                 ZipMethod Options::*, TarHeaders Options::*, std::string Options::*>;
 
 struct Row {
     const char* name;
@@ -71,8 +71,14 @@ constexpr Row rows[] = {
      "the same number of samples for every consumer in each epoch: drop the surplus of some, or "
      "repeat samples on the others, marked; needs the index of every shard",
      true},
+    {"by_index", "order", Type::boolean, "false", "true|false", "stream", &O::by_index,
+     "compute the order of an epoch from the indexes of its shards, and read samples at their "
+     "places: batches are the same with any number of workers, even divides by samples, and a "
+     "state is good for any number of consumers",
+     true},
     {"lanes", "order", Type::count, "0", "0..65536", "stream", &O::lanes,
-     "sequences that are interleaved; best a multiple of the consumers; 0: one per consumer"},
+     "sequences that are interleaved; best a multiple of the consumers; 0: one per consumer, "
+     "with by_index one per rank"},
     {"rank", "consumer", Type::count, "0", "0..16777215", "stream", &O::rank,
      "number of this process"},
     {"world_size", "consumer", Type::count, "1", "1..16777216", "stream", &O::world_size,
@@ -175,6 +181,10 @@ constexpr Row rows[] = {
     {"allow_private", "network", Type::boolean, "false", "true|false",
      "stream archive dataset writer", &O::allow_private,
      "follow redirects from public addresses to those of this machine and of private networks"},
+    {"checksums", "network", Type::choice, "all", "all|fast|none", "stream archive dataset",
+     &O::checksums,
+     "which checksums that servers give are compared with the bytes of shards that are read from "
+     "start to end: all; fast: CRCs alone, which cost next to nothing, no SHA or MD5; none"},
     {"cache", "network", Type::text, "", "folder", "stream archive dataset", &O::cache,
      "where shards of the network are kept once they were read; any number of processes share it; "
      "empty: nowhere"},
@@ -329,6 +339,9 @@ constexpr Row rows[] = {
     {"zip_method", "writing", Type::choice, "auto", "auto|store|deflate", "writer", &O::zip_method,
      "members of a ZIP file; auto: deflate, but for suffixes of what is compressed already, as "
      "jpg"},
+    {"tar_headers", "writing", Type::choice, "same", "same|tarp", "writer", &O::tar_headers,
+     "owner, mode and time of the members of a tar; same: equal for all, so that the same samples "
+     "make the same bytes; tarp: those that tarp writes, with the time of writing"},
     {"unsafe_names", "writing", Type::choice, "refuse", "refuse|allow", "writer", &O::unsafe_names,
      "allow: write names that are absolute, have the component .., or that readers take for "
      "another key or for none"},
@@ -343,6 +356,8 @@ constexpr Row rows[] = {
      "a shard that is published survives a crash of the machine (fsync)"},
     {"keep_partial", "writing", Type::boolean, "false", "true|false", "writer", &O::keep_partial,
      "leave the file of a shard that was not published, under the name that it had meanwhile"},
+    {"prepare", "writing", Type::boolean, "false", "true|false", "writer", &O::prepare,
+     "shards do not appear: each has a token, with which any process publishes or discards it"},
 };
 
 struct Unit {

@@ -14,6 +14,7 @@
 namespace shf {
 
 class SourceFunctions;
+class TokenizerFunctions;
 
 enum class OnError : uint8_t { raise, skip_sample, skip_shard };
 enum class EndMarker : uint8_t { required, optional };
@@ -25,10 +26,12 @@ enum class Ragged : uint8_t { error, offsets, pad };
 enum class Missing : uint8_t { error, skip, empty };
 enum class Even : uint8_t { none, drop, pad };
 enum class Until : uint8_t { first, all, forever };
+enum class Checksums : uint8_t { all, fast, none };
 enum class S3Addressing : uint8_t { automatic, path, virtual_host };
 enum class ShardKind : uint8_t { automatic, tar, zip };
 enum class Compression : uint8_t { automatic, none, gzip, bzip2, xz, zstd, lz4 };
 enum class ZipMethod : uint8_t { automatic, store, deflate };
+enum class TarHeaders : uint8_t { same, tarp };
 enum class FeedCompression : uint8_t { none, lz4, zstd };
 enum class IndexUse : uint8_t { automatic, require, rebuild, memory };
 
@@ -45,7 +48,8 @@ struct Options {
     uint64_t limit;          // 0: none
     bool resample;
     Even even;
-    uint64_t lanes;  // 0: one per consumer
+    bool by_index;
+    uint64_t lanes;  // 0: one per consumer, with by_index one per rank
     uint64_t rank;
     uint64_t world_size;
     uint64_t worker;
@@ -84,6 +88,7 @@ struct Options {
     std::string client_key;  // empty: in client_cert
     std::string proxy;       // empty: of the environment
     bool allow_private;
+    Checksums checksums;
     std::string cache;    // folder, empty: none
     uint64_t cache_size;  // bytes, 0: no bound
     bool stale_ok;
@@ -147,12 +152,14 @@ struct Options {
     uint64_t level;             // 0: the usual one of the codec
     uint64_t compress_threads;  // 0: one for each core
     ZipMethod zip_method;
+    TarHeaders tar_headers;
     Leniency unsafe_names;
     std::string index_for;   // names of tools
     std::string wids_index;  // path; empty: none
     bool overwrite;
     bool durable;
     bool keep_partial;
+    bool prepare;
 
     // Whether rank and worker were set, to any value.
     bool rank_given = false;
@@ -172,6 +179,7 @@ struct Options {
     shf_name_fn name_shard = nullptr;
     void* name_shard_ctx = nullptr;
     std::vector<std::shared_ptr<const SourceFunctions>> sources{};  // at most one of a scheme
+    std::shared_ptr<const TokenizerFunctions> tokenizer{};
 
     Options();  // every option at the default of its row
     // Parses and stores one value. Throws Error(USAGE).

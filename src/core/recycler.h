@@ -17,6 +17,9 @@ class Recycler {
     // Lives until its last piece is gone.
     static Recycler* make(uint64_t keep, uint64_t most = 0);
     void drop() noexcept;
+    struct Drop {
+        void operator()(Recycler* recycler) const noexcept { recycler->drop(); }
+    };
 
     // Pieces of `bytes` in all will be taken at once: keeps that much from now on, and as much
     // again for users who let the last ones go when they have the next. Any thread.

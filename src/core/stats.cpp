@@ -59,6 +59,8 @@ constexpr Counter counters[] = {
     {"cache_bytes", counter, "bytes", "bytes read from the cache"},
     {"cache_faults", counter, "blocks", "damaged blocks of the cache, dropped and fetched again"},
     {"stale_shards", counter, "shards", "shards opened from the cache alone, under stale_ok"},
+    {"verified_shards", counter, "shards",
+     "shards read from start to end whose bytes have the checksum that their server gives"},
 };
 
 // By error class, in the order of SHF_E_*.
@@ -71,7 +73,7 @@ constexpr const char* skips[] = {
     "skips_cancelled", "skips_timeout",       "skips_child",
 };
 
-static_assert(std::size(counters) == SHF_STAT_STALE_SHARDS + 1);
+static_assert(std::size(counters) == SHF_STAT_VERIFIED_SHARDS + 1);
 static_assert(std::size(skips) == -SHF_E_CHILD);
 
 }  // namespace

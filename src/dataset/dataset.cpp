@@ -3,6 +3,7 @@
 #include "batch/sample_batch.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "io/each_shard.h"
 #include "url/in_shard.h"
 
 #include <algorithm>
@@ -30,21 +31,21 @@ Dataset::Dataset(std::span<const char* const> urls, const Options& options)
       urls_(sources_.list(urls)),
       first_{0} {
     if (urls_.size() == 0) throw Error(SHF_E_USAGE, "no shards", "give at least one URL");
-    for (uint64_t i = 0; i < urls_.size(); ++i) {
-        const std::string url = urls_.at(i);
-        shards_.push_back(in_shard(url, [&] { return open_dataset_shard(url, i, context_); }));
-        first_.push_back(first_.back() + shards_.back()->samples());
-        in_shard(url, [&] { add_names(*shards_.back()); });
-    }
+    shards_.resize(static_cast<size_t>(urls_.size()));
+    for_each_shard(urls_, options_, cancel_, [&](uint64_t number, const std::string& url) {
+        shards_[number] = open_dataset_shard(url, number, context_);
+        add_names(*shards_[number]);
+    });
+    for (const auto& shard : shards_) first_.push_back(first_.back() + shard->samples());
 }
 
-// All of them are in memory as long as the dataset is open.
+// All of them are in memory as long as the dataset is open. Several threads.
 void Dataset::add_names(const DatasetShard& shard) {
-    names_size_ += shard.names_size();
-    if (names_size_ > options_.memory)
+    const uint64_t size = names_size_.fetch_add(shard.names_size()) + shard.names_size();
+    const uint64_t samples = named_.fetch_add(shard.samples()) + shard.samples();
+    if (size > options_.memory)
         throw Error(SHF_E_LIMIT,
-                    "the names of " + plural(first_.back(), "sample") + " take " +
-                        plural(names_size_, "byte") +
+                    "the names of " + plural(samples, "sample") + " take " + plural(size, "byte") +
                         ", more than memory=" + std::to_string(options_.memory),
                     "raise memory, or open fewer shards at once");
 }

@@ -59,21 +59,18 @@ class Dataset final : private Names {
 
     const Options options_;
     const FieldFilter fields_;
-    const Cancel cancel_;  // nobody requests it
+    Cancel cancel_;  // of the opening
     SourceUse source_use_;
     FileBudget budget_;
     mutable ScratchPool scratches_;
-    struct Drop {
-        void operator()(Recycler* memory) const { memory->drop(); }
-    };
-    const std::unique_ptr<Recycler, Drop> memory_;
+    const std::unique_ptr<Recycler, Recycler::Drop> memory_;
     mutable StretchCache stretches_;
     const Sources sources_{options_, cancel_, source_use_};
     const DatasetContext context_;
     ShardList urls_;
     std::vector<std::unique_ptr<DatasetShard>> shards_;
-    uint64_t names_size_ = 0;    // of all shards
-    std::vector<size_t> first_;  // of each shard, and the count of all samples
+    std::atomic<uint64_t> names_size_{0}, named_{0};  // of all shards, and their samples
+    std::vector<size_t> first_;                       // of each shard, and the count of all samples
     // Made by the first who looks for a key.
     mutable std::atomic<const NameTable*> keys_{nullptr};
 };

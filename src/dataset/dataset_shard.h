@@ -27,6 +27,8 @@ class DatasetShard {
     [[nodiscard]] virtual std::string_view key(size_t sample) const = 0;
     // What the keys of its samples, or the names of its members, take in memory, in bytes.
     [[nodiscard]] virtual uint64_t names_size() const = 0;
+    // The names of all its fields, wanted or not.
+    [[nodiscard]] virtual const Schema& schema(size_t sample) const = 0;
     // Where a sample starts in the file, and the payload of its wanted fields in bytes.
     [[nodiscard]] virtual uint64_t offset(size_t sample) const = 0;
     [[nodiscard]] virtual uint64_t bytes(size_t sample) const = 0;

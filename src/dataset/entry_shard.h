@@ -29,6 +29,9 @@ class EntryShard : public DatasetShard {
         return split_name(directory_.name(first(sample))).key;
     }
     [[nodiscard]] uint64_t names_size() const final { return directory_.names_size(); }
+    [[nodiscard]] const Schema& schema(size_t sample) const final {
+        return *groups_.schemas()[groups_.schema_number(sample)];
+    }
     [[nodiscard]] uint64_t bytes(size_t sample) const final {
         uint64_t sum = 0;
         for (const uint32_t number : choice(sample).numbers)

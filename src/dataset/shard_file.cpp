@@ -45,16 +45,21 @@ FileBudget::FileBudget() {
 }
 
 FileBudget::~FileBudget() {
-    kept_open.fetch_sub(taken_, std::memory_order_relaxed);
+    kept_open.fetch_sub(taken_.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 bool FileBudget::take() {
     if (kept_open.fetch_add(1, std::memory_order_relaxed) < most_) {
-        ++taken_;
+        taken_.fetch_add(1, std::memory_order_relaxed);
         return true;
     }
     kept_open.fetch_sub(1, std::memory_order_relaxed);
     return false;
+}
+
+void FileBudget::give_back() {
+    taken_.fetch_sub(1, std::memory_order_relaxed);
+    kept_open.fetch_sub(1, std::memory_order_relaxed);
 }
 
 ShardFile::ShardFile(std::string url, std::unique_ptr<Source> source, const Sources& sources,
@@ -69,7 +74,9 @@ ShardFile::ShardFile(std::string url, std::unique_ptr<Source> source, const Sour
 }
 
 ShardFile::~ShardFile() {
-    delete kept_.load(std::memory_order_relaxed);
+    const Source* const kept = kept_.load(std::memory_order_relaxed);
+    delete kept;
+    if (kept) budget_.give_back();
 }
 
 // Without a descriptor it waits for other threads, which close theirs soon.

@@ -20,10 +20,13 @@ class FileBudget {
     ~FileBudget();  // gives back what was taken
     FileBudget(const FileBudget&) = delete;
     FileBudget& operator=(const FileBudget&) = delete;
-    bool take();  // one thread at a time
+    // Any thread.
+    bool take();
+    void give_back();
 
   private:
-    int64_t most_, taken_ = 0;
+    int64_t most_;
+    std::atomic<int64_t> taken_{0};
 };
 
 // Any number of threads, and forked children too; no locks.

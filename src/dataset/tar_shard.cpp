@@ -43,6 +43,9 @@ class TarShard final : public DatasetShard {
     [[nodiscard]] size_t samples() const override { return index_->samples(); }
     [[nodiscard]] std::string_view key(size_t sample) const override { return index_->key(sample); }
     [[nodiscard]] uint64_t names_size() const override { return index_->keys_size(); }
+    [[nodiscard]] const Schema& schema(size_t sample) const override {
+        return *index_->schema(sample);
+    }
     [[nodiscard]] uint64_t offset(size_t sample) const override { return index_->header(sample); }
     [[nodiscard]] uint64_t stretch(size_t sample) const override {
         return index_->points() ? index_->points()->stretch_at(index_->header(sample)) : sample;
@@ -278,10 +281,25 @@ void TarShard::walk(size_t sample, Source& source) const {
     TarListing listing(source, options, context_.cancel, stats, base);
     Member member;
     const auto& numbers = choice(sample).numbers;
+    // The walk begins where no file does, so that what is wrong is said of the sample.
+    const auto next_member = [&] {
+        try {
+            return listing.next(member);
+        } catch (const Error& error) {
+            if (error.code() != SHF_E_FORMAT) throw;
+            Fault fault = lie(sample).fault();
+            const uint64_t offset = error.fault().offset;
+            if (offset != no_offset) fault.offset = base + offset;
+            fault.cause = "no header of the sample is at its place: " +
+                          (offset == 0 ? "its bytes are damaged, or it is not where the index says"
+                                       : error.fault().cause);
+            fault.help = "copy the shard again; if it is right, delete its index";
+            throw Error(std::move(fault));
+        }
+    };
     for (auto next = numbers.begin(); next != numbers.end();) {
         const size_t i = index_->first_member(sample) + *next;
-        if (!listing.next(member) || base + member.data_offset > index_->offset(i))
-            throw lie(sample);
+        if (!next_member() || base + member.data_offset > index_->offset(i)) throw lie(sample);
         if (base + member.data_offset == index_->offset(i)) {
             const MemberName name = split_name(member.name);
             if (member.kind != MemberKind::file || member.size != index_->size(i) ||

@@ -2,10 +2,13 @@
 
 #include "audio/audio_file.h"
 #include "audio/audio_plan.h"
+#include "audio/ogg_vorbis.h"
 #include "audio/resample_audio.h"
 #include "core/error.h"
 #include "core/memory_to_decode.h"
 #include "decode/audio_scratch.h"
+#include "video/sound_track.h"
+#include "video/video_format.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +17,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 
 namespace shf {
@@ -37,15 +41,15 @@ class AudioDecoder final : public Decoder {
     [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
         Measured measured;
         with_memory_to_decode(sound_memory, [&] {
-            const AudioFile file(field);
-            measured.type = type_of(plan(file.header(), random), channels_of(file.header()));
+            const AudioHeader header = open(field)->header();
+            measured.type = type_of(plan(header, random), channels_of(header));
         });
         return measured;
     }
 
     [[nodiscard]] std::string record(std::span<const uint8_t> field,
                                      uint64_t random) const override {
-        const AudioPlan plan = this->plan(AudioFile(field).header(), random);
+        const AudioPlan plan = this->plan(open(field)->header(), random);
         return nlohmann::ordered_json(
                    {{"rate", plan.rate}, {"start", plan.begin}, {"frames", plan.frames}})
             .dump();
@@ -60,7 +64,8 @@ class AudioDecoder final : public Decoder {
   private:
     void decode_once(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                      std::span<uint8_t> out, DecodeScratch& scratch) const {
-        AudioFile file(field);
+        const std::unique_ptr<Sound> opened = open(field);
+        Sound& file = *opened;
         const AudioPlan plan = this->plan(file.header(), random);
         const uint32_t channels = channels_of(file.header());
         if (type_of(plan, channels) != type || out.size() != type.bytes())
@@ -99,6 +104,16 @@ class AudioDecoder final : public Decoder {
                   [](float value) { return value; });
     }
 
+    [[nodiscard]] std::unique_ptr<Sound> open(std::span<const uint8_t> field) const {
+        // A part of a sound may be wanted that is longer than what may be decoded of it.
+        constexpr uint64_t longer = 16;
+        std::optional<VideoFormat> format = video_format(field);
+        if (is_ogg_vorbis(field)) format = VideoFormat::ogg;
+        if (format)
+            return std::make_unique<SoundTrack>(field, *format,
+                                                max_decoded_ / sizeof(float) * longer);
+        return std::make_unique<AudioFile>(field);
+    }
     [[nodiscard]] size_t number_size() const {
         return options_.numbers == AudioOptions::Numbers::int16 ? 2 : 4;
     }
@@ -137,7 +152,7 @@ class AudioDecoder final : public Decoder {
         return {dtype, 2, {frames, channels}};
     }
 
-    static void read_mean(AudioFile& file, std::span<float> out) {
+    static void read_mean(Sound& file, std::span<float> out) {
         constexpr size_t most_numbers = 8192;
         const size_t channels = file.header().channels;
         std::vector<float> piece(std::max(most_numbers / channels, size_t{1}) * channels);

@@ -1,4 +1,4 @@
-// Sounds: WAV, FLAC and MP3, recognized by their first bytes, regardless of the
+// Sounds: WAV, FLAC, MP3 and Ogg Opus, recognized by their first bytes, regardless of the
 // name of the field.
 #pragma once
 

@@ -43,20 +43,20 @@ class ImageDecoder final : public Decoder {
         : steps_(options, max_decoded) {}
 
     [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
-        const ImageHeader header = read_image_header(field, steps_.options().orient);
+        const ImageHeader header = header_of(field);
         return {.type = steps_.type_of(checked_plan(header, steps_.choices(random)))};
     }
 
     [[nodiscard]] std::string record(std::span<const uint8_t> field,
                                      uint64_t random) const override {
-        const ImageHeader header = read_image_header(field, steps_.options().orient);
+        const ImageHeader header = header_of(field);
         const uint64_t choices = steps_.choices(random);
         return image_record(steps_.options(), steps_.plan(header, choices), choices);
     }
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
                 std::span<uint8_t> out, DecodeScratch& scratch) const override {
-        const ImageHeader header = read_image_header(field, steps_.options().orient);
+        const ImageHeader header = header_of(field);
         const uint64_t choices = steps_.choices(random);
         const ImageGeometry plan = checked_plan(header, choices);
         if (steps_.type_of(plan) != type || out.size() != type.bytes())
@@ -67,6 +67,31 @@ class ImageDecoder final : public Decoder {
     }
 
   private:
+    [[nodiscard]] ImageHeader header_of(std::span<const uint8_t> field) const {
+        ImageHeader header = read_image_header(field, steps_.options().orient);
+        if (steps_.options().mask) prepare_mask(header);
+        return header;
+    }
+
+    // Labels stay the numbers that are stored, or the image is refused.
+    void prepare_mask(ImageHeader& header) const {
+        using Mode = ImageOptions::Mode;
+        const Mode mode = steps_.options().mode;
+        const bool is_grey = mode == Mode::l8 || mode == Mode::l16;
+        if (is_grey && header.has_palette) {
+            header.indexes = true;
+            header.channels = 1;
+        }
+        if (is_grey && !header.is_grey())
+            throw Error(SHF_E_UNSUPPORTED, "a mask in colours", "decode it as rgb8/mask");
+        const uint32_t depth = mode == Mode::l16 || mode == Mode::rgb16 ? 16 : 8;
+        if (header.depth != depth)
+            throw Error(SHF_E_UNSUPPORTED,
+                        "a mask of " + std::to_string(header.depth) +
+                            " bits, and the column is of " + std::to_string(depth),
+                        header.depth == 16 ? "decode it as l16/mask" : "decode it as l8/mask");
+    }
+
     [[nodiscard]] ImageGeometry checked_plan(const ImageHeader& header, uint64_t choices) const {
         const ImageGeometry plan = steps_.plan(header, choices);
         steps_.check_limits(header, plan, codec_of(header).format);

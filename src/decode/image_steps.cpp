@@ -69,7 +69,7 @@ ArrayType ImageSteps::type_of(const ImageGeometry& plan) const {
 
 // Of the pixels while they are worked on: 16 bits are kept where the mode has room for them.
 uint32_t ImageSteps::header_depth(const ImageHeader& header) const {
-    return mode_.dtype == DType::u8 || changes_colours_ ? 8 : header.depth;
+    return mode_.dtype == DType::u8 || (changes_colours_ && !options_.mask) ? 8 : header.depth;
 }
 
 // Grey stays one channel as long as possible, and colour becomes grey as soon as it is there.
@@ -217,6 +217,13 @@ void ImageSteps::resample_colours(const Pixels& pixels, const Pixels& shape,
     scratch.resampled.hold(part);
     PixelRows rows(part);
     resample(pixels, scratch.resample, rows);
+    ImageGeometry placed = plan;
+    if (options_.mask) {
+        part = place_whole(part, placed, scratch);
+        augment_mask(part, draw_augment(options_.augment, part.width, part.height, random),
+                     options_.fill, plan.is_padded() ? scratch.resampled : scratch.stored);
+        return write_placed(part, placed, out, scratch);
+    }
     if (part.channels == 1) {
         Pixels coloured = part;
         coloured.channels = 3;
@@ -224,7 +231,6 @@ void ImageSteps::resample_colours(const Pixels& pixels, const Pixels& shape,
         make_coloured(part, coloured);
         part = coloured;
     }
-    ImageGeometry placed = plan;
     PixelBuffer* spare = &scratch.stored;
     if (options_.augment.set != ImageOptions::Augment::Set::none) {
         part = place_whole(part, placed, scratch);
@@ -234,6 +240,13 @@ void ImageSteps::resample_colours(const Pixels& pixels, const Pixels& shape,
     }
     part = change_colours(part, draw_colours(options_.colours, random), options_.colours.kernel,
                           *spare, scratch.resample);
+    if (mode_.channels == 1) make_grey(part);
+    write_placed(part, placed, out, scratch);
+}
+
+// The pixels of an image that is there already.
+void ImageSteps::write_placed(const Pixels& part, const ImageGeometry& placed,
+                              std::span<uint8_t> out, ImageScratch& scratch) const {
     RowWriter writer(options_, numbers_, placed, part, scratch.line, out);
     writer.pad();
     for (uint32_t y = 0; y < part.height; ++y) {

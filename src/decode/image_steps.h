@@ -82,6 +82,8 @@ class ImageSteps {
                    uint64_t random, std::span<uint8_t> out, ImageScratch& scratch) const;
     void resample_colours(const Pixels& pixels, const Pixels& shape, const ImageGeometry& plan,
                           uint64_t random, std::span<uint8_t> out, ImageScratch& scratch) const;
+    void write_placed(const Pixels& part, const ImageGeometry& placed, std::span<uint8_t> out,
+                      ImageScratch& scratch) const;
     Pixels place_whole(const Pixels& part, ImageGeometry& plan, ImageScratch& scratch) const;
 
     const ImageOptions options_;

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/little_endian.h"
+#include "decode/stored_array.h"
 
 #include <algorithm>
 #include <bit>
@@ -136,12 +137,6 @@ void parse_shape(Literal& literal, ArrayType& type) {
     literal.expect(')');
 }
 
-void swap_words(std::span<uint8_t> bytes, size_t word) {
-    for (size_t at = 0; at < bytes.size(); at += word)
-        std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                     bytes.begin() + static_cast<std::ptrdiff_t>(at + word));
-}
-
 // Copies an array of Fortran order, first index fastest, to C order.
 template <size_t size>
 void to_c_order(const uint8_t* in, const ArrayType& type, uint8_t* out) {
@@ -202,9 +197,7 @@ class NpyDecoder final : public Decoder {
             }
         }
         if (header.swapped) swap_words(out, traits_of(type.dtype).word);
-        // A byte that is neither 0 nor 1 is no bool to a C or C++ program.
-        if (type.dtype == DType::bool8)
-            for (uint8_t& value : out) value = value != 0;
+        if (type.dtype == DType::bool8) make_bools(out);
     }
 
   private:
@@ -263,11 +256,7 @@ NpyHeader parse_npy(std::span<const uint8_t> field) {
 Measured measure_npy(std::span<const uint8_t> start, uint64_t size, uint64_t max_decoded) {
     const NpyHeader header = parse_npy(start);
     const uint64_t bytes = header.type.bytes();
-    if (bytes > max_decoded)
-        throw Error(SHF_E_LIMIT,
-                    "an array of " + plural(bytes, "byte") +
-                        " is larger than max_decoded=" + std::to_string(max_decoded),
-                    "raise max_decoded");
+    check_array_size(bytes, max_decoded);
     if (bytes != size - header.data)
         refuse("its header promises " + plural(bytes, "byte") + " of " + header.type.text() +
                ", and there are " + std::to_string(size - header.data));

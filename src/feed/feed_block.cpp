@@ -71,12 +71,12 @@ void FeedBlockWriter::begin_sample(const Block& block, uint32_t sample) {
 }
 
 void FeedBlockWriter::reserve(size_t more) {
-    if (more <= capacity_ - used_) return;
-    const size_t capacity = std::max(used_ + more, capacity_ * 2);
-    Payload larger = make_payload(capacity);
-    if (used_ > 0) std::memcpy(larger.get(), payload_.get(), used_);
+    const size_t capacity = payload_ ? payload_->capacity : 0;
+    if (payload_ && more <= capacity - used_) return;
+    StorageRef larger =
+        payloads_->acquire(std::max({used_ + more, payload_ ? capacity * 2 : usual_, size_t{1}}));
+    if (used_ > 0) std::memcpy(larger->data, payload_->data, used_);
     payload_ = std::move(larger);
-    capacity_ = capacity;
 }
 
 std::span<uint8_t> FeedBlockWriter::add_field(std::string_view name, size_t size) {
@@ -84,7 +84,7 @@ std::span<uint8_t> FeedBlockWriter::add_field(std::string_view name, size_t size
     names_ += name;
     names_ += '/';
     frame_.field_size.push_back(size);
-    uint8_t* const field = payload_.get() + used_;
+    uint8_t* const field = payload_->data + used_;
     used_ += size;
     return {field, size};
 }
@@ -112,8 +112,8 @@ void FeedBlockWriter::end_sample() {
 
 FeedMessage FeedBlockWriter::finish(const LaneFrame& about, PayloadPacker& packer) {
     static_cast<LaneFrame&>(frame_) = about;
-    if (!payload_) reserve(1);
-    const std::span<const uint8_t> payload(payload_.get(), used_);
+    reserve(0);
+    const std::span<const uint8_t> payload(payload_->data, used_);
     frame_.payload_sum = sum_of_payload(payload);
     const std::span<const uint8_t> packed = packer.pack(payload);
     if (!packed.empty()) {
@@ -126,7 +126,7 @@ FeedMessage FeedBlockWriter::finish(const LaneFrame& about, PayloadPacker& packe
         message.emplace_back(std::move(payload_), used_);
     else
         message.emplace_back(packed);
-    *this = FeedBlockWriter(frame_.rows);
+    *this = FeedBlockWriter(frame_.rows, used_ + used_ / 8, *payloads_);
     return message;
 }
 
@@ -144,25 +144,25 @@ std::shared_ptr<const Schema> FeedBlockReader::schema_of(const std::string& name
 }
 
 // The payload of `size` bytes, as it was before it was compressed.
-StorageRef FeedBlockReader::storage_of(const BlockFrame& frame, std::span<const uint8_t> payload,
-                                       size_t size) {
-    const bool packed = frame.packing != FeedCompression::none;
-    if (packed && size > largest_packed_payload)
-        throw_damaged_frame("has a payload that is larger than any that is compressed");
-    StorageRef storage = pool_.acquire(std::max<size_t>(size, 1), cancel_);
-    const std::span<uint8_t> out(storage->data, size);
-    if (packed)
-        unpacker_.unpack(frame.packing, payload, out);
-    else
-        std::copy(payload.begin(), payload.end(), out.begin());
-    if (sum_of_payload(out) != frame.payload_sum)
+StorageRef FeedBlockReader::storage_of(const BlockFrame& frame, FeedPart payload, size_t size) {
+    StorageRef storage;
+    if (frame.packing != FeedCompression::none) {
+        if (size > largest_packed_payload)
+            throw_damaged_frame("has a payload that is larger than any that is compressed");
+        storage = pool_.acquire(std::max<size_t>(size, 1), cancel_);
+        unpacker_.unpack(frame.packing, payload.bytes(), {storage->data, size});
+    } else {
+        const auto part = std::make_shared<const FeedPart>(std::move(payload));
+        storage = pool_.borrow(part, part->bytes());
+    }
+    if (sum_of_payload({storage->data, size}) != frame.payload_sum)
         throw Error(SHF_E_INTEGRITY, "a message of the feed was damaged on its way",
                     "use encryption (feed_server_key) or another network");
     return storage;
 }
 
-std::vector<BlockRef> FeedBlockReader::read(const BlockFrame& frame,
-                                            std::span<const uint8_t> payload, uint32_t part) {
+std::vector<BlockRef> FeedBlockReader::read(const BlockFrame& frame, FeedPart payload,
+                                            uint32_t part) {
     std::vector<std::shared_ptr<const Origin>> origins;
     for (const std::string& text : texts_of(frame.origins))
         origins.push_back(read_origin(text, part));
@@ -172,8 +172,8 @@ std::vector<BlockRef> FeedBlockReader::read(const BlockFrame& frame,
         schemas.push_back(schema_of(names, frame.rows));
 
     const bool packed = frame.packing != FeedCompression::none;
-    const auto size = packed ? static_cast<size_t>(frame.unpacked_size) : payload.size();
-    const StorageRef storage = storage_of(frame, payload, size);
+    const auto size = packed ? static_cast<size_t>(frame.unpacked_size) : payload.bytes().size();
+    const StorageRef storage = storage_of(frame, std::move(payload), size);
 
     std::vector<BlockRef> blocks;
     BlockBuilder builder(pool_, cancel_, false,

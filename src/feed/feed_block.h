@@ -3,6 +3,7 @@
 
 #include "core/cancel.h"
 #include "core/memory.h"
+#include "core/recycler.h"
 #include "feed/feed_frames.h"
 #include "feed/feed_socket.h"
 #include "feed/payload_packing.h"
@@ -24,7 +25,12 @@ uint64_t sum_of_payload(std::span<const uint8_t> payload);
 // The payload and the tables of one message, which grow as samples are added.
 class FeedBlockWriter {
   public:
-    explicit FeedBlockWriter(bool rows) { frame_.rows = rows; }
+    // `usual`: how many bytes a message will have, as a guess. They come from `payloads`, which
+    // must outlive it.
+    FeedBlockWriter(bool rows, size_t usual, Recycler& payloads)
+        : payloads_(&payloads), usual_(usual) {
+        frame_.rows = rows;
+    }
 
     // Begins a sample; its fields follow.
     void begin_sample(const Block& block, uint32_t sample);
@@ -44,8 +50,9 @@ class FeedBlockWriter {
     void reserve(size_t more);
 
     BlockFrame frame_;
-    Payload payload_;
-    size_t capacity_ = 0, used_ = 0;
+    Recycler* payloads_;
+    StorageRef payload_;
+    size_t usual_, used_ = 0;
     std::string names_;                           // of the sample that is added
     size_t fields_before_ = 0, used_before_ = 0;  // of it
     std::vector<std::string> schemas_;
@@ -58,14 +65,14 @@ class FeedBlockReader {
   public:
     FeedBlockReader(Pool& pool, const Cancel& cancel) : pool_(pool), cancel_(cancel) {}
 
-    // The blocks of one message, in order. `part` as Origin has it. Throws Error: FORMAT,
-    // INTEGRITY, CANCELLED; std::bad_alloc.
-    std::vector<BlockRef> read(const BlockFrame& frame, std::span<const uint8_t> payload,
-                               uint32_t part);
+    // The blocks of one message, in order; their bytes stay where they came, unless they are
+    // compressed. `part` as Origin has it. Throws Error: FORMAT, INTEGRITY, CANCELLED;
+    // std::bad_alloc.
+    std::vector<BlockRef> read(const BlockFrame& frame, FeedPart payload, uint32_t part);
 
   private:
     std::shared_ptr<const Schema> schema_of(const std::string& names, bool rows);
-    StorageRef storage_of(const BlockFrame& frame, std::span<const uint8_t> payload, size_t size);
+    StorageRef storage_of(const BlockFrame& frame, FeedPart payload, size_t size);
 
     Pool& pool_;
     const Cancel& cancel_;

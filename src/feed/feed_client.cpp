@@ -16,6 +16,9 @@ namespace {
 constexpr long client_tick_ms = 50;
 // A message is damaged on its way once in a long time, or a network damages all of them.
 constexpr unsigned most_damaged = 10;
+// Payload of a message: half of what may be asked for is as fast, and the first batch, for which
+// messages of all lanes must be there, comes in two thirds of the time.
+constexpr uint64_t wanted_block = largest_block / 2;
 // Events of one lane that wait for the consumer or are under way.
 constexpr uint64_t least_window = 2, most_window = 16;
 
@@ -110,7 +113,7 @@ void FeedClient::take_lanes() {
     reader_.emplace(pool_of(*lane_context_), lane_context_->cancel);
     const uint64_t share = options_.memory / std::max<uint64_t>(lanes_.size(), 1);
     constexpr uint64_t KiB = 1024;
-    block_bytes_ = std::clamp<uint64_t>(share / 8, 16 * KiB, largest_block);
+    block_bytes_ = std::clamp<uint64_t>(share / 8, 16 * KiB, wanted_block);
     for (Lane& lane : lanes_)
         lane.patience =
             std::chrono::nanoseconds(std::max(options_.feed_wait, options_.feed_timeout));
@@ -315,7 +318,7 @@ void FeedClient::receive_of_lane(size_t number, FrameType type, FeedMessage& mes
         BlockFrame block = decode_block(frame);
         opening = block.opening;
         if (!lane_of(number, opening)) return;
-        event.blocks = reader_->read(block, message[1].bytes(), lane_context_->part);
+        event.blocks = reader_->read(block, std::move(message[1]), lane_context_->part);
         event.about = std::move(static_cast<LaneFrame&>(block));
     }
     // Messages of a lane that is closed, or that another server reads now, are dropped.

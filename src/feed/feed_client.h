@@ -24,7 +24,7 @@
 
 namespace shf {
 
-class FeedClient final : public RemoteLanes {
+class FeedClient final : public LaneProvider {
   public:
     // Connects to servers at these addresses, "feed://HOST:PORT", and returns when one of them has
     // said what it feeds. Throws Error.
@@ -35,7 +35,9 @@ class FeedClient final : public RemoteLanes {
 
     [[nodiscard]] const WelcomeFrame& welcome() const { return *welcome_; }
 
-    [[nodiscard]] std::vector<uint32_t> counts() const override { return welcome_->counts; }
+    [[nodiscard]] std::optional<std::vector<uint32_t>> counts() const override {
+        return welcome_->counts;
+    }
     std::unique_ptr<SampleLane> lane(LaneContext& context, const LaneState& from) override;
     void start(LaneContext& context, std::span<const std::unique_ptr<SampleLane>> lanes) override;
     void repeat() noexcept override { repeats_ = true; }

@@ -19,6 +19,8 @@ constexpr int64_t largest_message = 16 << 20;
 constexpr int most_unread = 16, most_unsent = 65536;  // messages of a consumer
 constexpr int most_at_once = 1000;
 constexpr size_t most_consumers = 4096, most_lanes = 4096;  // of all of them
+// Memory of messages that were sent, for the next ones: fresh memory costs more than to fill it.
+constexpr uint64_t most_kept = 64 << 20;
 // Lanes that were closed and still read. While there are more, no messages are taken.
 constexpr size_t most_closing = 256;
 constexpr auto closing_pause = std::chrono::milliseconds(1);
@@ -45,6 +47,7 @@ FeedServer::FeedServer(std::span<const char* const> urls, const Options& options
     : urls_(urls.begin(), urls.end()),
       options_(options),
       rows_(options.batch > 0),
+      payloads_(Recycler::make(std::min(options.memory / 4, most_kept))),
       socket_(context_, ZMQ_ROUTER) {
     for (const std::string& url : urls_) url_pointers_.push_back(url.c_str());
     if (is_feed(urls)) throw Error(SHF_E_USAGE, "a feed of a feed", "give the shards themselves");
@@ -291,7 +294,7 @@ void FeedServer::open(Consumer& consumer, const Name& name, const OpenFrame& ope
                           rows_, bounded,
                           LaneFeeder::Output{
                               [this, name](FeedMessage message) { post(name, std::move(message)); },
-                              work_, share / bounded.block_bytes}));
+                              work_, *payloads_, share / bounded.block_bytes}));
 }
 
 void FeedServer::close(Consumer& consumer, uint64_t opening) {

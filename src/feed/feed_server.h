@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/options.h"
+#include "core/recycler.h"
 #include "feed/feed_frames.h"
 #include "feed/feed_socket.h"
 #include "feed/lane_feeder.h"
@@ -81,6 +82,7 @@ class FeedServer {
     std::vector<const char*> url_pointers_;
     const Options options_;
     const bool rows_;
+    const std::unique_ptr<Recycler, Recycler::Drop> payloads_;
     std::vector<std::string> shards_;  // redacted
     uint64_t shards_hash_ = 0;
     std::map<std::string, std::vector<uint32_t>> counts_;  // with even: by the consumer's options

@@ -23,16 +23,6 @@ namespace {
 
 }  // namespace
 
-void PayloadFree::operator()(uint8_t* bytes) const noexcept {
-    std::free(bytes);
-}
-
-Payload make_payload(size_t size) {
-    Payload payload(static_cast<uint8_t*>(std::malloc(size > 0 ? size : 1)));
-    if (!payload) throw std::bad_alloc();
-    return payload;
-}
-
 // ---- Messages -----------------------------------------------------------------------------------
 
 FeedPart::FeedPart() : message_(std::make_unique<zmq_msg_t>()) {
@@ -44,11 +34,12 @@ FeedPart::FeedPart(std::span<const uint8_t> bytes) : message_(std::make_unique<z
     std::copy(bytes.begin(), bytes.end(), static_cast<uint8_t*>(libzmq().msg_data(raw())));
 }
 
-FeedPart::FeedPart(Payload bytes, size_t size) : message_(std::make_unique<zmq_msg_t>()) {
-    const auto release = [](void* data, void*) { std::free(data); };
-    if (libzmq().msg_init_data(message_.get(), bytes.get(), size, release, nullptr) != 0)
+FeedPart::FeedPart(StorageRef bytes, size_t size) : message_(std::make_unique<zmq_msg_t>()) {
+    auto kept = std::make_unique<StorageRef>(std::move(bytes));
+    const auto release = [](void*, void* hint) { delete static_cast<StorageRef*>(hint); };
+    if (libzmq().msg_init_data(message_.get(), (*kept)->data, size, release, kept.get()) != 0)
         throw std::bad_alloc();
-    (void)bytes.release();
+    (void)kept.release();
 }
 
 FeedPart::FeedPart(FeedPart part, std::shared_ptr<UnsentBytes> unsent)

@@ -2,6 +2,7 @@
 // (feed_frames.h), and the payload of a block.
 #pragma once
 
+#include "core/memory.h"
 #include "feed/libzmq.h"
 
 #include <atomic>
@@ -15,14 +16,6 @@
 
 namespace shf {
 
-// Memory for a payload, on its way into a message.
-struct PayloadFree {
-    void operator()(uint8_t* bytes) const noexcept;
-};
-using Payload = std::unique_ptr<uint8_t, PayloadFree>;
-// `size` bytes with undefined contents. Throws std::bad_alloc.
-Payload make_payload(size_t size);
-
 // Bytes that were given to ZeroMQ, and that it has not sent or dropped yet.
 using UnsentBytes = std::atomic<uint64_t>;
 
@@ -32,8 +25,9 @@ class FeedPart {
     FeedPart();
     // A copy. Throws std::bad_alloc.
     explicit FeedPart(std::span<const uint8_t> bytes);
-    // Takes over the first `size` bytes of it.
-    FeedPart(Payload bytes, size_t size);
+    // The first `size` bytes of it, which stay there until ZeroMQ lets go of them. Throws
+    // std::bad_alloc.
+    FeedPart(StorageRef bytes, size_t size);
     // The same bytes, which count as unsent until ZeroMQ lets go of them. Throws std::bad_alloc.
     FeedPart(FeedPart part, std::shared_ptr<UnsentBytes> unsent);
     ~FeedPart();

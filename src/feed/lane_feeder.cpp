@@ -48,7 +48,7 @@ std::unique_ptr<Lane> lane_at(LaneContext& context, const LaneState& from) {
 
 LaneFeeder::Reading::Reading(Shards shards, const Options& options, bool decodes,
                              const LaneState& from, FeedCounts& feed_counts)
-    : context(shards.urls, options_of_lane(options)), counts(feed_counts) {
+    : context(shards.urls, options_of_lane(options), decodes), counts(feed_counts) {
     // Consumers count on the list that they were sent.
     if (context.shards.size() != shards.count || hash_of_names(context.shards) != shards.hash)
         throw Error(SHF_E_CHANGED, "the list of shards is another one than when the feed began",
@@ -76,7 +76,7 @@ LaneFeeder::LaneFeeder(Shards shards, const Options& options, bool rows, const O
       open_(open),
       output_(std::move(output)),
       most_credit_(std::clamp<uint64_t>(output_.most_credit, 2, largest_credit)),
-      writer_(rows),
+      writer_(rows, static_cast<size_t>(open.block_bytes + open.block_bytes / 8), output_.payloads),
       packer_(options.feed_compression),
       epoch_(open.from.epoch),
       taken_(open.from.taken),

@@ -32,6 +32,7 @@ class LaneFeeder {
         // Gets the messages, in order, from the feeder's thread. Throws nothing.
         std::function<void(FeedMessage)> post;
         FeedCounts& counts;
+        Recycler& payloads;  // where the memory of messages comes from
         // Messages that a consumer may have asked for and not got; more credit is ignored.
         uint64_t most_credit = largest_credit;
     };

@@ -2,6 +2,8 @@
 
 #include "core/dynamic_library.h"
 
+#include <string>
+
 namespace shf {
 
 namespace {
@@ -16,6 +18,7 @@ Libmicrohttpd load_libmicrohttpd() {
     library.find("MHD_create_response_from_buffer", http.create_response);
     library.find("MHD_destroy_response", http.destroy_response);
     library.find("MHD_get_connection_info", http.connection_info);
+    library.find("MHD_get_version", http.version);
     library.find("MHD_queue_response", http.queue_response);
     library.find("MHD_run_wait", http.run_wait);
     library.find("MHD_start_daemon", http.start);
@@ -28,6 +31,15 @@ Libmicrohttpd load_libmicrohttpd() {
 const Libmicrohttpd& libmicrohttpd() {
     static const Libmicrohttpd http = load_libmicrohttpd();
     return http;
+}
+
+const char* libmicrohttpd_version() noexcept {
+    try {
+        static const std::string text = std::string("libmicrohttpd ") + libmicrohttpd().version();
+        return text.c_str();
+    } catch (...) {
+        return nullptr;
+    }
 }
 
 }  // namespace shf

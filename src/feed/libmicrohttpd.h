@@ -14,9 +14,13 @@ struct Libmicrohttpd {
     decltype(&::MHD_run_wait) run_wait;
     decltype(&::MHD_start_daemon) start;
     decltype(&::MHD_stop_daemon) stop;
+    decltype(&::MHD_get_version) version;
 };
 
 // Loads it at the first call. Throws Error(UNSUPPORTED). Any thread.
 const Libmicrohttpd& libmicrohttpd();
+
+// "libmicrohttpd 0.9.75"; NULL when this system has none. Static. Any thread.
+const char* libmicrohttpd_version() noexcept;
 
 }  // namespace shf

@@ -18,8 +18,7 @@ namespace shf {
 // One thread at a time.
 class RowWriter {
   public:
-    // Of the option decode. Throws Error(USAGE) for a bad one, and for columns that are made of
-    // whole batches.
+    // Of the option decode. Throws Error(USAGE) for a bad one.
     explicit RowWriter(const Options& options);
 
     // Adds the sample. One that cannot be decoded becomes its fault, for the consumer to treat as
@@ -31,6 +30,10 @@ class RowWriter {
     std::span<const uint8_t> bytes_of_column(const BatchPlan::Fields& fields, size_t column,
                                              const Block& block, uint32_t sample);
     void add_column(const BatchPlan& plan, const BatchPlan::Fields& fields, size_t column,
+                    const Block& block, uint32_t sample, FeedBlockWriter& out);
+    static std::span<uint8_t> add_row(const ColumnPlan& column, const ArrayType& type,
+                                      FeedBlockWriter& out);
+    void add_chosen(const BatchPlan& plan, const BatchPlan::Fields& fields, size_t column,
                     const Block& block, uint32_t sample, FeedBlockWriter& out);
 
     const Options options_;

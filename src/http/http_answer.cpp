@@ -138,29 +138,6 @@ std::optional<uint64_t> HttpAnswer::pause() const {
     return when <= now ? 0 : in_nanoseconds(static_cast<uint64_t>(when - now));
 }
 
-std::optional<uint32_t> HttpAnswer::crc32c() const {
-    constexpr std::string_view name = "crc32c=";
-    constexpr std::string_view digits =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    // What is stored compressed may come unpacked; the checksum is that of what is stored.
-    const std::string_view stored = header("x-goog-stored-content-encoding");
-    const std::string_view sent = header("content-encoding");
-    if (!stored.empty() && stored != (sent.empty() ? "identity" : sent)) return std::nullopt;
-    const std::string hashes = headers_of("x-goog-hash");
-    const size_t at = hashes.find(name);
-    // Four bytes in base64, the most significant first.
-    const std::string_view text =
-        std::string_view(hashes).substr(std::min(at, hashes.size())).substr(0, name.size() + 8);
-    if (text.size() != name.size() + 8 || !text.ends_with("==")) return std::nullopt;
-    uint64_t bits = 0;
-    for (const char digit : text.substr(name.size(), 6)) {
-        const size_t value = digits.find(digit);
-        if (value == digits.npos) return std::nullopt;
-        bits = bits << 6 | value;
-    }
-    return static_cast<uint32_t>(bits >> 4);
-}
-
 Error object_changed() {
     return Error(SHF_E_CHANGED, "the object became another version while it was read",
                  "write new shards under new names");

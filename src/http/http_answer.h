@@ -56,8 +56,6 @@ struct HttpAnswer {
     [[nodiscard]] std::optional<uint64_t> total() const;
     // Seconds, or a date (RFC 9110, 10.2.3), as nanoseconds from now; nothing when it says nothing.
     [[nodiscard]] std::optional<uint64_t> pause() const;
-    // The CRC-32C of the whole object, also of an answer with a part of it (x-goog-hash).
-    [[nodiscard]] std::optional<uint32_t> crc32c() const;
     // The error of a status that is no success.
     [[nodiscard]] Error error() const;
 };

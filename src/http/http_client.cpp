@@ -6,6 +6,7 @@
 #include "core/per_process.h"
 #include "http/http_transfer.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <new>
@@ -121,12 +122,13 @@ void HttpClient::drive() {
     }
 }
 
-void HttpClient::wait(const Cancel& cancel) {
+void HttpClient::wait(const Cancel& cancel, std::chrono::milliseconds longest) {
     cancel.check();
     const int fd = cancel.fd();
     curl_waitfd extra = {.fd = fd, .events = CURL_WAIT_POLLIN, .revents = 0};
     // An opening is asked every few milliseconds; else the descriptor wakes.
-    const int time = fd < 0 ? 5 : 1000;
+    const int most = static_cast<int>(longest.count());
+    const int time = fd < 0 ? std::min(5, most) : most;
     // No fork is held: it takes no lock of OpenSSL.
     libcurl().multi_poll(multi_.get(), fd < 0 ? nullptr : &extra, fd < 0 ? 0 : 1, time, nullptr);
     cancel.check();

@@ -4,6 +4,7 @@
 
 #include "http/libcurl.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,9 +29,9 @@ class HttpClient {
 
     // Moves what can be moved. Throws Error.
     void drive();
-    // Waits until something can be moved, a cancel, or a second. Throws Error(CANCELLED), and
+    // Waits until something can be moved, a cancel, or `longest`. Throws Error(CANCELLED), and
     // TIMEOUT of an opening.
-    void wait(const Cancel& cancel);
+    void wait(const Cancel& cancel, std::chrono::milliseconds longest = std::chrono::seconds(1));
     // False in a forked child: the connections are those of the parent process.
     [[nodiscard]] bool is_ours() const;
 

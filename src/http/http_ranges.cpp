@@ -126,8 +126,12 @@ void HttpRanges::drop_front() {
     pieces_.pop_front();
 }
 
-void HttpRanges::send(Piece& piece, size_t ahead) {
+void HttpRanges::take_client() {
     if (!client_) client_.reset(HttpClient::take(server_).release());
+}
+
+void HttpRanges::send(Piece& piece, size_t ahead) {
+    take_client();
     retry_.before_request();
     piece.checked = false;
     piece.exchange = object_->ask(*client_, piece.at, piece.end, ahead, again_);

@@ -32,6 +32,8 @@ class HttpRanges {
     [[nodiscard]] uint64_t at() const;
     // True when read() would not wait.
     [[nodiscard]] bool ready() const;
+    // Takes the client now which requests will go by.
+    void take_client();
     // Sends the first requests, without waiting for their answers.
     void begin() { fill(true); }
     // Reads at least one byte of the range in front; 0 when nothing is left. Throws Error.

@@ -17,6 +17,7 @@ struct HttpRequest {
     uint64_t first = 0;                 // the range that is asked for: from this byte ...
     std::optional<uint64_t> last;       // ... to this one; nothing: to the end
     bool whole = true;                  // without a range
+    bool digest = false;                // that of the object is wanted with the answer
     std::string if_match{};             // only this version; empty: any
     std::string body{};                 // of PUT and POST; few servers want one of GET
     std::span<const uint8_t> upload{};  // in place of it: not copied, until the answer is there

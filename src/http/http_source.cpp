@@ -1,12 +1,12 @@
 #include "http/http_source.h"
 
 #include "core/cancel.h"
-#include "core/checksum.h"
 #include "core/error.h"
 #include "core/options.h"
 #include "http/http_object.h"
 #include "http/http_ranges.h"
 #include "http/http_retry.h"
+#include "http/object_check.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -44,6 +44,7 @@ std::unique_ptr<WholeAnswer> ask_whole(HttpStore& store, const std::string& targ
                                        const SourceContext& context, bool head) {
     HttpRequest request;
     request.target = target;
+    request.digest = context.options.checksums != Checksums::none;
     if (head) {
         request.whole = false;
         request.last = head_size_of(context) - 1;
@@ -54,47 +55,22 @@ std::unique_ptr<WholeAnswer> ask_whole(HttpStore& store, const std::string& targ
     return whole;
 }
 
-// Compares the bytes of an object that is read from its start to its end with the checksum that
-// the server gives of it (H17).
-class ObjectSum {
-  public:
-    explicit ObjectSum(const HttpAnswer& first) {
-        if (have_crc32c) wanted_ = first.crc32c();
-    }
-    void add(std::span<const uint8_t> bytes) {
-        if (wanted_) sum_ = crc32c(bytes, sum_);
-    }
-    // Not all of it is read.
-    void give_up() { wanted_.reset(); }
-    // At the end. Throws Error(INTEGRITY).
-    void check() const {
-        if (wanted_ && sum_ != *wanted_)
-            throw Error(SHF_E_INTEGRITY,
-                        "the bytes that came are not those whose CRC-32C the server gives",
-                        "read the shard again; where this stays, upload it again");
-    }
-
-  private:
-    std::optional<uint32_t> wanted_;
-    uint32_t sum_ = 0;
-};
-
 // From front to back, of an object with ranges.
 class RangedSequential final : public Sequential {
   public:
     RangedSequential(std::shared_ptr<const HttpObject> object, uint64_t offset)
-        : object_(std::move(object)), sum_(object_->first), at_(offset) {
-        if (offset > 0) sum_.give_up();
+        : object_(std::move(object)), at_(offset) {
+        if (offset == 0) check_.emplace(object_, object_->first);
     }
 
     size_t read(std::span<uint8_t> out) override {
         if (at_ >= *object_->size) return 0;
         size_t count = object_->copy_head(at_, out);
         if (count == 0) {
-            if (!rest_) rest_.emplace(object_, at_, *object_->size);
+            if (!rest_) begin_rest();
             count = rest_->read(out);
+            if (check_) check_->add(out.first(count));
         }
-        sum_.add(out.first(count));
         at_ += count;
         return count;
     }
@@ -103,17 +79,30 @@ class RangedSequential final : public Sequential {
         if ((rest_ && size < network_at_once) || size > *object_->size - at_) return false;
         at_ += size;
         rest_.reset();
-        sum_.give_up();
+        check_.reset();
         return true;
     }
     bool ready() override { return at_ < object_->head.size() || (rest_ && rest_->ready()); }
-    void finish() override { sum_.check(); }
+    void finish() override {
+        if (!check_ || at_ < *object_->size) return;
+        if (!rest_) check_->add(object_->head);
+        check_->finish();
+    }
 
   private:
+    void begin_rest() {
+        rest_.emplace(object_, at_, *object_->size);
+        if (!check_) return;
+        // The connection that is open already is for the bytes.
+        rest_->take_client();
+        check_->ask();
+        check_->add(object_->head);
+    }
+
     const std::shared_ptr<const HttpObject> object_;
-    ObjectSum sum_;
     uint64_t at_;
     std::optional<HttpRanges> rest_;
+    std::optional<ObjectCheck> check_;  // none once something is left out
 };
 
 // Waits for the answer. `pause`: how long the server asks to wait.
@@ -134,10 +123,10 @@ class WholeSequential final : public Sequential {
         : object_(std::move(object)),
           answer_(std::move(first)),
           retry_(object_->server(), object_->context),
-          sum_(object_->first),
           seen_(XXH3_createState()) {
         if (!seen_) throw std::bad_alloc();
         XXH3_128bits_reset(seen_.get());
+        check_.emplace(object_, object_->first);
     }
 
     size_t read(std::span<uint8_t> out) override {
@@ -154,7 +143,7 @@ class WholeSequential final : public Sequential {
                     return 0;
                 }
                 XXH3_128bits_update(seen_.get(), out.data(), count);
-                sum_.add(out.first(count));
+                check_->add(out.first(count));
                 at_ += count;
                 retry_.progressed();
                 return count;
@@ -166,7 +155,9 @@ class WholeSequential final : public Sequential {
         return 0;
     }
     bool ready() override { return answer_ && answer_->exchange->ready(); }
-    void finish() override { sum_.check(); }
+    void finish() override {
+        if (over_) check_->finish();
+    }
 
   private:
     struct FreeState {
@@ -198,13 +189,15 @@ class WholeSequential final : public Sequential {
         }
         if (!XXH128_isEqual(XXH3_128bits_digest(again.get()), XXH3_128bits_digest(seen_.get())))
             throw object_changed();
+        // The first answer may have had the start of the object alone.
+        if (at_ == 0) check_.emplace(object_, answer);
         answer_ = std::move(whole);
     }
 
     const std::shared_ptr<const HttpObject> object_;
     std::unique_ptr<WholeAnswer> answer_;
     HttpRetry retry_;
-    ObjectSum sum_;
+    std::optional<ObjectCheck> check_;
     const std::unique_ptr<XXH3_state_t, FreeState> seen_;
     uint64_t at_ = 0;
     bool over_ = false;

@@ -44,6 +44,8 @@ class HttpStore {
     virtual void pin(HttpRequest& request, const HttpAnswer& first) const {
         request.if_match = first.strong_tag();
     }
+    // Whether an answer to HEAD has the digest of an object, where answers with a range have none.
+    [[nodiscard]] virtual bool has_digests() const { return false; }
     // Whether redirects are followed. Signed requests are not valid elsewhere.
     [[nodiscard]] virtual bool follows_redirects() const { return true; }
     // Whether later requests for the object are sent at once to where the first one was redirected

@@ -113,16 +113,17 @@ const uint8_t* pixel_at(const Pixels& pixels, float x, float y) {
     if (!(x >= 0 && y >= 0 && x < static_cast<float>(pixels.width) &&
           y < static_cast<float>(pixels.height)))
         return nullptr;
-    return pixels.row(static_cast<size_t>(y)) + static_cast<size_t>(x) * rgb_channels;
+    return pixels.row(static_cast<size_t>(y)) + static_cast<size_t>(x) * pixels.pixel_size();
 }
 
 void sample_nearest(const Pixels& from, float x, float y, uint8_t fill, uint8_t* out) {
     if (const uint8_t* pixel = pixel_at(from, std::nearbyint(x), std::nearbyint(y)))
-        std::copy_n(pixel, rgb_channels, out);
+        std::copy_n(pixel, from.pixel_size(), out);
     else
-        std::fill_n(out, rgb_channels, fill);
+        std::fill_n(out, from.pixel_size(), fill);
 }
 
+// Three channels of 8 bits.
 void sample_bilinear(const Pixels& from, float x, float y, uint8_t fill, uint8_t* out) {
     const float left = std::floor(x), top = std::floor(y);
     const float right = x - left, bottom = y - top;  // the weights of these
@@ -155,12 +156,16 @@ void move(const Pixels& pixels, const Affine& source, bool bilinear, uint8_t fil
     spare.hold(moved);
     for (uint32_t y = 0; y < moved.height; ++y) {
         uint8_t* out = moved.row(y);
-        for (uint32_t x = 0; x < moved.width; ++x, out += rgb_channels) {
+        for (uint32_t x = 0; x < moved.width; ++x, out += moved.pixel_size()) {
             const auto [at_x, at_y] = grid.at(x, y);
             (bilinear ? sample_bilinear : sample_nearest)(pixels, at_x, at_y, fill, out);
         }
     }
     std::memcpy(pixels.data, moved.data, moved.stride() * moved.height);
+}
+
+bool moves(Operation operation) {
+    return operation >= Operation::shear_x && operation <= Operation::rotate;
 }
 
 // Borders stay as they are.
@@ -301,6 +306,13 @@ Affine movement(const AugmentChoices::Step& step, uint32_t width, uint32_t heigh
     const double half_width = width / 2.0, half_height = height / 2.0;
     return Affine{{1, 0, -half_width}, {0, 1, -half_height}}.then(inverse).then(
         {{1, 0, half_width}, {0, 1, half_height}});
+}
+
+void augment_mask(const Pixels& pixels, const AugmentChoices& choices, uint8_t fill,
+                  PixelBuffer& spare) {
+    for (size_t i = 0; i < choices.count; ++i)
+        if (const auto& step = choices.steps[i]; moves(step.operation))
+            move(pixels, source_of(step, pixels.width, pixels.height), false, fill, spare);
 }
 
 void augment(const Pixels& pixels, const AugmentChoices& choices, bool bilinear, uint8_t fill,

@@ -62,5 +62,9 @@ Affine movement(const AugmentChoices::Step& step, uint32_t width, uint32_t heigh
 // moved, and `spare` memory that holds nothing.
 void augment(const Pixels& pixels, const AugmentChoices& choices, bool bilinear, uint8_t fill,
              PixelBuffer& spare);
+// Likewise those that move pixels, each to the nearest place, and no others. Any pixels; `fill` is
+// each byte of those beside the image.
+void augment_mask(const Pixels& pixels, const AugmentChoices& choices, uint8_t fill,
+                  PixelBuffer& spare);
 
 }  // namespace shf

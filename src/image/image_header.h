@@ -19,7 +19,10 @@ struct ImageHeader {
     uint32_t orientation = 1;        // of EXIF, 1 to 8; 1 when nobody asked
     // What the decoder keeps of the whole image before there is a first pixel, in bytes.
     uint64_t kept = 0;
-    size_t scans = 0;  // of a JPEG: where the data of the first scan begins
+    size_t scans = 0;          // of a JPEG: where the data of the first scan begins
+    bool has_palette = false;  // of a PNG
+    // The numbers of colours in the palette are wanted, in one channel, and not the colours.
+    bool indexes = false;
 
     [[nodiscard]] bool is_grey() const { return channels < 3; }
     [[nodiscard]] bool swaps_sides() const { return orientation >= 5; }

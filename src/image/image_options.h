@@ -85,6 +85,8 @@ struct ImageOptions {
     bool flip_before_resize = false, flip_before_crop = false, flip_before_pad = false;
     Augment augment{};
     Colours colours{};
+    // Levels are labels: `augment` moves them, and changes none.
+    bool mask = false;
     uint32_t view = 0;    // which of several: each has random choices of its own
     bool orient = false;  // turn the image as its EXIF orientation says
 

@@ -107,14 +107,17 @@ void PngReader::prepare() noexcept {
     png_read_info(png_, info_);
     const int type = png_get_color_type(png_, info_);
     const int bits = png_get_bit_depth(png_, info_);
-    png_set_expand(png_);
+    if (header_.indexes)
+        png_set_packing(png_);  // each in a byte
+    else
+        png_set_expand(png_);
     if (bits == 16 && to_.depth == 8) png_set_scale_16(png_);
     if (to_.depth == 16 && std::endian::native == std::endian::little) png_set_swap(png_);
     if (to_.channels > 1 && (type == PNG_COLOR_TYPE_GRAY || type == PNG_COLOR_TYPE_GRAY_ALPHA))
         png_set_gray_to_rgb(png_);
     if (to_.channels == 4)
         png_set_add_alpha(png_, to_.depth == 16 ? 0xffff : 0xff, PNG_FILLER_AFTER);
-    else
+    else if (!header_.indexes)
         png_set_strip_alpha(png_);
 }
 
@@ -150,8 +153,8 @@ ImageHeader read_png_header(std::span<const uint8_t> file, bool orient) {
     switch (file[data + 9]) {
         case PNG_COLOR_TYPE_GRAY: header.channels = 1; break;
         case PNG_COLOR_TYPE_GRAY_ALPHA: header.channels = 2; break;
-        case PNG_COLOR_TYPE_RGB:
-        case PNG_COLOR_TYPE_PALETTE: header.channels = 3; break;
+        case PNG_COLOR_TYPE_PALETTE: header.has_palette = true; [[fallthrough]];
+        case PNG_COLOR_TYPE_RGB: header.channels = 3; break;
         case PNG_COLOR_TYPE_RGB_ALPHA: header.channels = 4; break;
         default: bad_png("colour type " + std::to_string(file[data + 9]));
     }

@@ -251,6 +251,8 @@ std::shared_ptr<const ShardIndex> open_index(const std::string& url, Source& sou
             last = fault;
         }
         if (auto index = fetch_beside(url, identity.size, options, cancel)) {
+            // It was made before its shard appeared (option prepare), and cannot know when.
+            if (index->identity().modified == 0) index = index->with_time(identity.modified);
             if (const auto fault = fault_of(*index, identity, options)) {
                 last = fault;
             } else {

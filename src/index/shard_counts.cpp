@@ -3,12 +3,12 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "index/index_store.h"
+#include "io/each_shard.h"
 #include "io/sources.h"
 #include "libarchive/libarchive_directory.h"
 #include "sample/entry_groups.h"
 #include "sample/name.h"
 #include "sample/shard_format.h"
-#include "url/redact.h"
 #include "zip/zip_directory.h"
 
 #include <algorithm>
@@ -17,6 +17,11 @@
 namespace shf {
 
 namespace {
+
+// What to do where it cannot be known.
+std::string without_counts(const Options& options) {
+    return options.by_index ? "leave out by_index" : "leave out even and set epoch_samples";
+}
 
 uint64_t count_in_tar(const ShardIndex& index, const SampleFilter& filter) {
     if (filter.all()) return index.samples();
@@ -44,7 +49,7 @@ uint64_t count_in(const std::string& url, const Options& options, const SampleFi
     const auto source = Sources(options, cancel).open(url);
     if (!source->seekable() || !source->size())
         throw Error(SHF_E_USAGE, "how many samples it has cannot be known before it is read",
-                    "leave out even, and set epoch_samples");
+                    without_counts(options));
     const ShardFormat format = shard_format(*source, url, options);
     if (format == ShardFormat::zip) {
         const ZipDirectory directory(*source, options);
@@ -60,7 +65,8 @@ uint64_t count_in(const std::string& url, const Options& options, const SampleFi
         Fault fault = error.fault();
         fault.help =
             "read the shards once with the option write_index=true, or open them as a dataset, "
-            "which makes it; or leave out even and set epoch_samples";
+            "which makes it; or " +
+            without_counts(options);
         throw Error(std::move(fault));
     }
 }
@@ -68,22 +74,15 @@ uint64_t count_in(const std::string& url, const Options& options, const SampleFi
 }  // namespace
 
 std::vector<uint32_t> count_samples(const ShardList& shards, const Options& given,
-                                    const SampleFilter& filter, const Cancel& cancel) {
+                                    const SampleFilter& filter) {
     Options options = given;
     options.index = IndexUse::require;  // opening a stream reads no shard
-    std::vector<uint32_t> counts;
-    counts.reserve(static_cast<size_t>(shards.size()));
-    for (uint64_t i = 0; i < shards.size(); ++i) {
-        const std::string url = shards.at(i);
-        try {
-            const uint64_t count = count_in(url, options, filter, cancel);
-            counts.push_back(static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX)));
-        } catch (const Error& error) {
-            Fault fault = error.fault();
-            fault.shard = redact(url);
-            throw Error(std::move(fault));
-        }
-    }
+    std::vector<uint32_t> counts(static_cast<size_t>(shards.size()));
+    Cancel cancel;  // the stream has no handle yet by which it could be cancelled
+    for_each_shard(shards, options, cancel, [&](uint64_t number, const std::string& url) {
+        const uint64_t count = count_in(url, options, filter, cancel);
+        counts[number] = static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX));
+    });
     return counts;
 }
 

@@ -13,6 +13,6 @@ namespace shf {
 // Of every shard of the list, as the filter leaves them: from the index file of a tar, from the
 // directory of a ZIP file. Throws Error: NOT_FOUND for a tar without a good index file.
 std::vector<uint32_t> count_samples(const ShardList& shards, const Options& options,
-                                    const SampleFilter& filter, const Cancel& cancel);
+                                    const SampleFilter& filter);
 
 }  // namespace shf

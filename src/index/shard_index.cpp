@@ -23,7 +23,6 @@ constexpr SealedKind kind = {.magic = "shardfeed-index",
                              .help = "delete it; it is made again",
                              .newest = 2};
 constexpr uint64_t compressed_version = 2;
-constexpr size_t identity_part = 64 * 1024;
 constexpr uint64_t most = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t block_size = 512;  // of a tar
 
@@ -98,6 +97,11 @@ ShardIdentity identify(Source& source) {
     identity.head = read(0);
     identity.tail = read(identity.size - part.size());
     return identity;
+}
+
+ShardIdentity identity_of(uint64_t size, std::span<const uint8_t> head,
+                          std::span<const uint8_t> tail) {
+    return {.size = size, .modified = 0, .head = hash(head), .tail = hash(tail)};
 }
 
 IndexSummary summary_of(uint64_t file_size, const SealedOutline::Read& read) {
@@ -193,6 +197,42 @@ void ShardIndex::check() const {
     }
 }
 
+namespace {
+
+std::shared_ptr<const ShardIndex> written(SealedWriter& writer, const SealedKind& its_kind) {
+    const auto file = writer.finish(its_kind);
+    const StorageRef storage = unpooled(file.size());
+    std::memcpy(storage->data, file.data(), file.size());
+    return std::make_shared<const ShardIndex>(storage, file.size());
+}
+
+}  // namespace
+
+std::shared_ptr<const ShardIndex> ShardIndex::with_time(int64_t modified) const {
+    const SealedMap map(file(), kind);
+    SealedWriter writer;
+    const auto put_number = [&](const char* name) { writer.put(name, map.number(name)); };
+    const auto put_bytes = [&](const char* name) { writer.put(name, map.bytes(name)); };
+    put_number("size");
+    writer.put("modified", static_cast<uint64_t>(modified));
+    put_bytes("head");
+    put_bytes("tail");
+    put_number("end");
+    put_number("leniency");
+    for (const char* name :
+         {"schemas", "keys", "key_ends", "schema", "headers", "offsets", "sizes"})
+        put_bytes(name);
+    SealedKind its_kind = kind;
+    if (map.version() == compressed_version) {
+        its_kind.version = compressed_version;
+        put_bytes("codec");
+        put_number("length");
+        for (const char* name : {"starts", "sums", "places", "window_ends", "windows"})
+            put_bytes(name);
+    }
+    return written(writer, its_kind);
+}
+
 void IndexRows::add(const GroupedSample& sample) {
     if (keys_.size() + sample.key.size() > most || offsets_.size() + sample.fields.size() > most)
         throw Error(SHF_E_LIMIT, "the index of this shard would be larger than 4 GiB",
@@ -238,10 +278,7 @@ std::shared_ptr<const ShardIndex> IndexRows::finish(const ShardIdentity& identit
         writer.put("window_ends", points->window_ends);
         writer.put("windows", std::span<const uint8_t>(points->windows));
     }
-    const auto file = writer.finish(its_kind);
-    const StorageRef storage = unpooled(file.size());
-    std::memcpy(storage->data, file.data(), file.size());
-    return std::make_shared<const ShardIndex>(storage, file.size());
+    return written(writer, its_kind);
 }
 
 }  // namespace shf

@@ -34,6 +34,12 @@ struct ShardIdentity {
 
 // Throws Error.
 ShardIdentity identify(Source& source);
+// So many bytes of each end tell one shard from another.
+inline constexpr size_t identity_part = size_t{64} << 10;
+// The identity of a shard that cannot be read: `head` and `tail` are its first and last
+// identity_part bytes, or all of a shorter one. Its time is 0: not known.
+ShardIdentity identity_of(uint64_t size, std::span<const uint8_t> head,
+                          std::span<const uint8_t> tail);
 
 // Numbers as they lie in the file, little endian and not aligned.
 template <typename Number>
@@ -119,6 +125,8 @@ class ShardIndex {
     // The same for its key, whose place must be there before.
     void prefetch_key(size_t sample) const { __builtin_prefetch(key(sample).data()); }
 
+    // The same index with this modification time of its shard. Throws Error.
+    [[nodiscard]] std::shared_ptr<const ShardIndex> with_time(int64_t modified) const;
     // The file, as the constructor took it.
     [[nodiscard]] std::span<const uint8_t> file() const { return {file_->data, file_size_}; }
 

@@ -31,6 +31,31 @@ std::optional<uint64_t> number(std::string_view word) {
     return value;
 }
 
+// wds2idx takes names from what GNU tar prints, where a backslash, and each byte that the locale
+// cannot print, is escaped as in C: of all others than ASCII in the locale C.
+std::string without_escapes(std::string_view word) {
+    constexpr std::string_view letters = "abtnvfr\\", bytes = "\a\b\t\n\v\f\r\\";
+    const auto is_octal = [](char c, char largest) { return c >= '0' && c <= largest; };
+    std::string text;
+    while (!word.empty()) {
+        size_t used = 1;
+        char byte = word[0];
+        if (byte == '\\' && word.size() >= 4 && is_octal(word[1], '3') && is_octal(word[2], '7') &&
+            is_octal(word[3], '7')) {
+            used = 4;
+            byte = static_cast<char>((word[1] - '0') * 64 + (word[2] - '0') * 8 + word[3] - '0');
+        } else if (byte == '\\' && word.size() >= 2) {
+            if (const size_t i = letters.find(word[1]); i != letters.npos) {
+                used = 2;
+                byte = bytes[i];
+            }
+        }
+        text += byte;
+        word.remove_prefix(used);
+    }
+    return text;
+}
+
 Error malformed(const std::string& what) {
     return Error(SHF_E_FORMAT, what, dali_help);
 }
@@ -95,6 +120,11 @@ struct View {
     FileGroups groups{files, split};
 };
 
+bool same_name(std::string_view name, std::string_view claimed) {
+    return claimed == name ||
+           (claimed.find('\\') != claimed.npos && without_escapes(claimed) == name);
+}
+
 // Compares one component, whose words are taken from the front of `line`. Returns what is wrong.
 std::optional<Error> compare(std::string_view& line, const View& view, uint32_t file,
                              Columns columns) {
@@ -105,7 +135,7 @@ std::optional<Error> compare(std::string_view& line, const View& view, uint32_t 
     const auto first = number(next_word(line)), second = number(next_word(line));
     if (!first || !second)
         return malformed("has no offset and size after \"" + escape(extension) + "\"");
-    if (extension != field && !(view.lowered && same_lowered(field, extension)))
+    if (!same_name(field, extension) && !(view.lowered && same_lowered(field, extension)))
         return malformed("has the extension \"" + escape(extension) + "\" where the shard has \"" +
                          escape(field) + "\", member \"" + escape(name) + "\"");
     const bool swapped = columns == Columns::extension_size_offset;
@@ -123,7 +153,7 @@ std::optional<Error> compare(std::string_view& line, const View& view, uint32_t 
                            : dali_help);
     if (size != truth.size) return differs("size", size, truth.size, dali_help);
     if (columns == Columns::extension_offset_size_name)
-        if (const std::string_view claimed = next_word(line); claimed != name)
+        if (const std::string_view claimed = next_word(line); !same_name(name, claimed))
             return malformed("has the name \"" + escape(claimed) + "\" where the shard has \"" +
                              escape(name) + "\"");
     return std::nullopt;

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "io/pipe_signal.h"
+#include "url/scheme.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +29,64 @@ std::string sink_folder(const std::string& path) {
 
 // Writes start this early, so that little is left to wait for when the shard is whole.
 constexpr uint64_t write_behind = uint64_t{16} << 20;
+
+// FAT, and some file systems of networks, have no hard links.
+bool rename_where_no_links_are(const std::string& part, const std::string& path, int number) {
+    if (number != EPERM && number != ENOTSUP && number != ENOSYS && number != EMLINK) return false;
+    if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0)
+        return true;
+    if (errno == EEXIST) throw target_exists();
+    return false;
+}
+
+void link_part(const std::string& part, const std::string& path) {
+    if (::link(part.c_str(), path.c_str()) == 0) {
+        ::unlink(part.c_str());
+        return;
+    }
+    const int number = errno;
+    if (number == EEXIST) throw target_exists();
+    if (!rename_where_no_links_are(part, path, number)) throw Error::system("link", number);
+}
+
+// Gives a whole file its name.
+void name_part(const std::string& part, const std::string& path, bool overwrite) {
+    if (!overwrite) return link_part(part, path);
+    if (::rename(part.c_str(), path.c_str()) != 0) throw Error::system("rename", errno);
+}
+
+void sync_folder(int folder) {
+    // Some file systems have no fsync of folders.
+    if (::fsync(folder) != 0 && errno != EINVAL && errno != EROFS)
+        throw Error::system("fsync of the folder", errno);
+}
+
+// Where a prepared file waits. Tokens come from elsewhere: nothing else is touched.
+std::string part_of(const PreparedFile& file) {
+    const std::string path = path_of(file.url);
+    if (file.place.find('/') != file.place.npos || !file.place.starts_with('.') ||
+        !file.place.ends_with(".partial"))
+        throw Error(SHF_E_USAGE, "this is no file that a writer has prepared",
+                    "give what the writer said");
+    return path.substr(0, path.rfind('/') + 1) + file.place;
+}
+
+bool has_size_of(const struct stat& info, const PreparedFile& file) {
+    return S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) == file.size;
+}
+
+// No two writers use the same name. The inode is not compared: some network file systems give a
+// file another one on each machine.
+bool is_waiting(const std::string& part, const PreparedFile& file) {
+    struct stat info = {};
+    return ::lstat(part.c_str(), &info) == 0 && has_size_of(info, file);
+}
+
+bool is_this_file(const std::string& path, const PreparedFile& file) {
+    struct stat info = {};
+    return ::lstat(path.c_str(), &info) == 0 && has_size_of(info, file) &&
+           std::to_string(info.st_ino) == file.upload;
+}
 
 class FileSink : public Sink {
   public:
@@ -94,28 +153,36 @@ class FileSink : public Sink {
         // succeeds would prove nothing.
         if (::fsync(file_.get()) != 0) throw Error::system("fsync", errno);
         // With the name that it has now.
-        if (folder_.get() >= 0 && !std::exchange(named_, true)) sync_folder();
+        if (folder_.get() >= 0 && !std::exchange(named_, true)) sync_folder(folder_.get());
     }
 
-    [[nodiscard]] std::string path() const override { return published_ ? path_ : part_; }
+    [[nodiscard]] std::string path() const override {
+        return published_ && !prepared_ ? path_ : part_;
+    }
 
     void publish() override {
-        if (durable_) sync();
-        // A file system of a network may say here what it could not write.
-        if (::close(file_.release()) != 0 && errno != EINTR) throw Error::system("close", errno);
-        if (overwrite_) {
-            if (::rename(part_.c_str(), path_.c_str()) != 0) throw Error::system("rename", errno);
-        } else {
-            link_part();
-        }
+        close_part();
+        name_part(part_, path_, overwrite_);
         published_ = true;
         if (!durable_) return;
         try {
-            sync_folder();
+            sync_folder(folder_.get());
         } catch (...) {
             if (!overwrite_) ::unlink(path_.c_str());
             throw;
         }
+    }
+
+    PreparedFile prepare() override {
+        struct stat info = {};
+        if (::fstat(file_.get(), &info) != 0) throw Error::system("fstat", errno);
+        close_part();
+        published_ = prepared_ = true;  // it is somebody else's
+        return {.url = {},
+                .size = size_,
+                .upload = std::to_string(info.st_ino),
+                .place = part_.substr(part_.rfind('/') + 1),
+                .parts = {}};
     }
 
   private:
@@ -137,30 +204,11 @@ class FileSink : public Sink {
         throw Error(fault);
     }
 
-    void link_part() const {
-        if (::link(part_.c_str(), path_.c_str()) == 0) {
-            ::unlink(part_.c_str());
-            return;
-        }
-        const int number = errno;
-        if (number == EEXIST) throw target_exists();
-        if (!rename_where_no_links_are(number)) throw Error::system("link", number);
-    }
-
-    // FAT, and some file systems of networks, have no hard links.
-    bool rename_where_no_links_are(int number) const {
-        if (number != EPERM && number != ENOTSUP && number != ENOSYS && number != EMLINK)
-            return false;
-        if (::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0)
-            return true;
-        if (errno == EEXIST) throw target_exists();
-        return false;
-    }
-
-    void sync_folder() const {
-        // Some file systems have no fsync of folders.
-        if (::fsync(folder_.get()) != 0 && errno != EINVAL && errno != EROFS)
-            throw Error::system("fsync of the folder", errno);
+    // All that was written is on its way to the disk, or there.
+    void close_part() {
+        if (durable_) sync();
+        // A file system of a network may say here what it could not write.
+        if (::close(file_.release()) != 0 && errno != EINTR) throw Error::system("close", errno);
     }
 
     const std::string path_;
@@ -169,7 +217,7 @@ class FileSink : public Sink {
     std::string part_;
     Descriptor file_, folder_;
     uint64_t size_ = 0, started_ = 0;  // written, and asked to be brought to the disk
-    bool made_ = false, published_ = false;
+    bool made_ = false, published_ = false, prepared_ = false;
     bool named_ = false;  // its first name is on the disk
 };
 
@@ -221,6 +269,27 @@ void write_all(int fd, std::span<const uint8_t> bytes, const Cancel& cancel) {
             throw Error::system("write", errno);
         }
     }
+}
+
+void publish_prepared_path(const PreparedFile& file, const Options& options) {
+    const std::string path = path_of(file.url), part = part_of(file);
+    if (!is_this_file(path, file)) {
+        if (!is_waiting(part, file))
+            throw Error(SHF_E_IO, "what was prepared is not there any more: it was discarded",
+                        "write the shard again");
+        name_part(part, path, options.overwrite);
+    } else {
+        ::unlink(part.c_str());  // of a publication that ended in between
+    }
+    if (!options.durable) return;
+    const Descriptor folder(::open(sink_folder(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.get() < 0) throw Error::system("open its folder", errno);
+    sync_folder(folder.get());
+}
+
+void discard_prepared_path(const PreparedFile& file) {
+    const std::string part = part_of(file);
+    if (::unlink(part.c_str()) != 0 && errno != ENOENT) throw Error::system("unlink", errno);
 }
 
 std::unique_ptr<Sink> file_sink(const std::string& path, const Options& options) {

@@ -12,6 +12,10 @@ struct Options;
 // until then.
 std::unique_ptr<Sink> file_sink(const std::string& path, const Options& options);
 
+// publish_prepared() and discard_prepared() of what a file_sink() has prepared.
+void publish_prepared_path(const PreparedFile& file, const Options& options);
+void discard_prepared_path(const PreparedFile& file);
+
 // Standard output. Throws Error(USAGE) while another writer in this process has it, and for a
 // terminal.
 std::unique_ptr<Sink> stdout_sink(const Cancel& cancel);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <thread>
 #include <utility>
@@ -120,6 +121,7 @@ bool RequestQueue::take(shf_request* out) {
     taken.request.text = taken.text.c_str();
     taken.request.key = taken.key.c_str();
     taken.request.error = &taken.error;
+    taken.request.texts = taken.texts.data();
     std::memcpy(out, &taken.request, sizeof taken.request);
     return true;
 }
@@ -149,13 +151,27 @@ void RequestQueue::fill(Asked& asked, const shf_answer& answer) {
             *asked.flags = answer.flags;
             return;
         }
-    } catch (const std::bad_alloc&) {
+        if (asked.made) return fill_tokens(asked, answer);
+    } catch (const std::exception&) {  // more than memory has, or a vector
         return fail(asked, SHF_E_NOMEM, 0, nullptr);
     }
     if (answer.size > asked.out.size())
         return fail(asked, SHF_E_USAGE, 0, "the answer has more bytes than were asked for");
     if (answer.size > 0) std::memcpy(asked.out.data(), answer.data, answer.size);
     asked.result = static_cast<int64_t>(answer.size);
+}
+
+void RequestQueue::fill_tokens(Asked& asked, const shf_answer& answer) {
+    uint64_t all = 0;
+    for (size_t i = 0; answer.counts && i < asked.texts; ++i)
+        if (__builtin_add_overflow(all, answer.counts[i], &all)) all = UINT64_MAX;
+    if (!answer.counts || answer.size % sizeof(int32_t) != 0 ||
+        all != answer.size / sizeof(int32_t) || (all > 0 && !answer.data))
+        return fail(asked, SHF_E_USAGE, 0, "the answer has other tokens than its counts say");
+    asked.made->counts.assign(answer.counts, answer.counts + asked.texts);
+    asked.made->tokens.resize(static_cast<size_t>(all));
+    if (all > 0)
+        std::memcpy(asked.made->tokens.data(), answer.data, static_cast<size_t>(answer.size));
 }
 
 void RequestQueue::fail(Asked& asked, int32_t code, int32_t os_error, const char* text) {
@@ -175,7 +191,8 @@ void RequestQueue::fail_all() {
     }
     asked_.clear();
     events_.remove_if([](const RequestEvent& one) {
-        return one.request.kind == SHF_REQUEST_OPEN || one.request.kind == SHF_REQUEST_READ;
+        const int32_t kind = one.request.kind;
+        return kind == SHF_REQUEST_OPEN || kind == SHF_REQUEST_READ || kind == SHF_REQUEST_TOKENIZE;
     });
 }
 
@@ -250,7 +267,7 @@ int64_t RequestQueue::ask(RequestEvents& one, Asked& asked) {
 int32_t RequestQueue::open(const char* url, Object& object, uint32_t& flags, shf_error& error) {
     RequestEvents one = request_event(SHF_REQUEST_OPEN);
     one.front().text = url;
-    Asked asked{.object = &object, .flags = &flags, .out = {}, .error = error};
+    Asked asked{.object = &object, .flags = &flags, .error = error};
     return static_cast<int32_t>(ask(one, asked));
 }
 
@@ -260,8 +277,28 @@ int64_t RequestQueue::read(const Object& object, uint64_t offset, std::span<uint
     one.front().request.object = object.number;
     one.front().request.offset = offset;
     one.front().request.size = out.size();
-    Asked asked{.object = nullptr, .flags = nullptr, .out = out, .error = error};
+    Asked asked{.out = out, .error = error};
     return ask(one, asked);
+}
+
+// The program may look at the texts after the call was cancelled: it gets copies.
+int32_t RequestQueue::tokenize(std::span<const shf_text> texts, Answered& made, shf_error& error) {
+    RequestEvents one = request_event(SHF_REQUEST_TOKENIZE);
+    one.front().request.size = texts.size();
+    size_t bytes = 0;
+    for (const shf_text& text : texts) bytes += text.text.size + text.key.size + text.url.size;
+    std::string& copies = one.front().text;
+    copies.reserve(bytes);
+    const auto copy = [&copies](const shf_bytes& of) -> shf_bytes {
+        const size_t at = copies.size();
+        if (of.size > 0) copies.append(reinterpret_cast<const char*>(of.data), of.size);
+        return {reinterpret_cast<const uint8_t*>(copies.data()) + at, of.size};
+    };
+    one.front().texts.reserve(texts.size());
+    for (const shf_text& text : texts)
+        one.front().texts.push_back({copy(text.text), copy(text.key), copy(text.url)});
+    Asked asked{.made = &made, .texts = texts.size(), .error = error};
+    return static_cast<int32_t>(ask(one, asked));
 }
 
 }  // namespace shf

@@ -1,4 +1,5 @@
-// Sources whose program answers requests, on threads and at times of its own (shf_requests).
+// What the library asks a program that answers on threads and at times of its own (shf_requests):
+// sources, and tokens of texts.
 #pragma once
 
 #include "core/fork.h"
@@ -15,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace shf {
 
@@ -26,6 +28,7 @@ struct RequestEvent {
     std::string text;
     std::string key;
     shf_error error{};
+    std::vector<shf_text> texts;  // in `text`
 };
 using RequestEvents = std::list<RequestEvent>;
 // One of them.
@@ -65,14 +68,22 @@ class RequestQueue : public std::enable_shared_from_this<RequestQueue> {
     // These return a code, and write `error` where that is one of an error.
     int32_t open(const char* url, Object& object, uint32_t& flags, shf_error& error);
     int64_t read(const Object& object, uint64_t offset, std::span<uint8_t> out, shf_error& error);
+    // Tokens of texts one after another, and how many each has.
+    struct Answered {
+        std::vector<int32_t> tokens;
+        std::vector<uint64_t> counts;
+    };
+    int32_t tokenize(std::span<const shf_text> texts, Answered& made, shf_error& error);
     // One event, which wants no answer.
     void tell(RequestEvents& one) noexcept;
 
   private:
     struct Asked {
-        Object* object = nullptr;  // of OPEN; NULL: the request is a READ
+        Object* object = nullptr;  // of OPEN
         uint32_t* flags = nullptr;
-        std::span<uint8_t> out;  // of READ
+        Answered* made = nullptr;  // of TOKENIZE
+        size_t texts = 0;          // likewise
+        std::span<uint8_t> out{};  // of READ
         shf_error& error;
         int64_t result = 0;
         bool over = false;
@@ -82,6 +93,7 @@ class RequestQueue : public std::enable_shared_from_this<RequestQueue> {
     int64_t ask(RequestEvents& one, Asked& asked);
     static void fail(Asked& asked, int32_t code, int32_t os_error, const char* text);
     static void fill(Asked& asked, const shf_answer& answer);
+    static void fill_tokens(Asked& asked, const shf_answer& answer);
     void fail_all();
     void wake() const;
 

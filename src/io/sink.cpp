@@ -13,6 +13,11 @@ void Sink::cut(uint64_t /*size*/) {
     throw Error(SHF_E_INTERNAL, "this cannot be cut");
 }
 
+PreparedFile Sink::prepare() {
+    throw Error(SHF_E_USAGE, "prepare: a stream is there as soon as it is written",
+                "write to a path or to a store");
+}
+
 Error target_exists() {
     Fault fault = Error::system("the target is there already", EEXIST).fault();
     fault.cause = "it is there already, and nothing is overwritten";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "io/prepared_file.h"
 
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,10 @@ class Sink {
     [[nodiscard]] virtual std::string path() const { return {}; }
     // What was written appears under its name, whole; call it once. Throws Error.
     virtual void publish() = 0;
+    // In place of publish(): what was written is whole, and stays where it is until
+    // publish_prepared() or discard_prepared(), of any process, gets what is returned. Throws
+    // Error; USAGE where there is no name that it could wait for.
+    virtual PreparedFile prepare();
 };
 
 // For a path, file:// URL, "-" (standard output), pipe:COMMAND, which has its bytes on standard

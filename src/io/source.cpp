@@ -13,7 +13,7 @@ void warn_once(SourceTrouble trouble, const std::string& message, const SourceCo
     if ((context.use.warned.fetch_or(bit) & bit) != 0) return;
     if (context.use.warn)
         context.use.warn(message);
-    else if (Opening::active())  // inside a call, so that callbacks may run
+    else if (Opening::active() || LogQueue::active())  // else no callback may run
         log(context.options, SHF_LOG_WARNING, message);
 }
 
@@ -28,6 +28,7 @@ uint64_t source_stat(const SourceUse& use, int32_t stat) noexcept {
         case SHF_STAT_CACHE_BYTES: return use.cache_bytes;
         case SHF_STAT_CACHE_FAULTS: return use.cache_faults;
         case SHF_STAT_STALE_SHARDS: return use.stale;
+        case SHF_STAT_VERIFIED_SHARDS: return use.verified;
         default: return 0;
     }
 }

@@ -22,8 +22,9 @@ struct SourceUse {
     std::atomic<uint64_t> cache_bytes{0};    // that were read from the cache
     std::atomic<uint64_t> cache_faults{0};   // blocks of the cache that were damaged, and dropped
     std::atomic<uint64_t> stale{0};          // shards opened from the cache alone: stale_ok
-    // Takes a warning for the log; empty: it is logged where this thread opens something. Each kind
-    // of trouble, a bit of `warned`, is reported once. Set before anything is opened.
+    std::atomic<uint64_t> verified{0};       // shards whose bytes have the server's checksum
+    // Takes a warning for the log; empty: it is logged where something is opened. Each kind of
+    // trouble, a bit of `warned`, is reported once. Set before anything is opened.
     std::function<void(std::string)> warn;
     std::atomic<uint32_t> warned{0};
     // Memory of ranges that are fetched before they are wanted, now.
@@ -31,6 +32,9 @@ struct SourceUse {
     // Whether several connections were faster than one when somebody last looked: the next shard
     // begins with several.
     std::atomic<bool> slow_network{false};
+    // Which digests came from servers that were asked for them: bits of kinds, one that says that
+    // any answer came, one that some could be compared, and how many questions brought nothing.
+    std::atomic<uint32_t> digest_kinds{0};
 };
 
 // Counter `stat` (SHF_STAT_*); 0 for those that are not about sources.

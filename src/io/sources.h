@@ -14,6 +14,7 @@
 namespace shf {
 
 class Sink;
+struct PreparedFile;
 class SourceFunctions;
 
 // What serves the URLs of a scheme. Both get an expanded URL, and throw Error without the name of
@@ -31,6 +32,11 @@ struct Scheme {
     bool (*takes)(std::string_view url, const Options& options) = nullptr;
     // Where a new shard of this name is written to. NULL: nothing can be written.
     std::unique_ptr<Sink> (*write)(const std::string& url, const SourceContext& context) = nullptr;
+    // What publish_prepared(), discard_prepared() and discard_left() do here (prepared_file.h).
+    // NULL where nothing can be written.
+    void (*publish)(const PreparedFile& file, const SourceContext& context) = nullptr;
+    void (*discard)(const PreparedFile& file, const SourceContext& context) = nullptr;
+    void (*discard_left)(const std::string& pattern, const SourceContext& context) = nullptr;
 };
 
 // What stands between Sources and the schemes that were added, under the option `cache`.

@@ -8,6 +8,29 @@
 
 namespace shf {
 
+namespace {
+
+void check_by_index(const Options& options) {
+    if (options.epoch_samples != 0 || options.resample)
+        throw Error(SHF_E_USAGE, "by_index with epoch_samples or resample",
+                    "leave them out: even=drop or even=pad gives every rank the same number");
+    if (options.on_error == OnError::skip_shard)
+        throw Error(SHF_E_USAGE, "by_index with on_error=skip_shard",
+                    "set on_error=skip_sample: samples are read one by one");
+    if (options.batch == 0 || options.num_workers == 1) return;
+    if (options.epochs != 1)
+        throw Error(SHF_E_USAGE,
+                    "by_index with workers, batches and epochs=" + std::to_string(options.epochs),
+                    "set epochs=1, and open the stream again with the next epoch");
+    if (options.pack != 0 || !options.bucket.empty() || options.batch_elements != 0)
+        throw Error(SHF_E_USAGE,
+                    "by_index with workers and pack, bucket or batch_elements: which samples make "
+                    "a batch is not known before they are read",
+                    "use threads or transform workers instead of workers, or leave out by_index");
+}
+
+}  // namespace
+
 Plan::Plan(const Options& options, uint64_t shards, Idle idle)
     : shards_(shards),
       seed_(options.seed),
@@ -15,6 +38,7 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
       limit_(options.limit),
       shuffle_shards_(options.shuffle_shards),
       resample_(options.resample),
+      by_index_(options.by_index),
       even_(options.even),
       shuffle_(std::max<uint64_t>(options.shuffle, 1)) {
     const auto below = [](const char* name, uint64_t value, const char* of, uint64_t bound) {
@@ -31,10 +55,11 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
         throw Error(SHF_E_USAGE, plural(consumers, "consumer") + " (world_size x num_workers)",
                     "at most 4294967295 can share the shards");
     consumer_ = options.rank * options.num_workers + options.worker;
-    lane_readers_ = {.lanes = options.lanes == 0 ? consumers : options.lanes,
-                     .consumers = consumers};
-    readers_ = lane_readers_.readers();
-    place_ = lane_readers_.place(consumer_);
+    const uint64_t usual = by_index_ ? options.world_size : consumers;
+    lane_readers_ = {.lanes = options.lanes == 0 ? usual : options.lanes, .consumers = consumers};
+    readers_ = by_index_ ? 1 : lane_readers_.readers();
+    place_ = by_index_ ? 0 : lane_readers_.place(consumer_);
+    if (by_index_) check_by_index(options);
     if (shares_lanes() && even_ != Even::none)
         throw Error(SHF_E_USAGE,
                     "even with lanes=" + std::to_string(lanes()) +
@@ -66,7 +91,7 @@ Plan::Plan(const Options& options, uint64_t shards, Idle idle)
 }
 
 std::optional<Error> Plan::idle_consumers() const {
-    if (shards_ >= lane_readers_.groups() || resample_) return std::nullopt;
+    if (shards_ >= lane_readers_.groups() || resample_ || by_index_) return std::nullopt;
     return Error(SHF_E_USAGE,
                  plural(shards_, "shard") + " for " + plural(consumers(), "consumer") +
                      " (world_size x num_workers)",
@@ -74,6 +99,7 @@ std::optional<Error> Plan::idle_consumers() const {
 }
 
 std::vector<uint32_t> Plan::own_lanes() const {
+    if (by_index_) return {static_cast<uint32_t>(consumer_)};
     std::vector<uint32_t> own;
     for (uint64_t lane = consumer_ % lane_readers_.groups(); lane < lanes();
          lane += lane_readers_.groups())
@@ -111,7 +137,7 @@ std::shared_ptr<const Plan::Permutation> Plan::permutation(uint64_t epoch) {
 
 // The elements of the global sequence come from the lanes in turn.
 uint64_t Plan::limit_of(uint64_t lane) const {
-    if (limit_ == 0) return LaneQuota::all;
+    if (limit_ == 0 || by_index_) return LaneQuota::all;
     return limit_ / lanes() + (lane < limit_ % lanes() ? 1 : 0);
 }
 
@@ -147,6 +173,11 @@ std::vector<uint64_t> deal_in_turn(const std::vector<uint64_t>& have, uint64_t a
 }
 
 }  // namespace
+
+void Plan::set_counts(std::vector<uint32_t> counts) {
+    counts_ = std::move(counts);
+    samples_ = std::accumulate(counts_.begin(), counts_.end(), uint64_t{0});
+}
 
 uint64_t Plan::even_samples(uint64_t epoch) {
     return even_epoch(epoch)->samples;

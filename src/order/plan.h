@@ -49,8 +49,11 @@ class Plan {
     // Whether this consumer keeps only some samples of its lanes: owns() says which.
     [[nodiscard]] bool shares_lanes() const { return readers_ > 1; }
     [[nodiscard]] bool owns(uint64_t number) const { return number % readers_ == place_; }
-    // The lanes that this consumer reads, ascending.
+    // The lanes that this consumer reads, ascending. With the option by_index consumers share all
+    // lanes, and what the consumer reads is one sequence, which has the consumer's number.
     [[nodiscard]] std::vector<uint32_t> own_lanes() const;
+    // Whether there is anything to read in one of them.
+    [[nodiscard]] bool reads(uint32_t lane) const { return by_index_ || shards_of(lane) > 0; }
 
     // Shards that `lane` reads in each epoch, unless it has given its part of the limit before.
     [[nodiscard]] uint64_t shards_of(uint32_t lane) const;
@@ -65,8 +68,10 @@ class Plan {
     [[nodiscard]] uint64_t quota(uint64_t samples, uint64_t consumer) const;
     [[nodiscard]] uint64_t quota(uint64_t samples) const { return quota(samples, consumer_); }
 
-    // For even=drop and even=pad: the samples of every shard of the list.
-    void set_counts(std::vector<uint32_t> counts) { counts_ = std::move(counts); }
+    // For even=drop, even=pad and by_index: the samples of every shard of the list.
+    void set_counts(std::vector<uint32_t> counts);
+    // Those of all of them.
+    [[nodiscard]] uint64_t samples() const { return samples_; }
     // Those of one; nothing when they were not needed.
     [[nodiscard]] std::optional<uint64_t> count_of(uint64_t shard) const {
         return counts_.empty() ? std::nullopt : std::optional<uint64_t>(counts_[shard]);
@@ -83,7 +88,7 @@ class Plan {
     std::shared_ptr<const Permutation> permutation(uint64_t epoch);
 
     const uint64_t shards_, seed_, epoch_samples_, limit_;
-    const bool shuffle_shards_, resample_;
+    const bool shuffle_shards_, resample_, by_index_;
     LaneReaders lane_readers_;
     uint64_t consumer_;
     uint64_t readers_, place_;  // of lane_readers_, for every sample of shared lanes
@@ -100,6 +105,7 @@ class Plan {
     const Even even_;
     const uint64_t shuffle_;
     std::vector<uint32_t> counts_;
+    uint64_t samples_ = 0;  // their sum, which every saved state has
 
     // Lanes stand in one epoch or the next, so two permutations are kept.
     std::mutex mutex_;

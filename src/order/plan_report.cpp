@@ -1,5 +1,7 @@
 #include "order/plan_report.h"
 
+#include "order/indexed_share.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -88,7 +90,7 @@ PlanReport::PlanReport(const Options& options, KnownShards shards)
     // Every lane is dealt out to its readers.
     if (options_.epoch_samples == 0 && !known_.samples.empty() && consumers() <= most_counted &&
         plan_.lanes() <= most_counted / plan_.lane_readers().readers())
-        count();
+        options_.by_index ? count_by_index() : count();
     const auto idle = plan_.idle_consumers();
     if (idle) warnings_.emplace_back(idle->what());
     warn_of_parts();
@@ -130,6 +132,23 @@ void PlanReport::count() {
     }
 }
 
+// Every consumer has some samples of all shards; of the bytes, about as large a part.
+void PlanReport::count_by_index() {
+    const uint64_t samples = sum_of(known_.samples), bytes = sum_of(known_.bytes);
+    const Dealing dealing(options_, samples);
+    for (uint64_t consumer = 0; consumer < consumers(); ++consumer) {
+        const uint64_t own = IndexedShare(dealing, consumer, 0).count();
+        samples_.push_back(own);
+        bytes_.push_back(samples == 0
+                             ? 0
+                             : static_cast<uint64_t>(static_cast<unsigned __int128>(bytes) *
+                                                     std::min(own, samples) / samples));
+    }
+    const uint64_t elements = dealing.elements();
+    left_out_ = dealing.samples - std::min(elements, dealing.samples);
+    repeated_ = elements - std::min(elements, dealing.samples);
+}
+
 // As Plan::even_samples() has it: what the smallest or the largest part has, for everybody.
 void PlanReport::make_even() {
     const Range range = samples_each();
@@ -144,6 +163,7 @@ void PlanReport::make_even() {
 // Shard j of the permuted list belongs to lane j mod L, and that one to the consumers of group j
 // mod G.
 uint64_t PlanReport::shards_of(uint64_t consumer) const {
+    if (options_.by_index) return known_.count;
     const uint64_t groups = plan_.lane_readers().groups(), group = consumer % groups;
     if (options_.resample) return plan_.lanes() / groups * plan_.shards_of(0);
     return group >= known_.count ? 0 : rounded_up(known_.count - group, groups);
@@ -152,7 +172,7 @@ uint64_t PlanReport::shards_of(uint64_t consumer) const {
 PlanReport::Share PlanReport::share(uint64_t consumer) const {
     Share share{.rank = consumer / options_.num_workers,
                 .worker = consumer % options_.num_workers,
-                .lanes = plan_.lanes() / plan_.lane_readers().groups(),
+                .lanes = plan_.lanes() / (options_.by_index ? 1 : plan_.lane_readers().groups()),
                 .shards = shards_of(consumer),
                 .samples = unknown,
                 .bytes = unknown};
@@ -185,6 +205,9 @@ PlanReport::Range PlanReport::samples_each() const {
 }
 
 std::vector<ShardRead> PlanReport::reads(uint64_t consumer) const {
+    if (options_.by_index)
+        throw Error(SHF_E_USAGE, "by_index reads samples, and no shards from front to back",
+                    "leave out by_index");
     if (counts_.empty())
         throw Error(SHF_E_USAGE,
                     "what is read when is not known: " +
@@ -207,6 +230,15 @@ void PlanReport::warn_of_parts() {
         return;
     const bool known = !samples_.empty();
     const Range range = known ? samples_each() : shards_each();
+    if (options_.by_index) {
+        // By a sample, and the workers of a rank by a batch.
+        if (known && sum_of(samples_) % options_.world_size != 0)
+            warn(
+                "some ranks have a sample more than others, and may wait for them at the end of "
+                "an epoch",
+                "set even=drop or even=pad");
+        return;
+    }
     if (range.least == range.most || (known && !apart(range.least, range.most))) return;
     warn("the parts of the consumers are unequal: " +
              counted(range.least, range.most, known ? "sample" : "shard") +
@@ -218,12 +250,22 @@ void PlanReport::warn_of_parts() {
 
 // What no stream with the option even can be opened with.
 void PlanReport::warn_of_even() {
-    if (options_.even == Even::none) return;
+    if (options_.even == Even::none && !options_.by_index) return;
     if (known_.needs_index)
         warn(
-            "even needs the index of every shard, and the stream would not open: " + known_.unknown,
+            std::string(options_.by_index ? "by_index" : "even") +
+                " needs the index of every shard, and the stream would not open: " + known_.unknown,
             "read the shards once with the option write_index=true, or open them as a dataset, "
             "which makes it");
+    if (options_.by_index) {
+        const uint64_t samples = sum_of(known_.samples);
+        if (!known_.samples.empty() && options_.even != Even::none &&
+            Dealing(options_, samples).elements() < options_.world_size)
+            warn(counted(samples, "sample") + " for " + counted(options_.world_size, "rank") +
+                     ", and the stream would not open",
+                 "give more shards, or use fewer ranks");
+        return;
+    }
     const auto none = std::find(samples_.begin(), samples_.end(), uint64_t{0});
     if (none != samples_.end() && !plan_.idle_consumers())
         warn("consumer " + std::to_string(none - samples_.begin()) + " has no sample in epoch " +
@@ -250,7 +292,7 @@ void PlanReport::warn_of_shuffle() {
 }
 
 void PlanReport::warn_of_lanes() {
-    if (const uint64_t readers = plan_.lane_readers().readers(); readers > 1)
+    if (const uint64_t readers = plan_.lane_readers().readers(); readers > 1 && !options_.by_index)
         warn("lanes=" + std::to_string(plan_.lanes()) +
                  " is not a multiple of the consumers: " + std::to_string(readers) +
                  " of them read each lane, and each keeps its own samples of it",
@@ -260,16 +302,18 @@ void PlanReport::warn_of_lanes() {
     if (options_.lanes != 0 || options_.world_size == 1 || consumers() > most_lanes) return;
     uint64_t lanes = consumers();
     while (lanes * 2 <= std::min(usual, known_.count)) lanes *= 2;
-    warn(
-        "lanes is not set, so that the order depends on the number of ranks and workers, and a "
-        "saved state can only be restored on as many",
-        "set lanes to a number that they divide, the same in every run, for example lanes=" +
-            std::to_string(lanes));
+    const bool by_index = options_.by_index;
+    warn(std::string("lanes is not set, so that the order depends on the number of ranks") +
+             (by_index ? "" : " and workers") +
+             ", and a saved state can only be restored on as many",
+         std::string("set lanes to a number ") + (by_index ? "" : "that they divide, ") +
+             "the same in every run, for example lanes=" + std::to_string(lanes));
 }
 
 void PlanReport::warn_of_memory() {
     const uint64_t all = sum_of(known_.samples);
-    if (options_.shuffle <= 1 || all == 0) return;
+    // With by_index they hold numbers.
+    if (options_.shuffle <= 1 || all == 0 || options_.by_index) return;
     // A buffer holds no more than its lane has in an epoch.
     const uint64_t lanes = plan_.lanes() / plan_.lane_readers().groups();
     const uint64_t buffer = std::min(options_.shuffle, rounded_up(all, plan_.lanes()));

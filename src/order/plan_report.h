@@ -56,6 +56,7 @@ class PlanReport {
     };
 
     void count();
+    void count_by_index();
     void make_even();
     [[nodiscard]] uint64_t shards_of(uint64_t consumer) const;
     [[nodiscard]] Range shards_each() const;

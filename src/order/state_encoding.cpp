@@ -306,10 +306,11 @@ StreamState decode_nested(std::span<const uint8_t> blob, unsigned depth) {
         throw_damaged_state("has a number that is too large");
     state.of = read_consumers(map.bytes("of"), state.consumers);
     NumberReader lanes(map.bytes("lanes"));
+    const uint64_t numbers = state.by_index() ? state.consumers : state.lanes_in_all;
     while (!lanes.empty()) {
         state.position.lanes.push_back(read_lane(lanes));
         const size_t count = state.position.lanes.size();
-        if (state.position.lanes.back().lane >= state.lanes_in_all ||
+        if (state.position.lanes.back().lane >= numbers ||
             (count > 1 && state.position.lanes[count - 2].lane >= state.position.lanes.back().lane))
             throw_damaged_state("has its lanes in another order");
     }

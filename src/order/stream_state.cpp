@@ -4,8 +4,10 @@
 #include "order/state_encoding.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <map>
+#include <optional>
 
 namespace shf {
 
@@ -49,6 +51,82 @@ std::vector<WaitingAndGiven> StreamState::given_samples() const {
     return given;
 }
 
+namespace {
+
+// How samples were dealt out, beside the options that must be the same.
+constexpr const char* dealing_names[] = {"world_size", "num_workers", "batch", "samples",
+                                         "skipped"};
+
+bool is_dealing(std::string_view name) {
+    return std::find(std::begin(dealing_names), std::end(dealing_names), name) !=
+           std::end(dealing_names);
+}
+
+std::optional<std::string> option_of(const StreamState& state, std::string_view name) {
+    for (const auto& [known, value] : state.options)
+        if (known == name) return value;
+    return std::nullopt;
+}
+
+}  // namespace
+
+bool StreamState::by_index() const {
+    return option_of(*this, "by_index") == "true";
+}
+
+bool StreamState::has_skipped() const {
+    return option_of(*this, "skipped") == "1";
+}
+
+void StreamState::set_dealing(const Dealing& dealing, bool skipped) {
+    const uint64_t values[] = {dealing.world_size, dealing.num_workers, dealing.batch,
+                               dealing.samples, skipped ? 1U : 0U};
+    for (size_t i = 0; i < std::size(values); ++i)
+        options.emplace_back(dealing_names[i], std::to_string(values[i]));
+}
+
+Dealing StreamState::dealing(const Dealing& now) const {
+    uint64_t values[std::size(dealing_names)];
+    for (size_t i = 0; i < std::size(values); ++i) {
+        const std::string text = option_of(*this, dealing_names[i]).value_or("");
+        const auto [end, error] =
+            std::from_chars(text.data(), text.data() + text.size(), values[i]);
+        if (error != std::errc() || end != text.data() + text.size() ||
+            (i < 3 && (values[i] == 0 || values[i] > UINT32_MAX)))
+            throw_damaged_state("does not say how samples were dealt out");
+    }
+    Dealing dealing = now;
+    dealing.world_size = values[0];
+    dealing.num_workers = values[1];
+    dealing.batch = values[2];
+    if (dealing.consumers() != consumers)
+        throw_damaged_state("was dealt out to another number of consumers");
+    if (values[3] != now.samples)
+        throw Error(SHF_E_CHANGED,
+                    "the state was saved with " + plural(values[3], "sample") +
+                        " in an epoch, and these are " + std::to_string(now.samples),
+                    "give the shards that it was saved with, or start the epoch again");
+    return dealing;
+}
+
+namespace {
+
+// Takes what the state of another consumer says of the same run. Throws Error(USAGE).
+void merge_dealing(StreamState& all, const StreamState& other) {
+    for (auto& [name, value] : all.options) {
+        if (!is_dealing(name)) continue;
+        const std::string theirs = option_of(other, name).value_or("");
+        if (name == "skipped")
+            value = value == "0" ? theirs : value;
+        else if (value != theirs)
+            throw Error(SHF_E_USAGE,
+                        "the states are of runs with " + name + "=" + value + " and " + theirs,
+                        "merge the states of all ranks and workers of one run");
+    }
+}
+
+}  // namespace
+
 void check_same_run(const StreamState& saved, const StreamState& now) {
     const auto changed = [](const std::string& what, const std::string& help) {
         throw Error(SHF_E_USAGE, what, help);
@@ -61,6 +139,7 @@ void check_same_run(const StreamState& saved, const StreamState& now) {
     if (saved.parts.size() != now.parts.size())
         changed("the state is of " + kind_of(saved) + ", and this is " + kind_of(now), same);
     for (const auto& [name, value] : now.options) {
+        if (is_dealing(name)) continue;
         const auto was =
             std::find_if(saved.options.begin(), saved.options.end(),
                          [&, &name = name](const auto& option) { return option.first == name; });
@@ -138,9 +217,10 @@ StreamState merge(std::span<const StreamState> states) {
         throw Error(SHF_E_USAGE, "no states to merge", "give the state of every consumer");
     if (states.size() == 1) return states[0];
     StreamState all = states[0];
-    const bool shared = all.parts.empty() && all.lane_readers().readers() > 1;
+    const bool shared = all.parts.empty() && !all.by_index() && all.lane_readers().readers() > 1;
     for (const StreamState& state : states.subspan(1)) {
         check_same_run(all, state);
+        if (all.by_index()) merge_dealing(all, state);
         if (all.columns.empty()) all.columns = state.columns;
         all.position.mixed = std::max(all.position.mixed, state.position.mixed);
         if ((all.position.remaining == UINT64_MAX) != (state.position.remaining == UINT64_MAX))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "order/indexed_share.h"
 #include "order/lane_readers.h"
 #include "order/lane_state.h"
 
@@ -40,6 +41,13 @@ struct StreamState {
         return consumers == among && of.size() == 1 && of[0] == consumer;
     }
     [[nodiscard]] bool is_of_all() const { return of.size() == consumers; }
+    // Saved with the option by_index: what it has as lanes are the consumers.
+    [[nodiscard]] bool by_index() const;
+    // Likewise: notes how its samples are dealt out, and says it, for epochs as those of `now`.
+    void set_dealing(const Dealing& dealing, bool skipped);
+    [[nodiscard]] Dealing dealing(const Dealing& now) const;
+    // Samples were left out in its run.
+    [[nodiscard]] bool has_skipped() const;
     [[nodiscard]] LaneReaders lane_readers() const { return {lanes_in_all, consumers}; }
     // Takes over the position of a stream with this identity.
     void stand_at(Position where);

@@ -5,10 +5,10 @@
 #include "core/options.h"
 #include "core/times.h"
 #include "http/http_fetch.h"
+#include "http/libcrypto.h"
 #include "io/descriptor.h"
 #include "io/pipe.h"
 #include "io/spawn.h"
-#include "store/libcrypto.h"
 
 #include <fcntl.h>
 #include <poll.h>

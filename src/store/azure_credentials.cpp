@@ -4,9 +4,9 @@
 #include "core/lowered.h"
 #include "core/options.h"
 #include "http/http_request.h"
+#include "http/libcrypto.h"
 #include "store/azure_token.h"
 #include "store/endpoint.h"
-#include "store/libcrypto.h"
 #include "store/settings.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "core/lowered.h"
 #include "core/trimmed.h"
-#include "store/libcrypto.h"
+#include "http/libcrypto.h"
 #include "url/percent.h"
 
 #include <algorithm>

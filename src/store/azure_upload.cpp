@@ -1,7 +1,7 @@
 #include "store/azure_upload.h"
 
+#include "http/libcrypto.h"
 #include "store/http_upload.h"
-#include "store/libcrypto.h"
 #include "store/sigv4.h"
 
 #include <utility>
@@ -45,7 +45,10 @@ class AzureUpload final : public HttpUpload {
                            "x-ms-blob-content-type: application/octet-stream"};
         condition(request);
         request.body = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>";
-        for (const std::string& part : parts) request.body += "<Latest>" + part + "</Latest>";
+        for (const std::string& part : parts) {
+            if (part.find_first_of("<>&") != part.npos) throw not_prepared();
+            request.body += "<Latest>" + part + "</Latest>";
+        }
         request.body += "</BlockList>";
         make(context, std::nullopt, [&] { (void)http_fetch(request, *store_, context); });
     }
@@ -70,6 +73,11 @@ std::unique_ptr<Upload> azure_upload(std::shared_ptr<HttpStore> store, const std
     auto upload = std::make_unique<AzureUpload>(std::move(store), target, context);
     upload->require_none(context);
     return upload;
+}
+
+std::unique_ptr<Upload> azure_prepared(std::shared_ptr<HttpStore> store, const std::string& target,
+                                       const SourceContext& context) {
+    return std::make_unique<AzureUpload>(std::move(store), target, context);
 }
 
 }  // namespace shf

@@ -15,4 +15,8 @@ namespace shf {
 std::unique_ptr<Upload> azure_upload(std::shared_ptr<HttpStore> store, const std::string& target,
                                      const SourceContext& context);
 
+// The same for resume(): looks at nothing.
+std::unique_ptr<Upload> azure_prepared(std::shared_ptr<HttpStore> store, const std::string& target,
+                                       const SourceContext& context);
+
 }  // namespace shf

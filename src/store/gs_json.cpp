@@ -1,8 +1,8 @@
 #include "store/gs_json.h"
 
 #include "core/error.h"
+#include "http/libcrypto.h"
 #include "store/json_text.h"
-#include "store/libcrypto.h"
 #include "store/s3_xml.h"
 
 #include <algorithm>
@@ -206,6 +206,13 @@ std::string gs_object_json(const std::string& key, const std::string& id,
 GsObject parse_gs_object(std::string_view body) {
     const Json object = parse_json(body);
     return {.md5 = text_in(object, "md5Hash"), .generation = text_in(object, "generation")};
+}
+
+GsRewrite parse_gs_rewrite(std::string_view body) {
+    const Json step = parse_json(body);
+    const Json* const done = field_of(step, "done");
+    const bool is_done = done && done->is_boolean() && done->get<bool>();
+    return {.done = is_done, .token = is_done ? std::string() : text_in(step, "rewriteToken")};
 }
 
 GsFault parse_gs_fault(std::string_view body) {

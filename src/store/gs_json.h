@@ -28,6 +28,14 @@ struct GsObject {
 // Of any text; what is no such JSON says nothing.
 GsObject parse_gs_object(std::string_view body);
 
+// One step of a copy in the store.
+struct GsRewrite {
+    bool done = false;
+    std::string token{};  // of the next step; empty: not said
+};
+// Of any text; what is no such JSON says nothing.
+GsRewrite parse_gs_rewrite(std::string_view body);
+
 // A refusal: the XML of the XML API, the JSON of the JSON API, or that of OAuth. Empty: not said.
 struct GsFault {
     std::string code{}, message{};

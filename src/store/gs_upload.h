@@ -13,4 +13,10 @@ namespace shf {
 // overwrite=false.
 std::unique_ptr<Upload> gs_upload(const GsUrl& object, const SourceContext& context);
 
+// The same for resume(): looks at nothing. What is prepared is an object whose name begins with a
+// dot and ends in ".partial", since an upload is either complete or the secret of who began it.
+std::unique_ptr<Upload> gs_prepared(const GsUrl& object, const SourceContext& context);
+// Removes what was prepared for keys of this pattern (io/prepared_file.h).
+void discard_gs_prepared(const GsUrl& pattern, const SourceContext& context);
+
 }  // namespace shf

@@ -35,6 +35,18 @@ void HttpUpload::check(uint64_t size, const SourceContext& context) {
         throw not_as_written("somebody else has written it");
 }
 
+void HttpUpload::resume(const PreparedFile& file) {
+    if (file.upload.size() != id_.size() ||
+        file.upload.find_first_not_of("0123456789abcdef") != file.upload.npos)
+        throw not_prepared();
+    id_ = file.upload;
+}
+
+Error not_prepared() {
+    return Error(SHF_E_USAGE, "this is no upload that a writer has prepared",
+                 "give what the writer said");
+}
+
 bool HttpUpload::is_ours(std::optional<uint64_t> size, const SourceContext& context) const {
     try {
         const std::optional<HttpAnswer> answer = http_look(asking("HEAD"), *store_, context);

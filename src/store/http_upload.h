@@ -16,6 +16,9 @@ namespace shf {
 class HttpUpload : public Upload {
   public:
     void check(uint64_t size, const SourceContext& context) override;
+    void describe(PreparedFile& file) const override { file.upload = id_; }
+    // Throws Error(USAGE) for what is no number of an upload: it goes into headers.
+    void resume(const PreparedFile& file) override;
     // Throws target_exists() when the object is there and overwrite=false, so that nobody writes a
     // shard in vain. Who may write may not be allowed to look: the request that writes tells why.
     void require_none(const SourceContext& context) const;
@@ -42,13 +45,16 @@ class HttpUpload : public Upload {
     const std::shared_ptr<HttpStore> store_;
     const std::string target_;
     const bool overwrite_;
-    const std::string id_ = upload_id();
+    std::string id_ = upload_id();
 
   private:
     [[nodiscard]] bool is_ours(std::optional<uint64_t> size, const SourceContext& context) const;
 
     const char* const id_header_;
 };
+
+// The error of a token that no writer has made.
+Error not_prepared();
 
 inline constexpr const char* octets = "Content-Type: application/octet-stream";
 

@@ -1,16 +1,17 @@
 #include "store/s3_store.h"
 
 #include "core/error.h"
+#include "core/lowered.h"
 #include "core/options.h"
 #include "core/per_process.h"
 #include "http/http_fetch.h"
 #include "http/http_headers.h"
+#include "http/libcrypto.h"
 #include "http/libcurl.h"
 #include "io/sink.h"
 #include "store/aws_config.h"
 #include "store/aws_credentials.h"
 #include "store/endpoint.h"
-#include "store/libcrypto.h"
 #include "store/refusal.h"
 #include "store/s3_xml.h"
 #include "store/server_clock.h"
@@ -23,6 +24,7 @@
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 namespace shf {
@@ -31,6 +33,7 @@ namespace {
 
 constexpr const char* first_region = "us-east-1";
 // A clock that is off by less is not worth another attempt.
+constexpr std::string_view checksum_mode = "x-amz-checksum-mode";
 constexpr int64_t clock_slack = 60;  // seconds
 constexpr size_t most_s3_page = size_t{64} << 20;
 
@@ -38,6 +41,7 @@ constexpr size_t most_s3_page = size_t{64} << 20;
 struct Learned {
     std::mutex mutex;
     std::map<std::string, std::string> regions;  // by server and bucket
+    std::set<std::string> without_checksums;     // servers that refuse to be asked for them
 };
 constinit PerProcess<Learned> learned;
 
@@ -106,6 +110,8 @@ class S3Store final : public HttpStore {
         add_own_headers(request, options);
         if (options.s3_requester_pays)
             request.headers.emplace_back("x-amz-request-payer: requester");
+        if (request.digest && has_digests())
+            request.headers.push_back(std::string(checksum_mode) + ": ENABLED");
         if (anonymous_) return;
         const AwsKeys keys = aws_keys(context);
         const int64_t time = server_time(server);
@@ -142,6 +148,12 @@ class S3Store final : public HttpStore {
     }
 
     [[nodiscard]] Error error(const HttpAnswer& answer, std::string_view body) const override;
+    // With a range they come where it is the whole object.
+    [[nodiscard]] bool has_digests() const override {
+        Learned& all = learned.get();
+        const std::lock_guard lock(all.mutex);
+        return !all.without_checksums.contains(endpoint_);
+    }
     [[nodiscard]] bool follows_redirects() const override { return false; }
     [[nodiscard]] std::string server(const HttpRequest& /*request*/) const override {
         return server_of(base_url(current_region()));
@@ -157,6 +169,7 @@ class S3Store final : public HttpStore {
     bool learn(const HttpRequest& sent, const HttpAnswer& answer, const S3Fault& fault,
                const SourceContext& context) {
         if (learn_region(sent, answer, fault)) return true;
+        if (learn_checksums(sent, answer, fault)) return true;
         if (anonymous_) return false;
         if (fault.code == "RequestTimeTooSkewed") return learn_clock(sent, answer);
         if (fault.code == "ExpiredToken" || fault.code == "ExpiredTokenException" ||
@@ -203,6 +216,17 @@ class S3Store final : public HttpStore {
             return sent_header(sent, "authorization").find("/" + region + "/s3/") ==
                    std::string::npos;
         return !sent.url.starts_with(base_url(region));
+    }
+
+    // Some servers refuse headers that they do not know.
+    bool learn_checksums(const HttpRequest& sent, const HttpAnswer& answer, const S3Fault& fault) {
+        if (sent_header(sent, checksum_mode).empty()) return false;
+        const bool named = lowered(fault.message).find(checksum_mode) != std::string::npos;
+        if (answer.status != 501 && !(answer.status == 400 && named)) return false;
+        Learned& all = learned.get();
+        const std::lock_guard lock(all.mutex);
+        all.without_checksums.insert(endpoint_);
+        return true;
     }
 
     static bool learn_clock(const HttpRequest& sent, const HttpAnswer& answer) {
@@ -311,6 +335,15 @@ std::string s3_target(std::string_view key) {
 std::string s3_list_target(std::string_view prefix, std::string_view continuation) {
     Fields query = {{"list-type", "2"}, {"prefix", std::string(prefix)}, {"encoding-type", "url"}};
     if (!continuation.empty()) query.emplace_back("continuation-token", continuation);
+    return std::string("?").append(canonical_query(query));
+}
+
+std::string s3_uploads_target(std::string_view prefix, const S3UploadPage& page) {
+    Fields query = {{"uploads", ""}, {"prefix", std::string(prefix)}, {"encoding-type", "url"}};
+    if (page.more) {
+        query.emplace_back("key-marker", page.next.key);
+        query.emplace_back("upload-id-marker", page.next.number);
+    }
     return std::string("?").append(canonical_query(query));
 }
 

@@ -14,4 +14,10 @@ namespace shf {
 std::unique_ptr<Upload> s3_upload(std::shared_ptr<HttpStore> store, const std::string& target,
                                   const SourceContext& context);
 
+// The same for resume(): looks at nothing.
+std::unique_ptr<Upload> s3_prepared(std::shared_ptr<HttpStore> store, const std::string& target,
+                                    const SourceContext& context);
+// Aborts all uploads in parts to keys of this pattern (io/prepared_file.h).
+void discard_s3_uploads(HttpStore& store, const std::string& pattern, const SourceContext& context);
+
 }  // namespace shf

@@ -108,6 +108,34 @@ StorePage parse_s3_page(std::string_view body) {
     return page;
 }
 
+S3UploadPage parse_s3_uploads(std::string_view body) {
+    pugi::xml_document document;
+    if (!load_xml(document, body)) refuse_page("it is not whole, or no XML");
+    const pugi::xml_node root = root_of(document);
+    if (std::strcmp(root.name(), "ListMultipartUploadsResult") != 0)
+        refuse_page("it is something else");
+    const std::string encoding = xml_text(root.child("EncodingType"));
+    if (!encoding.empty() && encoding != "url") refuse_page("its keys are encoded in another way");
+    const auto key_in = [&](const pugi::xml_node node) {
+        std::string key = xml_text(node);
+        return encoding == "url" ? form_decoded(key) : key;
+    };
+    S3UploadPage page;
+    for (const pugi::xml_node upload : root.children("Upload")) {
+        S3PendingUpload found{.key = key_in(upload.child("Key")),
+                              .number = xml_text(upload.child("UploadId"))};
+        if (found.key.empty() || found.number.empty()) refuse_page("an upload without a name");
+        page.uploads.push_back(std::move(found));
+    }
+    page.more = xml_text(root.child("IsTruncated")) == "true";
+    if (page.more) {
+        page.next = {.key = key_in(root.child("NextKeyMarker")),
+                     .number = xml_text(root.child("NextUploadIdMarker"))};
+        if (page.next.key.empty()) refuse_page("it does not say where the next page is");
+    }
+    return page;
+}
+
 std::string parse_s3_upload_id(std::string_view body) {
     pugi::xml_document document;
     std::string id;
@@ -126,6 +154,8 @@ std::string s3_part_xml(const std::string& number, const std::string& tag, const
     if (tag.empty() || tag.find_first_of("<>&") != tag.npos)
         throw Error(SHF_E_NET_PERMANENT, "the server gives no tag for a part",
                     "look at what serves this endpoint");
+    if (crc.find_first_of("<>&") != crc.npos)
+        throw Error(SHF_E_USAGE, "a checksum of a part is damaged", "give it as it was made");
     return "<Part><PartNumber>" + number + "</PartNumber><ETag>" + tag + "</ETag><ChecksumCRC32>" +
            crc + "</ChecksumCRC32></Part>";
 }

@@ -30,6 +30,20 @@ std::string parse_s3_upload_id(std::string_view body);
 // none.
 std::string s3_part_xml(const std::string& number, const std::string& tag, const std::string& crc);
 
+// An upload in parts that was begun, and neither completed nor aborted.
+struct S3PendingUpload {
+    std::string key{}, number{};
+
+    bool operator==(const S3PendingUpload&) const = default;
+};
+struct S3UploadPage {
+    std::vector<S3PendingUpload> uploads{};
+    bool more = false;
+    S3PendingUpload next{};  // what the next page begins behind
+};
+// A page of ListMultipartUploads. Throws Error(NET_PERMANENT) for what is not all of one.
+S3UploadPage parse_s3_uploads(std::string_view body);
+
 using TemporaryKeys = Expiring<AwsKeys>;
 // The answer to AssumeRole or AssumeRoleWithWebIdentity. Throws Error(AUTH).
 TemporaryKeys parse_sts_keys(std::string_view body);

@@ -1,7 +1,7 @@
 #include "store/sigv4.h"
 
 #include "core/lowered.h"
-#include "store/libcrypto.h"
+#include "http/libcrypto.h"
 
 #include <algorithm>
 #include <array>

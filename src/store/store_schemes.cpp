@@ -31,6 +31,17 @@ Identity identity_of(const std::string& url, const SourceContext& context) {
     return open(url, context)->identity();
 }
 
+using Prepared = std::unique_ptr<Upload>;
+
+template <Prepared (*prepared)(const std::string&, const SourceContext&)>
+void publish_in(const PreparedFile& file, const SourceContext& context) {
+    publish_upload(*prepared(file.url, context), file, context);
+}
+template <Prepared (*prepared)(const std::string&, const SourceContext&)>
+void discard_in(const PreparedFile& file, const SourceContext& context) {
+    discard_upload(*prepared(file.url, context), file, context);
+}
+
 // `names`, which begin with `start`, as URLs like `prefix`, whose end is `start`.
 Urls as_urls(const std::string& prefix, const std::string& start, Urls names) {
     const std::string place = prefix.substr(0, prefix.size() - start.size());
@@ -52,6 +63,14 @@ std::unique_ptr<Sink> write_s3(const std::string& url, const SourceContext& cont
     return upload_sink(s3_upload(s3_store(object.bucket, context), s3_target(object.key), context),
                        context);
 }
+std::unique_ptr<Upload> prepared_s3(const std::string& url, const SourceContext& context) {
+    const S3Url object = parse_s3_url(url);
+    return s3_prepared(s3_store(object.bucket, context), s3_target(object.key), context);
+}
+void discard_left_s3(const std::string& pattern, const SourceContext& context) {
+    const S3Url wanted = parse_s3_url(pattern);
+    discard_s3_uploads(*s3_store(wanted.bucket, context), wanted.key, context);
+}
 Urls list_s3_urls(const std::string& prefix, const SourceContext& context) {
     const S3Url wanted = parse_s3_url(prefix);
     return as_urls(prefix, wanted.key, list_s3(wanted.bucket, wanted.key, context));
@@ -69,6 +88,12 @@ std::unique_ptr<Sink> write_gs(const std::string& url, const SourceContext& cont
     if (object.key.empty())
         throw Error(SHF_E_USAGE, "this URL names a bucket and no object", "write gs://BUCKET/KEY");
     return upload_sink(gs_upload(object, context), context);
+}
+std::unique_ptr<Upload> prepared_gs(const std::string& url, const SourceContext& context) {
+    return gs_prepared(parse_gs_url(url), context);
+}
+void discard_left_gs(const std::string& pattern, const SourceContext& context) {
+    discard_gs_prepared(parse_gs_url(pattern), context);
 }
 Urls list_gs_urls(const std::string& prefix, const SourceContext& context) {
     const GsUrl wanted = parse_gs_url(prefix);
@@ -89,6 +114,12 @@ std::unique_ptr<Sink> write_azure(const std::string& url, const SourceContext& c
                     "put the name of a blob behind it");
     return upload_sink(azure_upload(azure_store(place, context), place.target, context), context);
 }
+std::unique_ptr<Upload> prepared_azure(const std::string& url, const SourceContext& context) {
+    const AzureUrl place = parse_azure_url(url);
+    return azure_prepared(azure_store(place, context), place.target, context);
+}
+// Azure removes blocks after a week: nothing can do it before.
+void discard_left_azure(const std::string& /*pattern*/, const SourceContext& /*context*/) {}
 Urls list_azure_urls(const std::string& prefix, const SourceContext& context) {
     const AzureUrl wanted = parse_azure_url(prefix);
     if (!wanted.start.ends_with('/'))
@@ -128,12 +159,18 @@ Urls list_ais_urls(const std::string& prefix, const SourceContext& context) {
 }
 
 constexpr std::array schemes = {
-    Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls, nullptr, write_s3},
-    Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls, nullptr, write_gs},
-    Scheme{"az", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
-    Scheme{"abfs", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
-    Scheme{"abfss", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure},
-    Scheme{"https", open_azure, identity_of<open_azure>, list_azure_urls, is_azure, write_azure},
+    Scheme{"s3", open_s3, identity_of<open_s3>, list_s3_urls, nullptr, write_s3,
+           publish_in<prepared_s3>, discard_in<prepared_s3>, discard_left_s3},
+    Scheme{"gs", open_gs, identity_of<open_gs>, list_gs_urls, nullptr, write_gs,
+           publish_in<prepared_gs>, discard_in<prepared_gs>, discard_left_gs},
+    Scheme{"az", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure,
+           publish_in<prepared_azure>, discard_in<prepared_azure>, discard_left_azure},
+    Scheme{"abfs", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure,
+           publish_in<prepared_azure>, discard_in<prepared_azure>, discard_left_azure},
+    Scheme{"abfss", open_azure, identity_of<open_azure>, list_azure_urls, nullptr, write_azure,
+           publish_in<prepared_azure>, discard_in<prepared_azure>, discard_left_azure},
+    Scheme{"https", open_azure, identity_of<open_azure>, list_azure_urls, is_azure, write_azure,
+           publish_in<prepared_azure>, discard_in<prepared_azure>, discard_left_azure},
     Scheme{"hf", open_hf, identity_of<open_hf>, list_hf_urls},
     Scheme{"ais", open_ais, identity_of<open_ais>, list_ais_urls},
 };

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "core/threads.h"
-#include "store/libcrypto.h"
+#include "http/libcrypto.h"
 
 #include <unistd.h>
 
@@ -81,6 +81,16 @@ class UploadSink : public Sink {
         }
         published_ = true;
         upload_->check(size_, context_);
+    }
+
+    // Also what is small goes as a part: what is put at once appears at once.
+    PreparedFile prepare() override {
+        send(true);
+        wait_for(0);
+        PreparedFile file{.url = {}, .size = size_, .upload = {}, .place = {}, .parts = tags_};
+        upload_->describe(file);
+        published_ = true;  // it is somebody else's
+        return file;
     }
 
   private:
@@ -211,6 +221,17 @@ uint64_t part_size(uint64_t number) {
 
 std::unique_ptr<Sink> upload_sink(std::unique_ptr<Upload> upload, const SourceContext& context) {
     return std::make_unique<UploadSink>(std::move(upload), context);
+}
+
+void publish_upload(Upload& upload, const PreparedFile& file, const SourceContext& context) {
+    upload.resume(file);
+    upload.complete(file.parts, context);
+    upload.check(file.size, context);
+}
+
+void discard_upload(Upload& upload, const PreparedFile& file, const SourceContext& context) {
+    upload.resume(file);
+    upload.abort(context);
 }
 
 std::string upload_id() {

@@ -40,6 +40,10 @@ class Upload {
     // Looks at what is there now. Throws Error(INTEGRITY) when it is not this object, of `size`
     // bytes.
     virtual void check(uint64_t size, const SourceContext& context) = 0;
+    // After the last part: what another process needs to complete or abort it.
+    virtual void describe(PreparedFile& file) const = 0;
+    // In place of begin() and of all parts: it is the upload that was described so.
+    virtual void resume(const PreparedFile& file) = 0;
     // How many parts may be on their way at once.
     [[nodiscard]] virtual uint64_t most_at_once() const { return UINT64_MAX; }
 };
@@ -52,6 +56,10 @@ inline constexpr uint64_t most_parts = 10'000;
 // Keeps parts within a third of the option `memory`, since there may be three shards on their way,
 // but two at least. `context` must outlive it.
 std::unique_ptr<Sink> upload_sink(std::unique_ptr<Upload> upload, const SourceContext& context);
+
+// publish_prepared() and discard_prepared() of what an upload_sink() has prepared.
+void publish_upload(Upload& upload, const PreparedFile& file, const SourceContext& context);
+void discard_upload(Upload& upload, const PreparedFile& file, const SourceContext& context);
 
 // A text that nobody else has, by which an object is known to be ours.
 std::string upload_id();

@@ -98,6 +98,14 @@ void Batcher::run() noexcept {
 void Batcher::do_task(Task task, DecodeScratch& scratch) {
     std::vector<PendingBatch::Failure> failures;
     bool out_of_memory = false;
+    std::optional<Fault> fatal;  // of no row
+    if (task.tokenizes && !context_.cancel.requested()) {
+        try {
+            make_tokens(*task.making, failures);
+        } catch (...) {
+            fatal = describe_exception();
+        }
+    }
     for (const DecodeWork& work : task.work) {
         if (context_.cancel.requested()) break;
         try {
@@ -120,10 +128,12 @@ void Batcher::do_task(Task task, DecodeScratch& scratch) {
     } catch (...) {
         out_of_memory = true;
     }
-    if (out_of_memory) {
+    if (out_of_memory)
+        fatal = Fault{.code = SHF_E_NOMEM, .shard = {}, .member = {}, .cause = {}, .help = {}};
+    if (fatal) {
         making.broken_off = true;
         ended_ = true;
-        end_fault_ = Fault{.code = SHF_E_NOMEM, .shard = {}, .member = {}, .cause = {}, .help = {}};
+        end_fault_ = std::move(fatal);
         if (!taking_) close_unfinished();
     }
     if (--making.work == 0 && making.closed && makings_.front().get() == &making)
@@ -399,6 +409,10 @@ void Batcher::publish(PendingBatch& making, std::vector<Task> tasks) {
         tasks_.push_back(std::move(task));
         ++making.work;
     }
+    if (tokenizes() && making.builder.rows() > 0) {
+        tasks_.push_back({&making, {}, {}, true});
+        ++making.work;
+    }
     making.closed = true;
     usual_bytes_ = making.bytes;
     workers_.notify_all();
@@ -492,6 +506,7 @@ std::string Batcher::saved_columns() {
 BatchRef Batcher::next(std::optional<Clock::time_point> deadline) {
     if (threads_.empty()) start();
     while (!has_whole_batch()) {
+        if (bad_row_) throw Error(bad_row_->fault);
         std::unique_ptr<PendingBatch> making;
         {
             std::unique_lock lock(mutex_);

@@ -108,6 +108,7 @@ class Batcher {
         PendingBatch* making;
         std::vector<DecodeWork> work;
         std::vector<BlockRef> blocks;
+        bool tokenizes = false;  // the texts of all rows
     };
     // Rows that were decoded and have not been handed out.
     struct Left {
@@ -126,6 +127,8 @@ class Batcher {
         // many elements rows have had.
         std::vector<std::pair<uint32_t, uint64_t>> begun;
 
+        // Where a stream that begins with this row resumes.
+        [[nodiscard]] Start start_of(uint64_t row) const;
         // Of the next row: its number among `lanes`.
         [[nodiscard]] uint32_t next_sample() const { return before[rows[next]]; }
         [[nodiscard]] Start next_start() const;
@@ -133,10 +136,26 @@ class Batcher {
         [[nodiscard]] uint64_t begun_elements(uint64_t row) const;
     };
 
+    // A row that was bad, behind rows that come first; its sample's position.
+    struct BadRow {
+        Fault fault;
+        Start start;
+    };
+
     void start();
     void run() noexcept;
     SampleRun take_run();
     void do_task(Task task, DecodeScratch& scratch);
+    // The tokenizer: batcher_tokens.cpp.
+    [[nodiscard]] bool tokenizes() const { return context_.options.tokenizer != nullptr; }
+    void make_tokens(PendingBatch& making, std::vector<PendingBatch::Failure>& failures);
+    // Rows before a bad text are packed all the same.
+    [[nodiscard]] bool keeps_rows_before_fault() const {
+        return tokenizes() && !windows() && context_.options.on_error == OnError::raise;
+    }
+    void end_with(Fault fault, const Left& left, uint64_t row);
+    void check_tokens(const BatchBuilder& builder, std::span<const shf_text> samples,
+                      std::vector<PendingBatch::Failure>& failures) const;
     [[nodiscard]] bool may_take() const;
     void take_rows(DecodeScratch& scratch);
     void decode_at_once(PendingBatch& making, const DecodeWork& work, DecodeScratch& scratch);
@@ -246,6 +265,7 @@ class Batcher {
     // With the option pack: elements that are left, and those of the next row that rows have had.
     uint64_t left_elements_ = 0, row_elements_ = 0;
     std::vector<BegunSample> begun_;  // in which the stream resumes, and that did not come yet
+    std::optional<BadRow> bad_row_;   // after which there are no more
     std::optional<Start> lost_;       // of a batch that ended in a fault
     std::optional<Start> last_;       // of the batch that was handed out last
 };

@@ -19,6 +19,7 @@ Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
                std::tuple(b.row, !b.is_of_sample(), b.column);
     });
     Left left;
+    std::optional<uint64_t> last;  // a row with a fault, after which there are no more
     auto failure = failures.begin();
     for (uint64_t row = 0; row <= making->builder.rows(); ++row) {
         for (; failure != failures.end() && failure->row == row && failure->is_of_sample();
@@ -28,6 +29,10 @@ Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
         if (failure == failures.end() || failure->row != row) {
             left.rows.push_back(row);
             continue;
+        }
+        if (keeps_rows_before_fault()) {
+            last = row;
+            break;
         }
         context_.fault(std::move(failure->fault), false);
         while (failure != failures.end() && failure->row == row) ++failure;
@@ -50,6 +55,7 @@ Batcher::Left Batcher::collect(std::unique_ptr<PendingBatch> making) {
         making->bad_numbers.clear();
     } else {
         find_begun(left);
+        if (last) end_with(std::move(failure->fault), left, *last);
     }
     if (!making->bad_numbers.empty()) {
         const std::lock_guard lock(mutex_);
@@ -152,6 +158,9 @@ void Batcher::check_packing() const {
     if (options.pack == 0 && windows())
         refuse("pack_window says how its rows are filled, and there are none",
                "set pack, or leave out pack_window");
+    if (options.pack == 0 && tokenizes())
+        throw Error(SHF_E_USAGE, "tokenizer: its tokens are packed, and there is no pack",
+                    "set pack, or leave out the tokenizer");
     if (options.pack == 0) return;
     if (options.missing == Missing::empty)
         refuse("a sample without its arrays has nothing to pack", "set missing=skip");
@@ -240,11 +249,15 @@ Position Batcher::Start::position() const {
     return position;
 }
 
+Batcher::Start Batcher::Left::start_of(uint64_t row) const {
+    Start found = start;
+    found.lanes.insert(found.lanes.end(), lanes.begin(),
+                       lanes.begin() + static_cast<std::ptrdiff_t>(before[row]));
+    return found;
+}
+
 Batcher::Start Batcher::Left::next_start() const {
-    Start next = start;
-    next.lanes.insert(next.lanes.end(), lanes.begin(),
-                      lanes.begin() + static_cast<std::ptrdiff_t>(next_sample()));
-    return next;
+    return start_of(rows[next]);
 }
 
 // Of the next row.
@@ -278,6 +291,7 @@ Position Batcher::position(bool unused_batch) {
         return position;
     }
     if (!left_.empty()) return start_of_left().position();
+    if (bad_row_) return bad_row_->start.position();
     return lost_ ? lost_->position() : start_of_making().position();
 }
 

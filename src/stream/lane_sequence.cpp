@@ -2,6 +2,7 @@
 
 #include "core/log.h"
 #include "core/threads.h"
+#include "stream/indexed_lane.h"
 
 #include <algorithm>
 #include <atomic>
@@ -22,22 +23,48 @@ Options with_threads(Options options) {
 }  // namespace
 
 LaneSequence::LaneSequence(std::span<const char* const> urls, const Options& options,
-                           std::unique_ptr<RemoteLanes> remote)
-    : context_(urls, with_threads(options)), remote_(std::move(remote)) {
-    if (options.even != Even::none)
-        context_.plan.set_counts(remote_ ? remote_->counts() : context_.sample_counts());
+                           std::unique_ptr<LaneProvider> provider)
+    : context_(urls, with_threads(options)), provider_(std::move(provider)) {
+    if (options.by_index) read_by_index();
+    if (options.even != Even::none || options.by_index) {
+        auto counts = provider_ ? provider_->counts() : std::nullopt;
+        context_.plan.set_counts(counts ? std::move(*counts) : context_.sample_counts());
+    }
+    if (options.by_index) check_share();
     std::vector<std::unique_ptr<SampleLane>> lanes;
     for (const uint32_t number : context_.plan.own_lanes())
-        if (context_.plan.shards_of(number) > 0)
+        if (context_.plan.reads(number))
             lanes.push_back(
-                remote_ ? remote_->lane(context_, LaneState::at_start(number, options.epoch))
-                        : std::make_unique<Lane>(context_, number, options.epoch));
+                provider_ ? provider_->lane(context_, LaneState::at_start(number, options.epoch))
+                          : std::make_unique<Lane>(context_, number, options.epoch));
     set_lanes(std::move(lanes), {});
     refuse_second_reading(options.epochs != 1 || options.epoch_samples != 0 || options.resample);
-    if (options.even == Even::none)
+    if (options.by_index)
+        context_.stats.set(SHF_STAT_EPOCH_SAMPLES,
+                           IndexedShare(context_.dealing(), context_.plan.consumer(), 0).count());
+    else if (options.even == Even::none)
         begin_countdown(context_.plan);
     else
         context_.stats.set(SHF_STAT_EPOCH_SAMPLES, context_.plan.even_samples(options.epoch));
+}
+
+void LaneSequence::read_by_index() {
+    if (provider_)
+        throw Error(SHF_E_USAGE, "by_index with a feed, whose servers read their shards",
+                    "leave out by_index, or read the shards here");
+    provider_ = std::make_unique<IndexedLanes>();
+}
+
+// With even, and without a last epoch, every rank needs a sample.
+void LaneSequence::check_share() const {
+    const Options& options = context_.options;
+    const Dealing dealing = context_.dealing();
+    const bool too_few = dealing.elements() < options.world_size;
+    if (too_few && (options.even != Even::none || context_.endless()))
+        throw Error(
+            SHF_E_USAGE,
+            plural(dealing.samples, "sample") + " for " + plural(options.world_size, "rank"),
+            "give more shards, or use fewer ranks");
 }
 
 // Standard input can be read once. A list that is longer than this was not written with it in mind.
@@ -58,9 +85,15 @@ void LaneSequence::check_repeats() const {
                     "mix streams right after opening, and restore the mix");
 }
 
+void LaneSequence::check_mixes() const {
+    if (context_.options.by_index)
+        throw Error(SHF_E_USAGE, "by_index in a mix",
+                    "leave it out: which samples of a part a batch of the mix has is drawn");
+}
+
 void LaneSequence::repeat() noexcept {
     context_.options.epochs = 0;
-    if (remote_) remote_->repeat();
+    if (provider_) provider_->repeat();
     remaining_ = UINT64_MAX;
 }
 
@@ -88,7 +121,7 @@ void LaneSequence::set_lanes(std::vector<std::unique_ptr<SampleLane>> lanes,
 void LaneSequence::start() {
     if (started() || at_end()) return;
     warn_of_sharing();
-    if (remote_) return remote_->start(context_, lanes_);
+    if (provider_) return provider_->start(context_, lanes_);
     // Where the first sample needs hardly anything but its lane, it does not wait for the others.
     const auto& first = static_cast<const Lane&>(*lanes_[turns_.front().lane]);
     if (first.starts_near()) context_.only_lane = &first;
@@ -106,7 +139,7 @@ void LaneSequence::interrupt() noexcept {
 
 void LaneSequence::join() noexcept {
     readers_.join();
-    if (remote_) remote_->join();
+    if (provider_) provider_->join();
 }
 
 void LaneSequence::wake_consumer() noexcept {

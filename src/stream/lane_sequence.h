@@ -15,10 +15,10 @@ namespace shf {
 
 class LaneSequence final : public SampleSequence {
   public:
-    // Plans; opens no shard and starts no thread. `remote` reads the shards, or, where it is NULL,
-    // this process. Throws Error.
+    // Plans; opens no shard and starts no thread. `provider` reads the shards; NULL: this process
+    // does, as the options say. Throws Error.
     LaneSequence(std::span<const char* const> urls, const Options& options,
-                 std::unique_ptr<RemoteLanes> remote = nullptr);
+                 std::unique_ptr<LaneProvider> provider = nullptr);
 
     Pull pull(Delivery& out, const Wait& wait) override;
     Pull pull_block(BlockRef& out, uint64_t most, const Wait& wait) override;
@@ -42,7 +42,7 @@ class LaneSequence final : public SampleSequence {
     // Starts the readers, unless they run or there is nothing to read.
     void start();
     [[nodiscard]] bool started() const {
-        return readers_.started() || (remote_ && remote_->started());
+        return readers_.started() || (provider_ && provider_->started());
     }
     // After context().cancel was requested, from any thread: wakes all threads.
     void interrupt() noexcept;
@@ -58,9 +58,14 @@ class LaneSequence final : public SampleSequence {
     // As a part of a mix: its number among the streams there, and whether it can begin again.
     void set_part(uint32_t number) noexcept { context_.part = number; }
     void check_repeats() const;
+    // Likewise, whether it can be one.
+    void check_mixes() const;
 
   private:
     [[nodiscard]] bool is_empty() const override { return turns_.empty(); }
+    void read_by_index();
+    void check_share() const;
+    [[nodiscard]] LaneState indexed_state(const StreamState& state) const;
     void refuse_second_reading(bool again) const;
     void warn_of_sharing();
     void set_lanes(std::vector<std::unique_ptr<SampleLane>> lanes,
@@ -73,7 +78,7 @@ class LaneSequence final : public SampleSequence {
     void check_even(const StreamState& state) const;
 
     LaneContext context_;
-    const std::unique_ptr<RemoteLanes> remote_;       // NULL: the lanes are read here
+    std::unique_ptr<LaneProvider> provider_;          // NULL: each is a Lane
     std::vector<std::unique_ptr<SampleLane>> lanes_;  // this consumer's, those that have shards
     LaneThreads readers_;
     Turns turns_;
@@ -86,8 +91,9 @@ class LaneSequence final : public SampleSequence {
     // it.
     std::vector<uint64_t> skip_;
     bool skips_own_ = false;
-    uint64_t passed_ = 0;       // of lanes that several consumers read, as Position has it
-    uint64_t shards_hash_ = 0;  // once it is known
+    uint64_t passed_ = 0;          // of lanes that several consumers read, as Position has it
+    uint64_t shards_hash_ = 0;     // once it is known
+    bool skipped_before_ = false;  // samples were left out in the run that was restored
 };
 
 }  // namespace shf

@@ -16,6 +16,9 @@ StreamState LaneSequence::identity() {
     state.lanes_in_all = context_.plan.lanes();
     state.consumers = context_.plan.consumers();
     state.of = {static_cast<uint32_t>(context_.plan.consumer())};
+    if (context_.options.by_index)
+        state.set_dealing(context_.dealing(),
+                          skipped_before_ || context_.stats.get(SHF_STAT_SKIPPED_SAMPLES) > 0);
     return state;
 }
 
@@ -43,7 +46,8 @@ Position LaneSequence::position() {
 // The parts of an even epoch are dealt out when it begins.
 void LaneSequence::check_even(const StreamState& state) const {
     const auto& lanes = state.position.lanes;
-    if (context_.options.even == Even::none || state.consumers == context_.plan.consumers() ||
+    if (context_.options.even == Even::none || context_.options.by_index ||
+        state.consumers == context_.plan.consumers() ||
         std::none_of(lanes.begin(), lanes.end(),
                      [](const LaneState& lane) { return lane.taken + lane.skip > 0; }))
         return;
@@ -56,10 +60,51 @@ void LaneSequence::check_even(const StreamState& state) const {
                 "change the number of ranks and workers between epochs, or leave out even");
 }
 
+// The position of this consumer: that of the same consumer in the state where samples are dealt out
+// as they were, else the one that follows from the positions of all.
+LaneState LaneSequence::indexed_state(const StreamState& state) const {
+    const auto consumer = static_cast<uint32_t>(context_.plan.consumer());
+    const Dealing now = context_.dealing();
+    const Dealing then = state.dealing(now);
+    std::vector<LaneState> lanes = state.position.lanes;
+    const bool is_same = then == now;
+    // What is still to be dropped does not count samples that were left out among it.
+    if (!is_same && state.has_skipped())
+        throw Error(SHF_E_USAGE,
+                    "samples were skipped in the run of this state, so that it is good for its own "
+                    "ranks and workers alone",
+                    "open the stream with the ranks, workers and batch that it was saved with, or "
+                    "restore a state of the start of an epoch");
+    if (!state.has_skipped())
+        for (LaneState& lane : lanes) lane = without_skip(then, lane);
+    if (is_same)
+        for (const LaneState& lane : lanes)
+            if (lane.lane == consumer) return lane;
+    if (lanes.size() < state.consumers)
+        throw Error(SHF_E_USAGE,
+                    "the state is that of " + std::to_string(lanes.size()) + " of " +
+                        plural(state.consumers, "consumer") +
+                        (is_same ? "" : ", and samples were dealt out in another way"),
+                    "merge the states of all ranks and workers, and restore the result");
+    const auto [epoch, gone] = elements_gone(then, lanes);
+    // Dealt out to more ranks, the rest of the epoch may be too little for each to have some of it.
+    if (gone >= now.elements()) return LaneState::at_start(consumer, epoch + 1);
+    LaneState own = LaneState::at_start(consumer, epoch);
+    own.base = gone;
+    return own;
+}
+
 LaneSequence::Restored LaneSequence::prepare(const StreamState& state) {
     Restored restored;
+    restored.skipped = state.by_index() && state.has_skipped();
     restored.remaining = remaining_after(state, context_.plan);
     check_even(state);
+    if (context_.options.by_index) {
+        restored.indexed = std::make_unique<LaneState>(indexed_state(state));
+        restored.lanes.push_back(provider_->lane(context_, *restored.indexed));
+        restored.states.push_back(restored.indexed.get());
+        return restored;
+    }
     for (const uint32_t number : context_.plan.own_lanes()) {
         if (context_.plan.shards_of(number) == 0) continue;
         const auto& all = state.position.lanes;
@@ -73,8 +118,8 @@ LaneSequence::Restored LaneSequence::prepare(const StreamState& state) {
                                                : ", as that of " + std::to_string(state.of.size()) +
                                                      " of " + plural(state.consumers, "consumer")),
                         "merge the states of all ranks and workers, and restore the result");
-        restored.lanes.push_back(remote_ ? remote_->lane(context_, *place)
-                                         : std::make_unique<Lane>(context_, *place));
+        restored.lanes.push_back(provider_ ? provider_->lane(context_, *place)
+                                           : std::make_unique<Lane>(context_, *place));
         restored.states.push_back(&*place);
     }
     restored.passed = state.position.passed;
@@ -84,6 +129,7 @@ LaneSequence::Restored LaneSequence::prepare(const StreamState& state) {
 
 void LaneSequence::apply(Restored restored) {
     remaining_ = restored.remaining;
+    skipped_before_ = restored.skipped;
     passed_ = restored.passed;
     skips_own_ = restored.skips_own;
     set_lanes(std::move(restored.lanes), restored.states);

@@ -13,6 +13,10 @@ MixSequence::MixSequence(std::span<const Streams> parts, std::span<const double>
       mixture_(parts.size(), weights, context_.options.seed),
       plan_(parts.front().front()->plan()),
       ended_(parts.size()) {
+    for (size_t i = 0; i < parts.size(); ++i)
+        about_part(i, [&] {
+            for (const LaneSequence* stream : parts[i]) stream->check_mixes();
+        });
     for (size_t i = 0; context_.options.until == Until::forever && i < parts.size(); ++i)
         about_part(i, [&] {
             for (const LaneSequence* stream : parts[i]) stream->check_repeats();

@@ -1,5 +1,6 @@
-// One lane as the sequence takes samples from it, whoever reads its shards: this process (Lane), or
-// a server (feed/fed_lane.h).
+// One lane as the sequence takes samples from it, whoever reads its shards: readers that go through
+// them from front to back (Lane), readers that take samples at their places (IndexedLane), or a
+// server (feed/fed_lane.h).
 #pragma once
 
 #include "core/error.h"
@@ -55,22 +56,22 @@ class SampleLane {
     virtual void cancel() = 0;
 };
 
-// The lanes of a stream that another process reads.
-class RemoteLanes {
+// Lanes that bring what reads them: IndexedLanes, and those that another process reads.
+class LaneProvider {
   public:
-    virtual ~RemoteLanes() = default;
-    // With the option even: how many samples each shard has.
-    [[nodiscard]] virtual std::vector<uint32_t> counts() const = 0;
+    virtual ~LaneProvider() = default;
+    // With the option even: how many samples each shard has; nothing where this process finds out.
+    [[nodiscard]] virtual std::optional<std::vector<uint32_t>> counts() const = 0;
     // A lane at a position; that of the start of an epoch has nothing but the numbers of both. The
     // samples that the user has had of those behind it are for the sequence to drop.
     virtual std::unique_ptr<SampleLane> lane(LaneContext& context, const LaneState& from) = 0;
     // The lanes have no last epoch. Before start().
     virtual void repeat() noexcept = 0;
-    // Begins to fetch for lanes that it made. Once. Throws Error.
+    // Begins to read ahead for lanes that it made. Once. Throws Error.
     virtual void start(LaneContext& context,
                        std::span<const std::unique_ptr<SampleLane>> lanes) = 0;
     [[nodiscard]] virtual bool started() const = 0;
-    // Ends its thread, after the stream was cancelled.
+    // Ends its threads, after the stream was cancelled.
     virtual void join() noexcept = 0;
 };
 

@@ -42,9 +42,11 @@ class SampleSequence {
     struct Restored {
         std::vector<std::unique_ptr<SampleLane>> lanes;
         std::vector<const LaneState*> states;  // in the state that is restored
+        std::unique_ptr<LaneState> indexed;    // with the option by_index: the one of `states`
         uint64_t remaining = UINT64_MAX;
         uint64_t mixed = 0, passed = 0;
         bool skips_own = false;
+        bool skipped = false;  // with the option by_index: samples were left out before
         std::vector<Restored> parts;
     };
     // Before anything was pulled; the state is of this run. Throws Error, and changes nothing.

@@ -67,11 +67,11 @@ std::unique_ptr<Source> open_shard(LaneContext& context, uint64_t nth, const Res
 // Running ahead is bounded on its own, below the memory option: what a reader must have for the
 // sample whose turn it is comes on top of it. With the shuffle buffers that stays under memory
 // + 64 MiB (run_ahead twice: behind the last sample of the buffers, and before the next).
-LaneContext::LaneContext(std::span<const char* const> urls, const Options& given)
+LaneContext::LaneContext(std::span<const char* const> urls, const Options& given, bool decodes)
     : StreamContext(given),
       filter(options),
       // A shuffle buffer holds whole samples.
-      deferred(options.batch > 0 && options.shuffle <= 1 ? fields_to_copy(options) : FieldTest()),
+      deferred(decodes && options.shuffle <= 1 ? fields_to_copy(options) : FieldTest()),
       sources(options, cancel, source_use),
       shards(sources.list(urls)),
       plan(options, shards.size()),

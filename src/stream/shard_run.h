@@ -5,6 +5,7 @@
 #include "index/shard_index.h"
 #include "io/pipe_watch.h"
 #include "io/sources.h"
+#include "order/indexed_share.h"
 #include "order/lane_state.h"
 #include "order/plan.h"
 #include "sample/sample_reader.h"
@@ -27,7 +28,10 @@ class ShardRun;
 
 // What all threads of one stream of shards share.
 struct LaneContext : StreamContext {
-    LaneContext(std::span<const char* const> urls, const Options& options);
+    LaneContext(std::span<const char* const> urls, const Options& options)
+        : LaneContext(urls, options, options.batch > 0) {}
+    // `decodes`: samples become rows, as soon as they are taken if there is no shuffle buffer.
+    LaneContext(std::span<const char* const> urls, const Options& options, bool decodes);
 
     uint32_t part = 0;  // number among the streams of a mix; as options
     const SampleFilter filter;
@@ -76,9 +80,11 @@ struct LaneContext : StreamContext {
     [[nodiscard]] bool is_over(uint64_t epoch) const {
         return !endless() && epoch - options.epoch >= options.epochs;
     }
-    // For the option even: see count_samples().
+    // For the option by_index, once the plan has counts.
+    [[nodiscard]] Dealing dealing() const { return {options, plan.samples()}; }
+    // For the options even and by_index: see count_samples().
     [[nodiscard]] std::vector<uint32_t> sample_counts() const {
-        return count_samples(shards, options, filter, cancel);
+        return count_samples(shards, options, filter);
     }
     // Of samples that come through `lane`; open_shard() says the rest.
     [[nodiscard]] std::shared_ptr<Origin> origin(uint64_t epoch, uint32_t lane) const {

@@ -17,8 +17,9 @@ constexpr uint64_t most_handed_bytes = 1 << 20;
 }  // namespace
 
 Stream::Stream(std::span<const char* const> urls, const Options& options,
-               std::unique_ptr<RemoteLanes> remote)
-    : tree_(std::make_unique<LaneSequence>(urls, options, std::move(remote))), maker_(tree_.top()) {
+               std::unique_ptr<LaneProvider> provider)
+    : tree_(std::make_unique<LaneSequence>(urls, options, std::move(provider))),
+      maker_(tree_.top()) {
     prepare_consumer();
 }
 

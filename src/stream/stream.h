@@ -18,10 +18,10 @@ namespace shf {
 
 class Stream {
   public:
-    // Of shards, which `remote` reads or, where it is NULL, this process. Plans; opens no shard and
-    // starts no thread. Throws Error.
+    // Of shards, which `provider` reads; where it is NULL this process does. Plans; opens no shard
+    // and starts no thread. Throws Error.
     Stream(std::span<const char* const> urls, const Options& options,
-           std::unique_ptr<RemoteLanes> remote = nullptr);
+           std::unique_ptr<LaneProvider> provider = nullptr);
     // Of a mix by weight; without weights all are equal. Takes over what the parts have, which
     // nothing was taken from yet, unless it throws Error: they can then only be destroyed.
     Stream(std::span<Stream* const> parts, std::span<const double> weights, const Options& options);

@@ -29,21 +29,24 @@ void put_octal(char* field, size_t digits, uint64_t value) {
     for (size_t i = digits; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
 }
 
-void append_block(std::string& out, const PrefixedName& name, uint64_t size, char type) {
+void append_block(std::string& out, const PrefixedName& name, uint64_t size, char type,
+                  const TarOwner& owner) {
     std::array<char, block> header = {};
     const auto put = [&](size_t at, std::string_view text) {
         std::copy(text.begin(), text.end(), header.begin() + static_cast<ptrdiff_t>(at));
     };
     put(0, name.name.substr(0, name_room));
-    put(100, "0000644");
-    put(108, "0000000");
-    put(116, "0000000");
+    put_octal(&header[100], 7, owner.mode);
+    put_octal(&header[108], 7, owner.id);
+    put_octal(&header[116], 7, owner.id);
     put_octal(&header[124], 11, size);
-    put_octal(&header[136], 11, 0);
+    put_octal(&header[136], 11, owner.modified);
     put(148, "        ");
     header[156] = type;
     put(257, "ustar");
     put(263, "00");
+    put(265, owner.name);
+    put(297, owner.name);
     put(329, "0000000");
     put(337, "0000000");
     put(345, name.prefix);
@@ -77,17 +80,22 @@ std::string pax_records(std::string_view name, uint64_t size, const PrefixedName
 
 }  // namespace
 
-void append_tar_header(std::string& out, std::string_view name, uint64_t size) {
+TarOwner tarp_owner(uint64_t now) {
+    return {.mode = 0755, .id = 1000, .name = "bigdata", .modified = now < 2 ? 0 : now - 2};
+}
+
+void append_tar_header(std::string& out, std::string_view name, uint64_t size,
+                       const TarOwner& owner) {
     const PrefixedName parts = split(name);
     const std::string records = pax_records(name, size, parts);
     if (!records.empty()) {
         // The name is for readers that know no pax headers, and take them for files.
-        append_block(out, {{}, "PaxHeaders/shardfeed", true}, records.size(), 'x');
+        append_block(out, {{}, "PaxHeaders/shardfeed", true}, records.size(), 'x', {});
         out += records;
         out.append(tar_padding(records.size()), '\0');
     }
     append_block(out, parts.fits ? parts : PrefixedName{{}, name, true},
-                 size > largest_octal ? 0 : size, '0');
+                 size > largest_octal ? 0 : size, '0', owner);
 }
 
 uint64_t tar_header_size(std::string_view name, uint64_t size) {

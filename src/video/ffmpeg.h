@@ -1,5 +1,5 @@
-// The libraries of FFmpeg, which are loaded when the first video is decoded: they need a hundred
-// others.
+// The libraries of FFmpeg, which are loaded when something is decoded with them: they need a
+// hundred others.
 #pragma once
 
 extern "C" {

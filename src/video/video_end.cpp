@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace shf {
@@ -219,21 +220,23 @@ void check_avi(const VideoBytes& file, std::span<const uint8_t> bytes) {
 
 }  // namespace
 
+void bad_video(const std::string& cause) {
+    throw Error(SHF_E_FORMAT, "a damaged video: " + cause,
+                "write the video again, or skip its sample with on_error=skip_sample");
+}
+
 VideoFormat check_video_end(std::span<const uint8_t> file) {
     const VideoBytes bytes(file);
     if (file.empty()) throw Error(SHF_E_FORMAT, "a video of 0 bytes", cut_video_help);
-    if (bytes.has(0, "\x1a\x45\xdf\xa3")) {
-        check_matroska(bytes);
-        return VideoFormat::matroska;
-    }
-    if (bytes.has(0, "RIFF") && bytes.has(8, "AVI ")) {
-        check_avi(bytes, file);
-        return VideoFormat::avi;
-    }
-    for (const std::string_view box : {"ftyp", "moov", "mdat", "free", "skip", "wide"}) {
-        if (!bytes.has(4, box)) continue;
-        check_mp4(bytes);
-        return VideoFormat::mp4;
+    const std::optional<VideoFormat> format = video_format(file);
+    if (format) {
+        switch (*format) {
+            case VideoFormat::mp4: check_mp4(bytes); break;
+            case VideoFormat::matroska: check_matroska(bytes); break;
+            case VideoFormat::avi: check_avi(bytes, file); break;
+            case VideoFormat::ogg: break;
+        }
+        return *format;
     }
     throw Error(SHF_E_UNSUPPORTED, "not a video that is known: it is no MP4, Matroska, WebM or AVI",
                 "convert the video to one of these, or take the field as bytes");

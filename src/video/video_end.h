@@ -1,13 +1,13 @@
-// What the first bytes of a video say it is, and what its headers promise.
+// What the headers of a video promise.
 #pragma once
+
+#include "video/video_format.h"
 
 #include <cstdint>
 #include <span>
 #include <string>
 
 namespace shf {
-
-enum class VideoFormat : uint8_t { mp4, matroska, avi };
 
 // Looks at a whole file before FFmpeg does, which takes a file that is cut for a shorter one, and
 // makes tables as long as a header says. Throws Error: FORMAT when the file ends before its headers

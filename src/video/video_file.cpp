@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "video/ffmpeg.h"
+#include "video/media_decoder.h"
 #include "video/video_colours.h"
 #include "video/video_end.h"
 #include "video/video_packets.h"
@@ -15,13 +16,6 @@
 namespace shf {
 
 namespace {
-
-struct FreeCodec {
-    void operator()(AVCodecContext* codec) const { ffmpeg().avcodec_free_context(&codec); }
-};
-struct FreeFrame {
-    void operator()(AVFrame* frame) const { ffmpeg().av_frame_free(&frame); }
-};
 
 // What the container says of how frames are to be turned: the first four numbers of its matrix.
 const int32_t* display_matrix(const AVStream& stream) {
@@ -88,8 +82,8 @@ struct VideoFile::Decoder {
     VideoPackets packets;
     const uint64_t most_pixels;
     bool was_read = false;
-    std::unique_ptr<AVCodecContext, FreeCodec> codec;
-    std::unique_ptr<AVFrame, FreeFrame> frame;
+    CodecPointer codec;
+    FramePointer frame;
     FrameColours colours;
     int64_t received = 0;  // since the decoder was opened
     bool has_jumped = false;
@@ -97,26 +91,12 @@ struct VideoFile::Decoder {
 
 // A new one for each reading: what it has seen must not matter.
 void VideoFile::Decoder::open() {
-    const Ffmpeg& library = ffmpeg();
-    const AVCodecParameters* const parameters = packets.stream().codecpar;
-    const AVCodec* const decoder = library.avcodec_find_decoder(parameters->codec_id);
-    if (!decoder)
-        throw Error(SHF_E_UNSUPPORTED,
-                    std::string("the libavcodec of this system has no decoder for ") +
-                        escape(library.avcodec_get_name(parameters->codec_id)),
-                    "install one that has, convert the video to H.264, or take the field as bytes");
-    codec.reset(library.avcodec_alloc_context3(decoder));
-    if (!frame) frame.reset(library.av_frame_alloc());
-    if (!codec || !frame) throw std::bad_alloc();
-    if (const int error = library.avcodec_parameters_to_context(codec.get(), parameters); error < 0)
-        throw_ffmpeg(log, "its headers cannot be read", error);
-    codec->thread_count = 1;
+    codec = new_decoder(packets.stream(), log);
+    if (!frame) frame = new_frame();
     codec->max_pixels = static_cast<int64_t>(std::min<uint64_t>(most_pixels, INT64_MAX));
-    codec->err_recognition = AV_EF_CRCCHECK | AV_EF_EXPLODE;
     // Where the stream does not say it, the decoder would find out by losing frames.
     codec->has_b_frames = std::max(codec->has_b_frames, packets.reordered());
-    if (const int error = library.avcodec_open2(codec.get(), decoder, nullptr); error < 0)
-        throw_ffmpeg(log, "its decoder does not start", error);
+    start_decoder(*codec, log);
     received = 0;
 }
 

@@ -1,5 +1,6 @@
 // A build without the libraries of FFmpeg.
 #include "core/error.h"
+#include "video/sound_track.h"
 #include "video/video_file.h"
 
 namespace shf {
@@ -18,6 +19,21 @@ const VideoTimes& VideoFile::times() {
 void VideoFile::decode(
     std::span<const uint64_t> /*wanted*/,
     const std::function<void(uint64_t number, const VideoFrame& frame)>& /*take*/) {}
+
+struct SoundTrack::Decoder {};
+
+SoundTrack::SoundTrack(std::span<const uint8_t> /*file*/, VideoFormat /*format*/,
+                       uint64_t /*most_numbers*/) {
+    throw Error(SHF_E_UNSUPPORTED,
+                "sounds in MP4, Matroska, WebM and AVI, and Vorbis: this library was built without "
+                "libavformat and libswscale",
+                "install the -dev packages of FFmpeg and build it again, or take the field as "
+                "bytes");
+}
+SoundTrack::~SoundTrack() = default;
+void SoundTrack::seek(uint64_t /*frame*/) {}
+void SoundTrack::read(std::span<float> /*numbers*/) {}
+void SoundTrack::read(std::span<int16_t> /*numbers*/) {}
 
 const char* video_library() {
     return nullptr;

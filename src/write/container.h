@@ -57,7 +57,7 @@ class Container {
     virtual void finish(ShardOutput& output) = 0;
 };
 
-std::unique_ptr<Container> tar_container();
+std::unique_ptr<Container> tar_container(TarHeaders headers);
 
 std::unique_ptr<Container> zip_container(ZipMethod method);
 

@@ -9,9 +9,11 @@
 #include "io/sources.h"
 #include "url/redact.h"
 #include "url/scheme.h"
+#include "write/prepared_shard.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -53,6 +55,7 @@ struct Publisher::State {
     }
 
     void publish(WholeShard& whole) {
+        if (options.prepare) return prepare(whole);
         whole.sink->publish();
         whole.published = true;
         for (const ForeignIndex& index : whole.indexes.files)
@@ -62,10 +65,7 @@ struct Publisher::State {
         const std::string path = whole.sink->path();
         const auto source = path.empty() ? Sources(options, cancel, use).open(whole.target)
                                          : file_source(path, cancel);
-        const uint64_t leniency =
-            options.duplicate_keys == DuplicateKeys::accept ? leniency_of(options) : uint64_t{0};
-        const auto index = whole.rows->finish(identify(*source), whole.end, leniency,
-                                              whole.points ? &*whole.points : nullptr);
+        const auto index = index_of(whole, identify(*source));
         if (path.empty() && options.index_dir.empty()) {
             whole.shard.index = put_beside(whole.target, *index);
             return;
@@ -75,6 +75,53 @@ struct Publisher::State {
         const bool is_beside = is_local_path(whole.shard.url) && stored.starts_with(whole.target);
         whole.shard.index =
             is_beside ? whole.shard.url + stored.substr(whole.target.size()) : stored;
+    }
+
+    [[nodiscard]] std::shared_ptr<const ShardIndex> index_of(const WholeShard& whole,
+                                                             const ShardIdentity& identity) const {
+        const uint64_t leniency =
+            options.duplicate_keys == DuplicateKeys::accept ? leniency_of(options) : uint64_t{0};
+        return whole.rows->finish(identity, whole.end, leniency,
+                                  whole.points ? &*whole.points : nullptr);
+    }
+
+    // The shard and its index wait for whoever gets the token.
+    void prepare(WholeShard& whole) {
+        PreparedShard made{.digest = whole.shard.digest, .file = {}, .index = {}};
+        std::shared_ptr<const ShardIndex> index;
+        made.file = whole.sink->prepare();
+        made.file.url = whole.target;
+        try {
+            if (whole.rows) {
+                const std::string path = whole.sink->path();
+                index = index_of(
+                    whole, path.empty() ? whole.identity : identify(*file_source(path, cancel)));
+                const std::string url = whole.target + ".sfidx";
+                Options overwriting = options;
+                overwriting.overwrite = true;
+                const auto sink = open_sink(url, {overwriting, cancel, use});
+                sink->write(index->file());
+                made.index = sink->prepare();
+                made.index->url = url;
+                whole.shard.index = whole.shard.url + ".sfidx";
+            }
+            whole.shard.token = token_of(made);
+        } catch (...) {
+            discard(made);
+            throw;
+        }
+        whole.published = true;
+    }
+
+    // Of which nobody gets a token. A cancel is no reason to leave it.
+    void discard(const PreparedShard& made) noexcept {
+        try {
+            Options once = options;
+            once.retries = std::min<uint64_t>(once.retries, 1);
+            const Cancel never;
+            discard_shard(made, {once, never, use});
+        } catch (...) {  // discard_left() finds it
+        }
     }
 
     // In the store of the shard. Returns its URL.

@@ -14,9 +14,10 @@
 namespace shf {
 
 struct PublishedShard {
-    std::string url;     // as the caller has given it, with its number
-    std::string digest;  // XXH3-128 of the file, in hexadecimal
-    std::string index;   // path of its index; empty: none was made
+    std::string url;      // as the caller has given it, with its number
+    std::string digest;   // XXH3-128 of the file, in hexadecimal
+    std::string index;    // path of its index; empty: none was made
+    std::string token{};  // of what was prepared and not published (prepared_shard.h); else empty
     uint64_t samples = 0;
     uint64_t bytes = 0;    // of the file
     uint64_t payload = 0;  // of all fields
@@ -30,6 +31,7 @@ struct WholeShard {
     uint64_t end = 0;                         // where the end marker of the tar starts
     std::optional<DecodePoints> points = {};  // of a compressed tar, for its index
     ForeignIndexes indexes = {};              // of other tools
+    ShardIdentity identity = {};              // as its index says it, where it cannot be read
     bool published = false;
     PublishedShard shard;
 };

@@ -45,8 +45,24 @@ struct ShardOutput::State {
     };
     std::unique_ptr<Mark> mark;
 
+    // The ends of a file whose bytes cannot be read again.
+    bool keeps_ends = false;
+    std::vector<uint8_t> head, tail;
+
+    void keep(std::span<const uint8_t> bytes) {
+        const std::span<const uint8_t> first =
+            bytes.first(std::min(bytes.size(), identity_part - head.size()));
+        head.insert(head.end(), first.begin(), first.end());
+        const std::span<const uint8_t> last = bytes.last(std::min(bytes.size(), identity_part));
+        const size_t all = tail.size() + last.size();
+        if (all > identity_part)
+            tail.erase(tail.begin(), tail.begin() + static_cast<ptrdiff_t>(all - identity_part));
+        tail.insert(tail.end(), last.begin(), last.end());
+    }
+
     void put(std::span<const uint8_t> bytes) {
         if (bytes.empty()) return;
+        if (keeps_ends) keep(bytes);
         XXH3_128bits_update(&hash, bytes.data(), bytes.size());
         sink->write(bytes);
         size += bytes.size();
@@ -145,6 +161,14 @@ Sink& ShardOutput::sink() {
 std::optional<DecodePoints> ShardOutput::take_points() {
     if (!state_->recorder) return std::nullopt;
     return state_->recorder->finish(state_->codec);
+}
+
+void ShardOutput::keep_ends() {
+    state_->keeps_ends = true;
+}
+
+ShardIdentity ShardOutput::identity() const {
+    return identity_of(state_->size, state_->head, state_->tail);
 }
 
 uint64_t ShardOutput::size() const {

@@ -5,6 +5,7 @@
 #include "codec/decode_points.h"
 #include "codec/encoder.h"
 #include "core/cancel.h"
+#include "index/shard_index.h"
 #include "io/sink.h"
 
 #include <array>
@@ -51,6 +52,11 @@ class ShardOutput {
 
     // After finish(), of a compressed shard: where its decompression can start.
     [[nodiscard]] std::optional<DecodePoints> take_points();
+    // From now on the first and the last bytes are kept, for identity(). Not with mark().
+    void keep_ends();
+    // After finish(): what an index says of the file, but for the time when it appears, which is
+    // not known. Throws Error.
+    [[nodiscard]] ShardIdentity identity() const;
     // Of all bytes that the sink has, after finish().
     [[nodiscard]] uint64_t size() const;
     [[nodiscard]] std::string digest() const;  // XXH3-128, as xxh128sum writes it

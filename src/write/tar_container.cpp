@@ -3,15 +3,19 @@
 #include "write/container.h"
 #include "write/file_field.h"
 
+#include <ctime>
+
 namespace shf {
 
 namespace {
 
 class TarContainer : public Container {
   public:
+    explicit TarContainer(TarHeaders kind) : kind_(kind) {}
+
     uint64_t add(const NewMember& member, ShardOutput& output) override {
         headers_.clear();
-        append_tar_header(headers_, member.name, member.size());
+        append_tar_header(headers_, member.name, member.size(), owner());
         output.write(headers_);
         const uint64_t start = output.position();
         if (member.file)
@@ -34,14 +38,20 @@ class TarContainer : public Container {
     void finish(ShardOutput& output) override { output.fill(tar_end_size(output.position())); }
 
   private:
+    [[nodiscard]] TarOwner owner() const {
+        if (kind_ == TarHeaders::same) return {};
+        return tarp_owner(static_cast<uint64_t>(std::time(nullptr)));
+    }
+
+    const TarHeaders kind_;
     std::string headers_;
     size_t count_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Container> tar_container() {
-    return std::make_unique<TarContainer>();
+std::unique_ptr<Container> tar_container(TarHeaders headers) {
+    return std::make_unique<TarContainer>(headers);
 }
 
 }  // namespace shf

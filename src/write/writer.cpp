@@ -101,6 +101,19 @@ Writer::Writer(const char* pattern, const Options& options)
         throw Error(SHF_E_USAGE, "write_index: what is written to a pipe has no index",
                     "write files, or none");
     foreign_.check(names_.first(), zip_, compression_ != Compression::none || stream_);
+    if (options_.prepare) check_prepare();
+}
+
+void Writer::check_prepare() const {
+    if (stream_)
+        throw Error(SHF_E_USAGE, "prepare: what is written to a pipe cannot wait to appear",
+                    "write to a path or to a store");
+    if (!options_.index_for.empty() || !options_.wids_index.empty() || !options_.index_dir.empty())
+        throw Error(
+            SHF_E_USAGE,
+            "prepare: the index of a shard that has not appeared waits beside it, and those "
+            "of other tools are not made",
+            "leave out index_for, wids_index and index_dir");
 }
 
 Writer::~Writer() {
@@ -350,7 +363,8 @@ void Writer::open_shard() {
             .output =
                 ShardOutput(std::move(sink), compression_, options_.level,
                             options_.compress_threads, cancel_, options_.write_index && !zip_),
-            .container = zip_ ? zip_container(options_.zip_method) : tar_container(),
+            .container =
+                zip_ ? zip_container(options_.zip_method) : tar_container(options_.tar_headers),
             .rows = {},
             .files = {},
             .keys = {},
@@ -363,6 +377,7 @@ void Writer::open_shard() {
         throw Error(fault);
     }
     if (options_.write_index && !zip_) shard_->rows.emplace();
+    if (options_.prepare && shard_->rows && slow_) shard_->output.keep_ends();
     if (foreign_.wanted() && !zip_) shard_->files.emplace();
 }
 
@@ -449,6 +464,7 @@ void Writer::next_shard() {
                          .end = end,
                          .points = shard.output.take_points(),
                          .indexes = std::move(indexes),
+                         .identity = shard.output.identity(),
                          .shard = {.url = shard.url,
                                    .digest = shard.output.digest(),
                                    .index = {},

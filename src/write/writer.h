@@ -81,6 +81,7 @@ class Writer {
     };
     struct Shard;
 
+    void check_prepare() const;
     void require_sample() const;
     [[nodiscard]] Field borrowed_field(std::string_view name, std::span<const uint8_t> data);
     void write_sample();

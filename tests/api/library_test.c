@@ -403,7 +403,7 @@ static void test_stats_are_described(void) {
     CHECK(strcmp(shf_stat_describe(SHF_STAT_MEMORY, SHF_COUNTER_KIND), "gauge") == 0);
     CHECK(strcmp(shf_stat_describe(SHF_STAT_READER_WAIT_NS, SHF_COUNTER_UNIT), "ns") == 0);
     for (int32_t stat = -300; stat < 300; ++stat) (void)counter(stat);
-    const int32_t none[] = {-1, SHF_STAT_STALE_SHARDS + 1, SHF_STAT_SKIPS_BY_CLASS, INT32_MAX,
+    const int32_t none[] = {-1, SHF_STAT_VERIFIED_SHARDS + 1, SHF_STAT_SKIPS_BY_CLASS, INT32_MAX,
                             INT32_MIN};
     for (size_t i = 0; i < sizeof none / sizeof *none; ++i) CHECK(counter(none[i]) == NULL);
     /* Every error class that a stream may skip has its counter under its own name. */

@@ -128,3 +128,15 @@ def test_wrong_tables() -> None:
         ("csv", b"__key__,a\n,b\n", "line 2: the key is empty"),
     ]:
         assert cause in fails(1, "create", "-", "--from", kind, data=data), data
+
+
+def test_what_a_parquet_file_does_not_take() -> None:
+    for switch in ("--json", "--tarp-compat"):
+        message = fails(2, "create", "x", "--from", "parquet", switch, "-o", "out.tar")
+        assert "not for Parquet files" in message
+
+
+def test_shards_that_would_wait_for_nobody(tmp_path: Path) -> None:
+    for word in ("--prepare", "--prepare=true"):
+        assert "tokens" in fails(2, "create", "-", "-o", tmp_path / "a.tar", word)
+        assert list(tmp_path.iterdir()) == []

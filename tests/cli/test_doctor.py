@@ -35,7 +35,7 @@ def test_versions_features_and_limits() -> None:
     said = facts()
     assert output("--version").decode() == f"shardfeed {said['version']}\n"
     assert said["features"]["gzip"]
-    assert set(said["features"]) >= {"zstd", "http", "libarchive", "pipe"}
+    assert set(said["features"]) >= {"zstd", "http", "libarchive", "pipe", "feed", "feed_http"}
     machine = said["machine"]
     assert machine["usable_cores"] == len(os.sched_getaffinity(0))
     assert machine["memory"] == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

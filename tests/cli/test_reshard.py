@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, fails
+from conftest import COMMAND, SECONDS_OF_COMMAND, fails
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_what_is_missing_is_named(tmp_path: Path, name: str, help: str) -> None:
         [COMMAND, "reshard", "-n", "5", tmp_path / "a.tar", f"{tmp_path}/out/"],
         env={**os.environ, "SHARDFEED_PYTHON": str(tmp_path / name)},
         capture_output=True,
-        timeout=60,
+        timeout=SECONDS_OF_COMMAND,
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, b"")

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tarfile
+import time
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, Fields, keys_of, numbered, run, samples_of, tar_bytes
+from conftest import (
+    COMMAND,
+    SECONDS_OF_COMMAND,
+    Fields,
+    keys_of,
+    numbered,
+    run,
+    samples_of,
+    tar_bytes,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +42,7 @@ def shell(script: str, status: int = 0) -> str:
     done = subprocess.run(
         ["/bin/bash", "-c", "set -o pipefail; " + script],
         capture_output=True,
-        timeout=60,
+        timeout=SECONDS_OF_COMMAND,
         check=False,
     )
     assert done.returncode == status, done
@@ -168,6 +179,78 @@ def test_proc_and_its_samples() -> None:
     assert not Path("fails.tar").exists()
     shell("tarp proc -c false --tarp-compat file.tar -o kept.tar")
     assert samples_of(Path("kept.tar")) == numbered(0, 25)
+
+
+def headers_of(path: Path) -> set[bytes]:
+    """What the headers say beside names, sizes and times."""
+    found = set()
+    with tarfile.open(path) as tar:
+        for info in tar:
+            info.name, info.size, info.mtime = "n", 0, 0
+            found.add(info.tobuf(tarfile.USTAR_FORMAT))
+    return found
+
+
+def test_headers_are_those_of_tarp() -> None:
+    Path("recipe").write_text("1.a text:x\n2.a text:y\n")
+    theirs = tarfile.TarInfo("n")
+    theirs.mode, theirs.uid, theirs.gid = 0o755, 1000, 1000
+    theirs.uname = theirs.gname = "bigdata"
+    before = int(time.time()) - 2
+    for name, words in {
+        "create": "recipe -o create-000.tar",
+        "cat": "file.tar -o cat-000.tar",
+        "sort": "file.tar -s cls -o sort-000.tar",
+        "proc": "file.tar --slice :2 -c true -o proc-000.tar",
+        "split": "file.tar -c 25 -o split-%03d.tar",
+    }.items():
+        out = Path(f"{name}-000.tar")
+        shell(f"tarp {name} {words} --tarp-compat")
+        assert headers_of(out) == {theirs.tobuf(tarfile.USTAR_FORMAT)}, name
+        with tarfile.open(out) as tar:
+            assert all(before <= info.mtime <= time.time() - 2 for info in tar), name
+        shell(f"tarp {name} {words} --overwrite")
+        assert headers_of(out) == {tarfile.TarInfo("n").tobuf(tarfile.USTAR_FORMAT)}, name
+        shell(f"tarp {name} {words} --overwrite --tarp-compat --tar-headers same")
+        assert headers_of(out) == {tarfile.TarInfo("n").tobuf(tarfile.USTAR_FORMAT)}, name
+    # The samples are the same, and a ZIP file of a recipe has no such headers.
+    assert samples_of(Path("cat-000.tar")) == numbered(0, 25)
+    shell("tarp create recipe --tarp-compat -o new.zip")
+    shell("tarp create new.zip --tarp-compat -o of-zip.tar")
+    assert headers_of(Path("of-zip.tar")) == {theirs.tobuf(tarfile.USTAR_FORMAT)}
+
+
+def test_samples_without_a_key_are_numbered() -> None:
+    removes = "test $(cat sample.cls) = 1 || rm sample.__key__"
+    shell(f"tarp proc --slice 3:7 -c '{removes}' file.tar --tarp-compat -o out.tar")
+    assert samples_of(Path("out.tar")) == [
+        ("0004" if number == 1 else f"_{number:09d}_", fields)
+        for number, (_, fields) in enumerate(numbered(3, 4))
+    ]
+    # Ours keep the key that they had.
+    shell(f"tarp proc --slice 3:7 -c '{removes}' file.tar -o kept.tar")
+    assert samples_of(Path("kept.tar")) == numbered(3, 4)
+    empties = "printf x > sample-$i.txt; : > sample-$i.__key__"
+    many = f"tarp proc --slice :2 -m 'for i in 000000 000001; do {empties}; done' file.tar"
+    shell(f"{many} --tarp-compat -o many.tar")
+    assert keys_of(Path("many.tar")) == [f"_{number:09d}_" for number in range(4)]
+    shell(f"{many} -o refused.tar", status=2)
+    assert not Path("refused.tar").exists()
+    shell(f"{many} --tarp-compat -R 'n/%d' -o named.tar")
+    assert keys_of(Path("named.tar")) == ["n/0", "n/1", "n/2", "n/3"]
+
+
+def test_fields_are_chosen_before_the_sort_as_in_tarp() -> None:
+    wanted = sorted(numbered(0, 25), key=lambda sample: sample[1]["cls"])
+    shell("tarp sort -f label:cls -s label file.tar --tarp-compat -o out.tar")
+    assert samples_of(Path("out.tar")) == [(key, {"label": f["cls"]}) for key, f in wanted]
+    shell("tarp sort -f label:cls -s label file.tar -o ours.tar", status=1)
+    shell("tarp sort -f label:cls -s cls file.tar --tarp-compat -o theirs.tar", status=1)
+    shell("tarp sort -f label:cls -s cls file.tar -o ours.tar")
+    assert samples_of(Path("ours.tar")) == samples_of(Path("out.tar"))
+    Path("some.tar").write_bytes(tar_bytes([("a", {"txt": b"1"}), *numbered(0, 3)]))
+    shell("tarp sort -f cls -s cls --missing skip --tarp-compat some.tar -o some-out.tar")
+    assert samples_of(Path("some-out.tar")) == [(k, {"cls": f["cls"]}) for k, f in numbered(0, 3)]
 
 
 def test_tarproc_tools() -> None:

@@ -462,6 +462,7 @@ def images(archives: Folder) -> list[Case]:
         "colours": "brightness=0.5..0.5/solarize=0.5", "views": "rrc=4x4/flip=random/views=2",
         "blur": "blur=0.7/sigma=0.3..2/kernel=5", "mixed": "rrc=5x4/mixup=0.4/cutmix=1",
         "randaugment": "rrc=12x9/randaugment=2:9", "trivialaugment": "trivialaugment=bilinear",
+        "mask": "mask/rrc=12x9/fill=7/randaugment=3:15",
         "record": "rrc=4x4/flip=random/grayscale=0.5/views=2, __augment__",
         "rrc_flip": "flip=random/rrc=9x9", "pad_crop": "pad=to:12x12/crop=random:8x8",
         "resize": "resize=8", "resize_wh": "resize=7x3", "resize_fit": "resize=fit:4x4",

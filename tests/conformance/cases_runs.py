@@ -94,6 +94,48 @@ def plans(archives: Folder) -> list[Case]:
     ]  # fmt: skip
 
 
+def numbers_of(*numbers: int | None) -> bytes:
+    """As runners hash them; None is what is not known."""
+    return b"".join((2**64 - 1 if n is None else n).to_bytes(8, "little") for n in numbers)
+
+
+def simulations() -> list[Case]:
+    """Plans of shards that are not there."""
+    samples, sizes = [10, 20, 5, 40, 3, 7], [100, 200, 50, 400, 30, 70]
+
+    def unshuffled(name: str, about: str, bytes_of: list[int] | None, ranks: int) -> Case:
+        """A lane for each rank, which reads one shard after another."""
+        hashed = b""
+        for rank in range(ranks):
+            own = range(rank, len(samples), ranks)
+            taken = [samples[shard] for shard in own]
+            size = None if bytes_of is None else sum(bytes_of[shard] for shard in own)
+            hashed += numbers_of(rank, 0, 1, len(own), sum(taken), size, len(own))
+            for place, shard in enumerate(own):
+                first = sum(taken[:place])
+                hashed += numbers_of(shard, samples[shard], first, first + samples[shard] - 1)
+        options = {"world_size": str(ranks), "lanes": str(ranks)}
+        more: dict[str, Any] = {"shards": samples}
+        if bytes_of is not None:
+            more["bytes"] = bytes_of
+        return Case(name, "simulate", about, [], options, ranks, xxh64(hashed), own=more)
+
+    shuffled = {"shuffle_shards": "true", "shuffle": "12", "seed": "5", "lanes": "6"}
+    wrong = {"shards": [1, 2**32]}
+    return [
+        unshuffled("simulate_one", "a run of one process over numbers", sizes, 1),
+        unshuffled("simulate_ranks", "a run of three ranks; bytes are not known", None, 3),
+        Case("simulate_shuffled", "simulate", "when shuffled shards are read", [],
+             {**shuffled, "world_size": "2", "num_workers": "3"}, 6, own={"shards": samples * 20}),
+        Case("simulate_pad", "simulate", "shards that are read again", [],
+             {"world_size": "2", "lanes": "2", "even": "pad"}, 2, own={"shards": samples}),
+        Case("simulate_too_many_samples", "simulate", "more samples than a shard has", [], {}, 0,
+             xxh64(b""), ("USAGE", None), own=wrong),
+        Case("simulate_no_reads", "simulate", "readings of an epoch of so many samples", [],
+             {"epoch_samples": "10"}, 1, error=("USAGE", None), own={"shards": samples}),
+    ]  # fmt: skip
+
+
 def cases(archives: Folder) -> list[Case]:
     """All of them."""
-    return [*mixes(archives), *plans(archives)]
+    return [*mixes(archives), *plans(archives), *simulations()]

@@ -459,6 +459,31 @@ def npy(dtype: str, shape: tuple[int, ...], data: bytes, fortran: bool = False) 
     return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode() + data
 
 
+def ten(*arrays: tuple[str, tuple[int, ...], bytes]) -> bytes:
+    """A file in TenBin: of each array the dtype, the shape and the elements."""
+    chunks = []
+    for dtype, shape, data in arrays:
+        name = dtype.encode().ljust(8, b"\0") + bytes(8)
+        chunks += [name + struct.pack(f"<{1 + len(shape)}q", len(shape), *shape), data]
+    return b"".join(
+        b"~TenBin~" + struct.pack("<q", len(chunk)) + chunk + bytes(-len(chunk) % 64)
+        for chunk in chunks
+    )
+
+
+def safetensors(arrays: dict[str, tuple[str, list[int], bytes]], hole: int = 0) -> bytes:
+    """A file of safetensors. hole: so many bytes before each tensor are of none."""
+    header: dict[str, object] = {"__metadata__": {"of": "noise"}}
+    elements = b""
+    for name, (dtype, shape, data) in arrays.items():
+        elements += bytes(hole)
+        places = [len(elements), len(elements) + len(data)]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": places}
+        elements += data
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + elements
+
+
 DTYPES = {
     "|b1": 1, "|i1": 1, "<i2": 2, "<i4": 4, "<i8": 8, "|u1": 1, "<u2": 2, "<u4": 4, "<u8": 8,
     "<f2": 2, "<f4": 4, "<f8": 8, "<c8": 8, "<c16": 16,
@@ -593,6 +618,30 @@ def batch_tars() -> dict[str, bytes]:
         ),
         "sounds.tar": tar(rows(3, {"wav": lambda n: wav(6, 2, n)})),
         "bad_wav.tar": tar(rows(2, {"wav": lambda n: wav(6, 2, n)[: -n or None]})),
+        "tensors.tar": tar(
+            rows(
+                3,
+                {
+                    "0.ten": lambda n: ten(
+                        ("u1", (), noise(n, 1)), ("f4", (2, 3), noise(n + 10, 24)),
+                        ("u4", (n, 2), noise(n + 20, 8 * n)),
+                    ),
+                    "one.ten": lambda n: ten(("i8", (3,), noise(n + 30, 24))),
+                    "m.safetensors": lambda n: safetensors(
+                        {"enc/w.0": ("BF16", [2, 2], noise(n, 8)), "B": ("I16", [], noise(n, 2))}
+                    ),
+                    "one.safetensors": lambda n: safetensors(
+                        {"any": ("F64", [n], noise(n + 40, 8 * n))}
+                    ),
+                },
+            )
+        ),
+        "bad_ten.tar": tar(
+            rows(2, {"x": lambda n: ten(("u1", (5,), noise(n, 5)))[: -n or None]})
+        ),
+        "bad_safetensors.tar": tar(
+            rows(2, {"x": lambda n: safetensors({"a": ("U8", [5], noise(n, 5))}, hole=n)})
+        ),
         "grey.tar": tar(rows(2, {"png": lambda n: png(3, 2, 0, n)})),
         "alpha.tar": tar(rows(2, {"png": lambda n: png(3, 2, 6, n)})),
         "deep.tar": tar(rows(2, {"png": lambda n: png(3, 2, 2, n, 16)})),

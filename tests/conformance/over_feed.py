@@ -46,13 +46,6 @@ def left_out(case: dict[str, Any]) -> str | None:
     return None
 
 
-def rows_left_out(case: dict[str, Any]) -> str | None:
-    """Why a server cannot decode what a case has; None when it can."""
-    if "__augment__" in case["options"].get("decode", ""):
-        return "a column of whole batches"
-    return None
-
-
 class Feeds:
     """The servers of a suite."""
 
@@ -119,7 +112,7 @@ def choose(
         if kinds is not None and case["kind"] not in kinds:
             continue
         for rows in (False, True) if "batches" in case["kind"] else (False,):
-            reason = left_out(case) or (rows_left_out(case) if rows else None)
+            reason = left_out(case)
             if reason:
                 others[reason] += 1
                 continue

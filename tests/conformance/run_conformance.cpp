@@ -113,6 +113,7 @@ class Run {
         if (kind == "expand") return expand();
         if (kind == "mix") return mix();
         if (kind == "plan") return plan();
+        if (kind == "simulate") return simulate();
         if (kind == "write") return write();
         throw std::runtime_error("unknown kind " + kind);
     }
@@ -417,9 +418,34 @@ class Run {
         u64(warnings.size());
         for (const std::string& warning : warnings) url(warning);
         count_ = shf_plan_consumer_count(made);
-        for (uint64_t consumer = 0; consumer < count_; ++consumer)
-            for (int32_t what = SHF_PLAN_RANK; what <= SHF_PLAN_BYTES; ++what)
-                u64(shf_plan_info(made, consumer, what));
+        for (uint64_t consumer = 0; consumer < count_; ++consumer) share(made, consumer);
+    }
+
+    void simulate() {
+        const Options set = options(case_);
+        const std::vector<uint64_t> samples = case_.at("shards");
+        const auto bytes = case_.value("bytes", std::vector<uint64_t>{});
+        shf_plan* made = nullptr;
+        shf_error error;
+        check(shf_plan_simulate(&made, samples.data(), bytes.empty() ? nullptr : bytes.data(),
+                                samples.size(), set.get(), &error),
+              error);
+        const Plan plan(made);
+        count_ = shf_plan_consumer_count(made);
+        for (uint64_t consumer = 0; consumer < count_; ++consumer) {
+            share(made, consumer);
+            size_t count = 0;
+            check(shf_plan_reads(made, consumer, nullptr, 0, &count, &error), error);
+            std::vector<uint64_t> reads(count * 4);
+            check(shf_plan_reads(made, consumer, reads.data(), count, &count, &error), error);
+            u64(count);
+            for (const uint64_t number : reads) u64(number);
+        }
+    }
+
+    void share(const shf_plan* plan, uint64_t consumer) {
+        for (int32_t what = SHF_PLAN_RANK; what <= SHF_PLAN_BYTES; ++what)
+            u64(shf_plan_info(plan, consumer, what));
     }
 
     static More of_rank(uint64_t rank, uint64_t world_size) {

@@ -75,6 +75,7 @@ class Run:
             "expand": self._expand,
             "mix": self._mix,
             "plan": self._plan,
+            "simulate": self._simulate,
             "write": self._write,
         }
         try:
@@ -221,9 +222,23 @@ class Run:
         for warning in plan.warnings:
             self._url(warning)
         for consumer in plan.consumers:
-            self._count += 1
-            names = ("rank", "worker", "lanes", "shards", "samples", "bytes")
-            self._u64(*(_MASK if consumer[name] is None else consumer[name] for name in names))
+            self._share(consumer)
+
+    def _simulate(self) -> None:
+        numbers = (self._case["shards"], self._case.get("bytes"))
+        plan = shardfeed.simulate_plan(*numbers, **self._options)
+        for number, consumer in enumerate(plan.consumers):
+            self._share(consumer)
+            reads = plan.reads(number)
+            self._u64(len(reads))
+            for read in reads:
+                self._u64(read["shard"], read["samples"], read["first"], read["last"])
+
+    def _share(self, consumer: dict[str, int | None]) -> None:
+        self._count += 1
+        for name in ("rank", "worker", "lanes", "shards", "samples", "bytes"):
+            value = consumer[name]
+            self._u64(_MASK if value is None else value)
 
     # ---- Random access ----
 

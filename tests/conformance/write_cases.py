@@ -25,6 +25,7 @@ import cases_members
 import cases_random_access
 import cases_runs
 import cases_streams
+import cases_tensors
 import cases_writing
 from case import Case
 from expected import Folder
@@ -42,6 +43,7 @@ def all_cases(folder: Path) -> list[Case]:
         cases_random_access,
         cases_members,
         cases_batches,
+        cases_tensors,
         cases_runs,
         cases_writing,
     )

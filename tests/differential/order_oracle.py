@@ -6,8 +6,8 @@ A run has random shards (tar, .tar.gz and ZIP of unequal size) and random option
 shuffles, epochs, limits, equal parts, drawing with replacement. What a rank streams must be what
 tests/conformance/order_model.py tells: without a stop, and saved and restored at random places.
 What the ranks of a run have left must come too after their states are merged for another number
-of ranks. Other runs are mixes of streams, and mixes of those. Prints the seed of the first
-difference and ends with 1.
+of ranks. Other runs are mixes of streams, and mixes of those, or compute their order from indexes.
+Prints the seed of the first difference and ends with 1.
 """
 
 from __future__ import annotations
@@ -197,6 +197,75 @@ def difference(folder: Path, shards: dict[str, list[Sample]], seed: int) -> str 
     return None
 
 
+def elements(samples: Names, options: dict[str, str], ranks: int) -> Names:
+    """What of an epoch is dealt out to so many ranks by index."""
+    over = len(samples) % ranks
+    if options["even"] == "none" or over == 0:
+        return samples
+    if options["even"] == "drop":
+        return samples[: len(samples) - over]
+    return samples + [samples[i % len(samples)] for i in range(ranks - over)]
+
+
+def difference_by_index(folder: Path, shards: dict[str, list[Sample]], seed: int) -> str | None:
+    """What a random run whose order is computed from indexes has otherwise than the model."""
+    rng = random.Random(seed)
+    chosen = rng.choices([name for name in shards if not name.endswith(".gz")], k=rng.randint(1, 9))
+    urls = [str(folder / name) for name in chosen]
+    contents = [shards[name] for name in chosen]
+    total = sum(len(samples) for samples in contents)
+    ranks, after = (min(rng.randint(1, 7), total) for _ in range(2))
+    drawn = random_options(rng, 1, chosen)
+    options = {"lanes": str(rng.randint(1, 9)), "even": rng.choice(["none", "drop", "pad"])}
+    kept = ("seed", "epoch", "shuffle", "shuffle_shards", "epochs")
+    options |= {name: drawn[name] for name in kept if name in drawn}
+    if options["even"] == "none" and rng.random() < 0.3:
+        options["limit"] = str(rng.randint(ranks, 100))
+    first, epochs = int(options["epoch"]), int(options.get("epochs", "1"))
+    model = {name: options[name] for name in options if name not in ("even", "limit")}
+    most = int(options.get("limit", str(total)))
+    of_epochs = [
+        named(ordered(contents, {**model, "epoch": str(epoch), "epochs": "1"}))[:most]
+        for epoch in range(first, first + epochs)
+    ]
+
+    def open_stream(**more: object) -> shardfeed.Stream:
+        threads = rng.randint(1, 4)
+        given = {**options, "by_index": True, "world_size": ranks, "threads": threads, **more}
+        return shardfeed.Stream(urls, log=None, **given)
+
+    rank = rng.randrange(ranks)
+    dealt_out = [elements(samples, options, ranks) for samples in of_epochs]
+    expected = [name for epoch in dealt_out for name in epoch[rank::ranks]]
+    whole, parts = Run(open_stream), Run(open_stream)
+    whole.take(rank=rank)
+    if whole.names != expected:
+        return f"the order by index differs: {options}"
+    parts.take_with_stops(len(expected), rng, rank=rank)
+    if parts.names != expected:
+        return f"the order by index differs after a stop: {options}"
+
+    shortest = len(dealt_out[0]) // ranks
+    if shortest < 2:
+        return None
+    stop = rng.randint(1, shortest - 1)
+    states = [Run(open_stream).take(stop, rank=one) for one in range(ranks)]
+    both = shardfeed.merge_states(states)
+    for one in range(after):
+        run = Run(open_stream)
+        run.take(None, both, rank=one, world_size=after)
+        rest = elements(of_epochs[0], options, after)
+        expected = [rest[t] for t in range(one, len(rest), after) if t >= stop * ranks]
+        expected += [
+            name
+            for samples in of_epochs[1:]
+            for name in elements(samples, options, after)[one::after]
+        ]
+        if run.names != expected:
+            return f"the order by index differs after {ranks} ranks became {after}: {options}"
+    return None
+
+
 def main() -> int:
     """Compares random runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -207,7 +276,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         shards = write_shards(Path(folder), random.Random(arguments.seed))
         for seed in range(arguments.seed, arguments.seed + arguments.runs):
-            compare = difference_of_mix if seed % 4 == 0 else difference
+            compare = (difference_of_mix, difference_by_index, difference, difference)[seed % 4]
             different = compare(Path(folder), shards, seed)
             if different is not None:
                 print(f"run {seed}: {different}")

@@ -1,11 +1,11 @@
 // The first byte chooses: a page of a list, a refusal, a connection string, a token in JSON, a URL,
 // base64.
 #include "core/error.h"
+#include "http/libcrypto.h"
 #include "store/azure_credentials.h"
 #include "store/azure_store.h"
 #include "store/azure_token.h"
 #include "store/azure_xml.h"
-#include "store/libcrypto.h"
 
 #include <cstddef>
 #include <cstdint>

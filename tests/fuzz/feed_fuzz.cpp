@@ -49,11 +49,13 @@ std::vector<uint8_t> again(std::span<const uint8_t> frame) {
 // ------------------------------------------------------------------------------------
 
 // Servers that send one message about each lane, and then a fault.
-class OneMessage final : public shf::RemoteLanes {
+class OneMessage final : public shf::LaneProvider {
   public:
     explicit OneMessage(const FeedInput& input) : input_(input) {}
 
-    [[nodiscard]] std::vector<uint32_t> counts() const override { return {}; }
+    [[nodiscard]] std::optional<std::vector<uint32_t>> counts() const override {
+        return std::vector<uint32_t>();
+    }
     std::unique_ptr<shf::SampleLane> lane(shf::LaneContext& context,
                                           const shf::LaneState& from) override {
         return std::make_unique<shf::FedLane>(context, from, [] {});
@@ -90,7 +92,7 @@ class OneMessage final : public shf::RemoteLanes {
                 break;
             default: {
                 shf::BlockFrame block = shf::decode_block(input_.frame);
-                made.blocks = reader.read(block, input_.payload, context.part);
+                made.blocks = reader.read(block, shf::FeedPart(input_.payload), context.part);
                 made.about = std::move(static_cast<shf::LaneFrame&>(block));
             }
         }
@@ -182,7 +184,7 @@ void open_lane(const shf::OpenFrame& open) {
     const shf::LaneContext context(feed_shards().urls(), options);
     shf::FeedBlockReader reader(*context.pool, context.cancel);
     for (const shf::BlockRef& block :
-         reader.read(shf::decode_block(answer.frame), answer.payload, 0))
+         reader.read(shf::decode_block(answer.frame), shf::FeedPart(answer.payload), 0))
         for (uint32_t i = 0; i < block->count; ++i)
             if (!feed_shards().has(*block, i)) std::abort();
 }

@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -44,8 +45,9 @@ class FedMessages {
   public:
     FedMessages(const StateShards& shards, const Options& options, bool rows, const OpenFrame& open)
         : urls_(shards.urls()),
-          feeder_(list_of(urls_), options, rows, open,
-                  {[this](FeedMessage message) { post(std::move(message)); }, counts_}) {}
+          feeder_(
+              list_of(urls_), options, rows, open,
+              {[this](FeedMessage message) { post(std::move(message)); }, counts_, *payloads_}) {}
 
     // The next message; nothing when the lane has none. Aborts when neither comes.
     std::optional<FeedInput> next() {
@@ -79,6 +81,7 @@ class FedMessages {
 
     const std::vector<const char*> urls_;
     FeedCounts counts_;
+    const std::unique_ptr<Recycler, Recycler::Drop> payloads_{Recycler::make(0)};
     std::mutex mutex_;
     std::condition_variable posted_;
     std::deque<FeedInput> messages_;

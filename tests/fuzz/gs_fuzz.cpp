@@ -1,5 +1,5 @@
-// The first byte chooses: a page of a list, a refusal, a token, a file of credentials, the answer
-// of the source of an external account.
+// The first byte chooses: a page of a list, a step of a copy, a refusal, a token, a file of
+// credentials, the answer of the source of an external account.
 #include "core/error.h"
 #include "store/gs_json.h"
 
@@ -13,6 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
         switch (data[0]) {
             case 'l': (void)shf::parse_gs_page(text); break;
+            case 'r': (void)shf::parse_gs_rewrite(text); break;
             case 'e': (void)shf::parse_gs_fault(text); break;
             case 't': (void)shf::parse_gs_token(text, 0); break;
             case 'c': (void)shf::parse_gs_account(text, "f"); break;

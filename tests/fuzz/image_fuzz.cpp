@@ -56,6 +56,10 @@ ImageOptions options_of(uint8_t mode, uint8_t choice) {
         if ((choice & 2) != 0)
             options.augment = {(choice & 4) != 0 ? Set::randaugment : Set::trivialaugment, 3, 20,
                                (choice & 64) != 0};
+    } else if ((order & 32) != 0 && mode % 7 < 5) {
+        options.mask = true;
+        options.filter = ImageOptions::Filter::nearest;
+        options.augment = {ImageOptions::Augment::Set::randaugment, 3, 20, false};
     }
     return options;
 }

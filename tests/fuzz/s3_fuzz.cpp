@@ -1,5 +1,5 @@
-// The first byte chooses: a page of a list, a refusal, a file of aws, the keys of STS, those in
-// JSON, a command.
+// The first byte chooses: a page of a list, one of uploads, a refusal, a file of aws, the keys of
+// STS, those in JSON, a command.
 #include "core/error.h"
 #include "store/aws_chain.h"
 #include "store/s3_xml.h"
@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
         switch (data[0]) {
             case 'l': (void)shf::parse_s3_page(text); break;
+            case 'u': (void)shf::parse_s3_uploads(text); break;
             case 'e': (void)shf::parse_s3_fault(text); break;
             case 'c': (void)shf::parse_aws_file(text, "f"); break;
             case 's': (void)shf::parse_sts_keys(text); break;

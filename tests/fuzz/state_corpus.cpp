@@ -85,6 +85,16 @@ int main(int argc, char** argv) {
         }
         return shf::encode(shf::merge(states));
     };
+    const auto by_index = [&](Settings more, size_t samples) {
+        more.insert(more.end(), {{"by_index", "true"}, {"shuffle", "20"}, {"lanes", "2"}});
+        return stopped(shards, more, samples);
+    };
+    const auto merged_by_index = [&] {
+        std::vector<shf::StreamState> states;
+        for (const char* rank : {"0", "1"})
+            states.push_back(by_index({{"world_size", "2"}, {"rank", rank}}, 7));
+        return shf::encode(shf::merge(states));
+    };
     const auto mix = [&](unsigned depth) {
         shf::StreamState state = stopped(shards, mixed, 60);
         for (; depth > 0; --depth) {
@@ -121,6 +131,10 @@ int main(int argc, char** argv) {
         {"slice", at({{"slice", "1::2"}, {"shuffle", "10"}, {"lanes", "2"}}, 50)},
         {"one_of_two", at({{"world_size", "2"}, {"rank", "1"}, {"lanes", "4"}}, 20)},
         {"merged", merged()},
+        {"by_index", shf::encode(by_index({}, 30))},
+        {"by_index_second_epoch", shf::encode(by_index({}, 60))},
+        {"by_index_worker", shf::encode(by_index({{"worker", "1"}, {"num_workers", "3"}}, 5))},
+        {"by_index_merged", merged_by_index()},
         {"mix", mix(1)},
         {"mix_of_mixes", mix(2)},
         {"another_version", with([](auto& s) { unfinished(s).position.version ^= 2; })},

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <span>
+#include <string_view>
 
 namespace {
 
@@ -21,7 +23,14 @@ const StateShards& shards() {
 // The options of the stream that was saved, as far as they are quick: false if they are not.
 bool options_of(const shf::StreamState& state, shf::Options& options) {
     if (!state.parts.empty()) return false;  // a mix: its parts are states like this one
-    for (const auto& [name, value] : state.options) options.set(name, value);
+    constexpr std::string_view of_consumers[] = {"batch", "samples", "skipped"};
+    for (const auto& [name, value] : state.options) {
+        if (std::find(std::begin(of_consumers), std::end(of_consumers), name) ==
+            std::end(of_consumers))
+            options.set(name, value);
+        else if (name == "batch" && value != "1")
+            return false;  // of batches
+    }
     // A lane that is epochs behind the others goes through all of them, even if they have no
     // sample.
     const auto slow = [&](const shf::LaneState& lane) {
@@ -31,8 +40,16 @@ bool options_of(const shf::StreamState& state, shf::Options& options) {
         std::any_of(state.position.lanes.begin(), state.position.lanes.end(), slow))
         return false;
     options.lanes = state.lanes_in_all;
+    const uint64_t consumer = state.of.size() == 1 ? state.of[0] : 0;
+    if (state.by_index()) {
+        // Sometimes others than those of the state.
+        options.rank = consumer / options.num_workers % options.world_size;
+        options.worker = consumer % options.num_workers;
+        if (state.is_of_all() && state.consumers > 1) options.world_size += 1;
+        return options.world_size <= 64 && options.num_workers <= 8;
+    }
     options.world_size = std::max<uint64_t>(state.consumers, 1);
-    options.rank = state.of.size() == 1 ? state.of[0] : 0;
+    options.rank = consumer;
     return true;
 }
 

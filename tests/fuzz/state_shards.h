@@ -4,6 +4,7 @@
 #include "../unit/tar_builder.h"
 #include "../unit/zip_builder.h"
 
+#include "dataset/dataset.h"
 #include "order/stream_state.h"
 #include "stream/stream.h"
 
@@ -29,10 +30,13 @@ class StateShards {
             (std::filesystem::temp_directory_path() / "shardfeed-state-XXXXXX").string();
         if (!::mkdtemp(pattern.data())) throw std::filesystem::filesystem_error(pattern, {});
         folder_ = pattern;
-        write("0.tar", tar(0, 9, 9));
-        write("1.tar", tar(1, 14, 5));
-        write("2.zip", zip(2, 6));
-        write("3.tar", tar(3, 300, 300));  // more than one resume point
+        write(paths_, "0.tar", tar(0, 9, 9));
+        write(paths_, "1.tar", tar(1, 14, 5));
+        write(paths_, "2.zip", zip(2, 6));
+        write(paths_, "3.tar", tar(3, 300, 300));  // more than one resume point
+        write(indexed_paths_, "4.tar", tar(4, 9, 9));
+        write(indexed_paths_, "5.tar", tar(5, 40, 40));
+        const Dataset makes_indexes(urls(true), Options());
     }
     ~StateShards() {
         std::error_code ignored;
@@ -41,14 +45,15 @@ class StateShards {
     StateShards(const StateShards&) = delete;
     StateShards& operator=(const StateShards&) = delete;
 
-    // Theirs, as long as these shards are there.
-    [[nodiscard]] std::vector<const char*> urls() const {
+    // Theirs, as long as these shards are there; or of two others, which have indexes.
+    [[nodiscard]] std::vector<const char*> urls(bool indexed = false) const {
         std::vector<const char*> urls;
-        for (const std::string& path : paths_) urls.push_back(path.c_str());
+        for (const std::string& path : indexed ? indexed_paths_ : paths_)
+            urls.push_back(path.c_str());
         return urls;
     }
     [[nodiscard]] std::unique_ptr<Stream> open(const Options& options) const {
-        return std::make_unique<Stream>(urls(), options);
+        return std::make_unique<Stream>(urls(options.by_index), options);
     }
     // Whether a stream may deliver this.
     [[nodiscard]] bool has(const Block& block, uint32_t index) const {
@@ -67,17 +72,18 @@ class StateShards {
     }
 
   private:
-    void write(const std::string& name, const std::string& bytes) {
-        paths_.push_back(folder_ + "/" + name);
+    void write(std::vector<std::string>& paths, const std::string& name,
+               const std::string& bytes) const {
+        paths.push_back(folder_ + "/" + name);
         {
-            std::ofstream file(paths_.back(), std::ios::binary);
+            std::ofstream file(paths.back(), std::ios::binary);
             file << bytes;
-            if (!file.flush()) throw std::filesystem::filesystem_error(paths_.back(), {});
+            if (!file.flush()) throw std::filesystem::filesystem_error(paths.back(), {});
         }
         const timespec times[2] = {{.tv_sec = 1700000000, .tv_nsec = 0},
                                    {.tv_sec = 1700000000, .tv_nsec = 0}};
-        if (::utimensat(AT_FDCWD, paths_.back().c_str(), times, 0) != 0)
-            throw std::filesystem::filesystem_error(paths_.back(), {});
+        if (::utimensat(AT_FDCWD, paths.back().c_str(), times, 0) != 0)
+            throw std::filesystem::filesystem_error(paths.back(), {});
     }
     std::pair<std::string, std::string> field(size_t shard, size_t number, const char* suffix) {
         const std::string name = numbered("s", shard) + "-" + std::to_string(number) + "." + suffix;
@@ -106,7 +112,7 @@ class StateShards {
     }
 
     std::string folder_;
-    std::vector<std::string> paths_;
+    std::vector<std::string> paths_, indexed_paths_;
     std::map<std::string, std::string> truth_;
 };
 

@@ -143,8 +143,10 @@ def test_a_build_without_optional_libraries_says_what_that_costs(tmp_path: Path)
     assert said["gzip"].startswith("zlib, which takes 1.3 times")
     assert said["gzip"].endswith("packages: libisal-dev (Debian, Ubuntu), isa-l-devel (Fedora)")
     assert said["WebP"].startswith("none: images in WebP are errors; packages: libwebp-dev ")
-    assert said["WAV, FLAC, MP3"].startswith("none: sounds are errors; packages: libsndfile1-")
-    assert said["MP4, Matroska, WebM, AVI"].startswith("none: videos are errors; packages: libavfo")
+    assert said["WAV, FLAC, MP3, Opus"].startswith(
+        "none: these sounds are errors; packages: libsndfil"
+    )
+    assert said["MP4, Matroska, WebM, AVI"].startswith("none: videos, their sounds, and Vorbis ")
     assert said["7z, cpio, RAR, ISO 9660"].startswith("none: shards in these formats are errors; ")
     assert said["HTTP"].startswith("none: http:// and https:// URLs are errors; packages: ")
     assert said["HTTP"].endswith(" libcurl4-openssl-dev (Debian, Ubuntu), libcurl-devel (Fedora)")

@@ -104,22 +104,53 @@ def versitygw(folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def put(url: str, body: bytes = b"", key: str = "testkey", secret: str = "testsecret") -> None:
-    """Makes a bucket, an object or a policy on a server of S3. The URL is encoded, once."""
+def ask(
+    method: str,
+    url: str,
+    body: bytes | None = None,
+    key: str = "testkey",
+    secret: str = "testsecret",
+    **more: str,
+) -> bytes:
+    """Asks a server of S3; `more` are headers, with _ for -. The body of the answer.
+
+    The URL is encoded, once, and its query sorted.
+    """
     parts = urllib.parse.urlsplit(url)
     date = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     scope = f"{date[:8]}/us-east-1/s3/aws4_request"
-    payload = hashlib.sha256(body).hexdigest()
-    headers = {"host": parts.netloc, "x-amz-content-sha256": payload, "x-amz-date": date}
-    names = ";".join(headers)
-    lines = "".join(f"{name}:{value}\n" for name, value in headers.items())
-    canonical = "\n".join(["PUT", parts.path, parts.query, lines, names, payload])
+    payload = hashlib.sha256(body or b"").hexdigest()
+    headers = {name.replace("_", "-"): value for name, value in more.items()}
+    headers |= {"host": parts.netloc, "x-amz-content-sha256": payload, "x-amz-date": date}
+    names = ";".join(sorted(headers))
+    lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
+    canonical = "\n".join([method, parts.path, parts.query, lines, names, payload])
     headers["authorization"] = (
         f"AWS4-HMAC-SHA256 Credential={key}/{scope}, SignedHeaders={names}, "
         f"Signature={signature(secret, canonical, date, scope)}"
     )
-    request = urllib.request.Request(url, body, headers, method="PUT")
-    urllib.request.urlopen(request, timeout=10).close()
+    request = urllib.request.Request(url, body, headers, method=method)
+    with contextlib.closing(urllib.request.urlopen(request, timeout=10)) as answer:
+        return bytes(answer.read())
+
+
+def put(url: str, body: bytes = b"", **more: str) -> None:
+    """Makes a bucket, an object or a policy on a server of S3; see ask()."""
+    ask("PUT", url, body, **more)
+
+
+def pending(url: str) -> list[str]:
+    """The keys of uploads in parts that were begun in a bucket and have not ended."""
+    body = ask("GET", f"{url}?uploads=")
+    return sorted(
+        upload.findtext("{*}Key") or "" for upload in ET.fromstring(body).findall("{*}Upload")
+    )
+
+
+def names_in(url: str) -> list[str]:
+    """The keys of all objects in a bucket."""
+    found = ET.fromstring(ask("GET", f"{url}?list-type=2")).findall("{*}Contents")
+    return sorted(item.findtext("{*}Key") or "" for item in found)
 
 
 def presigned(url: str, seconds: int, key: str = "testkey", secret: str = "testsecret") -> str:
@@ -184,7 +215,7 @@ class Aws:
             return self._other(request, self._container)
         if path.startswith("/latest/"):
             return self._other(request, self._machine)
-        assert request.method == "GET"
+        assert request.method in ("GET", "HEAD")
         signed(request)
         self.asked.append(request)
         return self.s3(request)

@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,14 +71,22 @@ class Azurite:
         self.process.kill()
         self.process.wait()
 
-    def put(self, name: str, body: bytes) -> None:
-        """Writes a blob. The name is CONTAINER/BLOB, as it is."""
-        headers = {"x-ms-blob-type": "BlockBlob", "x-ms-version": "2021-12-02"}
-        self._put(f"{urllib.parse.quote(name, safe='/~')}?{sas()}", body, headers)
+    def put(self, name: str, body: bytes, query: str = "", **more: str) -> None:
+        """Writes a blob, CONTAINER/BLOB, as it is; `more` are headers, with _ for -."""
+        headers = {"x-ms-version": "2021-12-02"}
+        headers |= {} if query else {"x-ms-blob-type": "BlockBlob"}
+        headers |= {name.replace("_", "-"): value for name, value in more.items()}
+        self._put(f"{urllib.parse.quote(name, safe='/~')}?{query}{sas()}", body, headers)
 
     def make(self, container: str, public: bool = False) -> None:
         headers = {"x-ms-blob-public-access": "container"} if public else {}
         self._put(f"{container}?restype=container&{sas()}", b"", headers)
+
+    def names(self, container: str) -> list[str]:
+        """Those of all blobs."""
+        url = f"{self.endpoint}/{container}?restype=container&comp=list&{sas()}"
+        with contextlib.closing(urllib.request.urlopen(url, timeout=10)) as answer:
+            return sorted(name.text or "" for name in ET.fromstring(answer.read()).iter("Name"))
 
     def _put(self, path: str, body: bytes, headers: dict[str, str]) -> None:
         url = f"{self.endpoint}/{path}"

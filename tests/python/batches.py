@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,21 @@ def npz(**arrays: Any) -> bytes:
     file = io.BytesIO()
     np.savez(file, **arrays)
     return file.getvalue()
+
+
+def safetensors(arrays: dict[str, np.ndarray]) -> bytes:
+    """The file of the package safetensors, which need not be installed."""
+    names = {"float": "F", "int": "I", "uint": "U", "complex": "C"}
+    header: dict[str, Any] = {"__metadata__": {"format": "np"}}
+    data = b""
+    for name, array in arrays.items():
+        kind = array.dtype.name.rstrip("0123456789")
+        dtype = "BOOL" if kind == "bool" else f"{names[kind]}{8 * array.dtype.itemsize}"
+        end = len(data) + array.nbytes
+        header[name] = {"dtype": dtype, "shape": array.shape, "data_offsets": [len(data), end]}
+        data += array.tobytes()
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
 
 
 def rows_tar(path: Path, rows: Iterable[dict[str, bytes]]) -> str:

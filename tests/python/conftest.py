@@ -22,6 +22,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 Members = Iterable[tuple[str, bytes]]
 
 
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Any]]:
+    """Starts servers of feeds: serve(*words) as after "shardfeed feed". All are ended behind it."""
+    from feed_servers import running
+
+    with running() as start:
+        yield start
+
+
 def write_tar(path: Path, members: Members, **options: object) -> Path:
     """A tar file of these members. Names may hold surrogate escapes."""
     mode = options.pop("mode", "w")

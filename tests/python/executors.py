@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import shardfeed
+from aws_servers import names_in, pending, put
 from conftest import numbered, write_tar
 from resharding import keys
 
@@ -76,3 +78,59 @@ def check_reshard(urls: str, folder: Path, executor: Any) -> None:
         found = keys(report.outputs)
         assert sorted(found) == KEYS
         assert (found == KEYS) == (name == "sorted")
+
+
+def check_a_bucket(write: Any, server: str, folder: Path) -> None:
+    """Shards of tasks in a bucket.
+
+    `write(output, encoder, writer)` writes the 100 samples, with this encoder and these options of
+    writers, by several tasks of at least two shards.
+    """
+    put(f"{server}/out")
+    options = {"s3_endpoint": server, "s3_access_key": "testkey", "s3_secret_key": "testsecret"}
+    flag = str(folder / "died")
+
+    def deadly(sample: Any) -> Any:
+        if sample["__key__"] == "000060":
+            die_once(flag)  # with shards that are uploaded, and one that is being written
+        return sample
+
+    made = write("s3://out/a/%03d.tar", deadly, {"index": True, **options})
+    assert os.path.exists(flag)
+    urls = [shard.url for shard in made]
+    assert keys(urls, **options) == KEYS
+    nothing_waits(f"{server}/out")
+    names = [url.removeprefix("s3://out/") for url in urls]
+    assert names_in(f"{server}/out") == sorted(names + [name + ".sfidx" for name in names])
+    kept = {"index": "require", "index_dir": str(folder / "kept"), **options}
+    with shardfeed.Dataset(urls, **kept) as data:
+        assert len(data) == 100
+        assert bytes(data[99]["txt"]) == b"99........"
+
+    def wrong(sample: Any) -> Any:
+        if sample["__key__"] == "000060":
+            raise ZeroDivisionError("as the test says")
+        if sample["__key__"] < "000050":
+            time.sleep(0.03)  # another task writes on
+        return sample
+
+    before = names_in(f"{server}/out")
+    with pytest.raises(Exception, match="as the test says"):
+        write("s3://out/b/%03d.tar", wrong, options)
+    assert names_in(f"{server}/out") == before
+    nothing_waits(f"{server}/out")
+    # What is there is not overwritten.
+    with pytest.raises(Exception, match="it is there already"):
+        write("s3://out/a/%03d.tar", wrong, options)
+    assert names_in(f"{server}/out") == before
+    nothing_waits(f"{server}/out")
+    assert keys(urls, **options) == KEYS
+
+
+def nothing_waits(bucket: str) -> None:
+    """Tasks that were interrupted need a moment to abort what they were uploading."""
+    for _ in range(100):
+        if not pending(bucket):
+            break
+        time.sleep(0.1)
+    assert pending(bucket) == []

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,17 @@ class RefusedError(Exception):
 
 
 class Server:
-    """shardfeed feed."""
+    """shardfeed feed. `inside`: words before the command, which start it elsewhere."""
 
     def __init__(
-        self, *words: object, address: str = "tcp://127.0.0.1:0", folder: Path | None = None
+        self,
+        *words: object,
+        address: str = "tcp://127.0.0.1:0",
+        folder: Path | None = None,
+        inside: Sequence[str] = (),
     ) -> None:
         self.process = subprocess.Popen(
-            [*command(), "feed", *map(str, words), "--bind", address],
+            [*inside, *command(), "feed", *map(str, words), "--bind", address],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=folder,

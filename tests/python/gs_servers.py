@@ -74,6 +74,12 @@ def put(server: str, bucket: str, key: str, body: bytes, encoding: str = "") -> 
     urllib.request.urlopen(request, timeout=10).close()
 
 
+def names_in(server: str, bucket: str) -> list[str]:
+    """The keys of all objects."""
+    with urllib.request.urlopen(f"{server}/storage/v1/b/{bucket}/o", timeout=10) as answer:
+        return sorted(item["name"] for item in json.load(answer).get("items", []))
+
+
 # ---- The stand-in -------------------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -195,3 +197,37 @@ def test_secrets_are_not_shown() -> None:
         shown = repr(shardfeed.Stream("az://bkt1/a.tar", **given))
         assert KEY not in shown
         assert secret not in shown
+
+
+def test_md5_of_blobs(server: Azurite, tmp_path: Path) -> None:
+    """The service keeps that of every blob of one request, or what its writer says it is."""
+    tar = write_tar(tmp_path / "a.tar", numbered(0, 100, 12_000)).read_bytes()
+    server.put("bkt1/md5.tar", tar)
+    stream = shardfeed.Stream("az://bkt1/md5.tar", **options(server))
+    assert (len(list(stream)), stream.stats()["verified_shards"]) == (100, 1)
+    stream = shardfeed.Stream("az://bkt1/md5.tar", **options(server, checksums="fast"))
+    assert (len(list(stream)), stream.stats()["verified_shards"]) == (100, 0)
+
+
+def put_blocks(server: Azurite, name: str, data: bytes, **more: str) -> None:
+    server.put(name, data, "comp=block&blockid=AAAA&")
+    body = b"<BlockList><Latest>AAAA</Latest></BlockList>"
+    server.put(name, body, "comp=blocklist&", **more)
+
+
+def test_md5_that_is_not_that_of_the_bytes(server: Azurite, tmp_path: Path) -> None:
+    tar = write_tar(tmp_path / "a.tar", numbered(0, 100, 12_000)).read_bytes()
+    wrong = hashlib.md5(tar[:-1])
+    text = base64.b64encode(wrong.digest()).decode()
+    put_blocks(server, "bkt1/wrong.tar", tar, x_ms_blob_content_md5=text)
+    with pytest.raises(shardfeed.IntegrityError, match="whose MD5 the") as caught:
+        list(shardfeed.Stream("az://bkt1/wrong.tar", **options(server)))
+    for text in ("az://bkt1/wrong.tar", hashlib.md5(tar).hexdigest(), wrong.hexdigest()):
+        assert text in str(caught.value)
+
+
+def test_blobs_without_md5(server: Azurite, tmp_path: Path) -> None:
+    tar = write_tar(tmp_path / "a.tar", numbered(0, 100, 12_000)).read_bytes()
+    put_blocks(server, "bkt1/blocks.tar", tar)
+    stream = shardfeed.Stream("az://bkt1/blocks.tar", **options(server))
+    assert (len(list(stream)), stream.stats()["verified_shards"]) == (100, 0)

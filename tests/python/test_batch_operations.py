@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import io
 import math
 
 import numpy as np
@@ -216,6 +217,119 @@ def test_operations_are_the_same_in_every_run(tmp_path):
     assert not np.array_equal(run(20, seed=1), wanted)
 
 
+MOVES = {"ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate"}
+
+
+@pytest.mark.parametrize("words", ["randaugment=3:12", "trivialaugment", "trivialaugment=bilinear"])
+@pytest.mark.parametrize("steps", ["", "/rrc=40x30/flip=random", "/pad=4/crop=random:32x32"])
+@pytest.mark.parametrize("fill", [0, 255])
+def test_a_mask_is_moved_as_its_image_is(tmp_path, words, steps, fill):
+    """An image whose levels are the labels, moved alone, is what the mask has to be."""
+    count, width, height = 60, 44, 36
+    labels = [
+        np.random.default_rng(n).integers(0, 21, (height, width), dtype=np.uint8)
+        for n in range(count)
+    ]
+    path = rows_tar(
+        tmp_path / "t.tar",
+        (
+            {
+                "png": encoded(np.stack([label] * 3, axis=2), "png"),
+                "seg.png": encoded(label, "png"),
+                "wide.png": encoded(label.astype(np.uint16) * 1000, "png"),
+            }
+            for label in labels
+        ),
+    )
+    given = f"mask{steps}/fill={fill}/{words}"
+    of_image = given.replace("mask", "rgb8/filter=nearest" if "rrc" in steps else "rgb8")
+    decode = f"png:image/{of_image}, seg.png:image/{given}, wide.png:image/l16/{given}, __augment__"
+    batch = next(shardfeed.Stream(path, seed=3).batches(count, decode=decode))
+    moved = kept = 0
+    for number, drawn in enumerate(batch["__augment__"]):
+        names = {name for name, _ in drawn["seg.png"]["augment"]}
+        assert drawn["png"]["augment"] == drawn["seg.png"]["augment"]
+        mask = np.asarray(batch["seg.png"][number])
+        assert set(np.unique(mask)) <= {*range(21), fill}
+        wide = np.asarray(batch["wide.png"][number])
+        beside = (wide == 65535) if fill else np.zeros(wide.shape, bool)
+        assert np.array_equal(np.where(beside, 255, wide // 1000), mask)
+        if names <= MOVES | {"Identity"} and "bilinear" not in words:
+            assert np.array_equal(mask, np.asarray(batch["png"][number])[..., 0])
+            moved += bool(names & MOVES)
+        if not names & MOVES and not steps:
+            assert np.array_equal(mask, labels[number])
+            kept += 1
+    assert moved > 0 or "bilinear" in words
+    assert kept > 3 or steps
+
+
+def test_labels_of_a_mask_are_the_numbers_that_are_stored(tmp_path):
+    """Those of Pascal VOC are numbers of colours in a palette."""
+    labels = np.random.default_rng(1).integers(0, 21, (18, 14), dtype=np.uint8)
+    voc = image.fromarray(labels, "P")
+    voc.putpalette([value for n in range(21) for value in (n * 12, 255 - n * 12, 7)] + [0] * 705)
+    packed = image.fromarray(labels % 4, "P")
+    packed.putpalette([200, 10, 10, 10, 200, 10, 10, 10, 200, 90, 90, 90])
+
+    def png(picture, **options):
+        file = io.BytesIO()
+        picture.save(file, "png", **options)
+        return file.getvalue()
+
+    sample = {
+        "voc.png": png(voc),
+        "clear.png": png(voc, transparency=0),
+        "packed.png": png(packed, bits=2),
+        "deep.png": encoded(labels.astype(np.uint16) + 300, "png"),
+        "rgb.png": encoded(np.stack([labels] * 3, axis=2), "png"),
+    }
+    path = rows_tar(tmp_path / "t.tar", [sample])
+
+    def read(decode: str) -> np.ndarray:
+        batch = next(shardfeed.Stream(path).batches(1, decode=decode))
+        return np.asarray(batch[decode.partition(":")[0]])[0]
+
+    assert np.array_equal(read("voc.png:image/mask"), labels)
+    assert np.array_equal(read("clear.png:image/mask"), labels)
+    assert np.array_equal(read("packed.png:image/mask"), labels % 4)
+    assert np.array_equal(read("voc.png:image/mask/crop=6x4"), labels[7:11, 4:10])
+    assert np.array_equal(read("deep.png:image/l16/mask"), labels.astype(int) + 300)
+    assert np.array_equal(read("rgb.png:image/rgb8/mask")[..., 1], labels)
+    for decode, words in (
+        ("deep.png:image/mask", "16 bits.*l16/mask"),
+        ("voc.png:image/l16/mask", "8 bits.*l8/mask"),
+        ("rgb.png:image/mask", "in colours.*rgb8/mask"),
+    ):
+        with pytest.raises(shardfeed.UnsupportedError, match=words):
+            read(decode)
+
+
+def test_grey_images_are_changed_as_colours_that_are_all_the_same(tmp_path):
+    count = 200
+    levels = [noise(30, 24, seed=n)[..., 0] for n in range(count)]
+    path = rows_tar(
+        tmp_path / "t.tar",
+        (
+            {"png": encoded(np.stack([grey] * 3, axis=2), "png"), "grey.png": encoded(grey, "png")}
+            for grey in levels
+        ),
+    )
+    words = (
+        "rrc=20x20/flip=random/trivialaugment/brightness=0.6..1.4/contrast=0.6..1.4/"
+        "saturation=0.5..1.5/hue=-0.1..0.1/grayscale=0.2/blur=0.5/solarize=0.2"
+    )
+    batch = next(
+        shardfeed.Stream(path).batches(
+            count, decode=f"png:image/rgb8/{words}, grey.png:image/l8/{words}"
+        )
+    )
+    coloured, grey = np.asarray(batch["png"]).astype(int), np.asarray(batch["grey.png"]).astype(int)
+    assert grey.shape == (count, 20, 20)
+    assert np.abs(coloured - grey[..., None]).max() <= 1
+    assert len({image.tobytes() for image in grey}) > 0.9 * count
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -228,8 +342,14 @@ def test_operations_are_the_same_in_every_run(tmp_path):
         ("randaugment=2:9:nearest:1", "neither nearest nor bilinear"),
         ("trivialaugment=9", "neither nearest nor bilinear"),
         ("trivialaugment/randaugment=2:9", "a second set of operations"),
-        ("l8/trivialaugment", "no colours to change"),
+        ("l16/trivialaugment", "no colours to change"),
         ("rgb16/randaugment", "no colours to change"),
+        ("mask/blur=0.5", "a mask has no colours to change"),
+        ("rgb/mask", "labels of a mask are whole numbers"),
+        ("mask/normalize=0.5:0.2", "integers cannot be normalized"),
+        ("mask/float32", "numbers of their own"),
+        ("mask/resize=20/filter=bilinear", "between labels there are none"),
+        ("mask/mask", "a second mask"),
     ],
 )
 def test_words_that_make_no_sense_are_refused(tmp_path, words, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -83,7 +84,10 @@ def test_every_write_finds_it_full(
             assert len(said) <= 1, result
             assert all("without" in text and "cache" in text for text in said), result
     whole = [not any(result["warnings"]) for result in found]
-    # From some size on there is room for all of it, and at none below.
     assert not whole[0], found
     assert whole[-1], found
-    assert whole == sorted(whole), found
+    # Where nothing is said, the second epoch reads all of it from the cache. From which size on is
+    # not certain: files in the making need room too, some of them at the same time as others.
+    cached = {result["cached"] for result, kept in zip(found, whole) if kept}
+    assert cached == {found[-1]["cached"]}, found
+    assert found[-1]["cached"] > 2 * os.path.getsize(nginx.root / "s-0.tar")

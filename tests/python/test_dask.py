@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 import shardfeed
+from aws_servers import versitygw
 from executors import (
     KEYS,
+    check_a_bucket,
     check_a_killed_worker,
     check_reshard,
     check_what_fails,
@@ -39,6 +41,12 @@ def cluster() -> Iterator[Any]:
         distributed.Client(local) as client,
     ):
         yield client
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with versitygw(tmp_path_factory.mktemp("s3")) as url:
+        yield url
 
 
 @pytest.fixture
@@ -126,6 +134,15 @@ def test_workers_that_are_killed(cluster: Any, urls: str, tmp_path: Path) -> Non
     assert keys([shard.url for shard in made]) == KEYS
 
 
+def test_shards_in_a_bucket(cluster: Any, urls: str, tmp_path: Path, server: str) -> None:
+    bag = shards_of_dask.read_shards(urls, npartitions=2)
+
+    def write(output: str, encoder: Any, writer: dict[str, Any]) -> Any:
+        return shards_of_dask.to_shards(bag, output, max_samples=20, encoder=encoder, writer=writer)
+
+    check_a_bucket(write, server, tmp_path)
+
+
 def test_map_shards_survives_a_killed_worker(cluster: Any, urls: str, tmp_path: Path) -> None:
     check_a_killed_worker(urls, tmp_path, "dask")
 
@@ -146,7 +163,7 @@ def test_wrong_arguments(tmp_path: Path, urls: str) -> None:
     bag = shards_of_dask.read_shards(urls)
     for output, said in [
         ("out.tar", "is no pattern"),
-        ("s3://bucket/%03d.tar", "a store cannot rename"),
+        ("hf://datasets/a/b/%03d.tar", "shards cannot appear together there"),
     ]:
         with pytest.raises(shardfeed.UsageError, match=said):
             shards_of_dask.to_shards(bag, output)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import shardfeed
 from conftest import write_tar
-from feed_servers import PATIENT, Server, running
+from feed_servers import PATIENT, Server
 
 ORDER: dict[str, Any] = {"lanes": 4, "shuffle": 30, "shuffle_shards": True, "seed": 7}
 
@@ -28,12 +28,6 @@ if shardfeed.features()["feed"] is None:
 
 
 Serve = Callable[..., Server]
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    with running() as start:
-        yield start
 
 
 @pytest.fixture

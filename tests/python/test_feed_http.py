@@ -165,6 +165,11 @@ def test_metrics_count_what_is_done(shards: str, serve: Serve) -> None:
     assert sent < SAMPLES * 1000
 
 
+def test_the_library_behind_it_is_named(shards: str, serve: Serve) -> None:
+    serve(shards)  # skips where it is missing
+    assert re.fullmatch(r"libmicrohttpd \d+\.\d+\.\d+", shardfeed.features()["feed_http"] or "")
+
+
 def test_the_parser_of_prometheus_reads_them(shards: str, serve: Serve) -> None:
     parser = pytest.importorskip("prometheus_client.parser")
     server = serve(shards)

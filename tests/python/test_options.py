@@ -196,7 +196,7 @@ def test_features():
     features = shardfeed.features()
     codecs = {"gzip", "bzip2", "xz", "zstd", "lz4", "lzip", "compress"}
     images = {"jpeg", "png", "webp", "gif", "tiff", "jxl", "avif"}
-    others = {"pipe", "audio", "video", "http", "libarchive", "feed"}
+    others = {"pipe", "audio", "video", "http", "libarchive", "feed", "feed_http"}
     assert set(features) == codecs | images | others
     assert features["gzip"]
     assert features["jpeg"]

@@ -125,20 +125,39 @@ def test_the_examples_of_the_pytorch_page(tmp_path: Path, monkeypatch: pytest.Mo
     run(2)
     assert sorted(names["numbers"]) == sorted(4 * list(range(1, 20, 2)))
     assert [len(batch) for batch in names["tensors"]] == [8] * 10
-    pytest.importorskip("accelerate")
     run(3)
+    assert sorted(n for batch in names["two"] for n in batch) == sorted(4 * list(range(20)))
+    pytest.importorskip("accelerate")
     run(4)
+    run(5)
     assert len(names["batch"]["cls"]) == 8
     pytest.importorskip("transformers")
-    run(5)
+    run(6)
     assert len(names["FedTrainer"].get_train_dataloader(None)) == 10
-    assert len(examples) == 6
+    assert len(examples) == 8
+
+
+def test_the_masks_of_the_pytorch_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    import numpy as np
+    import shardfeed.torch
+    from batches import npy, rows_tar
+
+    for shard in range(4):
+        arrays = [np.full(n, n) for n in range(shard + 1, shard + 5)]
+        rows_tar(tmp_path / f"tokens-{shard:03}.tar", ({"npy": npy(array)} for array in arrays))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"torch": torch, "shardfeed": shardfeed}
+    code = blocks("docs/pytorch.md", "python")[7]
+    exec(compile(code, "docs/pytorch.md, masks", "exec"), names)
+    assert names["tokens"].shape == (8, 7)
+    assert torch.equal(names["mask"], names["tokens"] > 0)
 
 
 def test_the_page_about_decode_mixes_as_the_columns_say() -> None:
     torch = pytest.importorskip("torch")
     names: dict[str, Any] = {}
-    function = blocks("docs/decode.md", "python")[2].partition("decode = ")[0]
+    function = blocks("docs/decode.md", "python")[3].partition("decode = ")[0]
     exec(compile(function, "docs/decode.md", "exec"), names)
     images = torch.rand(3, 3, 12, 10)
     index, weight = torch.tensor([1, 2, 0]), torch.tensor([0.25, 0.5, 1 - 12 / 120])
@@ -155,7 +174,8 @@ def test_the_example_of_the_page_about_decode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     image = pytest.importorskip("PIL.Image")
-    from batches import npy, rows_tar
+    import numpy as np
+    from batches import npy, rows_tar, safetensors
 
     file = io.BytesIO()
     image.new("RGB", (20, 16), (1, 2, 3)).save(file, "png")
@@ -166,7 +186,21 @@ def test_the_example_of_the_page_about_decode(
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
     monkeypatch.chdir(tmp_path)
-    compressed, boxes, mixing, choices = blocks("docs/decode.md", "python")
+    tensors, compressed, boxes, mixing, choices = blocks("docs/decode.md", "python")
+    from shardfeed.wds import tenbin
+
+    arrays = [np.zeros((2, 3), np.float32), np.arange(2)]
+    rows_tar(
+        tmp_path / "tensors.tar",
+        [
+            {
+                "ten": bytes(tenbin.encode_buffer(arrays)),
+                "safetensors": safetensors({"model/w": np.ones(3, np.float16), "b": arrays[0]}),
+            }
+        ],
+    )
+    exec(compile(tensors, "docs/decode.md", "exec"), {})
+    assert capsys.readouterr().out == "(1, 2, 3) [[0, 1]] float16\n"
     rows = [
         {"json.gz": b'{"n": 1}', "ids.npy.gz": npy([1, 2, 3]), "cls.gz": b"7"},
         {"json.gz": b"[]", "ids.npy.gz": npy([4, 5, 6]), "cls": b"8"},
@@ -393,6 +427,17 @@ def test_the_example_of_the_page_about_writing(
         "train-000002.tar: 500 samples, 1546240",
     ]
     assert len(shardfeed.Dataset("train-{000000..000002}.tar", index="require")) == 2500
+
+
+def test_the_example_of_shards_that_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (example,) = (text for text in blocks("docs/writing.md", "python") if "prepared = [" in text)
+    exec(compile(example, "docs/writing.md", "exec"), names := {})
+    urls = [f"out-{task:03}-{number:03}.tar" for task in range(2) for number in range(3)]
+    assert [shard.url for shard in names["prepared"]] == urls
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        name for url in urls for name in (url, f"{url}.sfidx")
+    )
 
 
 @pytest.mark.parametrize("language", ["rust", "julia"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import shardfeed
 from conftest import tar_of
@@ -85,3 +86,76 @@ def test_errors() -> None:
         shardfeed.plan("@/nonexistent/list")
     with pytest.raises(TypeError, match='did you mean "shuffle"'):
         shardfeed.plan("a.tar", shufle=3)  # type: ignore[call-arg]
+
+
+# ---- Shards that are not there -------------------------------------------------------------------
+
+
+def test_a_plan_of_numbers() -> None:
+    plan = shardfeed.simulate_plan([10, 20, 30, 40], [1, 2, 3, 4], world_size=2)
+    assert [(c["rank"], c["samples"], c["bytes"]) for c in plan.consumers] == [
+        (0, 40, 4),
+        (1, 60, 6),
+    ]
+    assert plan.shards[3] == {"samples": 40, "bytes": 4}
+    assert "100 samples" in str(plan)
+    assert shardfeed.simulate_plan((5,)).shards == [{"samples": 5, "bytes": None}]
+    assert shardfeed.simulate_plan(np.array([5, 6])).consumers[0]["samples"] == 11
+
+
+def test_when_shards_are_read() -> None:
+    plan = shardfeed.simulate_plan([10, 20, 30, 40], world_size=2)
+    names = ("shard", "samples", "first", "last")
+    assert plan.reads(0) == [
+        dict(zip(names, read, strict=True)) for read in [(0, 10, 0, 9), (2, 30, 10, 39)]
+    ]
+    assert [read["shard"] for read in plan.reads(1)] == [1, 3]
+    # The buffer has to be full before the first sample.
+    (first, *_) = shardfeed.simulate_plan([10] * 5, shuffle=25).reads(0)
+    assert (first["first"], first["last"]) == (0, 0)
+
+
+def test_reads_are_those_of_streams(shards: Callable[..., str]) -> None:
+    """The shards whose samples a stream delivers, and no sample before its shard is read."""
+    url = shards(8, 40)
+    options = {"shuffle_shards": True, "seed": 3, "lanes": 4, "shuffle": 15, "world_size": 2}
+    plan = shardfeed.simulate_plan([40] * 8, **options)
+    for rank in range(2):
+        reads = plan.reads(rank)
+        got: dict[int, list[int]] = {}
+        for number, sample in enumerate(shardfeed.Stream(url, rank=rank, **options)):
+            got.setdefault(int(sample.key) // 40, []).append(number)
+        assert set(got) == {read["shard"] for read in reads}
+        for read in reads:
+            assert len(got[read["shard"]]) == read["samples"] == 40
+            assert got[read["shard"]][0] >= read["first"]
+            assert read["first"] <= read["last"] <= got[read["shard"]][-1]
+
+
+def test_reads_of_a_plan_of_shards_with_indexes(shards: Callable[..., str]) -> None:
+    url = shards(2, 5)
+    with pytest.raises(shardfeed.UsageError, match="samples"):
+        shardfeed.plan(url).reads(0)
+    shardfeed.Dataset(url)
+    assert [read["samples"] for read in shardfeed.plan(url).reads(0)] == [5, 5]
+
+
+def test_wrong_numbers() -> None:
+    with pytest.raises(shardfeed.UsageError, match="shard"):
+        shardfeed.simulate_plan([])
+    with pytest.raises(shardfeed.UsageError, match="2 shards, and bytes of 1"):
+        shardfeed.simulate_plan([1, 2], [1])
+    with pytest.raises(shardfeed.UsageError, match="shard 1 has -2"):
+        shardfeed.simulate_plan([1, -2])
+    with pytest.raises(shardfeed.UsageError, match="4294967295"):
+        shardfeed.simulate_plan([2**32])
+    with pytest.raises(TypeError):
+        shardfeed.simulate_plan([1.5])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="shufle"):
+        shardfeed.simulate_plan([1], shufle=3)  # type: ignore[call-arg]
+    plan = shardfeed.simulate_plan([1, 2])
+    for consumer in (1, -1, 2**40):
+        with pytest.raises(shardfeed.UsageError, match=f"consumer {consumer}"):
+            plan.reads(consumer)
+    with pytest.raises(shardfeed.UsageError, match="epoch_samples"):
+        shardfeed.simulate_plan([1, 2], epoch_samples=1).reads(0)

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 import shardfeed
+from aws_servers import versitygw
 from conftest import write_tar
 from executors import (
     KEYS,
+    check_a_bucket,
     check_a_killed_worker,
     check_reshard,
     check_what_fails,
@@ -50,6 +52,12 @@ def cluster() -> Iterator[None]:
     context.enable_progress_bars = False
     yield
     ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with versitygw(tmp_path_factory.mktemp("s3")) as url:
+        yield url
 
 
 @pytest.fixture
@@ -159,10 +167,21 @@ def test_shards_appear_together(urls: str, tmp_path: Path) -> None:
         shards_of_ray.write_shards(data, tmp_path / "%03d.tar", max_samples=30)
     assert not (tmp_path / "000.tar").exists()
     assert not list(tmp_path.glob("*.partial"))
-    with pytest.raises(shardfeed.UsageError, match="a store cannot rename"):
-        shards_of_ray.write_shards(data, "s3://bucket/%03d.tar")
+    with pytest.raises(shardfeed.UsageError, match="shards cannot appear together there"):
+        shards_of_ray.write_shards(data, "hf://datasets/a/b/%03d.tar")
     with pytest.raises(shardfeed.UsageError, match="the option shuffle is not for tasks"):
         shards_of_ray.read_shards(urls, reader={"shuffle": 10})
+
+
+def test_shards_in_a_bucket(urls: str, tmp_path: Path, server: str) -> None:
+    data = shards_of_ray.read_shards(urls, decode="txt:bytes, cls:bytes", override_num_blocks=2)
+
+    def write(output: str, encoder: Any, writer: dict[str, Any]) -> Any:
+        return shards_of_ray.write_shards(
+            data, output, max_samples=20, encoder=encoder, writer=writer
+        )
+
+    check_a_bucket(write, server, tmp_path)
 
 
 def test_map_shards_survives_a_killed_worker(urls: str, tmp_path: Path) -> None:

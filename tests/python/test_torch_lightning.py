@@ -71,13 +71,24 @@ def trainer(torch, lightning, tmp_path):
     return train
 
 
-# Lightning knows the length of the first, and takes a batch ahead of the others.
+# Lightning knows the length of the first, and takes a batch ahead of the others. To a device one
+# more is on its way.
+@pytest.mark.parametrize("device", [None, "meta"])
 @pytest.mark.parametrize("more", [{"epoch_samples": 30}, {}, {"last": "drop"}], ids=str)
-def test_resumed_training_sees_every_batch_once(datasets, trainer, url, tmp_path, more):
+def test_resumed_training_sees_every_batch_once(
+    datasets, trainer, url, tmp_path, more, device, monkeypatch
+):
+    from devices import LateDevice
+    from shardfeed.torch import _device
+
+    made = LateDevice()
+    monkeypatch.setitem(_device.TRANSFERS, "meta", lambda place: made)
+
     def loader():
-        return datasets.loader(url, **OPTIONS, **more)
+        return datasets.loader(url, **OPTIONS, **more, device=device)
 
     whole, _ = trainer(loader())
+    assert bool(made.log) == (device is not None)
     count = len(whole) // 3
     assert count == (7 if more.get("last") else 8)
     assert whole[:count] != whole[count : 2 * count]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import time
 
 import pytest
 import shardfeed
@@ -93,6 +94,36 @@ def test_resumed_between_epochs(datasets, url, kind, workers, persistent):
         resumed.load_state_dict(state)
         assert carried(resumed.state_dict()).keys() == state.keys()
         assert [list(resumed) for _ in wanted] == wanted
+
+
+@pytest.mark.parametrize("sleepers", [{0}, {1}, {0, 1}])
+@pytest.mark.parametrize("kind", ["batches", "epoch_samples", "batches of epoch_samples"])
+def test_workers_that_see_nothing_resume_between_epochs(datasets, url, monkeypatch, kind, sleepers):
+    """At the end of an epoch StatefulDataLoader makes workers, gives them its state, and ends them
+    for those of the next epoch at once: workers that were asleep then have begun nothing.
+    """
+    from torch.utils.data import get_worker_info
+    from torchdata.stateful_dataloader import worker
+
+    whole = stateful(datasets, url, kind, 2, False)
+    list(whole)
+    ended = carried(whole.state_dict())
+    wanted = [list(whole) for _ in range(3)]
+
+    class Sleepy(worker.ManagerWatchdog):
+        calls = 0
+
+        def is_alive(self):
+            self.calls += 1
+            # Between the answer that it has started and its first task.
+            if self.calls == 2 and get_worker_info().id in sleepers:
+                time.sleep(0.5)
+            return super().is_alive()
+
+    monkeypatch.setattr(worker, "ManagerWatchdog", Sleepy)
+    resumed = stateful(datasets, url, kind, 2, False)
+    resumed.load_state_dict(ended)
+    assert [list(resumed) for _ in wanted] == wanted
 
 
 def test_samples_that_the_loader_collates(datasets, url):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import multiprocessing
@@ -151,8 +152,7 @@ def test_a_signal_during_a_fork_comes_after_it(url):
 
     def signal_itself() -> None:
         if active:
-            os.kill(os.getpid(), signal.SIGUSR1)
-            time.sleep(0.01)  # the handler would run here
+            signal.raise_signal(signal.SIGUSR1)  # the handler would run here
             assert not came
 
     os.register_at_fork(before=signal_itself)
@@ -180,9 +180,9 @@ def test_handlers_that_raise_after_a_fork_are_all_called_and_back_in_place(url):
     def signal_itself() -> None:
         if active:
             active.clear()
+            # In this thread, before it returns: on a loaded machine kill() may come later.
             for number in signals:
-                os.kill(os.getpid(), number)
-            time.sleep(0.01)
+                signal.raise_signal(number)
 
     os.register_at_fork(before=signal_itself)
     try:
@@ -198,6 +198,49 @@ def test_handlers_that_raise_after_a_fork_are_all_called_and_back_in_place(url):
         active.clear()
         for number, handler in zip(signals, previous):
             signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("reaped", [1, 2])
+def test_an_interrupt_while_a_worker_is_waited_for(url, monkeypatch, reaped):
+    """The worker is not left on the list of those that live, and the work of a dead one is done."""
+    came = []
+    wait_for = os.waitpid
+
+    def handle(number: int, frame: object) -> None:
+        came.append(number)
+        raise InterruptedError(number)
+
+    def waitpid(pid: int, options: int) -> tuple[int, int]:
+        nonlocal reaped
+        found = wait_for(pid, options)
+        if found[0] != 0:
+            reaped -= 1
+            if reaped == 0:
+                signal.raise_signal(signal.SIGUSR1)  # before anything is noted of the process
+        return found
+
+    previous = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with shardfeed.Stream(url) as stream:
+            iterator = batches(stream, transform=given.doubled, transform_workers=2)
+            read = [next(iterator)]
+            pid = workers()[0].pid
+            monkeypatch.setattr(os, "waitpid", waitpid)
+            os.kill(pid, signal.SIGKILL)
+            while True:
+                try:
+                    read.append(next(iterator))
+                except InterruptedError:
+                    continue
+                except StopIteration:
+                    break
+            assert numbers(read) == ORDERED
+            with contextlib.suppress(InterruptedError):
+                stream.close()
+        assert came == [signal.SIGUSR1]
+        assert not workers()
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
 
 
 def test_the_time_limit_of_the_stream_counts_too(url):

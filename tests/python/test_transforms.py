@@ -206,6 +206,71 @@ def test_another_shape_is_an_error_that_says_both(url, place):
     assert f"array int32 ({SIDE}, {SIDE})" in str(caught.value)
 
 
+RAGGED = {"boxes": "offsets", "tokens": "pad", "grid": "pad"}
+
+
+@everywhere
+def test_arrays_of_unequal_shape_are_joined_or_filled_up(url, place):
+    for batch in batches(url, transform=given.grown, transform_ragged=RAGGED, **place):
+        counts = [n % 5 for n in batch["cls"].tolist()]
+        boxes = batch["boxes"]
+        assert isinstance(boxes, shardfeed.Ragged)
+        assert boxes.values.dtype == np.float32
+        assert [row.shape for row in boxes] == [(count, 4) for count in counts]
+        assert all((row == n).all() for row, n in zip(boxes, batch["cls"].tolist()))
+        most = max(counts)
+        assert batch["tokens"].tolist() == [
+            [*range(count), *[0] * (most - count)] for count in counts
+        ]
+        assert batch.shapes("tokens").tolist() == [[count] for count in counts]
+        assert batch["grid"].shape == (8, most, 2)
+        assert batch["grid"].dtype == np.complex64
+        assert batch["grid"].sum() == sum(c * c * (1 + c % 2) for c in counts)
+
+
+@everywhere
+def test_a_column_is_ragged_in_every_batch(url, place):
+    how = {"same": "offsets", "none": "offsets", "x.npy": "pad"}
+    for batch in batches(url, transform=given.equal, transform_ragged=how, **place):
+        assert [row.shape for row in batch["same"]] == [(2, 3)] * 8
+        assert [row.shape for row in batch["none"]] == [(0, 4)] * 8
+        assert batch["x.npy"].shape == (8, SIDE, SIDE)
+        assert batch.shapes("x.npy").tolist() == [[SIDE, SIDE]] * 8
+
+
+def test_tensors_of_unequal_shape(url):
+    torch = pytest.importorskip("torch")
+
+    def tensors(row):
+        count = 1 + int(row["cls"]) % 3
+        return {"x": torch.full((count, 2), count).bfloat16(), "y": torch.ones(count).t()}
+
+    batch = next(
+        batches(url, transform=tensors, transform_ragged={"x": "offsets", "y": "pad"})
+    ).torch()
+    assert [tuple(row.shape) for row in batch["x"]] == [(1 + n % 3, 2) for n in range(8)]
+    assert batch["x"].values.dtype == torch.bfloat16
+    assert batch["y"].sum(1).tolist() == [1 + n % 3 for n in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda n: np.zeros(n, "f4") if n != 5 else np.zeros((n, 1), "f4"), "in other samples"),
+        (lambda n: np.zeros(n, "f4") if n != 5 else np.zeros(n, "f8"), "in other samples"),
+        (lambda n: n, "no array with dimensions"),
+        (lambda n: "text", "no array with dimensions"),
+        (None, "which transform_ragged names"),
+    ],
+)
+def test_what_is_not_ragged(url, made, words):
+    def transform(row):
+        return {} if made is None else {"a": made(int(row["cls"]))}
+
+    with pytest.raises(shardfeed.TransformError, match=words):
+        next(batches(url, transform=transform, transform_ragged={"a": "offsets"}))
+
+
 @pytest.mark.parametrize(
     ("transform", "words"),
     [
@@ -422,6 +487,7 @@ def test_closing_and_cancelling_in_the_middle(url, place):
         ({"transform": given.same, "transform_start": "boot"}, "'fork', 'spawn', 'forkserver'"),
         ({"transform": given.same, "transform_arrays": "jax"}, "'numpy', 'torch'"),
         ({"transform": given.same, "transform_timeout": 3}, "nobody can watch"),
+        ({"transform": given.same, "transform_ragged": {"a": "list"}}, '"offsets" or "pad"'),
     ],
 )
 def test_wrong_options(url, options, words):

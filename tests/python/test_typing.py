@@ -69,13 +69,18 @@ def learn(urls: list[str]) -> int:
     shape: tuple[int, ...] = column.shape
     return seen
 
+def split(texts: list[str]) -> list[list[int]]:
+    return [[ord(letter) for letter in text] for text in texts]
+
 def send(urls: list[str]) -> list[str]:
     recipe = shardfeed.StreamRecipe(urls, shuffle=1000, timeout="30s")
     mixed = shardfeed.MixRecipe([recipe.share(1, 2), shardfeed.Stream(urls)], until="first")
     either: shardfeed.Recipe = shardfeed.Recipe.of(mixed.with_options(batch=5))
     stream: shardfeed.Stream = either.open(3)
     opened: shardfeed.Mix = mixed.open()
-    same: shardfeed.Recipe = stream.recipe
+    same: shardfeed.Recipe = stream.recipe.with_options(tokenizer="module:function", eos=2)
+    for batch in mixed.open().batches(8, decode="txt", pack=64, tokenizer=split, eos=None):
+        tokens = batch["txt"]
     return [sample.key for sample in shardfeed.mix([recipe, opened])]
 """
 BAD = {
@@ -85,6 +90,7 @@ BAD = {
     'next(iter(shardfeed.Stream("x.tar")))["jpg"] = b""': "Unsupported target",
     'shardfeed.Stream("x.tar").batches(5, shuffle=1)': "Unexpected keyword",
     'shardfeed.Stream("x.tar").batches(5, ragged="fill")': "incompatible type",
+    'shardfeed.Stream("x.tar").batches(5, eos="end")': "incompatible type",
     'next(shardfeed.Stream("x.tar").batches(5))["x"] = 1': "Unsupported target",
     'shardfeed.StreamRecipe("x.tar").with_options(shufle=1)': "Unexpected keyword",
     'shardfeed.StreamRecipe("x.tar").timeout = 5.0': "read-only",

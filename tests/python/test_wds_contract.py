@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import itertools
+import pickle
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import shardfeed.wds as wds
 from conftest import write_tar
+from shardfeed.wds import tariterators
 
 
 def numbers(text: str) -> list[int]:
@@ -112,6 +114,27 @@ def test_the_members_that_are_taken(tmp_path: Path) -> None:
             for sample in stages
         ]
         assert found == expected
+
+
+def test_the_end_of_a_shard_is_an_empty_dict_and_for_older_programs_a_name_without_a_key(
+    tmp_path: Path,
+) -> None:
+    shards = [write_tar(tmp_path / f"{n}.tar", [(f"{n}.x", b"1"), (f"{n}.y", b"2")]) for n in "ab"]
+    opened = tariterators.url_opener({"url": str(path)} for path in shards)
+    members = list(tariterators.tar_file_expander(opened))
+    assert [member == {} for member in members] == [False, False, True] * 2
+    end = members[2]
+    assert (len(end), end.get("fname"), "fname" in end) == (0, None, False)
+    with pytest.raises(KeyError, match="other"):
+        end["other"]
+    # As open_clip and programs made after it group members.
+    found = []
+    for member in pickle.loads(pickle.dumps(members)):
+        name, data = member["fname"], member["data"]
+        prefix, suffix = tariterators.base_plus_ext(name)
+        if prefix is not None:
+            found.append((prefix, suffix, data))
+    assert found == [("a", "x", b"1"), ("a", "y", b"2"), ("b", "x", b"1"), ("b", "y", b"2")]
 
 
 def test_the_order_of_fields(tmp_path: Path) -> None:

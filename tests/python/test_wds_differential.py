@@ -17,8 +17,9 @@ pytest.importorskip("PIL")
 original = pytest.importorskip("webdataset")
 
 import shardfeed.wds as wds  # noqa: E402
+import wds_column_grammar  # noqa: E402
 import wds_grammar as grammar  # noqa: E402
-from shardfeed.wds import _reading  # noqa: E402
+from shardfeed.wds import _columns, _reading  # noqa: E402
 
 COUNT = int(os.environ.get("SHARDFEED_PIPELINES", "400"))
 FIRST = int(os.environ.get("SHARDFEED_FIRST", "0"))
@@ -30,9 +31,31 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return grammar.corpora(Path(tmp_path_factory.mktemp("corpora")))
 
 
+@pytest.fixture(scope="module")
+def columns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return wds_column_grammar.corpora(Path(tmp_path_factory.mktemp("columns")))
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_pipelines(
     made: dict[str, list[str]], part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare(grammar.Spec, made, part, monkeypatch)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_pipelines_on_columns(
+    columns: dict[str, list[str]], part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    make = _columns._Parts.columns
+    monkeypatch.setattr(_columns._Parts, "columns", lambda *a: found.append(make(*a)) or found[-1])
+    compare(wds_column_grammar.ColumnSpec, columns, part, monkeypatch)
+    assert sum(each is not None for each in found) > COUNT // PARTS // 4
+
+
+def compare(
+    spec_class: Any, made: dict[str, list[str]], part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures = []
     for seed in range(FIRST + part, FIRST + COUNT, PARTS):
@@ -40,9 +63,9 @@ def test_random_pipelines(
         monkeypatch.setattr(_reading, "small_shard", 0 if seed % 4 else 32 * 1024)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            expected = grammar.run(original, grammar.Spec(seed, made))
-            found = grammar.run(wds, grammar.Spec(seed, made))
-        spec = grammar.Spec(seed, made)
+            expected = grammar.run(original, spec_class(seed, made))
+            found = grammar.run(wds, spec_class(seed, made))
+        spec = spec_class(seed, made)
         images = any(name == "decode" and args for name, args, _ in spec.stages)
         different = grammar.difference(expected, found, has_batches_of_dicts(spec), images)
         if different is not None:

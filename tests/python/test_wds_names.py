@@ -7,6 +7,7 @@ import inspect
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -172,3 +173,37 @@ import webdataset
 print(json.dumps([*inside, webdataset.__file__ == before]))
 """
     assert outcome(program) == [True, True, "shardfeed.wds", True]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_that_a_program_starts_have_what_it_has_installed(
+    tmp_path: Path, method: str
+) -> None:
+    (tmp_path / "program.py").write_text(f"""
+import json, multiprocessing, sys
+def names(number):
+    import webdataset.filters  # the submodule first
+    from webdataset import TarWriter
+    found = [webdataset.__name__, webdataset.filters.__name__, TarWriter.__module__]
+    import shardfeed.wds
+    shardfeed.wds.install()  # once more
+    shardfeed.wds.uninstall()
+    import webdataset
+    return [*found, webdataset.__name__]
+if __name__ == "__main__":
+    import shardfeed.wds
+    before = list(sys.path)
+    shardfeed.wds.install()
+    with multiprocessing.get_context("{method}").Pool(1) as pool:
+        found = pool.map(names, [1])
+    import webdataset
+    inside = webdataset.__name__
+    shardfeed.wds.uninstall()
+    print(json.dumps([found, inside, sys.path == before]))
+""")
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    names = ["shardfeed.wds", "shardfeed.wds.filters", "shardfeed.wds.writer", "webdataset"]
+    assert json.loads(done.stdout) == [[names], "shardfeed.wds", True]

@@ -38,6 +38,8 @@ class Storage:
         self.session: tuple[str, str, bytes] | None = None
         self.takes = 1 << 40  # bytes of the next part
         self.damages = False
+        self.steps = 1  # of a copy
+        self.asked: list[str] = []  # tokens of these
         self.before: Callable[[Request], Answer | None] = lambda _: None
         self.after: Callable[[Request], Answer | None] = lambda _: None
 
@@ -61,9 +63,11 @@ class Storage:
         if path == "/session":
             return self._part(request)
         if request.method == "DELETE":
-            assert query == {"generation": "7"}
-            del self.objects[urllib.parse.unquote(path.removeprefix("/bkt/"))]
-            return Answer(204)
+            key = urllib.parse.unquote(path.removeprefix("/bkt/"))
+            assert query == ({} if key.startswith(".") else {"generation": "7"})
+            return Answer(204 if self.objects.pop(key, None) else 404)
+        if "/rewriteTo/" in path:
+            return self._copy(path, query)
         assert (request.method, path) == ("POST", "/upload/storage/v1/b/bkt/o")
         assert query["ifGenerationMatch"] == "0"
         if query["uploadType"] == "resumable":
@@ -75,6 +79,21 @@ class Storage:
         head, body = (part.get_payload(decode=True) for part in parts.get_payload())
         about = json.loads(head)
         return self._make(about["name"], about["metadata"]["shardfeed-upload"], body)
+
+    def _copy(self, path: str, query: dict[str, str]) -> Answer:
+        source, target = path.removeprefix("/storage/v1/b/bkt/o/").split("/rewriteTo/b/bkt/o/")
+        source, target = urllib.parse.unquote(source), urllib.parse.unquote(target)
+        assert query.get("ifGenerationMatch") == "0"
+        if source not in self.objects:
+            return json_fault(404, "notFound")
+        self.asked.append(query.get("rewriteToken", ""))
+        if len(self.asked) < self.steps:
+            body = {"done": False, "rewriteToken": f"step {len(self.asked)}/"}
+            return Answer(body=json.dumps(body).encode())
+        if target in self.objects:
+            return json_fault(412, "conditionNotMet")
+        self.objects[target] = self.objects[source]
+        return Answer(body=b'{"done":true}')
 
     def _part(self, request: Request) -> Answer:
         if request.method == "DELETE":
@@ -259,3 +278,62 @@ def test_the_token_is_one_for_writing(
     monkeypatch.setenv("HOME", "/nonexistent")
     write("gs://bkt/a.tar", [10], **options(stand, gs_token=""))
     assert [urllib.parse.parse_qs(path.partition("?")[2])["scopes"] for path in asked] == [[WRITE]]
+
+
+# ---- Shards that wait ---------------------------------------------------------------------------
+
+
+def waiting(storage: Storage) -> list[str]:
+    """The names of objects that have not appeared, without their numbers."""
+    return [re.sub("[0-9a-f]{32}", "NUMBER", key) for key in storage.objects if key[0] == "."]
+
+
+def test_a_shard_waits_under_another_name(stand: StandIn, storage: Storage) -> None:
+    storage.steps = 3
+    (shard,) = write("gs://bkt/a.tar", [9 * MIB], **options(stand, prepare=True))
+    assert waiting(storage) == [".a.tar.NUMBER.partial"]
+    assert len(storage.objects) == 1
+    assert "hush" not in (shard.token or "")
+    for _ in range(2):
+        shardfeed.publish_prepared([shard], **options(stand))
+        assert list(storage.objects) == ["a.tar"]
+        assert storage.asked == ["", "step 1/", "step 2/"]
+
+
+def test_a_lost_answer_to_a_copy(stand: StandIn, storage: Storage) -> None:
+    (shard,) = write("gs://bkt/a.tar", [10], **options(stand, prepare=True))
+    lost = []
+
+    def lose(request: Request) -> Answer | None:
+        if "/rewriteTo/" in request.path and not lost:
+            lost.append(request)
+            return Answer(503)
+        return None
+
+    storage.after = lose
+    shardfeed.publish_prepared([shard], **options(stand))
+    assert lost
+    assert list(storage.objects) == ["a.tar"]
+
+
+def test_a_copy_overwrites_nothing(stand: StandIn, storage: Storage) -> None:
+    (shard,) = write("gs://bkt/a.tar", [10], **options(stand, prepare=True))
+    write("gs://bkt/a.tar", [77], **options(stand))
+    kept = storage.objects["a.tar"]
+    with pytest.raises(shardfeed.PublishError, match=r"1 of 1 .*nothing is overwritten") as caught:
+        shardfeed.publish_prepared([shard], **options(stand))
+    assert storage.objects["a.tar"] == kept
+    assert waiting(storage) == [".a.tar.NUMBER.partial"]
+    shardfeed.discard_prepared(caught.value.prepared, **options(stand))
+    assert list(storage.objects) == ["a.tar"]
+
+
+def test_a_copy_that_does_not_continue(stand: StandIn, storage: Storage) -> None:
+    (shard,) = write("gs://bkt/a.tar", [10], **options(stand, prepare=True))
+    storage.before = lambda request: (
+        Answer(body=b'{"done":false,"rewriteToken":"same"}')
+        if "/rewriteTo/" in request.path
+        else None
+    )
+    with pytest.raises(shardfeed.PublishError, match="does not say how to continue"):
+        shardfeed.publish_prepared([shard], **options(stand))

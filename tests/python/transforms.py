@@ -75,6 +75,21 @@ def in_place(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+def grown(row: dict[str, Any]) -> dict[str, Any]:
+    """Boxes and tokens whose number is that of the row, and a picture of one size."""
+    count = int(row["cls"]) % 5
+    return {
+        "boxes": np.full((count, 4), row["cls"], "f4"),
+        "tokens": np.arange(count, dtype="i2"),
+        "grid": np.full((count, 1 + count % 2), count, "c8"),
+        "cls": row["cls"],
+    }
+
+
+def equal(row: dict[str, Any]) -> dict[str, Any]:
+    return {"same": np.zeros((2, 3)), "none": np.zeros((0, 4)), "x.npy": row["x.npy"]}
+
+
 def even_only(row: dict[str, Any]) -> dict[str, Any] | None:
     return None if row["cls"] % 2 else row
 

@@ -463,12 +463,15 @@ def canonical(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return kind, [canonical(each) for each in value]
     if isinstance(value, np.ndarray):
-        order = value.flags.c_contiguous, value.flags.f_contiguous
-        return kind, value.dtype.str, value.shape, order, value.tobytes()
+        flags = value.flags.c_contiguous, value.flags.f_contiguous, value.flags.writeable
+        data = canonical(value.tolist()) if value.dtype.hasobject else value.tobytes()
+        return kind, str(value.dtype), value.dtype.str, value.shape, flags, data
     if kind == "Tensor":
         return kind, str(value.dtype), tuple(value.shape), value.stride(), value.numpy().tobytes()
     if hasattr(value, "tobytes") and hasattr(value, "mode"):
         return kind, value.mode, value.size, value.tobytes()
+    if isinstance(value, float):
+        return kind, repr(value)  # a NaN equals itself here
     return kind, value
 
 

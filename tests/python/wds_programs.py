@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "wds"
 SERVER = """
 import contextlib, json, os, runpy, sys, traceback
 with contextlib.suppress(ImportError):
-    import torch, torch._dynamo
+    import {imports}
 for line in sys.stdin:
     program, arguments, folder, output = json.loads(line)
     child = os.fork()
@@ -37,12 +37,12 @@ for line in sys.stdin:
 
 
 class Programs:
-    """Programs of examples/wds."""
+    """Programs of examples/wds, and others by their whole path."""
 
-    def __init__(self, output: Path) -> None:
+    def __init__(self, output: Path, imports: str = "torch, torch._dynamo") -> None:
         self.output = output
         self.server = subprocess.Popen(
-            [sys.executable, "-c", SERVER],
+            [sys.executable, "-c", SERVER.replace("{imports}", imports)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

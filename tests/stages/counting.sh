@@ -64,8 +64,8 @@ join() {
     failed=$((failed + bad))
     [ "$bad" -eq 0 ]
 }
-# What compiles for long runs beside tests. These have priority: some of them have time limits.
-go_last() { renice -n 15 "$BASHPID" >/dev/null; }
+# go_last [NICENESS]: what compiles for long runs beside tests. These have priority: some of them have time limits.
+go_last() { renice -n "${1:-15}" "$BASHPID" >/dev/null; }
 
 finish() {
     local name

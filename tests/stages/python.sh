@@ -5,13 +5,15 @@ python=$environment/bin/python
 # The oldest PyTorch that shardfeed.torch is for: the one of Debian 12, in Debian's own Python.
 old=$build/venv-old
 
-# pytests NAME PYTHON PROCESSES FOLDER ARGUMENTS...: adds up what pytest counts in so many processes.
+# pytests NAME PYTHON PROCESSES FOLDER ARGUMENTS...: adds up what pytest counts in so many processes, and names the tests
+# that passed only alone.
 pytests() {
     local name=$1 interpreter=$2 start=$SECONDS ok bad status
     read -r ok bad < <("$interpreter" tests/stages/pytests.py "$output" "${@:3}")
     wait $!
     status=$?
     count "$name" "$start" "$status" "$ok" "$bad" " PASSED "
+    [ ! -e "$output.unsteady" ] || sed 's/^/    /' "$output.unsteady"
 }
 
 make_environment() {
@@ -27,7 +29,11 @@ make_environment() {
     "${pip[@]}" uv || return 1
     UV_CACHE_DIR=$build/uv "$environment/bin/uv" pip install --quiet --python "$python" "${files[@]}" ||
         "${pip[@]}" "${files[@]}" || return 1
-    ! wants python || "${pip[@]}" --no-deps -r tests/python/requirements-mds.txt || return 1
+    ! wants python || "${pip[@]}" --no-deps -r tests/python/requirements-without-dependencies.txt || return 1
+    # Beside the webdataset that all other tests compare with.
+    ! wants python || [ -d "$environment/webdataset-for-open-clip" ] ||
+        "${pip[@]}" --no-deps --target "$environment/webdataset-for-open-clip" \
+            -r tests/python/requirements-open-clip.txt || return 1
     rm -rf "$build/uv"
 }
 environment_checks() { check "Python environment" make_environment; }

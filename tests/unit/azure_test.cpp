@@ -1,11 +1,11 @@
 // Signatures of Azure Storage, and what is read of its URLs, settings, XML and JSON.
 #include "core/error.h"
+#include "http/libcrypto.h"
 #include "store/azure_credentials.h"
 #include "store/azure_shared_key.h"
 #include "store/azure_store.h"
 #include "store/azure_token.h"
 #include "store/azure_xml.h"
-#include "store/libcrypto.h"
 #include "store/sigv4.h"
 #include "url/azure_host.h"
 

@@ -5,6 +5,7 @@
 #include "npy_builder.h"
 #include "zip_builder.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -79,7 +80,7 @@ std::string pictures(const std::string& key) {
 
 // Sample `i`: the number in "cls", two pictures of 40 x 30, an array of 12 kB (more than is decoded
 // with the row, and bytes in an order that is not this machine's), one of another length in each
-// sample, text, boxes, and three sounds, where the build reads them. In every seventh the checksum
+// sample, text, boxes, and four sounds, where the build reads them. In every seventh the checksum
 // of the PNG is wrong when `damaged`.
 std::string sample(uint64_t i, bool damaged) {
     const std::string key = numbered("k", i);
@@ -89,7 +90,8 @@ std::string sample(uint64_t i, bool damaged) {
     if (has("audio"))
         sounds = member(key + ".wav", wav(400 + 10 * i)) +
                  member(key + ".flac", of_corpus("audio/flac", 1)) +
-                 member(key + ".mp3", of_corpus("audio/mp3", 1));
+                 member(key + ".mp3", of_corpus("audio/mp3", 1)) +
+                 member(key + ".opus", of_corpus("audio/opus", 1));
     const std::string boxes =
         R"([{"b": [1, 2, 30, 20]}, {"b": [0, 0, 3, )" + std::to_string(5 + i) + R"(]}])";
     return member(key + ".cls", std::to_string(i)) +
@@ -123,9 +125,31 @@ uint64_t digest_of(const shf_batch* batch, uint64_t digest) {
     return digest;
 }
 
+// Five tokens for each text.
+int32_t five_tokens(void* /*ctx*/, const shf_text* texts, size_t count, shf_tokens* tokens,
+                    shf_error* error) {
+    constexpr uint64_t five = 5;
+    for (size_t i = 0; i < count; ++i) {
+        std::array<int32_t, five> ids{};
+        ids.fill(static_cast<int32_t>(texts[i].key.size));
+        const int32_t code = shf_tokens_add(tokens, ids.data(), &five, 1, error);
+        if (code != SHF_OK) return code;
+    }
+    return SHF_OK;
+}
+
 shf_options* options_of(const Settings& settings, Where where) {
+    constexpr shf_tokenizer tokenizer = {
+        .struct_size = sizeof tokenizer, .tokenize = five_tokens, .release = nullptr};
     shf_options* options = shf_options_new();
     if (!options) return nullptr;
+    const bool packs_texts =
+        std::find(settings.begin(), settings.end(),
+                  std::pair<std::string, std::string>("decode", "txt")) != settings.end();
+    if (packs_texts && shf_options_set_tokenizer(options, &tokenizer, nullptr, nullptr) != SHF_OK) {
+        shf_options_free(options);
+        return nullptr;
+    }
     for (const auto& [name, value] : settings)
         if (shf_options_set(options, name.c_str(), value.c_str(), nullptr) != SHF_OK) {
             shf_options_free(options);
@@ -182,7 +206,8 @@ struct Case {
     bool damaged = false;
 };
 
-std::vector<Case> cases() {
+// Tokens are made for streams alone.
+std::vector<Case> cases(bool of_streams = true) {
     std::vector<Case> all = {
         {"images", {{"decode", "jpg:image/rgb/chw/resize=20x20/flip=random, png:image/l8, cls"}}},
         {"skipped_images",
@@ -212,10 +237,11 @@ std::vector<Case> cases() {
          {{"decode", "png:image/l8/crop=30x20, json:boxes/path=a.b/of=png"}, {"ragged", "pad"}}},
         {"all_fields",
          {{"decode", "auto"},
-          {"fields", "cls,json,jpg,png,txt,x.npy,y.npy,webp,gif,n.cls.gz,wav,flac,mp3"},
+          {"fields", "cls,json,jpg,png,txt,x.npy,y.npy,webp,gif,n.cls.gz,wav,flac,mp3,opus"},
           {"ragged", "offsets"},
           {"missing", "empty"}}},
     };
+    if (of_streams) all.push_back({"packed_texts", {{"decode", "txt"}, {"pack", "5"}}});
     // Not JPEG XL: libjxl 0.7 ends with NOMEM, but loses objects of its own.
     for (const auto& [feature, decode] : {std::pair{"webp", "webp:image/rgb8/resize=16x16, cls"},
                                           {"gif", "gif:image/rgb8/resize=16x16, cls"},
@@ -226,7 +252,7 @@ std::vector<Case> cases() {
             all.push_back({"skipped", {{"decode", decode}, {"on_error", "skip_sample"}}});
         }
     if (has("audio")) {
-        all.push_back({"sounds", {{"decode", "flac:audio, mp3:audio/int16, cls"}}});
+        all.push_back({"sounds", {{"decode", "flac:audio, mp3:audio/int16, opus:audio, cls"}}});
         all.push_back({"resampled_sounds",
                        {{"decode", "wav:audio/rate=5000/crop=random:40ms, mp3:audio/mono"}}});
         all.push_back({"ragged_sounds", {{"decode", "wav:audio/int16"}, {"ragged", "offsets"}}});
@@ -323,7 +349,7 @@ TEST_P(BatchNomem, allocator_with_two_threads) {
 
 TEST_P(BatchNomem, of_a_dataset) {
     const std::string list = url();
-    for (const Case& one : cases())
+    for (const Case& one : cases(false))
         for (const char* threads : {"1", "2"}) {
             const Settings settings =
                 one.settings + Settings{{"threads", threads}, {"decode_threads", threads}};
@@ -373,7 +399,7 @@ TEST_P(BatchNomem, of_samples) {
     std::vector<shf_sample*> list;
     for (const SampleHandle& one : kept) list.push_back(one.get());
     ASSERT_EQ(list.size(), samples);
-    for (const Case& one : cases())
+    for (const Case& one : cases(false))
         run(
             one.name,
             [&](Outcome& outcome) {

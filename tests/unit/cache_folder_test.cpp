@@ -80,6 +80,14 @@ TEST_F(CacheRoom, a_long_counting_is_not_waited_for) {
     EXPECT_EQ(used_bytes(root()), shf::on_disk(cache_block_size));
 }
 
+// As on a disk without room for one more file: the writing of the block says that, not silence.
+TEST_F(CacheRoom, a_lock_that_cannot_be_made_is_not_held_by_another) {
+    CacheFolder folder(options.cache, options.cache_size, true);
+    ASSERT_EQ(::mkdir((root() + "/evict").c_str(), 0700), 0);
+    EXPECT_TRUE(folder.reserve(cache_block_size));
+    EXPECT_EQ(used_bytes(root()), shf::on_disk(cache_block_size));
+}
+
 TEST_F(CacheRoom, what_was_not_used_for_longest_goes_first) {
     constexpr uint64_t one = 300000;
     options.cache_size = 2'000'000;

@@ -191,6 +191,33 @@ TEST(DaliIndex, may_be_lower_cased_and_have_other_blanks) {
                    SHF_E_FORMAT, {"\"JPG\"", "\"jpg\""});
 }
 
+// What wds2idx gets from GNU tar in the locale C, or of a backslash in any locale.
+TEST(DaliIndex, may_have_names_as_gnu_tar_prints_them) {
+    const IndexFolder folder;
+    folder.write("s.tar", member("\xc3\xa9.\xc3\xa9", "12345") + member("b\\n.x", "1") +
+                              member("t\t\x7f\x01.x", "") + end_marker());
+    const std::string right = folder.built("s.tar");
+    for (const std::string_view text :
+         {R"(v1.2 3
+\303\251 512 5 \303\251.\303\251
+x 1536 1 b\\n.x
+x 2560 0 t\t\177\001.x
+)",
+          "v1.2 3\n\xc3\xa9 512 5 \xc3\xa9.\xc3\xa9\nx 1536 1 b\\n.x\nx 2560 0 "
+          "t\\t\x7f\x01.x\n"}) {
+        const Outcome outcome = folder.read_bytes("s.tar", SHF_INDEX_DALI_1_2, text);
+        EXPECT_EQ(outcome.code, SHF_OK) << outcome;
+        EXPECT_EQ(folder.bytes_of("s.tar.sfidx"), right);
+        folder.remove("s.tar.sfidx");
+    }
+    for (const std::string_view name : {R"(\303\250.\303\251)", R"(\503\251.\303\251)",
+                                        R"(\303\25.\303\251)", R"(\x.\303\251)", R"(\)"})
+        expect_refused(folder.read_bytes("s.tar", SHF_INDEX_DALI_1_2,
+                                         "v1.2 3\n\\303\\251 512 5 " + std::string(name) +
+                                             "\nx 1536 1 b\\\\n.x\nx 2560 0 t\\t\\177\\001.x\n"),
+                       SHF_E_FORMAT, {"line 2", "has the name"});
+}
+
 // Two layouts go under that version; the shard tells which one it is.
 TEST(DaliIndex, of_version_1_0_is_read_when_it_fits_the_shard) {
     const IndexFolder folder;

@@ -62,6 +62,38 @@ TEST(DecodeSpec, lists) {
     EXPECT_EQ(pointed("json:list/a/b"), "b");
 }
 
+TEST(DecodeSpec, arrays_of_files_with_several) {
+    const DecodeSpec spec = DecodeSpec::parse(
+        "ten:ten, 0.ten:ten/part=0, 0.ten;1.ten : ten / part=12, m:safetensors, "
+        "m:safetensors/tensor=a.b/c/d, m.safetensors.gz:safetensors/tensor=x=y");
+    ASSERT_EQ(spec.columns.size(), 6U);
+    const std::vector<std::string> names = {"ten", "0.ten.0",   "0.ten.12",
+                                            "m",   "m.a.b/c/d", "m.safetensors.gz.x=y"};
+    for (size_t i = 0; i < names.size(); ++i) {
+        EXPECT_EQ(spec.columns[i].name(), names[i]);
+        EXPECT_EQ(spec.columns[i].kind, i < 3 ? Kind::ten : Kind::safetensors);
+    }
+    EXPECT_EQ(spec.columns[0].part, std::nullopt);
+    EXPECT_EQ(spec.columns[1].part, 0U);
+    EXPECT_EQ(spec.columns[2].part, 12U);
+    EXPECT_EQ(spec.columns[4].member, "a.b/c/d");
+    EXPECT_EQ(row_field_of(spec.columns[4]), "m.a.b:c:d");
+    EXPECT_EQ(pointed("x:ten/part="), "part=");
+    EXPECT_EQ(pointed("x:ten/part=-1"), "part=-1");
+    EXPECT_EQ(pointed("x:ten/part=1x"), "part=1x");
+    EXPECT_EQ(pointed("x:ten/part=18446744073709551616"), "part=18446744073709551616");
+    EXPECT_EQ(pointed("x:ten/1"), "1");
+    EXPECT_EQ(pointed("x:ten/part=1/part=2"), "part=2");
+    EXPECT_EQ(pointed("x:safetensors/"), "");
+    EXPECT_EQ(pointed("x:safetensors/tensor="), "tensor=");
+    EXPECT_EQ(pointed("x:safetensors/w"), "w");
+    EXPECT_EQ(pointed("x:npy/part=1"), "part=1");
+    // Servers of feeds send these under one name.
+    EXPECT_EQ(pointed("x:safetensors/tensor=a:b, x:safetensors/tensor=a/b"),
+              " x:safetensors/tensor=a/b");
+    EXPECT_EQ(pointed("x:ten/part=1, x:ten/part=1"), " x:ten/part=1");
+}
+
 TEST(DecodeSpec, fields_that_are_compressed) {
     const DecodeSpec spec = DecodeSpec::parse(
         "json.gz, a.npy.zst, bin.gz, gz, x.jpg.gz;jpg:image/l8, "
@@ -156,7 +188,7 @@ TEST(DecodeSpec, views_are_columns) {
     EXPECT_EQ(spec.columns[3].name(), "cls");
     EXPECT_EQ(pointed("jpg:image/views=1"), "1");
     EXPECT_EQ(pointed("jpg.1, jpg:image/views=2"), " jpg:image/views=2");
-    EXPECT_EQ(pointed("jpg:image/l8/hue=0..0.1"), "hue=0..0.1");
+    EXPECT_EQ(pointed("jpg:image/l16/hue=0..0.1"), "hue=0..0.1");
 }
 
 TEST(DecodeSpec, sets_of_operations) {
@@ -175,6 +207,21 @@ TEST(DecodeSpec, sets_of_operations) {
     EXPECT_EQ(pointed("jpg:image/trivialaugment=9"), "9");
     EXPECT_EQ(pointed("jpg:image/blur=0.5/kernel=4"), "4");
     EXPECT_EQ(pointed("jpg:image/sigma=1..2"), "sigma=1..2");
+}
+
+TEST(DecodeSpec, a_mask_keeps_its_labels) {
+    const ImageOptions image =
+        DecodeSpec::parse("png:image/mask/rrc=8x8/trivialaugment").columns[0].image;
+    EXPECT_TRUE(image.mask);
+    EXPECT_EQ(image.mode, ImageOptions::Mode::l8);
+    EXPECT_EQ(image.filter, ImageOptions::Filter::nearest);
+    EXPECT_EQ(DecodeSpec::parse("png:image/l16/mask").columns[0].image.mode,
+              ImageOptions::Mode::l16);
+    EXPECT_EQ(pointed("png:image/rgb/mask"), "mask");
+    EXPECT_EQ(pointed("png:image/mask/float32"), "float32");
+    EXPECT_EQ(pointed("png:image/mask/hue=0..0.1"), "hue=0..0.1");
+    EXPECT_EQ(pointed("png:image/mask/resize=8/filter=box"), "filter=box");
+    EXPECT_EQ(pointed("mp4:video/mask"), "mask");
 }
 
 TEST(DecodeSpec, a_column_of_no_field) {

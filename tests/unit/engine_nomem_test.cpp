@@ -47,6 +47,20 @@ TEST_P(EngineNomem, shared_lanes) {
     fail_each(run(url(), share, false));
 }
 
+// Samples at their places, in an order that is computed.
+TEST_P(EngineNomem, by_index) {
+    for (const char* name : {"000.tar", "001.tar", "002.tar", "003.tar"})
+        ASSERT_EQ(shf_index_build((directory / name).c_str(), nullptr, nullptr), SHF_OK);
+    fail_each(run(url(),
+                  {{"threads", "2"},
+                   {"by_index", "true"},
+                   {"lanes", "2"},
+                   {"shuffle", "10"},
+                   {"world_size", "2"},
+                   {"rank", "1"}},
+                  true));
+}
+
 // Samples or batches of a mix, which is saved once.
 Scenario mixing(const std::string& first, const std::string& second, bool batches) {
     return [=](Outcome& outcome) {

@@ -151,7 +151,7 @@ TEST(FeedFrames, with_nonsense_in_their_tables_are_errors) {
         FeedBlockReader reader(*pool, cancel);
         block.payload_sum = sum_of_payload(payload);
         change(block);
-        return reader.read(decode_block(encode(block)), payload, 0).size();
+        return reader.read(decode_block(encode(block)), FeedPart(payload), 0).size();
     };
     EXPECT_EQ(read([](BlockFrame&) {}), 1U);
     EXPECT_THROW(read([](BlockFrame& b) { b.origin[1] = 1; }), Error);
@@ -186,7 +186,7 @@ class PackedPayload : public testing::TestWithParam<FeedCompression> {
         BlockFrame block = packed_block(GetParam(), claim);
         block.payload_sum = sum_of_payload(payload);
         try {
-            const auto blocks = reader.read(decode_block(encode(block)), sent, 0);
+            const auto blocks = reader.read(decode_block(encode(block)), FeedPart(sent), 0);
             const FieldView field = blocks.at(0)->field_of(0, 0);
             EXPECT_EQ(Bytes(field.data, field.data + field.size),
                       Bytes(payload.begin(), payload.end() - 4));

@@ -1,8 +1,8 @@
 // What is read of the JSON of Google Cloud Storage, and of files of credentials; signatures.
 #include "core/error.h"
+#include "http/libcrypto.h"
 #include "store/gs_json.h"
 #include "store/gs_store.h"
-#include "store/libcrypto.h"
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>

@@ -52,26 +52,6 @@ TEST(HttpAnswer, size_and_version) {
     EXPECT_FALSE(answer_of(206, {"Content-Range: bytes x"}).range);
 }
 
-TEST(HttpAnswer, checksum_of_the_object) {
-    // That of "123456789" is 0xe3069283 (RFC 3720, B.4 has others).
-    EXPECT_EQ(
-        answer_of(206, {"X-Goog-Hash: crc32c=4waSgw==,md5=JfnnlDI7RTiF9RgfG2JNCw=="}).crc32c(),
-        0xe3069283U);
-    EXPECT_EQ(answer_of(200, {"x-goog-hash: md5=JfnnlDI7RTiF9RgfG2JNCw==",
-                              "x-goog-hash: crc32c=4waSgw=="})
-                  .crc32c(),
-              0xe3069283U);
-    const char* const hash = "x-goog-hash: crc32c=4waSgw==";
-    const char* const packed = "x-goog-stored-content-encoding: gzip";
-    EXPECT_TRUE(answer_of(200, {hash, packed, "content-encoding: gzip"}).crc32c());
-    EXPECT_FALSE(answer_of(200, {hash, packed}).crc32c());  // it came unpacked
-    EXPECT_TRUE(answer_of(200, {hash, "x-goog-stored-content-encoding: identity"}).crc32c());
-    for (const char* bad : {"", "crc32c=", "crc32c=4waSgw", "crc32c=4waSgw=", "crc32c=4wa*gw==",
-                            "crc32c=4waSg===", "crc32c=4waSgwA=", "md5=4waSgw=="})
-        EXPECT_EQ(answer_of(206, {std::string("x-goog-hash: ") + bad}).crc32c(), std::nullopt)
-            << bad;
-}
-
 TEST(HttpAnswer, pauses) {
     EXPECT_EQ(answer_of(503, {}).pause(), std::nullopt);
     EXPECT_EQ(answer_of(503, {"Retry-After: 3"}).pause(), 3'000'000'000U);

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 
+#include "array_decoding.h"
 #include "npy_builder.h"
 #include "zip_builder.h"
 #include "zip_encoders.h"
@@ -18,44 +19,16 @@ namespace {
 constexpr uint64_t MiB = 1 << 20;
 constexpr uint16_t zip_stored = 0;
 
-std::span<const uint8_t> bytes_of(std::string_view text) {
-    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-struct Decoded {
-    ArrayType type;
-    std::string bytes;
-};
-
-Decoded decode(const Decoder& decoder, std::string_view field) {
-    Decoded out;
-    out.type = decoder.measure(bytes_of(field), 0).type;
-    out.bytes.resize(static_cast<size_t>(out.type.bytes()));
-    DecodeScratch scratch;
-    decoder.decode(bytes_of(field), 0, out.type,
-                   {reinterpret_cast<uint8_t*>(out.bytes.data()), out.bytes.size()}, scratch);
-    return out;
-}
+// Beside those of .npy below.
+using test::decode;
+using test::fault_of;
 
 Decoded decode(std::string_view field, uint64_t max_decoded = MiB) {
     return decode(*npy_decoder(max_decoded), field);
 }
 
-// Error class and message of what is wrong with a field, or OK.
 std::pair<int32_t, std::string> fault_of(std::string_view field, uint64_t max_decoded = MiB) {
-    try {
-        decode(field, max_decoded);
-        return {SHF_OK, {}};
-    } catch (const Error& error) {
-        return {error.code(), error.what()};
-    }
-}
-
-template <typename Number>
-std::vector<Number> numbers_of(const Decoded& decoded) {
-    std::vector<Number> out(decoded.bytes.size() / sizeof(Number));
-    if (!out.empty()) std::memcpy(out.data(), decoded.bytes.data(), decoded.bytes.size());
-    return out;
+    return fault_of(*npy_decoder(max_decoded), field);
 }
 
 template <typename Number>
@@ -278,12 +251,12 @@ TEST(Npz, measuring_looks_at_the_header_of_the_member_alone) {
     const auto fault_in_two_steps = [](const Zip& zip) {
         const std::string file = zip.bytes();
         const auto decoder = npz_decoder("a", MiB);
-        const ArrayType type = decoder->measure(bytes_of(file), 0).type;
+        const ArrayType type = decoder->measure(span_of(file), 0).type;
         EXPECT_EQ(type, (ArrayType{DType::u8, 1, {60000}}));
         std::vector<uint8_t> out(60000);
         DecodeScratch scratch;
         try {
-            decoder->decode(bytes_of(file), 0, type, out, scratch);
+            decoder->decode(span_of(file), 0, type, out, scratch);
             return SHF_OK + 0;
         } catch (const Error& error) {
             return error.code();

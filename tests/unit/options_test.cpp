@@ -207,12 +207,27 @@ TEST(Options, no_two_rows_share_a_value) {
               &Options::batch_elements, &Options::bucket_wait,  &Options::pack_window,
               &Options::feed_timeout,   &Options::feed_wait})
             compare(member);
-        for (auto member :
-             {&Options::shuffle_shards, &Options::resample, &Options::concat, &Options::allow_empty,
-              &Options::resync, &Options::expand, &Options::secure, &Options::write_index,
-              &Options::allow_private, &Options::stale_ok, &Options::http2, &Options::s3_anonymous,
-              &Options::s3_requester_pays, &Options::gs_anonymous, &Options::az_anonymous,
-              &Options::overwrite, &Options::durable, &Options::keep_partial, &Options::map})
+        for (auto member : {&Options::shuffle_shards,
+                            &Options::resample,
+                            &Options::concat,
+                            &Options::allow_empty,
+                            &Options::resync,
+                            &Options::expand,
+                            &Options::secure,
+                            &Options::write_index,
+                            &Options::allow_private,
+                            &Options::stale_ok,
+                            &Options::http2,
+                            &Options::s3_anonymous,
+                            &Options::s3_requester_pays,
+                            &Options::gs_anonymous,
+                            &Options::az_anonymous,
+                            &Options::overwrite,
+                            &Options::durable,
+                            &Options::keep_partial,
+                            &Options::prepare,
+                            &Options::map,
+                            &Options::by_index})
             compare(member);
         for (auto member : {&Options::fields,
                             &Options::bucket,
@@ -268,11 +283,13 @@ TEST(Options, no_two_rows_share_a_value) {
         compare(&Options::zip_prefix);
         compare(&Options::zip_overlap);
         compare(&Options::index);
+        compare(&Options::checksums);
         compare(&Options::s3_addressing);
         compare(&Options::format);
         compare(&Options::compression);
         compare(&Options::feed_compression);
         compare(&Options::zip_method);
+        compare(&Options::tar_headers);
         compare(&Options::unsafe_names);
         EXPECT_EQ(differences, 1) << name << "=" << value;
     }

@@ -1,7 +1,7 @@
 // Signatures: AWS's test suite, and the examples of the documentation of S3.
 #include "store/sigv4.h"
 #include "core/error.h"
-#include "store/libcrypto.h"
+#include "http/libcrypto.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include "core/cancel.h"
 #include "core/options.h"
+#include "http/libcrypto.h"
 #include "store/gs_json.h"
-#include "store/libcrypto.h"
 #include "store/s3_xml.h"
 
 #include <gtest/gtest.h>
@@ -37,6 +37,7 @@ struct Seen {
     std::string whole;
     std::vector<std::string> tags;
     int begun = 0, completed = 0, aborted = 0;
+    std::string resumed;
     uint64_t checked = 0;
     std::atomic<uint64_t> now{0}, most{0};
     uint64_t fails_at = UINT64_MAX;  // the number of a part
@@ -77,6 +78,8 @@ class FakeUpload : public Upload {
     }
     void abort(const SourceContext& /*context*/) override { ++seen_.aborted; }
     void check(uint64_t size, const SourceContext& /*context*/) override { seen_.checked = size; }
+    void describe(PreparedFile& file) const override { file.upload = "mine"; }
+    void resume(const PreparedFile& file) override { seen_.resumed = file.upload; }
     [[nodiscard]] uint64_t most_at_once() const override { return seen_.at_once; }
 
   private:
@@ -114,6 +117,77 @@ TEST_F(Uploads, what_is_small_is_put_at_once) {
     }
     EXPECT_EQ(seen.begun, 0);
     EXPECT_EQ(seen.aborted, 0);
+}
+
+TEST_F(Uploads, what_is_prepared_waits) {
+    for (const uint64_t size : {uint64_t{1}, 8 * mib, 8 * mib + 1, 3 * 8 * mib}) {
+        const uint64_t parts = (size + 8 * mib - 1) / (8 * mib);
+        seen.begun = 0;
+        PreparedFile file;
+        {
+            const auto sink = open();
+            sink->write(bytes_of(text(size)));
+            file = sink->prepare();
+        }
+        EXPECT_EQ(file.size, size);
+        EXPECT_EQ(file.upload, "mine");
+        EXPECT_EQ(file.parts.size(), parts);
+        EXPECT_EQ(file.parts.back(), "tag" + std::to_string(parts - 1));
+        EXPECT_EQ(seen.begun, 1);
+        EXPECT_EQ(seen.last.back(), parts - 1);
+        EXPECT_EQ(seen.whole, "");
+        EXPECT_EQ(seen.completed, 0);
+        EXPECT_EQ(seen.checked, 0);
+        EXPECT_EQ(seen.aborted, 0);
+        FakeUpload again(seen);
+        publish_upload(again, file, {options, cancel, use});
+        EXPECT_EQ(seen.resumed, "mine");
+        EXPECT_EQ(seen.tags, file.parts);
+        EXPECT_EQ(seen.checked, size);
+        discard_upload(again, file, {options, cancel, use});
+        EXPECT_EQ(seen.aborted, 1);
+        seen.completed = seen.aborted = 0;
+        seen.checked = 0;
+    }
+    // What cannot be prepared is discarded.
+    seen.fails_at = 1;
+    {
+        const auto sink = open();
+        sink->write(bytes_of(text(8 * mib + 1)));
+        EXPECT_THROW(sink->prepare(), Error);
+    }
+    EXPECT_EQ(seen.aborted, 1);
+}
+
+TEST(Uploads_that_are_left, pages_of_S3) {
+    const std::string page =
+        "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><EncodingType>url"
+        "</EncodingType><NextKeyMarker>a%2Fb+c</NextKeyMarker><NextUploadIdMarker>2</"
+        "NextUploadIdMarker><Upload><Key>a</Key><UploadId>1</UploadId></Upload><Upload><Key>a%2Fb+c"
+        "</Key><UploadId>2</UploadId></Upload></ListMultipartUploadsResult>";
+    const S3UploadPage read = parse_s3_uploads(page);
+    EXPECT_EQ(read.uploads, (std::vector<S3PendingUpload>{{"a", "1"}, {"a/b c", "2"}}));
+    EXPECT_TRUE(read.more);
+    EXPECT_EQ(read.next, (S3PendingUpload{"a/b c", "2"}));
+    EXPECT_FALSE(parse_s3_uploads("<ListMultipartUploadsResult/>").more);
+    for (const char* wrong :
+         {"", "<ListMultipartUploadsResult>", "<ListBucketResult/>",
+          "<ListMultipartUploadsResult><EncodingType>no</EncodingType></"
+          "ListMultipartUploadsResult>",
+          "<ListMultipartUploadsResult><Upload><Key>a</Key></Upload></ListMultipartUploadsResult>",
+          "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated></"
+          "ListMultipartUploadsResult>"})
+        EXPECT_THROW(parse_s3_uploads(wrong), Error) << wrong;
+}
+
+TEST(Copies, steps_of_Google) {
+    EXPECT_TRUE(parse_gs_rewrite(R"({"done":true,"rewriteToken":"x"})").done);
+    EXPECT_EQ(parse_gs_rewrite(R"({"done":true,"rewriteToken":"x"})").token, "");
+    EXPECT_EQ(parse_gs_rewrite(R"({"done":false,"rewriteToken":"x"})").token, "x");
+    for (const char* wrong : {"", "[]", "{}", R"({"done":"true"})", R"({"rewriteToken":3})"}) {
+        EXPECT_FALSE(parse_gs_rewrite(wrong).done) << wrong;
+        EXPECT_EQ(parse_gs_rewrite(wrong).token, "") << wrong;
+    }
 }
 
 TEST_F(Uploads, parts_are_of_one_size_and_in_order) {
@@ -229,7 +303,7 @@ TEST(Checksums, as_stores_want_them) {
     EXPECT_EQ(crc32_base64(bytes_of("123456789")), "y/Q5Jg==");  // CBF43926
     EXPECT_EQ(crc32_base64({}), "AAAAAA==");
     EXPECT_EQ(hex(md5(bytes_of("abc")).value()), "900150983cd24fb0d6963f7d28e17f72");
-    Md5 parts;
+    RunningHash parts(HashKind::md5);
     parts.add(bytes_of("a"));
     EXPECT_EQ(hex(parts.result().value()), "0cc175b9c0f1b6a831c399e269772661");
     parts.add(bytes_of("bc"));

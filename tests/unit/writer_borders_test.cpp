@@ -132,6 +132,29 @@ TEST(TarBorders, names_have_a_pax_header_where_ustar_has_no_room) {
     }
 }
 
+TEST(TarHeaders, have_the_owner_of_tarp_two_seconds_ago) {
+    std::string usual, header;
+    shf::append_tar_header(usual, "n.txt", 1);
+    EXPECT_EQ(usual.substr(100, 48), std::string("0000644\0000000000\0000000000\000"
+                                                 "00000000001\00000000000000\000",
+                                                 48));
+    shf::append_tar_header(header, "n.txt", 1, shf::tarp_owner(1'700'000'002));
+    EXPECT_EQ(header.substr(100, 48), std::string("0000755\0000001750\0000001750\000"
+                                                  "00000000001\00014524770400\000",
+                                                  48));
+    EXPECT_EQ(header.substr(265, 64),
+              "bigdata" + std::string(25, '\0') + "bigdata" + std::string(25, '\0'));
+    EXPECT_EQ(header.substr(345), usual.substr(345));
+    EXPECT_EQ(shf::tarp_owner(1).modified, 0U) << "a clock that was never set";
+    // What a pax header belongs to has them, and not the pax header.
+    const std::string name(101, 'n');
+    header.clear();
+    shf::append_tar_header(header, name, 1, shf::tarp_owner(2));
+    EXPECT_EQ(header.substr(100, 7), "0000644");
+    EXPECT_EQ(header.substr(1124, 7), "0000755");
+    EXPECT_EQ(header.size(), shf::tar_header_size(name, 1));
+}
+
 // Of files with holes, which are written out. Each takes more than 4 GiB of the disk.
 TEST(LargeShards, members_around_4_gibibytes_come_back_in_zip_files) {
     const TempDirectory folder;

@@ -1,5 +1,6 @@
 // kill -9 of a writer at random points: no shard is torn, and nothing that was acknowledged is
 // lost.
+#include "../sanitizers.h"
 #include "written_shards.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +67,7 @@ class WriterKill : public testing::Test {
 };
 
 TEST_F(WriterKill, kill_9_tears_no_shard_and_loses_nothing_acknowledged) {
-    kill_at_random_points(15, std::random_device()());
+    kill_at_random_points(200 / CASE_STRIDE, std::random_device()());
 }
 
 TEST_F(WriterKill, kill_9_campaign) {

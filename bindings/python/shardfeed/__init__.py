@@ -72,7 +72,8 @@ from ._mix import Mix, mix
 from ._native import ffi as _ffi
 from ._native import lib as _lib
 from ._options import features, options
-from ._plan import Plan, plan
+from ._plan import Plan, plan, simulate_plan
+from ._prepared import PublishError, discard_left, discard_prepared, publish_prepared
 from ._receivers import Skip
 from ._recipe import MixRecipe, Recipe, StreamRecipe
 from ._sample import Sample
@@ -117,6 +118,7 @@ __all__ = [
     "NoSpaceError",
     "NotFoundError",
     "Plan",
+    "PublishError",
     "Ragged",
     "ReadError",
     "Recipe",
@@ -135,6 +137,8 @@ __all__ = [
     "UsageError",
     "Writer",
     "__version__",
+    "discard_left",
+    "discard_prepared",
     "expand_urls",
     "features",
     "map_shards",
@@ -142,7 +146,9 @@ __all__ = [
     "mix",
     "options",
     "plan",
+    "publish_prepared",
     "reshard",
+    "simulate_plan",
 ]
 
 

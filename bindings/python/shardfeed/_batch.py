@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._column import KEYS, NO_FIELDS, URLS, VALID, BytesColumn, Column, Columns, Ragged, texts_of
-from ._errors import NoMemberError, UnsupportedError, UsageError, error_from
+from ._errors import FormatError, NoMemberError, UnsupportedError, UsageError, error_from
 from ._hooks import hooks_of_columns
 from ._native import ffi, lib
+from ._ready_hooks import UnreadableFieldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -112,7 +113,7 @@ class Batch:
     def _value(self, column: Column) -> Any:
         name = column.name
         if name in self._hooks and name not in self._hooked:
-            self._hooked[name] = list(map(self._hooks[name], self._items(column)))
+            self._hooked[name] = self._made_by(self._hooks[name], column)
         if name in self._hooked:
             return self._hooked[name]
         if column.kind != "array":
@@ -120,6 +121,17 @@ class Batch:
         if column.is_ragged:
             return Ragged(column.numpy(), column.offsets, column.shapes)
         return column.numpy()
+
+    def _made_by(self, hook: Hook, column: Column) -> list[Any]:
+        made: list[Any] = []
+        try:
+            for value in map(hook, self._items(column)):
+                made.append(value)  # how many there are says where it failed
+        except UnreadableFieldError as unreadable:
+            row = len(made)
+            place = f"{self.urls[row]}: {self.sample_keys[row]}.{column.name}"
+            raise FormatError(f"{place}: {unreadable}") from unreadable.__cause__
+        return made
 
     def _items(self, column: Column) -> BytesColumn:
         return BytesColumn(column, column.kind, self._columns, self._empty_is_none)
@@ -204,10 +216,17 @@ class Batch:
             tensors = batch.torch()
             loss = model(tensors["jpg"], tensors["cls"])
 
-        A ragged column is a Ragged of tensors. For uint16, uint32 and uint64, which PyTorch has
-        since 2.3, older ones raise UnsupportedError.
+        A ragged column is a Ragged of tensors. A padded one (ragged="pad", bucket) has
+        "NAME.shape" beside it, as in arrow(): what shapes() gives, of (rows, dimensions of a row).
+        torch.arange(tensors["npy"].shape[1]) < tensors["npy.shape"] is then the mask of rows of one
+        dimension. For uint16, uint32 and uint64, which PyTorch has since 2.3, older ones raise
+        UnsupportedError.
         """
-        return {name: self._tensor(self.column(name)) for name in self}
+        tensors = {name: self._tensor(self.column(name)) for name in self}
+        for column in map(self.column, self):
+            if column.kind == "array" and not column.is_ragged and column.shapes is not None:
+                tensors.setdefault(f"{column.name}.shape", column.torch_indices()[1])
+        return tensors
 
     def _tensor(self, column: Column) -> Any:
         if column.kind != "array":

@@ -6,7 +6,7 @@ import builtins
 import errno
 import itertools
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ._native import ffi, lib
 
@@ -181,7 +181,8 @@ class UsageError(Error, ValueError):
 
 
 class TransformError(Error, RuntimeError):
-    """A transform of the program failed: it raised, hung, died, or gave what cannot be stacked.
+    """A transform or tokenizer of the program failed: it raised, hung, died, or gave what cannot be
+    stacked or packed.
 
     url: the shard of the sample, without secrets. key: that of the sample, or of the first one of a
     batch. __cause__: what the transform raised, whose cause is the traceback of the worker.
@@ -279,6 +280,25 @@ def keep_failure(exception: BaseException) -> int:
     return number
 
 
+class _SampleFailure(NamedTuple):
+    """What a function of the program raised (None: it gave what is wrong), and for which sample."""
+
+    cause: BaseException | None
+    url: str
+    key: str
+
+
+# As many as threads may fail at once. Tracebacks keep what the frames of a program have.
+_sample_failures: deque[tuple[int, _SampleFailure]] = deque(maxlen=64)
+
+
+def keep_sample_failure(cause: BaseException | None, url: str, key: str) -> int:
+    """The number by which error_from() finds that a tokenizer failed with a sample."""
+    number = next(_failure_numbers)
+    _sample_failures.append((number, _SampleFailure(cause, url, key)))
+    return number
+
+
 # Faults of the program, and not of its shards: on_error must not skip them.
 _BUGS = (TypeError, ValueError, NameError, AttributeError, ImportError, NotImplementedError)
 
@@ -309,10 +329,19 @@ def _errno_of(exception: BaseException) -> int:
 def error_from(native: _CData) -> Error:
     """The exception for a shf_error that a call has just written.
 
-    An Error, whose __cause__ is what an opener raised; or that itself, if it is not for an Error to
-    replace, as KeyboardInterrupt.
+    An Error, whose __cause__ is what an opener or a tokenizer raised; or that itself, if it is not
+    for an Error to replace, as KeyboardInterrupt.
     """
     os_error = native.os_error
+    # A name that is not UTF-8 was escaped by the library; only a cut message can hold a part of a
+    # character.
+    message = ffi.string(native.message).decode("utf-8", "backslashreplace")
+    if os_error >= _FIRST_FAILURE:
+        failure = next((kept for number, kept in [*_sample_failures] if number == os_error), None)
+        if failure is not None and native.code == lib.SHF_E_FORMAT:  # LIMIT: after max_skips
+            transform_error = TransformError(message, url=failure.url, key=failure.key)
+            transform_error.__cause__ = failure.cause
+            return transform_error
     cause = next((raised for number, raised in [*_failures] if number == os_error), None)
     if cause is not None:
         if not isinstance(cause, Exception):
@@ -324,9 +353,7 @@ def error_from(native: _CData) -> Error:
     if cls is ReadError:
         cls = _READ_CLASSES.get(os_error, ReadError)
     made = cls(
-        # A name that is not UTF-8 was escaped by the library; only a cut message can hold a part
-        # of a character.
-        ffi.string(native.message).decode("utf-8", "backslashreplace"),
+        message,
         offset=None if native.offset == _NO_OFFSET else native.offset,
         os_error=os_error,
     )

@@ -1,10 +1,14 @@
-"""Hooks: functions of the user that make objects of the bytes of a field."""
+"""Hooks: functions, of the user or with a name, that make objects of the bytes of a field.
+
+None is chosen by a suffix: bytes of a shard that are unpickled may run any program.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from ._errors import UsageError
+from ._ready_hooks import READY
 from ._urls import expand_urls
 
 if TYPE_CHECKING:
@@ -15,17 +19,6 @@ if TYPE_CHECKING:
     Hook: TypeAlias = Callable[[bytes], Any]
 
 
-def _unpickle(data: bytes) -> Any:
-    import pickle
-
-    return pickle.loads(data)
-
-
-# Those that have a name. They are not chosen by a suffix, because bytes of a shard that are
-# unpickled may run any program.
-_NAMED: dict[str, Hook] = {"pickle": _unpickle}
-
-
 def checked_hooks(
     hooks: Mapping[str, Hook | str] | None, options: Mapping[str, str]
 ) -> dict[str, Hook]:
@@ -34,19 +27,19 @@ def checked_hooks(
     for field, hook in (hooks or {}).items():
         if not isinstance(hook, str):
             checked[field] = hook
-        elif hook not in _NAMED:
+        elif hook not in READY:
             raise UsageError(
                 f'hooks: unknown hook "{hook}" of the field "{field}"; help: give a function that '
-                f"takes bytes, or one of {', '.join(_NAMED)}"
+                f"takes bytes, or one of {', '.join(READY)}"
             )
-        elif _is_secure(options):
+        elif hook == "pickle" and _is_secure(options):
             raise UsageError(
                 f'hooks: "{hook}" of the field "{field}" can run any program that a shard brings, '
                 "and is refused in secure mode; help: secure mode comes from the option secure or "
                 "from SHARDFEED_SECURE=1 in the environment"
             )
         else:
-            checked[field] = _NAMED[hook]
+            checked[field] = READY[hook]
     return checked
 
 

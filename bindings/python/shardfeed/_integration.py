@@ -16,15 +16,17 @@ from ._receivers import log_to_logging
 from ._recipe import check_epoch
 from ._shared_memory import HEADER, RECEIVER, Memory, Pool
 from ._stream import asked_by_data_loader
+from ._tokenizer import function_named
+from ._urls import redacted
 
 if TYPE_CHECKING:
     from ._hooks import Hook as Hook
     from ._native import DatasetOptions as DatasetOptions
-    from ._native import StreamOptions as StreamOptions
     from ._opener import Opener as Opener
     from ._receivers import Log as Log
     from ._receivers import OnSkip as OnSkip
     from ._recipe import Duration as Duration
+    from ._tokenizer import StreamKeywords as StreamKeywords
     from ._transform_options import TransformOptions as TransformOptions
     from ._urls import URL as URL
     from ._urls import URLs as URLs
@@ -40,8 +42,10 @@ __all__ = [
     "asked_by_data_loader",
     "canonical_text",
     "check_epoch",
+    "function_named",
     "leave_warnings_to_others",
     "log_to_logging",
     "option_texts",
     "read_to_addresses",
+    "redacted",
 ]

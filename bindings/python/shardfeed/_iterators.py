@@ -16,7 +16,7 @@ from ._sample import Sample
 from ._state import SavedState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from typing_extensions import Self
 
@@ -45,6 +45,8 @@ def refuse_async() -> NoReturn:
 
 
 ENDLESS = -1  # how much there is of an epoch that is not counted
+# Positions that are kept: before a batch that was looked at, and two that were given and not used.
+KEPT = 3
 
 # Iterators of this process. A forked child must not continue with them.
 _iterators: WeakSet[SampleIterator | BatchIterator] = WeakSet()
@@ -87,8 +89,8 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
     def _drop(self) -> None:
         """Drops what was fetched."""
 
-    def _fill(self) -> None:
-        """Makes what comes next ready. StopIteration at the end."""
+    def _fill(self, take: Callable[[], None]) -> None:
+        """Makes what comes next ready, by this function. StopIteration when this is at its end."""
         source = self._source
         if source is None:
             if self._refusal is not None:
@@ -107,7 +109,7 @@ class _EpochIterator(ABC, Generic[_Opened, _T]):
             with source.lock:
                 source.caller = caller
                 try:
-                    self._take()
+                    take()
                 finally:
                     source.caller = 0
         finally:
@@ -174,7 +176,7 @@ class SampleIterator(_EpochIterator[BlockStream, Sample]):
         while True:
             for sample in self._ready:
                 return sample
-            self._fill()
+            self._fill(self._take)
 
     def _take(self) -> None:
         source = self._source
@@ -213,7 +215,7 @@ class BatchIterator(_EpochIterator[BatchStream, Batch]):
     a batch lost, and every other error of the library comes again. Nothing turns into a silent end.
     """
 
-    __slots__ = ("_hooks", "_ready")
+    __slots__ = ("_before", "_hooks", "_looks_ahead", "_ready")
     is_transformed: ClassVar[bool] = False  # by functions of the program
 
     def __init__(
@@ -222,8 +224,10 @@ class BatchIterator(_EpochIterator[BatchStream, Batch]):
         super().__init__(source, batches)
         self._hooks = hooks
         self._ready: Batch | None = None
+        self._looks_ahead = False  # peek() was called
+        self._before: tuple[Position, ...] = ()  # each of the batches that were fetched last
         if isinstance(previous, BatchIterator) and previous._source is source:
-            # What an interrupt kept from the last epoch comes first.
+            # What an interrupt, or peek(), kept from the last epoch comes first.
             self._ready, previous._ready = previous._ready, None
             if batches != ENDLESS and self._ready is not None:
                 self._left -= 1
@@ -234,25 +238,53 @@ class BatchIterator(_EpochIterator[BatchStream, Batch]):
             batch, self._ready = self._ready, None
             if batch is not None:
                 return batch
-            self._fill()
+            self._fill(self._take)
+
+    def peek(self) -> Batch | None:
+        """The batch that next() will give, without giving it: to move it to a device, for example.
+
+        It waits for that batch. None at the end, which next() says; until then the epoch runs. A
+        state is that before this batch, and once this was called, state_dict(unread=) may be 2.
+        """
+        self._looks_ahead = True
+        if self._ready is None and self._source is not None:
+            self._fill(self._look)
+        return self._ready
+
+    def _look(self) -> None:
+        if self._ready is None and self._source is not None:
+            self._advance(self._source)
 
     def _take(self) -> None:
         source = self._source
         if self._ready is not None or source is None:
             return  # another thread was quicker
+        if not self._advance(source):
+            source.closing = self._left != 0
+            self._source = None
+
+    def _advance(self, source: BatchStream) -> bool:
+        """Makes the next batch ready. False at the end."""
         if self._left == 0:
-            self._source = None
-            return
+            return False
+        before = self._before
+        if self._looks_ahead:
+            before = (*before[1 - KEPT :], Position(source.save(0), self._left))
         if not source.fetch():
-            source.closing = True
-            self._source = None
-            return
+            return False
         batch = source.fetched
         assert batch is not None
         if self._hooks:
             batch.use_hooks(self._hooks)
         left = self._left if self._left == ENDLESS else self._left - 1
-        self._ready, self._left, source.fetched = batch, left, None
+        self._ready, self._left, self._before, source.fetched = batch, left, before, None
+        return True
+
+    def _position(self, source: BatchStream, unread: int) -> Position:
+        unused = self._unused() + unread
+        if 0 < unused <= len(self._before):
+            return self._before[-unused]
+        return super()._position(source, unread)
 
     @property
     def is_ahead(self) -> bool:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from ._native import MixOptions
     from ._receivers import Log, OnSkip
     from ._recipe import Duration, Recipe
+    from ._tokenizer import MixKeywords
 
 
 def mix(
@@ -25,7 +25,7 @@ def mix(
     timeout: Duration = None,
     log: Log | None = log_to_logging,
     on_skip: OnSkip | None = None,
-    **options: Unpack[MixOptions],
+    **options: Unpack[MixKeywords],
 ) -> Mix:
     """A stream that takes each sample from one of `streams`, at random by weight.
 
@@ -70,7 +70,7 @@ class Mix(Stream):
         timeout: Duration = None,
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
-        **options: Unpack[MixOptions],
+        **options: Unpack[MixKeywords],
     ) -> None:
         self._start(
             MixRecipe(

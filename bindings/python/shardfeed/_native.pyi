@@ -157,6 +157,10 @@ class _Lib:
     python_url: _CData
     python_check_signals: _CData
     def python_set_opener(self, options: _CData, ctx: _CData, error: _CData) -> int: ...
+    def python_set_tokenizer(self, options: _CData, ctx: _CData, error: _CData) -> int: ...
+    def shf_tokens_add(
+        self, tokens: _CData, ids: _CData, counts: _CData, text_count: int, error: _CData
+    ) -> int: ...
     def python_end_openers(self) -> None: ...
     def python_inside_openers(self) -> int: ...
     def python_close_stream(self, holder: _CData) -> None: ...
@@ -279,6 +283,18 @@ class _Lib:
     def shf_plan_shard_info(self, plan: _CData, shard: int, what: int) -> int: ...
     def shf_plan_consumer_count(self, plan: _CData) -> int: ...
     def shf_plan_info(self, plan: _CData, consumer: int, what: int) -> int: ...
+    def shf_plan_simulate(
+        self,
+        out: _CData,
+        samples: _CData,
+        bytes: _CData,
+        shard_count: int,
+        options: _CData,
+        error: _CData,
+    ) -> int: ...
+    def shf_plan_reads(
+        self, plan: _CData, consumer: int, reads: _CData, room: int, count: _CData, error: _CData
+    ) -> int: ...
     def shf_plan_free(self, plan: _CData) -> None: ...
     def shf_stream_open(
         self, out: _CData, urls: _CData, url_count: int, options: _CData, error: _CData
@@ -348,6 +364,7 @@ class _Lib:
     SHF_SHARD_URL: int
     SHF_SHARD_DIGEST: int
     SHF_SHARD_INDEX: int
+    SHF_SHARD_TOKEN: int
     def python_close_writer(self, holder: _CData) -> None: ...
     def shf_writer_open(
         self, out: _CData, pattern: _CData, options: _CData, error: _CData
@@ -385,6 +402,9 @@ class _Lib:
     def shf_writer_shards(self, writer: _CData) -> int: ...
     def shf_writer_shard_info(self, writer: _CData, index: int, what: int) -> int: ...
     def shf_writer_shard_text(self, writer: _CData, index: int, what: int, out: _CData) -> int: ...
+    def shf_publish_prepared(self, token: bytes, options: _CData, error: _CData) -> int: ...
+    def shf_discard_prepared(self, token: bytes, options: _CData, error: _CData) -> int: ...
+    def shf_discard_left(self, pattern: bytes, options: _CData, error: _CData) -> int: ...
     def shf_writer_cancel(self, writer: _CData) -> None: ...
     def shf_sample_key(self, sample: _CData, out: _CData) -> None: ...
     def shf_sample_url(self, sample: _CData, out: _CData) -> None: ...
@@ -432,6 +452,7 @@ class StreamOptions(StorageOptions, total=False):
     epoch_samples: int | str
     resample: bool | str
     even: Literal["none", "drop", "pad"]
+    by_index: bool | str
     lanes: int | str
     rank: int | str
     world_size: int | str
@@ -470,6 +491,7 @@ class StreamOptions(StorageOptions, total=False):
     client_key: str | PathLike[str]
     proxy: str
     allow_private: bool | str
+    checksums: Literal["all", "fast", "none"]
     cache: str | PathLike[str]
     cache_size: int | str
     stale_ok: bool | str
@@ -610,6 +632,7 @@ class ArchiveOptions(StorageOptions, total=False):
     client_key: str | PathLike[str]
     proxy: str
     allow_private: bool | str
+    checksums: Literal["all", "fast", "none"]
     cache: str | PathLike[str]
     cache_size: int | str
     stale_ok: bool | str
@@ -690,12 +713,14 @@ class WriterOptions(TypedDict, total=False):
     level: int | str
     compress_threads: int | str
     zip_method: Literal["auto", "store", "deflate"]
+    tar_headers: Literal["same", "tarp"]
     unsafe_names: Literal["refuse", "allow"]
     index_for: str
     wids_index: str | PathLike[str]
     overwrite: bool | str
     durable: bool | str
     keep_partial: bool | str
+    prepare: bool | str
 
 @type_check_only
 class DatasetOptions(StorageOptions, total=False):
@@ -732,6 +757,7 @@ class DatasetOptions(StorageOptions, total=False):
     client_key: str | PathLike[str]
     proxy: str
     allow_private: bool | str
+    checksums: Literal["all", "fast", "none"]
     cache: str | PathLike[str]
     cache_size: int | str
     stale_ok: bool | str

@@ -74,6 +74,7 @@ class OpenStream(ABC, Generic[_T]):
     ) -> None:
         self.pid = os.getpid()
         self.options = options
+        self.tokenizer = receivers.tokenizer
         self.epoch = epoch
         self.over = False  # after the end, an error or cancel() there is nothing more to come
         self.cancelled = False

@@ -32,6 +32,7 @@ _FEATURES = (
         "libarchive",
     ),
     "feed",
+    "feed_http",
 )
 
 

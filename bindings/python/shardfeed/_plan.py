@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
-from ._errors import error_from
+from ._errors import UsageError, error_from
 from ._native import ffi, lib
 from ._opener import set_opener
 from ._options import native_options, option_texts
@@ -12,7 +13,7 @@ from ._signals import Signals
 from ._urls import native_urls, url_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from typing_extensions import Unpack
 
@@ -24,7 +25,7 @@ _UNKNOWN = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Plan:
-    """What a run would read, and what is wrong with that; plan() makes one.
+    """What a run would read, and what is wrong with that; plan() and simulate_plan() make one.
 
     str(plan) is the text for people: a summary, a line for each rank and worker (of many: the first
     eight and the last one), and the warnings.
@@ -70,6 +71,32 @@ class Plan:
         }
         count = lib.shf_plan_shard_count(self._native)
         return self._table(properties, lib.shf_plan_shard_info, count)
+
+    def reads(self, consumer: int) -> list[dict[str, int]]:
+        """When consumers[consumer] reads which shard in the first epoch, in the order of beginning.
+
+        "shard", its place in shards; "samples" that are read of it; "first" and "last", the
+        numbers, from 0, of the samples that the consumer takes while it is read. A sample is read
+        when its lane needs it to give the next one: threads read ahead of that. UsageError when
+        samples are not known, or there is no such consumer.
+        """
+        if consumer < 0:
+            raise UsageError(f"consumer {consumer} of a plan; help: they are numbered from 0")
+        error = ffi.new("shf_error *")
+        count = ffi.new("size_t *")
+        room, found = 0, ffi.NULL
+        for _ in range(2):  # how many there are, and they
+            if lib.shf_plan_reads(self._native, consumer, found, room, count, error):
+                raise error_from(error)
+            if room == count[0]:
+                break
+            room = count[0]
+            found = ffi.new("uint64_t[]", 4 * room)
+        numbers = ffi.unpack(found, 4 * room) if room else []
+        names = ("shard", "samples", "first", "last")
+        return [
+            dict(zip(names, numbers[at : at + 4], strict=True)) for at in range(0, len(numbers), 4)
+        ]
 
     def _table(
         self, properties: dict[str, int], info: Callable[[_CData, int, int], int], count: int
@@ -132,3 +159,43 @@ def plan(urls: URLs, *, opener: Opener | None = None, **options: Unpack[StreamOp
     """
     listed = url_list(urls)
     return Plan(_made(listed, option_texts(options, listed), opener))
+
+
+def simulate_plan(
+    samples: Iterable[int],
+    shard_bytes: Iterable[int] | None = None,
+    **options: Unpack[StreamOptions],
+) -> Plan:
+    """A plan of shards that need not be there: `samples` has the number of each of them.
+
+        plan = shardfeed.simulate_plan([1000] * 100_000, world_size=1024, shuffle_shards=True)
+        print(plan, plan.reads(0))
+
+    shard_bytes: likewise their sizes, where they are to be known. Options are those of plan().
+    UsageError for no shard, and for numbers that no shard has.
+    """
+    counts = _numbers(samples)
+    sizes = None if shard_bytes is None else _numbers(shard_bytes)
+    if sizes is not None and len(sizes) != len(counts):
+        raise UsageError(f"samples of {len(counts)} shards, and bytes of {len(sizes)}")
+    made = ffi.new("shf_plan **")
+    error = ffi.new("shf_error *")
+    if lib.shf_plan_simulate(
+        made,
+        ffi.from_buffer("uint64_t[]", counts) if counts else ffi.NULL,
+        ffi.from_buffer("uint64_t[]", sizes) if sizes else ffi.NULL,
+        len(counts),
+        native_options(option_texts(options)),
+        error,
+    ):
+        raise error_from(error)
+    return Plan(ffi.gc(made[0], lib.shf_plan_free))
+
+
+def _numbers(given: Iterable[int]) -> array[int]:
+    numbers = list(given)
+    try:
+        return array("Q", numbers)
+    except OverflowError:
+        place = next(i for i, number in enumerate(numbers) if not 0 <= number < 2**64)
+        raise UsageError(f"shard {place} has {numbers[place]} samples or bytes") from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ._errors import error_from
 from ._native import ffi, lib
 from ._opener import set_opener
+from ._tokenizer import set_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ._errors import Error
     from ._native import _CData
     from ._opener import Opener
+    from ._tokenizer import TextTokenizer
 
     Log: TypeAlias = Callable[[int, str], object]
 
@@ -58,6 +60,7 @@ class Receivers(NamedTuple):
     log: Log | None = None
     on_skip: OnSkip | None = None
     opener: Opener | None = None
+    tokenizer: TextTokenizer | None = None  # of batches
 
 
 class Callbacks:
@@ -104,6 +107,7 @@ class Target(Callbacks):
         if self.receivers.on_skip is not None:
             lib.shf_options_set_on_skip(native, lib.python_skip, self.handle)
         set_opener(native, self.receivers.opener)
+        set_tokenizer(native, self.receivers.tokenizer)
 
 
 @ffi.def_extern(onerror=keep_exception)

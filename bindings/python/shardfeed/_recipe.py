@@ -7,13 +7,14 @@ import os
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._errors import Error, UsageError
 from ._open_stream import MixedStreams, Part
 from ._options import canonical_text, native_options, option_default, option_texts, shown_options
 from ._plan import samples_of_consumer
 from ._receivers import Receivers, log_to_logging
+from ._tokenizer import TextTokenizer, taken_tokenizer
 from ._urls import redacted, url_list
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self, TypeAlias, Unpack
 
     from ._mix import Mix
-    from ._native import MixOptions, StreamOptions
     from ._open_stream import Source
     from ._opener import Opener
     from ._receivers import Log, OnSkip
     from ._stream import Stream
+    from ._tokenizer import MixKeywords, StreamKeywords
     from ._urls import URLs
 
     Duration: TypeAlias = float | str | None
@@ -66,6 +67,7 @@ class Recipe(ABC):
     log: Log | None
     on_skip: OnSkip | None
     opener: Opener | None
+    _tokenizer: TextTokenizer | None = field(hash=False)
 
     _noun: ClassVar[str]
     _opener: ClassVar[str]  # whose options it takes
@@ -83,9 +85,22 @@ class Recipe(ABC):
         _ = made.share_options  # which the parts of a mix must agree on
         return made
 
-    def _set(self, timeout: Duration, receivers: Receivers, options: dict[str, str]) -> None:
+    def _set(
+        self,
+        timeout: Duration,
+        receivers: Receivers,
+        tokenizer: TextTokenizer | None,
+        options: dict[str, str],
+    ) -> None:
         """Completes a new recipe. Bad values are refused before anything uses them."""
-        self.__dict__.update(timeout=seconds(timeout), **receivers._asdict(), _options=options)
+        self.__dict__.update(
+            timeout=seconds(timeout),
+            log=receivers.log,
+            on_skip=receivers.on_skip,
+            opener=receivers.opener,
+            _tokenizer=tokenizer,
+            _options=options,
+        )
         native_options(options, self._opener)
 
     @property
@@ -100,17 +115,20 @@ class Recipe(ABC):
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
         opener: Opener | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[StreamKeywords],
     ) -> Self:
         """A recipe with these options beside, or instead of, those of this one.
 
             recipe.with_options(batch=256, decode="jpg:image/rgb8, cls:int", seed=5)
 
-        timeout, log, on_skip and opener stay as they are where they are not given. timeout=0
-        removes the limit, and log=None silences; on_skip and opener cannot be removed. The parts of
-        a mix get the opener.
+        timeout, log, on_skip, opener, tokenizer and eos stay as they are where they are not given.
+        timeout=0 removes the limit, log=None silences, and tokenizer=None removes it; on_skip and
+        opener cannot be removed. The parts of a mix get the opener.
         """
-        made = self._with(option_texts(options, getattr(self, "_urls", ())))
+        own: dict[str, Any] = {**options}
+        tokenizer = taken_tokenizer(own, self._tokenizer)
+        made = self._with(option_texts(own, getattr(self, "_urls", ())))
+        made.__dict__["_tokenizer"] = tokenizer
         if opener is not None:
             made = made._with_opener(opener)
         if timeout is not None:
@@ -173,6 +191,16 @@ class Recipe(ABC):
     def number(self, option: str) -> int:
         """The value of an option that is a plain number, as it was given or by default."""
         return int(self._options.get(option) or option_default(option))
+
+    @property
+    def is_by_index(self) -> bool:
+        """Whether samples are dealt out by the indexes of the shards."""
+        return self._options.get("by_index", "false") == "true"
+
+    @property
+    def counts_when_opened(self) -> bool:
+        """Whether a stream knows as soon as it is opened how many samples an epoch has."""
+        return self.is_by_index or self._options.get("even", "none") != "none"
 
     @property
     def consumer(self) -> tuple[int, int]:
@@ -305,10 +333,13 @@ class StreamRecipe(Recipe):
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
         opener: Opener | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[StreamKeywords],
     ) -> None:
         self.__dict__["_urls"] = tuple(url_list(urls))
-        self._set(timeout, Receivers(log, on_skip, opener), option_texts(options, self._urls))
+        own: dict[str, Any] = {**options}
+        tokenizer = taken_tokenizer(own)
+        receivers = Receivers(log, on_skip, opener)
+        self._set(timeout, receivers, tokenizer, option_texts(own, self._urls))
 
     def open(self, epoch: int | None = None) -> Stream:
         from ._stream import Stream  # which is made of recipes
@@ -402,7 +433,7 @@ class MixRecipe(Recipe):
         timeout: Duration = None,
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
-        **options: Unpack[MixOptions],
+        **options: Unpack[MixKeywords],
     ) -> None:
         made = tuple(_part_of_mix(part, number) for number, part in enumerate(parts))
         floats = None if weights is None else tuple(float(weight) for weight in weights)
@@ -411,7 +442,9 @@ class MixRecipe(Recipe):
                 f"{len(floats)} weights for {len(made)} streams; help: give one for each"
             )
         self.__dict__.update(parts=made, weights=floats)
-        self._set(timeout, Receivers(log, on_skip), option_texts(options))
+        own: dict[str, Any] = {**options}
+        tokenizer = taken_tokenizer(own)
+        self._set(timeout, Receivers(log, on_skip), tokenizer, option_texts(own))
 
     def open(self, epoch: int | None = None) -> Mix:
         from ._mix import Mix  # which is made of recipes

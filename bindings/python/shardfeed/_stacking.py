@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._batch import Batch
 from ._column import DTYPE_NAMES, MIX_INDEX, MIXED, NO_FIELDS, Column
@@ -25,6 +26,13 @@ _CARRIED = (*MIXED, *NO_FIELDS)
 _BESIDE = (*_CARRIED, SEED)
 
 
+class Making(NamedTuple):
+    """How columns are made."""
+
+    allocate: Allocate
+    ragged: Mapping[str, str]  # "offsets" or "pad": fields whose arrays have shapes of their own
+
+
 class OddRowError(Exception):
     """A row that does not fit to the others: its position among them, and why."""
 
@@ -39,7 +47,7 @@ def stacked(
     kept: Sequence[int],
     rows: Sequence[Row],
     given: Mapping[str, Sequence[Any]],
-    allocate: Allocate,
+    making: Making,
 ) -> Batch:
     """The batch of the rows that were made of some rows of a batch. OddRowError.
 
@@ -52,16 +60,28 @@ def stacked(
         if name in batch:
             columns[name] = batch.column(name) if whole else _some_rows(batch, name, kept)
     names = _names(rows)
+    for name in making.ragged:
+        if name not in names:
+            raise OddRowError(
+                0,
+                f'it has no field "{name}", which transform_ragged names; help: return it, or '
+                "leave it out there",
+            )
     objects: dict[str, list[Any]] = {}
     for name in names:
         values = [row[name] for row in rows]
         before = given.get(name)
-        if whole and before is not None and all(map(_is_same, values, before)):
+        if (
+            whole
+            and before is not None
+            and all(map(_is_same, values, before))
+            and making.ragged.get(name) in (None, _how_ragged(batch.column(name)))
+        ):
             columns[name] = batch.column(name)
             if name in batch.hooked:
                 objects[name] = values
         else:
-            column = _column(name, values, allocate)
+            column = _column(name, values, making)
             if column is None:
                 column = Column(name, "bytes", "uint8", (0,), 1, (None, None, None))
                 objects[name] = values
@@ -71,6 +91,12 @@ def stacked(
 
 def _is_same(one: object, other: object) -> bool:
     return one is other
+
+
+def _how_ragged(column: Column) -> str | None:
+    if column.is_ragged:
+        return "offsets"
+    return None if column.shapes is None else "pad"
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
@@ -101,10 +127,13 @@ def _listed(names: Sequence[object]) -> str:
     return ", ".join(map(repr, names)) or "none"
 
 
-def _column(name: str, values: Sequence[Any], allocate: Allocate) -> Column | None:
+def _column(name: str, values: Sequence[Any], making: Making) -> Column | None:
     """A column of values; None for what is no column, but a list of objects."""
+    allocate = making.allocate
     kinds = [_kind(value) for value in values]
     usual = _usual(kinds)
+    if name in making.ragged:
+        return _ragged_column(name, values, kinds, making)
     if any(kind != usual for kind in kinds):
         numbers = {"int", "float", "bool"}
         if {kind[0] for kind in kinds} <= numbers:
@@ -114,7 +143,8 @@ def _column(name: str, values: Sequence[Any], allocate: Allocate) -> Column | No
             raise OddRowError(
                 position,
                 f'the field "{name}" is {_shown(kinds[position])}, and in other samples '
-                f"{_shown(usual)}; help: return the same shape and type for every sample",
+                f"{_shown(usual)}; help: return the same shape and type for every sample, or name "
+                f'the field: transform_ragged={{"{name}": "offsets"}} or "pad"',
             )
     kind, shape, dtype = usual
     if kind in ("text", "bytes"):
@@ -145,6 +175,68 @@ def _column(name: str, values: Sequence[Any], allocate: Allocate) -> Column | No
         elif size:
             numpy.stack(values, out=array)
     return Column(name, "array", dtype, whole, len(shape), (memory, None, None))
+
+
+def _ragged_column(
+    name: str,
+    values: Sequence[Any],
+    kinds: Sequence[tuple[str, tuple[int, ...], str]],
+    making: Making,
+) -> Column:
+    """Rows one after another, or filled up with zeros, as decoded ones are."""
+    import numpy
+
+    what, first, dtype = usual = _usual([(kind, len(shape), own) for kind, shape, own in kinds])
+    if what not in ("array", "tensor") or not first or dtype not in DTYPE_NAMES:
+        raise OddRowError(
+            0,
+            f'the field "{name}" is {_shown(kinds[0])}, and no array with dimensions; help: '
+            "return arrays or tensors for what transform_ragged names",
+        )
+    for position, (kind, shape, own) in enumerate(kinds):
+        if (kind, len(shape), own) != usual:
+            raise OddRowError(
+                position,
+                f'the field "{name}" is {_shown(kinds[position])}, and in other samples {what} '
+                f"{dtype} of {first} dimensions; help: return one type and number of dimensions",
+            )
+    shapes: Any = numpy.array([shape for _, shape, _ in kinds], numpy.int64)
+    sizes = [math.prod(shape) for _, shape, _ in kinds]
+    as_bytes = [_bytes_of(value) for value in values]
+    width = next((len(data) // size for data, size in zip(as_bytes, sizes) if size), 1)
+    shape_memory = memoryview(shapes).cast("B")
+    if making.ragged[name] == "offsets":
+        total = sum(sizes)
+        memory = making.allocate(total * width) if total else None
+        if memory is not None:
+            memoryview(memory)[:] = b"".join(as_bytes)
+        offsets: Any = numpy.array([0, *accumulate(sizes)], numpy.int64)
+        parts = memory, memoryview(offsets).cast("B"), shape_memory
+        return Column(name, "array", dtype, (total,), first, parts)
+    largest = tuple(int(side) for side in shapes.max(axis=0))
+    size = math.prod(largest)
+    memory = making.allocate(len(values) * size * width) if size else None
+    if memory is not None:
+        # Elements as the bytes that they are, whatever their type.
+        element = f"V{width}"
+        padded: Any = numpy.ndarray((len(values), *largest), element, memory)
+        padded.reshape(-1).view("u1")[:] = 0
+        for row, (_, shape, _), data in zip(padded, kinds, as_bytes):
+            row[tuple(map(slice, shape))] = numpy.frombuffer(data, element).reshape(shape)
+    whole = (len(values), *largest)
+    return Column(name, "array", dtype, whole, first, (memory, None, shape_memory))
+
+
+def _bytes_of(value: Any) -> Any:
+    """The elements of an array or tensor, row after row."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        flat = _plain(value).contiguous().reshape(-1)
+        return flat.view(torch.uint8).numpy().data if flat.numel() else b""
+    import numpy
+
+    flat = numpy.ascontiguousarray(value).reshape(-1)
+    return flat.view("u1").data if flat.size else b""
 
 
 def _torch_memory(shape: tuple[int, ...], dtype: Any, allocate: Allocate) -> tuple[Any, Any]:

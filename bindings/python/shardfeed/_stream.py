@@ -15,6 +15,7 @@ from ._receivers import Receivers, log_to_logging
 from ._recipe import StreamRecipe
 from ._reopenable import Closable
 from ._state import SavedState, from_dict, to_dict
+from ._tokenizer import taken_tokenizer
 from ._transform_options import checked_transforms
 
 if TYPE_CHECKING:
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ._hooks import Hook
-    from ._native import BatchOptions, StreamOptions
     from ._opener import Opener
     from ._receivers import Log, OnSkip
     from ._recipe import Duration, Recipe
+    from ._tokenizer import BatchKeywords, StreamKeywords, TextTokenizer
     from ._transform_options import TransformOptions, Transforms
     from ._transform_threads import Runner
     from ._urls import URLs
 
-    class _BatchesOptions(BatchOptions, TransformOptions, total=False):
+    class _BatchesOptions(BatchKeywords, TransformOptions, total=False):
         """What batches() takes by name."""
 
 
@@ -95,7 +96,7 @@ class Stream(Closable):
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
         opener: Opener | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[StreamKeywords],
     ) -> None:
         self._start(
             StreamRecipe(urls, timeout=timeout, log=log, on_skip=on_skip, opener=opener, **options)
@@ -124,7 +125,7 @@ class Stream(Closable):
     def _open_early(self) -> None:
         # Opening starts no thread and opens no shard, but finds what is wrong with the arguments.
         self._source = (
-            self._open(BatchStream, self._recipe.options)
+            self._open(BatchStream, self._recipe.options, self._recipe._tokenizer)
             if self._recipe.number("batch")
             else self._open(BlockStream, self._sample_options())
         )
@@ -132,11 +133,17 @@ class Stream(Closable):
     def _sample_options(self) -> dict[str, str]:
         return {**self._recipe.options, "batch": "0"}
 
-    def _open(self, kind: type[_Opened], options: dict[str, str]) -> _Opened:
+    def _open(
+        self,
+        kind: type[_Opened],
+        options: dict[str, str],
+        tokenizer: TextTokenizer | None = None,
+    ) -> _Opened:
         recipe = self._recipe
+        receivers = recipe._receivers._replace(tokenizer=tokenizer)
         epoch = self._next_epoch if self._resume is None else self._resume.opened
         native = recipe._opened_options(options)
-        return kind(recipe._source(epoch), native, epoch, recipe.timeout, recipe._receivers)
+        return kind(recipe._source(epoch), native, epoch, recipe.timeout, receivers)
 
     def _check_is_unused(self, name: str) -> None:
         """UsageError where the recipe alone would lose what was done to this stream."""
@@ -191,17 +198,20 @@ class Stream(Closable):
 
         hooks: functions for fields that the library takes as bytes, by field or suffix, called in
         the thread that asks for the column: {"ogg": decode_vorbis} makes batch["ogg"] a list of
-        what decode_vorbis made of the bytes of each row. {"pyd": "pickle"} unpickles, which can run
-        any program that a shard brings; in secure mode it is refused.
+        what decode_vorbis made of the bytes of each row. Four have names: {"pth": "weights"} is
+        torch.load() of tensors and what holds them (weights_only=True, PyTorch 2.6), "parquet" and
+        "arrow" make a pyarrow.Table, and "pickle" unpickles, which can run any program that a shard
+        brings; in secure mode it is refused.
 
         transform: a function that takes a decoded sample, a dict with the value of each column
         (and "__key__", "__url__", "__seed__"), and gives the dict that the batch is made of; None
         drops the sample. batch_transform: one that takes the Batch, and gives what comes instead.
         They run in the thread that asks for batches, or in transform_threads threads, or in
         transform_workers processes, started as transform_start says, and may take
-        transform_timeout each. With transform_arrays="torch" arrays of samples are tensors. Order
-        and state are as without. Where one fails there is a TransformError, or
-        on_error=skip_sample skips that sample (docs/transforms.md).
+        transform_timeout each. With transform_arrays="torch" arrays of samples are tensors.
+        transform_ragged={"boxes": "offsets", "tokens": "pad"}: arrays of unequal shape, which are
+        joined or filled up with zeros. Order and state are as without. Where one fails there is a
+        TransformError, or on_error=skip_sample skips that sample (docs/transforms.md).
 
         With epoch_samples, an epoch has as many whole batches as hold those samples (with
         last="drop": as go into them), the same number for every rank and worker.
@@ -216,6 +226,10 @@ class Stream(Closable):
             text                   checked to be UTF-8
             int, float             a number as text: int64, float64
             npy, npz/NAME          the array of an .npy file; of the member NAME of an .npz
+            ten, ten/part=N        the only array in TenBin; number N from 0 on, in a column
+                                   called FIELD.N
+            safetensors            the only tensor; safetensors/tensor=NAME the one of that name,
+                                   in a column called FIELD.NAME
             list, list/NAME        a list of whole numbers in JSON: int64; the member NAME of an
                                    object, in a column called FIELD.NAME
             image                  JPEG, PNG, WebP, GIF, TIFF, JPEG XL or AVIF. Then, after slashes,
@@ -231,7 +245,8 @@ class Stream(Closable):
               rrc=WxH              RandomResizedCrop; scale=0.08..1, ratio=0.75..1.3333
               pad=N, pad=to:WxH    at each side, or to that size; fill=LEVEL
               flip=random          left and right; flip=always
-            filter= names one of Pillow's, exact: no JPEG is reduced while it is decoded.
+            filter= names one of Pillow's, exact: no JPEG is reduced while it is decoded, mask: the
+            levels are labels, which are moved and not changed.
             brightness=A..B, contrast=, saturation=, hue= (with the chance jitter=P), grayscale= and
             solarize= change colours, blur=P blurs (sigma=A..B, kernel=N), randaugment=2:9 and
             trivialaugment do operations at random, and views=2 makes columns "jpg.0" and "jpg.1".
@@ -241,7 +256,7 @@ class Stream(Closable):
             boxes/of=jpg           boxes in JSON, with the geometry of that image, before it:
               path=objects.bbox    where they are; xyxy, xywh or cxcywh; relative: in 0..1
                                    columns "json.boxes", float32 (N, 4), and "json.kept"
-            audio                  WAV, FLAC or MP3. Then, after slashes:
+            audio                  WAV, FLAC, MP3, Opus, Vorbis, or that of a video. After slashes:
               float32, int16       the numbers (float32: the default, as a rule in -1..1)
               fc, cf               frames first (the default), or channels
               mono                 the mean of the channels, in one dimension
@@ -262,6 +277,13 @@ class Stream(Closable):
         stream resumes in the middle of a document. pack_window=1000 fills the rows best-fit from
         so many documents at a time, and cuts only those that are longer than a row.
 
+        tokenizer: makes the tokens that pack joins, int32, of columns of text: batches(8,
+        decode="txt", pack=4096, tokenizer=tokenizer, eos=2). A function that takes a list of texts
+        and gives a list with a list or array of tokens for each; one of the packages tokenizers,
+        tiktoken or transformers; or "module:function". It is called ahead of the program, by
+        decode_threads threads at once. eos: a token behind each text. A text that it fails with is
+        a TransformError, or is skipped with on_error=skip_sample.
+
         batch_elements: batches of as many samples as there is room for: batches(512, decode="npy",
         batch_elements=16384) has batch["npy"] of at most 512 rows and 16384 elements, with the
         zeros that fill rows up (ragged="pad", or rows after one another with ragged="offsets").
@@ -276,6 +298,7 @@ class Stream(Closable):
         """
         own: dict[str, Any] = {**options}
         transforms = checked_transforms(own)
+        tokenizer = taken_tokenizer(own, self._recipe._tokenizer)
         given = option_texts(own)
         if batch is not None:
             given.update(option_texts({"batch": batch}))
@@ -294,7 +317,7 @@ class Stream(Closable):
         self._rewind(previous, transforms is not None)
         runner = self._runner_of(transforms)
         epoch = self._next_epoch
-        source = self._begin_epoch(BatchStream, recipe.options)
+        source = self._begin_epoch(BatchStream, recipe.options, tokenizer)
         left = self._resumed_left("batches", ENDLESS if count is None else count)
         if runner is None:
             self._iterator = BatchIterator(source, left, previous, checked)
@@ -370,8 +393,7 @@ class Stream(Closable):
 
     def _samples_of(self, epoch: int) -> int:
         recipe = self._recipe
-        is_even = recipe.options.get("even", "none") != "none"
-        if not is_even and recipe.number("epoch_samples") == 0:
+        if not recipe.counts_when_opened and recipe.number("epoch_samples") == 0:
             if epoch not in self._counted:
                 counted = recipe._indexed_samples(epoch)
                 if counted is None:
@@ -389,7 +411,12 @@ class Stream(Closable):
             source.close()
         return self._counted[epoch]
 
-    def _begin_epoch(self, kind: type[_Opened], options: dict[str, str]) -> _Opened:
+    def _begin_epoch(
+        self,
+        kind: type[_Opened],
+        options: dict[str, str],
+        tokenizer: TextTokenizer | None = None,
+    ) -> _Opened:
         """The open stream that the next epoch comes from."""
         if self._closed:
             raise UsageError("the stream is closed")
@@ -400,7 +427,8 @@ class Stream(Closable):
         if source is not None:
             wanted = recipe._opened_options(options)
             if self._resume is None and not (used and (source.over or not recipe.continues)):
-                if isinstance(source, kind) and source.options == wanted:
+                is_same = source.options == wanted and source.tokenizer == tokenizer
+                if isinstance(source, kind) and is_same:
                     self._next_epoch += max(recipe.epochs, 1)
                     return source
                 cancelled = source.over and not used  # which is meant for this epoch
@@ -409,7 +437,7 @@ class Stream(Closable):
                 "another thread has started an iteration of this stream, which ended this "
                 "iterator; help: a stream has one iterator at a time: open one for each thread"
             )
-        opened = self._source = self._open(kind, options)
+        opened = self._source = self._open(kind, options, tokenizer)
         if self._resume is not None and self._resume.blob is not None:
             opened.restore(self._resume.blob)
         if cancelled:

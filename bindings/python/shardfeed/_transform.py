@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._column import KEYS, MIXED, URLS
 from ._errors import TransformError
-from ._stacking import SEED, OddRowError, stacked
+from ._stacking import SEED, Making, OddRowError, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,7 +215,11 @@ class Running:
             }
             try:
                 self._item = stacked(
-                    self._work.batch, self._kept, self._rows, given, self._place.allocate
+                    self._work.batch,
+                    self._kept,
+                    self._rows,
+                    given,
+                    Making(self._place.allocate, self._transforms.ragged),
                 )
             except OddRowError as odd:
                 why, _, help_ = odd.why.partition("; help: ")

@@ -5,7 +5,8 @@ What runs them is imported where there are some: this module is imported with th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ._errors import UsageError
@@ -33,6 +34,7 @@ class Transforms:
     timeout: float  # of one call, in seconds; 0: none
     start: str | None  # the start method of multiprocessing; None: its default
     arrays: str  # what those of rows are: "numpy" or "torch"
+    ragged: Mapping[str, str] = field(default_factory=dict)  # "offsets" or "pad", by field
 
 
 class TransformOptions(TypedDict, total=False):
@@ -45,6 +47,7 @@ class TransformOptions(TypedDict, total=False):
     transform_timeout: Duration
     transform_start: Literal["fork", "spawn", "forkserver"] | None
     transform_arrays: Literal["numpy", "torch"]
+    transform_ragged: Mapping[str, Literal["offsets", "pad"]]
 
 
 _ONE_OF = {
@@ -79,12 +82,20 @@ def checked_transforms(options: dict[str, Any]) -> Transforms | None:
         seconds(given.get("transform_timeout")),
         given.get("transform_start"),
         given.get("transform_arrays", "numpy"),
+        dict(given.get("transform_ragged") or {}),
     )
+    for name, how in made.ragged.items():
+        if how not in ("offsets", "pad"):
+            raise UsageError(
+                f'transform_ragged: {how!r} for "{name}" is not known; help: give "offsets" or '
+                '"pad" for each field, as in {"boxes": "offsets"}'
+            )
     if made.transform is None and made.batch_transform is None:
         if made != Transforms(None, None, 0, 0, 0.0, None, made.arrays):
             raise UsageError(
                 "nothing is to be transformed; help: give transform= or batch_transform=, or leave "
-                "out transform_threads, transform_workers, transform_timeout and transform_start"
+                "out transform_threads, transform_workers, transform_timeout, transform_start and "
+                "transform_ragged"
             )
         return None
     if made.threads and made.workers:

@@ -34,8 +34,8 @@ _DEATHS = 2
 # How many workers may die before any of them has begun with a batch: by themselves, and by a
 # signal, which may have come from outside.
 _FALSE_STARTS, _KILLS = 3, 20
-# Seconds that a worker has to end by itself.
-_GRACE = 0.5
+# Seconds that a worker has to end by itself, and after SIGKILL: the kernel may keep it longer.
+_GRACE, _KILLED = 0.5, 5.0
 # What a worker says of its progress: the number of the batch, the row, since when in nanoseconds,
 # and whether it works at all.
 _BATCH, _ROW, _SINCE, _WORKS = range(4)
@@ -53,6 +53,8 @@ class _SignalsLater:
 
     Python calls hooks around a fork, among them the one that holds the lock of the module logging,
     and drops exceptions in them: a KeyboardInterrupt would be lost there, with the lock held.
+    One that comes where multiprocessing has waited for a process, and not yet noted how it ended,
+    would leave that process on its list of living ones forever.
     """
 
     current: _SignalsLater | None = None  # what a forked child is inside of
@@ -61,6 +63,7 @@ class _SignalsLater:
         self._handlers: dict[int, Any] = {}
         self._came: list[tuple[int, Any]] = []
         self._restoring = ExitStack()
+        self._outer: _SignalsLater | None = None  # whose block a finalizer may run in
 
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -74,14 +77,14 @@ class _SignalsLater:
                     replaced.callback(signal.signal, number, handler)
                     signal.signal(number, self._note)
             self._restoring = replaced.pop_all()
-            _SignalsLater.current = self
+            self._outer, _SignalsLater.current = _SignalsLater.current, self
 
     def _note(self, number: int, frame: Any) -> None:
         self._came.append((number, frame))
 
     def restore(self) -> None:
         """Gives signals their handlers back, all of them even if one comes and raises."""
-        _SignalsLater.current = None
+        _SignalsLater.current = self._outer
         self._restoring.close()
 
     def __exit__(self, *_: object) -> None:
@@ -117,8 +120,8 @@ class _Worker:
             ours.close()
             # Handlers of signals that raised after the fork: nobody else waits for the process.
             if self.process.pid is not None:
-                self.process.kill()
-                self.process.join()
+                with _SignalsLater():
+                    _kill(self.process)
             raise
         finally:
             theirs.close()
@@ -157,23 +160,32 @@ class _Worker:
             raise
         return True
 
-    @property
-    def is_dead(self) -> bool:
-        return self.process.exitcode is not None
-
     def row(self) -> int | None:
         """The row of the first task that the worker is at. None: it has not begun with that."""
         number, row, _, works = self.progress
         return row if works and self.tasks and number == self.tasks[0].number else None
 
+    def exit_code(self, grace: float) -> int | None:
+        """How the process ended. None: it has not, within so many seconds, or did not say how."""
+        with _SignalsLater():
+            self.process.join(grace)
+            code: int | None = self.process.exitcode
+            return code
+
     def end(self, grace: float) -> None:
+        """Called with signals held back."""
         with contextlib.suppress(OSError):
             self.link.close()
         self.process.join(grace)
         if self.process.exitcode is None:
-            self.process.kill()
-            self.process.join()
-        self.process.close()
+            _kill(self.process)
+        if self.process.exitcode is not None:
+            self.process.close()
+
+
+def _kill(process: Any) -> None:
+    process.kill()
+    process.join(_KILLED)
 
 
 class Workers(Runner):
@@ -235,8 +247,10 @@ class Workers(Runner):
             connections = [worker.link.connection for worker in self._workers]
             ready = wait(connections, 0.05)
             for worker, connection in zip(list(self._workers), connections):
-                # When it is gone, another process may still have the end that it had.
-                if not (connection in ready or worker.is_broken or worker.is_dead):
+                # When it is gone, another process may still have the end that it had. That is
+                # looked at where nothing else is to be done, because it holds signals back.
+                is_gone = worker.is_broken or (not ready and worker.exit_code(0) is not None)
+                if connection not in ready and not is_gone:
                     continue
                 if worker.receive():
                     self._false_starts = 0
@@ -263,8 +277,7 @@ class Workers(Runner):
         second outcome nobody asks for.
         """
         if not worker.is_broken:
-            worker.process.join(_GRACE)
-            row, code = worker.row(), worker.process.exitcode
+            row, code = worker.row(), worker.exit_code(_GRACE)
             if row is not None:
                 self._blame(worker, row, code)
             elif worker.tasks:
@@ -272,8 +285,9 @@ class Workers(Runner):
                 self._raise_if_none_begins(code)
         again = [begun for begun in worker.tasks if not begun.task.is_over]
         self._waiting.extendleft(reversed(again))
-        self._workers.remove(worker)
-        worker.end(0)
+        with _SignalsLater():
+            self._workers.remove(worker)
+            worker.end(0)
 
     def _raise_if_none_begins(self, code: int | None) -> None:
         deaths = self._false_starts
@@ -346,15 +360,16 @@ def _ended(code: int | None) -> str:
 def _end_workers(workers: list[_Worker], pid: int) -> None:
     if pid != os.getpid():
         return  # a forked child, to which they do not belong
-    # All get to know it at once; those that work on something are not waited for.
-    for worker in workers:
-        with contextlib.suppress(OSError):
-            worker.link.close()
-        if worker.tasks:
-            worker.process.kill()
-    for worker in workers:
-        worker.end(_GRACE)
-    workers.clear()
+    with _SignalsLater():
+        # All get to know it at once; those that work on something are not waited for.
+        for worker in workers:
+            with contextlib.suppress(OSError):
+                worker.link.close()
+            if worker.tasks:
+                worker.process.kill()
+        for worker in workers:
+            worker.end(_GRACE)
+        workers.clear()
 
 
 _runners: weakref.WeakSet[Workers] = weakref.WeakSet()
@@ -376,7 +391,7 @@ def _work(
     connection: Connection, inherited: Connection | None, progress: Any, transforms: Transforms
 ) -> None:
     """The main function of a worker. It ends when the main process closes the connection."""
-    if _SignalsLater.current is not None:
+    while _SignalsLater.current is not None:
         _SignalsLater.current.restore()
     if inherited is not None:
         inherited.close()

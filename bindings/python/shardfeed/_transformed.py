@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ._errors import Error, LimitError, TimeoutError, UsageError
-from ._iterators import ENDLESS, BatchIterator, Position
+from ._iterators import ENDLESS, KEPT, BatchIterator, Position
 from ._receivers import Receivers, Skip
 from ._transform import Work, error_of
 from ._transform_threads import InCaller, Runner, Task, Threads
@@ -104,21 +104,16 @@ class TransformedIterator(BatchIterator):
         super().__init__(source, batches, None, hooks)
         self._transforming = transforming
         self._pending: tuple[Task, ...] = ()  # fetched, and not taken from the runner
-        self._taken: tuple[Position, ...] = ()  # before the last two batches that were taken
+        self._taken: tuple[Position, ...] = ()  # before the last batches that were taken
         self._drained = False  # there is nothing more to fetch, or an error
 
-    def _take(self) -> None:
-        source = self._source
-        if self._ready is not None or source is None:
-            return  # another thread was quicker
+    def _advance(self, source: BatchStream) -> bool:
         runner = self._transforming.runner
         while True:
             self._raise_if_cancelled(source)
             self._fetch_ahead(source)
             if not self._pending:
-                source.closing = self._left != 0
-                self._source = None
-                return
+                return False
             task = self._pending[0]
             self._wait_for(task, source)
             outcome = task.outcome
@@ -126,12 +121,12 @@ class TransformedIterator(BatchIterator):
             if outcome.failure is not None:
                 raise error_of(outcome.failure, task.batch)
             self._report(task, source)
-            pending, taken = self._pending[1:], (*self._taken[-1:], task.position)
+            pending, taken = self._pending[1:], (*self._taken[1 - KEPT :], task.position)
             self._ready, self._pending, self._taken = outcome.item, pending, taken
             if outcome.item is not None:
                 for ahead in pending:
                     runner.start(ahead)
-                return
+                return True
 
     def _fetch_ahead(self, source: BatchStream) -> None:
         """Fetches batches for the runner, as many as it has use for."""

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -50,6 +50,8 @@ class Shard:
     """XXH3-128 of its file, in hexadecimal, as xxh128sum prints it."""
     index: str | None
     """The path of its index."""
+    token: str | None = field(default=None, repr=False)
+    """What publish_prepared() takes for a shard that is not published yet (prepare=True)."""
 
 
 class Writer(Closable):
@@ -68,6 +70,9 @@ class Writer(Closable):
     A shard appears when it is whole, and nothing is overwritten. The end of the with block
     publishes the last one; an exception in the block, and close() without finish(), discard what is
     not published.
+
+    prepare=True: shards do not appear. They wait where they are to be, and publish_prepared(),
+    of this process or another one, makes them appear.
 
     index: the same as write_index. encoder: True encodes values by the suffix of their field:
     numbers (cls), str, json, msgpack, cbor, npy, npz, ten, pickle, images (jpg, png, ... of Pillow
@@ -360,4 +365,5 @@ def _shard_of(writer: _CData, number: int) -> Shard:
         payload=lib.shf_writer_shard_info(writer, number, lib.SHF_SHARD_PAYLOAD),
         digest=text(lib.SHF_SHARD_DIGEST) or "",
         index=text(lib.SHF_SHARD_INDEX),
+        token=text(lib.SHF_SHARD_TOKEN),
     )

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 try:
     import dask
     import dask.bag
+    import dask.base
 except ModuleNotFoundError as missing:
     if missing.name not in ("dask", "toolz", "cloudpickle"):
         raise
@@ -31,7 +32,7 @@ except ModuleNotFoundError as missing:
 
 from . import UsageError
 from .cluster._pieces import Piece, Reading, dealt_out, reading_of, shards_of
-from .cluster._publish import Staging
+from .cluster._publish import shards_together
 from .cluster._run import samples_of
 from .cluster._tasks import Task
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from . import Batch, Shard
     from ._integration import URLs
+    from .cluster._publish import ShardsTogether
 
 __all__ = ["read_batches", "read_frame", "read_shards", "to_shards"]
 
@@ -121,21 +123,46 @@ def to_shards(
 ) -> list[Shard]:
     """Writes the elements of a bag, mappings with "__key__", as shards, and gives these.
 
-    output: a pattern with one number on a file system that all machines share, "out/%06d.tar".
+    output: a pattern with one number: on a file system that all machines share, "out/%06d.tar", or
+    in a bucket, "s3://bucket/%06d.tar" (gs, az).
     max_samples: the samples of a shard; each partition begins a new one. encoder, writer: as for
     shardfeed.ray.write_shards.
 
     All shards appear when all are written, and none of them when something fails; nothing is
     overwritten. A partition that is computed again, because its worker died, is written once.
+
+    In a bucket a number is TASK-NUMBER, as in 000003-000000.tar, and the driver completes the
+    uploads one by one: PublishError when some of the shards have appeared and others could not.
     """
-    staging = Staging.of(output, max_samples, encoder, writer)
+    staging = shards_together(output, max_samples, encoder, writer)
     staging.make()
     made = dask.delayed(_write, pure=False)
     try:
         parts = [made(staging, number, part) for number, part in enumerate(bag.to_delayed())]
-        return staging.publish([shard for part in dask.compute(*parts) for shard in part])
+        return staging.publish([shard for part in _computed(parts) for shard in part])
     finally:
         staging.remove()
+
+
+def _computed(parts: list[Any]) -> list[list[Shard]]:
+    """What all of them give. After an error none of them runs any more on the workers of
+    distributed: what a task leaves in a store later on nobody would remove.
+    """
+    get = dask.base.get_scheduler(collections=parts)
+    client: Any = getattr(get, "__self__", None)
+    if not parts or not all(hasattr(client, name) for name in ("gather", "cancel", "processing")):
+        return list(dask.compute(*parts))
+    from distributed import wait
+
+    futures = client.compute(parts)
+    try:
+        return list(client.gather(futures))
+    except Exception:
+        # One that runs cannot be cancelled: the scheduler would only forget it.
+        running = {key for keys in client.processing().values() for key in keys}
+        client.cancel([future for future in futures if future.key not in running])
+        wait([future for future in futures if future.key in running])
+        raise
 
 
 def _partitions(urls: URLs, reading: Reading, count: int | None) -> list[list[Piece]]:
@@ -193,7 +220,7 @@ def _frame_of(batch: Batch, reading: Reading) -> Any:
     return pandas.DataFrame(values, index=pandas.Index(batch.sample_keys, name="__key__"))
 
 
-def _write(staging: Staging, task: int, samples: Iterable[Mapping[str, Any]]) -> list[Shard]:
+def _write(staging: ShardsTogether, task: int, samples: Iterable[Mapping[str, Any]]) -> list[Shard]:
     with staging.writer(task) as writer:
         writer.write_all(samples)
     return writer.shards

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from . import Stream as _Samples
-    from ._integration import Duration, Hook, Log, OnSkip, Opener, StreamOptions, URLs
+    from ._integration import Duration, Hook, Log, OnSkip, Opener, StreamKeywords, URLs
 
 __all__ = ["Stream"]
 
@@ -62,7 +62,7 @@ class Stream(grain.IterDataset[Any]):
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
         opener: Opener | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[StreamKeywords],
     ) -> None:
         super().__init__()
         self._transform = transform

@@ -31,7 +31,7 @@ except ModuleNotFoundError as missing:
 
 from . import Stream
 from .cluster._pieces import Piece, Reading, dealt_out, reading_of, shards_of
-from .cluster._publish import Staging
+from .cluster._publish import shards_together
 
 if TYPE_CHECKING:
     import os
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from . import Shard
     from ._integration import URLs
+    from .cluster._publish import ShardsTogether
 
 __all__ = ["ShardsDatasink", "ShardsDatasource", "read_shards", "write_shards"]
 
@@ -205,7 +206,8 @@ def write_shards(
 ) -> list[Shard]:
     """Writes the rows of a data set of Ray as shards, and gives these.
 
-    output: a pattern with one number on a file system that all machines share, "out/%06d.tar".
+    output: a pattern with one number: on a file system that all machines share, "out/%06d.tar", or
+    in a bucket, "s3://bucket/%06d.tar" (gs, az).
     max_samples: the samples of a shard. columns: the fields that are written; by default all whose
     names do not begin with "_". A column that is None in a row is no field of that sample. key: the
     column of keys; without one they are numbers. encoder: that of Writer. writer: options of
@@ -214,9 +216,12 @@ def write_shards(
     All shards appear when all rows are written, and none of them when something fails; nothing is
     overwritten. Until then they are in a folder beside, whose name begins with a dot. A task that
     is run again, because its machine died, writes each sample once.
+
+    In a bucket a number is TASK-NUMBER, as in 000003-000000.tar, and the driver completes the
+    uploads one by one: PublishError when some of the shards have appeared and others could not.
     """
     wanted = None if columns is None else tuple(columns)
-    sink = ShardsDatasink(Staging.of(output, max_samples, encoder, writer), wanted, key)
+    sink = ShardsDatasink(shards_together(output, max_samples, encoder, writer), wanted, key)
     data.write_datasink(sink, concurrency=concurrency, ray_remote_args=ray_remote_args)
     return sink.shards
 
@@ -224,7 +229,7 @@ def write_shards(
 class ShardsDatasink(Datasink):
     """What write_shards() writes to."""
 
-    def __init__(self, staging: Staging, columns: tuple[str, ...] | None, key: str) -> None:
+    def __init__(self, staging: ShardsTogether, columns: tuple[str, ...] | None, key: str) -> None:
         self.shards: list[Shard] = []
         self._staging = staging
         self._columns = columns

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 bindgen vendor/include/shardfeed.h \
     --allowlist-function 'shf_.*' --allowlist-type 'shf_.*' --allowlist-var 'SHF_.*' \
-    --no-copy 'shf_(options|stream|plan|state|sample|block|batch|archive|members|dataset|writer|feed)' \
+    --no-copy 'shf_(options|stream|plan|state|sample|block|batch|archive|members|dataset|writer|feed|tokens)' \
     --use-core --no-prepend-enum-name --size_t-is-usize --no-recursive-allowlist --no-layout-tests \
     --rust-target 1.47 --no-rustfmt-bindings \
     -- -fparse-all-comments -std=c99 |

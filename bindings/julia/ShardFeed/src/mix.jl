@@ -13,6 +13,7 @@ The streams must be open and unused; the mix takes them over and closes them wit
 their own options for reading; those of the mix are for what it makes of the samples: `seed`,
 `until`, `batch`, `decode`, ... The keywords `log` and `on_skip`, as in [`ShardFeed.open`](@ref), are
 for what the mix itself has to say and skips: samples that it cannot decode. Each stream keeps its own.
+`tokenizer`, as there, makes tokens of the texts in batches of the mix.
 
 ```jldoctest
 julia> first_part = ShardFeed.open("train-000.tar"; epochs=0);
@@ -25,7 +26,8 @@ julia> ShardFeed.mix([first_part, second_part]; weights=[3, 1], seed=1) do strea
 304
 ```
 """
-function mix(streams; weights=nothing, timeout=0, log=log_to_julia, on_skip=nothing, options...)
+function mix(streams; weights=nothing, timeout=0, log=log_to_julia, on_skip=nothing, tokenizer=nothing,
+             options...)
     close_abandoned()
     limit = _seconds(timeout)
     parts = Stream[part for part in streams]
@@ -35,8 +37,6 @@ function mix(streams; weights=nothing, timeout=0, log=log_to_julia, on_skip=noth
     ))
     target = Log(log, on_skip)
     servers = reduce(vcat, [part.servers for part in parts]; init=Server[])
-    given = [pairs(options)...,
-             :timeout => _wait_option(limit, isempty(servers) ? _WAIT : _WAIT_FOR_OPENER)]
     handles = Handle[part.handle for part in parts]
     pointers = Pointer[handle.pointer for handle in handles]
     out = PointerOut(C_NULL)
@@ -47,7 +47,11 @@ function mix(streams; weights=nothing, timeout=0, log=log_to_julia, on_skip=noth
             take_over(handle) || throw(_usage(_no_part(handle, handles[1:taken])))
             taken += 1
         end
-        with_options("mix", given) do native
+        server = start_server(nothing, nothing, tokenizer)
+        server === nothing || push!(servers, server)
+        given = [pairs(options)...,
+                 :timeout => _wait_option(limit, isempty(servers) ? _WAIT : _WAIT_FOR_SERVER)]
+        with_options("mix", given, server) do native
             set_log(native, target, nothing)
             code = GC.@preserve heavy shf_stream_mix(
                 out, pointers, weights === nothing ? Ptr{Float64}(C_NULL) : pointer(heavy),

@@ -52,6 +52,12 @@ struct NativeSkip
     whole_shard::Int32
 end
 
+struct NativeText
+    text::NativeBytes
+    key::NativeBytes
+    url::NativeBytes
+end
+
 struct NativeRequest
     struct_size::Csize_t
     id::UInt64
@@ -63,8 +69,10 @@ struct NativeRequest
     error::Ptr{UInt8}
     kind::Int32
     result::Int32
+    texts::Ptr{NativeText}
 end
-NativeRequest() = NativeRequest(sizeof(NativeRequest), 0, 0, 0, 0, C_NULL, C_NULL, C_NULL, 0, 0)
+NativeRequest() =
+    NativeRequest(sizeof(NativeRequest), 0, 0, 0, 0, C_NULL, C_NULL, C_NULL, 0, 0, C_NULL)
 
 struct NativeAnswer
     struct_size::Csize_t
@@ -75,6 +83,7 @@ struct NativeAnswer
     code::Int32
     os_error::Int32
     flags::UInt32
+    counts::Ptr{UInt64}
 end
 
 struct NativeArray
@@ -102,6 +111,7 @@ const NumberOut = Ref{UInt64}
 
 const OK = Int32(0)
 const END = Int32(1)
+const E_FORMAT = Int32(-1)
 const E_IO = Int32(-13)
 const E_NOMEM = Int32(-15)
 const E_CANCELLED = Int32(-16)
@@ -130,6 +140,8 @@ const COUNTER_NAME = Int32(0)
 @native shf_options_set_shard_name(options::Pointer, name::Ptr{Cvoid}, context::Ptr{Cvoid})::Cvoid
 
 @native shf_options_set_requests(options::Pointer, scheme::Ptr{UInt8}, requests::Pointer, error::Ptr{UInt8})::Int32
+
+@native shf_options_set_tokenizer_requests(options::Pointer, requests::Pointer, error::Ptr{UInt8})::Int32
 
 @native shf_requests_new(wake::Ptr{Cvoid}, context::Ptr{Cvoid})::Pointer
 @native shf_requests_free(requests::Pointer)::Cvoid
@@ -165,6 +177,8 @@ const COUNTER_NAME = Int32(0)
 @native shf_plan_info(plan::Pointer, consumer::UInt64, what::Int32)::UInt64
 @native shf_plan_shard_count(plan::Pointer)::UInt64
 @native shf_plan_shard_info(plan::Pointer, shard::UInt64, what::Int32)::UInt64
+@native shf_plan_simulate(out::Ptr{Pointer}, samples::Ptr{UInt64}, bytes::Ptr{UInt64}, count::Csize_t, options::Pointer, error::Ptr{UInt8})::Int32
+@native shf_plan_reads(plan::Pointer, consumer::UInt64, reads::Ptr{UInt64}, room::Csize_t, count::Ptr{Csize_t}, error::Ptr{UInt8})::Int32
 @native shf_plan_free(plan::Pointer)::Cvoid
 
 @native shf_sample_ref(sample::Pointer)::Pointer
@@ -232,6 +246,9 @@ const COUNTER_NAME = Int32(0)
 @native shf_writer_shards(writer::Pointer)::UInt64
 @native shf_writer_shard_info(writer::Pointer, index::UInt64, what::Int32)::UInt64
 @native shf_writer_shard_text(writer::Pointer, index::UInt64, what::Int32, out::Ptr{NativeBytes})::Int32
+@native blocking shf_publish_prepared(token::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_discard_prepared(token::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
+@native blocking shf_discard_left(pattern::Ptr{UInt8}, options::Pointer, error::Ptr{UInt8})::Int32
 @native shf_writer_cancel(writer::Pointer)::Cvoid
 @native blocking shf_writer_close(writer::Pointer)::Cvoid
 
@@ -309,7 +326,8 @@ end
     ShardFeed.feature(name) -> Union{String,Nothing}
 
 Which library reads a compression or image format ("gzip", "bzip2", "xz", "zstd", "lz4", "lzip",
-"compress", "jpeg", "png", "webp", "gif", "tiff", "jxl", "avif", "audio", "video", "http", "libarchive", "feed"), or `nothing`
+"compress", "jpeg", "png", "webp", "gif", "tiff", "jxl", "avif", "audio", "video", "http", "libarchive", "feed",
+"feed_http"), or `nothing`
 when this build cannot.
 
 ```jldoctest

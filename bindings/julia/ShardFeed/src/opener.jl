@@ -1,9 +1,10 @@
-# Openers: URLs that a Julia function opens.
+# Openers: URLs that a Julia function opens. And what serves tokenizers too, see tokenizer.jl.
 #
-# The library reads on threads of its own, and Julia code cannot run there: not at all before Julia
-# 1.9, and later it would wait for the garbage collector, which waits for the call that waits for
-# it. So the library puts requests into a queue, and a task answers them. Calls that would wait for
-# an answer are made by a thread of the library meanwhile, and their caller waits as a task does.
+# The library reads and decodes on threads of its own, and Julia code cannot run there: not at all
+# before Julia 1.9, and later it would wait for the garbage collector, which waits for the call that
+# waits for it. So the library puts requests into a queue, and a task answers them. Calls that would
+# wait for an answer are made by a thread of the library meanwhile, and their caller waits as a task
+# does.
 
 mutable struct OpenedFile
     contents::Any # an IO, or a vector of bytes
@@ -16,36 +17,42 @@ mutable struct RunningCall
 end
 RunningCall() = RunningCall(Base.Event(), Int32(0))
 
-# What serves one opener, until the library says that nobody uses it any more.
+# What serves an opener and a tokenizer, until the library says that nobody uses them any more.
 mutable struct Server
     queue::Pointer # C_NULL once it is over
-    opener::Any
+    opener::Any         # or nothing
+    tokenizer::Any      # or nothing
     woken::Base.AsyncCondition
     lock::ReentrantLock # for what follows
     files::Dict{UInt64,OpenedFile}
     calls::Dict{UInt64,RunningCall}
     last::UInt64        # number of files and calls
     giving_up::Int      # calls that end only when what they ask for is answered, or cancelled
-    released::Bool
+    served::Int         # what is in use still: options, and all that was opened with them
     interrupted::Bool
     log::Any            # a Log, or nothing
 end
 
-const _OPEN, _READ, _CLOSE, _RELEASE, _DONE, _LOG, _SKIP = Int32(1):Int32(7)
+const _OPEN, _READ, _CLOSE, _RELEASE, _DONE, _LOG, _SKIP, _TOKENIZE = Int32(1):Int32(8)
 const _SEQUENTIAL, _ONE_THREAD = UInt32(1), UInt32(2)
 const _UNKNOWN = typemax(UInt64)
 
-# No opener needs no server.
-start_server(::Nothing, log=nothing) = nothing
-function start_server(opener, log=nothing)
+# Nothing to serve needs no server.
+function start_server(opener, log=nothing, tokenizer=nothing)
+    opener === nothing && tokenizer === nothing && return nothing
     load()
-    isempty(methods(opener)) && throw(_usage("opener is a $(typeof(opener)); help: give a function " *
-                                             "of a URL that gives an IO or a vector of bytes"))
+    opener !== nothing && isempty(methods(opener)) &&
+        throw(_usage("opener is a $(typeof(opener)); help: give a function " *
+                     "of a URL that gives an IO or a vector of bytes"))
+    tokenizer !== nothing && isempty(methods(tokenizer)) &&
+        throw(_usage("tokenizer is a $(typeof(tokenizer)); help: give a function " *
+                     "of a text that gives a vector of whole numbers"))
     _at_exit[] || (_at_exit[] = true; atexit(_end_servers))
     woken = Base.AsyncCondition()
     queue = shf_requests_new(_wake_function(), woken.handle)
     queue == C_NULL && throw(OutOfMemoryError())
-    server = Server(queue, opener, woken, ReentrantLock(), Dict(), Dict(), 0, 0, false, false, log)
+    served = count(!isnothing, (opener, tokenizer))
+    server = Server(queue, opener, tokenizer, woken, ReentrantLock(), Dict(), Dict(), 0, 0, served, false, log)
     lock(() -> push!(_servers, server), _servers_lock)
     @async serve(server)
     return server
@@ -68,11 +75,18 @@ function end_server(server::Server)
     return
 end
 
-# Makes what is opened with these options ask the server, for all URLs but those of local files.
+# Makes what is opened with these options ask the server: for all URLs but those of local files, and
+# for tokens.
 function set_server(native::Pointer, server::Server)
     error = new_error()
     scheme = "*"
-    code = GC.@preserve scheme shf_options_set_requests(native, pointer(scheme), server.queue, error)
+    code = OK
+    if server.opener !== nothing
+        code = GC.@preserve scheme shf_options_set_requests(native, pointer(scheme), server.queue, error)
+    end
+    if code == OK && server.tokenizer !== nothing
+        code = shf_options_set_tokenizer_requests(native, server.queue, error)
+    end
     code == OK || end_server(server)
     _check(code, error)
     return
@@ -82,7 +96,7 @@ set_server(::Pointer, ::Nothing) = nothing
 # ---- Answering -----------------------------------------------------------------------------------
 
 function serve(server::Server)
-    while !(server.released && isempty(server.calls))
+    while !(server.served <= 0 && isempty(server.calls))
         try
             wait(server.woken)
         catch error
@@ -119,11 +133,16 @@ function _handle(server::Server, request::NativeRequest)
         @async _answer(server, request.id) do
             _read_file(file, Int(request.offset), Int(request.size))
         end
+    elseif request.kind == _TOKENIZE
+        texts = _texts_of(request)
+        @async _answer(server, request.id) do
+            _make_tokens(server.tokenizer, texts)
+        end
     elseif request.kind == _CLOSE
         file = pop!(server.files, request.object)
         file.contents isa IO && @async _close_quietly(file.contents)
     elseif request.kind == _RELEASE
-        server.released = true
+        server.served -= 1
     elseif request.kind == _DONE
         call = pop!(server.calls, request.id)
         call.result = request.result
@@ -140,7 +159,8 @@ function _handle(server::Server, request::NativeRequest)
     return
 end
 
-# What an answer is made of. `bytes` are those of a READ, `file` is that of an OPEN.
+# What an answer is made of. `bytes` are those of a READ, `file` is that of an OPEN; the tokens of a
+# TOKENIZE are `bytes` too, with `counts`.
 struct Answer
     code::Int32
     os_error::Int32
@@ -149,7 +169,10 @@ struct Answer
     size::UInt64
     file::Union{OpenedFile,Nothing}
     flags::UInt32
+    counts::Any
 end
+Answer(code, os_error, text, bytes, size, file, flags) =
+    Answer(code, os_error, text, bytes, size, file, flags, nothing)
 
 function _answer(f, server::Server, id::UInt64)
     answer = try
@@ -167,12 +190,13 @@ function _answer(f, server::Server, id::UInt64)
         end
     end
     code = E_NOT_FOUND
-    bytes = answer.bytes
-    GC.@preserve answer bytes begin
+    bytes, counts = answer.bytes, answer.counts
+    GC.@preserve answer bytes counts begin
         text = isempty(answer.text) ? Ptr{UInt8}(C_NULL) : pointer(answer.text)
-        data = bytes === nothing ? Ptr{UInt8}(C_NULL) : pointer(bytes)
+        data = bytes === nothing ? Ptr{UInt8}(C_NULL) : Ptr{UInt8}(pointer(bytes))
+        each = counts === nothing ? Ptr{UInt64}(C_NULL) : pointer(counts)
         native = Ref(NativeAnswer(sizeof(NativeAnswer), text, data, answer.size, number, answer.code,
-                                  answer.os_error, answer.flags))
+                                  answer.os_error, answer.flags, each))
         server.queue == C_NULL || (code = shf_requests_answer(server.queue, id, native))
     end
     if code != OK && answer.file !== nothing # nobody waits for it any more

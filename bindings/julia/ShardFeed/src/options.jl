@@ -58,10 +58,10 @@ function with_options(f, opener::String, given, server=nothing)
     native = shf_options_new()
     native == C_NULL && throw(OutOfMemoryError())
     try
+        set_server(native, server) # first: whatever fails now ends it
         for (name, value) in given
             set_option(native, opener, String(name), _option_text(value))
         end
-        set_server(native, server)
         return f(native)
     finally
         shf_options_free(native)

@@ -20,7 +20,7 @@ mutable struct Stream
     timeout::Float64          # seconds, 0: none
     error::ErrorBuffer
     logs::Vector{Log}         # one, or those of the parts of a mix
-    servers::Vector{Server}   # that answer for openers, likewise
+    servers::Vector{Server}   # that answer for openers and tokenizers, likewise
 end
 
 const _NO_BLOCK = 0
@@ -28,8 +28,8 @@ const _NO_BLOCK = 0
 # The longest time that one call waits: other tasks of the thread, Ctrl-C, and before Julia 1.12 the
 # garbage collector have to wait for that long.
 const _WAIT = 0.02
-# With an opener, whose tasks come between two calls.
-const _WAIT_FOR_OPENER = 0.0005
+# With an opener or a tokenizer, whose tasks come between two calls.
+const _WAIT_FOR_SERVER = 0.0005
 
 """
     ShardFeed.open(urls; options...) -> Stream
@@ -51,6 +51,20 @@ other contents. It runs in a task of its own, several at once, and may wait as t
 in it is the error of the shard: `SystemError` and `Base.IOError` are of class `:IO`, as are others
 but errors of the program (`MethodError`, `ArgumentError`, ...), which are `:USAGE`. An `IO` that
 cannot `seek` is read from front to back. It is closed when it was read.
+
+`tokenizer` is a function of a text (a `String`) that gives a vector of whole numbers, its tokens. With
+the option `pack` columns may then be text, whose tokens are packed in rows of `Int32`. It
+runs in tasks as an opener does, ahead of the loop. What it throws is the error of the sample, of class
+`:FORMAT`, which `on_error` may skip; a `ShardFeedError` keeps its class, an `OutOfMemoryError` is of
+class `:NOMEM`. The tokens of a text must be the same each time.
+
+```jldoctest
+julia> ShardFeed.open("train-{000..001}.tar"; batch=2, decode="txt", pack=11, tokenizer=codeunits) do stream
+           rows = first(batches(stream))["txt"] # 11 tokens of each of 2 rows
+           String(UInt8.(rows[:, 2]))
+       end
+"fourfivesix"
+```
 
 ```jldoctest
 julia> shards = Dict("db://one" => read("train-000.tar"), "db://two" => read("train-001.tar"));
@@ -74,16 +88,17 @@ julia> ShardFeed.open("train-{000..001}.tar"; threads=2, epochs=2) do stream
 12
 ```
 """
-function open(urls::URLs; timeout=0, log=log_to_julia, on_skip=nothing, opener=nothing, options...)
+function open(urls::URLs; timeout=0, log=log_to_julia, on_skip=nothing, opener=nothing,
+              tokenizer=nothing, options...)
     close_abandoned()
     limit = _seconds(timeout)
     listed = url_list(urls)
     target = Log(log, on_skip)
-    given = [pairs(options)..., :timeout => _wait_option(limit, opener === nothing ? _WAIT : _WAIT_FOR_OPENER)]
     out = PointerOut(C_NULL)
     error = new_error()
-    server = start_server(opener, target)
+    server = start_server(opener, target, tokenizer)
     servers = server === nothing ? Server[] : [server]
+    given = [pairs(options)..., :timeout => _wait_option(limit, server === nothing ? _WAIT : _WAIT_FOR_SERVER)]
     # The option timeout that the library gets is that of one step of waiting for a sample.
     deadline = limit == 0 ? 0.0 : time() + limit
     handle = Ref{Handle}()

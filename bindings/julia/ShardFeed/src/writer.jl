@@ -6,7 +6,8 @@
 A shard that a [`Writer`](@ref ShardFeed.Writer) has published: `url` (its name, by the pattern),
 `samples`, `bytes` (of its file), `payload` (bytes of all of its fields, before compression),
 `digest` (XXH3-128 of its file in 32 hexadecimal digits, as `xxh128sum` prints it), `index` (the path
-of its index, `nothing` without one).
+of its index, `nothing` without one), `token` (with `prepare=true`, for
+[`ShardFeed.publish_prepared`](@ref): the shard has not appeared; else `nothing`).
 """
 struct Shard
     url::String
@@ -15,6 +16,7 @@ struct Shard
     payload::Int
     digest::String
     index::Union{Nothing,String}
+    token::Union{Nothing,String}
 end
 
 # The next name, of a function of the user. Inside a call of the library nothing may throw or yield:
@@ -424,7 +426,7 @@ function shards(writer::Writer)
 end
 
 const _SHARD = (samples=0, bytes=1, payload=2)
-const _SHARD_TEXT = (url=0, digest=1, index=2)
+const _SHARD_TEXT = (url=0, digest=1, index=2, token=3)
 
 function _note_shards(writer::Writer, handle::Pointer)
     bytes = Ref(NativeBytes())
@@ -434,8 +436,59 @@ function _note_shards(writer::Writer, handle::Pointer)
                      _text(bytes[]) : nothing
         push!(writer.published, Shard(
             text(_SHARD_TEXT.url), fact(_SHARD.samples), fact(_SHARD.bytes), fact(_SHARD.payload),
-            text(_SHARD_TEXT.digest), text(_SHARD_TEXT.index),
+            text(_SHARD_TEXT.digest), text(_SHARD_TEXT.index), text(_SHARD_TEXT.token),
         ))
+    end
+    return
+end
+
+"""
+    ShardFeed.publish_prepared(token; options...)
+
+Makes a shard appear that a writer with `prepare=true` has made, in any process and on any machine.
+`token` is what its [`ShardFeed.Shard`](@ref) says; options are those that the writer had. A shard that
+has appeared already stays as it is, so that this can be called again. Several tasks can publish shards
+at once.
+
+```jldoctest
+julia> made = ShardFeed.Writer(w -> write(w, "1", "txt" => "one"), "waits.tar"; prepare=true);
+
+julia> isfile("waits.tar")
+false
+
+julia> ShardFeed.publish_prepared(made[1].token); isfile("waits.tar")
+true
+```
+"""
+publish_prepared(token::AbstractString; options...) =
+    _with_text(shf_publish_prepared, token, "token", options)
+
+"""
+    ShardFeed.discard_prepared(token; options...)
+
+Removes a shard that a writer with `prepare=true` has made, when it has not appeared.
+"""
+discard_prepared(token::AbstractString; options...) =
+    _with_text(shf_discard_prepared, token, "token", options)
+
+"""
+    ShardFeed.discard_left(pattern; options...)
+
+Removes all that writers have left in a store that has not appeared, also of those that are at work:
+under names of `pattern`, a URL in which `%d` and `%06d` stand for numbers. See `shf_discard_left` in
+the header.
+"""
+discard_left(pattern::AbstractString; options...) =
+    _with_text(shf_discard_left, pattern, "pattern", options)
+
+function _with_text(call, given::AbstractString, what, options)
+    text = _checked(String(given), what)
+    error = new_error()
+    with_options("writer", options) do native
+        code = interruptible(native) do
+            GC.@preserve text call(pointer(text), native, error)
+        end
+        _check(code, error, () -> String[])
     end
     return
 end

@@ -248,9 +248,25 @@ function run_plan(run::Run)
     put_url(run, plan.text)
     put(run, length(plan.warnings))
     foreach(warning -> put_url(run, warning), plan.warnings)
-    for consumer in plan.consumers
-        put(run, (something(value, typemax(UInt64)) for value in consumer)...)
-        run.count += 1
+    foreach(consumer -> put_share(run, consumer), plan.consumers)
+end
+
+function put_share(run::Run, consumer)
+    put(run, (something(value, typemax(UInt64)) for value in consumer)...)
+    run.count += 1
+end
+
+function run_simulate(run::Run)
+    numbers(name) = parse.(UInt64, list(run.case, name))
+    bytes = haskey(run.case, "bytes") ? numbers("bytes") : nothing
+    plan = ShardFeed.simulate_plan(numbers("shards"); bytes=bytes, keywords(run)...)
+    for (number, consumer) in enumerate(plan.consumers)
+        put_share(run, consumer)
+        reads = ShardFeed.reads(plan, number)
+        put(run, length(reads))
+        for read in reads
+            put(run, read.shard - 1, read.samples, first(read.taken) - 1, last(read.taken) - 1)
+        end
     end
 end
 
@@ -295,6 +311,7 @@ const KINDS = Dict(
     "stream" => run_stream, "resume" => run_resume, "batches" => run_batches,
     "resume_batches" => run_resume_batches, "merge" => run_merge, "mix" => run_mix,
     "archive" => run_archive, "members" => run_members, "dataset" => run_dataset, "expand" => run_expand, "plan" => run_plan,
+    "simulate" => run_simulate,
 )
 
 # ---- Running -------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ end
 end
 
 # The package by itself has no docs folder.
-const PAGES = (("../README.md", 1), ("../../../../docs/julia.md", 5), ("../../../../docs/members.md", 1),
+const PAGES = (("../README.md", 1), ("../../../../docs/julia.md", 6), ("../../../../docs/members.md", 1),
                ("../../../../docs/writing.md", 1))
 
 @testset "examples of $page" for (page, examples) in PAGES

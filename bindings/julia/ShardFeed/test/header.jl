@@ -7,6 +7,8 @@ const NOT_BOUND = Dict(
     "shf_options_set_all" => "options are keywords",
     "shf_options_set_allocator" => "release would run Julia code inside finalizers",
     "shf_options_set_source" => "its functions would run Julia code on threads of the library: shf_options_set_requests",
+    "shf_options_set_tokenizer" => "its functions would run Julia code on threads of the library: shf_options_set_tokenizer_requests",
+    "shf_tokens_add" => "as shf_options_set_tokenizer",
     "shf_stream_next" => "shf_stream_next_block delivers the same samples, many in a call",
     "shf_block_ref" => "each block has one owner",
     "shf_block_columns" => "samples are read through shf_sample_*: a call costs nanoseconds here",
@@ -35,8 +37,6 @@ const NOT_BOUND = Dict(
     "shf_feed_http" => "as shf_feed_open",
     "shf_feed_http_address" => "as shf_feed_open",
     "shf_feed_close" => "as shf_feed_open",
-    "shf_plan_simulate" => "the command `shardfeed plan --shards` prints it",
-    "shf_plan_reads" => "as shf_plan_simulate",
     "shf_writer_field" => "bytes stay as they are while a sample is written: shf_writer_field_borrowed",
 )
 
@@ -106,17 +106,20 @@ end
     @test declared == length(ShardFeed._FUNCTIONS)
     @test sizeof(ShardFeed.NativeBytes) == 16
     @test sizeof(ShardFeed.NativeArray) == 112
-    @test sizeof(ShardFeed.NativeRequest) == 72
-    @test sizeof(ShardFeed.NativeAnswer) == 56
+    @test sizeof(ShardFeed.NativeText) == 48
+    @test sizeof(ShardFeed.NativeRequest) == 80
+    @test sizeof(ShardFeed.NativeAnswer) == 64
 end
 
 @testset "codes and numbers are those of the header" begin
     text = read(HEADER, String)
     number(name) = parse(Int, match(Regex("\\b$name = (-?\\d+)"), text).captures[1])
     @test number("SHF_END") == ShardFeed.END
+    @test number("SHF_E_FORMAT") == ShardFeed.E_FORMAT
     @test number("SHF_E_IO") == ShardFeed.E_IO
     @test number("SHF_E_NOMEM") == ShardFeed.E_NOMEM
     @test number("SHF_REQUEST_SKIP") == ShardFeed._SKIP
+    @test number("SHF_REQUEST_TOKENIZE") == ShardFeed._TOKENIZE
     @test number("SHF_REQUEST_DONE") == ShardFeed._DONE
     @test number("SHF_SOURCE_ONE_THREAD") == ShardFeed._ONE_THREAD
     @test number("SHF_E_CANCELLED") == ShardFeed.E_CANCELLED

@@ -176,5 +176,21 @@ end
         plan = ShardFeed.plan("train-000.tar"; world_size=2)
         @test any(occursin("fewer shards", warning) for warning in plan.warnings) || !isempty(plan.warnings)
         @test shf_error(() -> ShardFeed.plan("train-{000..001}.tar"; lanes=3, world_size=2, even="drop")).class === :USAGE
+        @test [read.samples for read in ShardFeed.reads(ShardFeed.plan("train-{000..001}.tar"), 1)] == [3, 3]
+    end
+end
+
+@testset "plans of shards that are not there" begin
+    plan = ShardFeed.simulate_plan([10, 20, 30, 40]; bytes=(1, 2, 3, 4), world_size=2)
+    @test [(c.rank, c.samples, c.bytes) for c in plan.consumers] == [(0, 40, 4), (1, 60, 6)]
+    @test plan.shards[4] == (samples=40, bytes=4)
+    @test [(r.shard, r.samples, r.taken) for r in ShardFeed.reads(plan, 2)] == [(2, 20, 1:20), (4, 40, 21:60)]
+    @test ShardFeed.simulate_plan(5:5).shards == [(samples=5, bytes=nothing)]
+    @test_throws BoundsError ShardFeed.reads(plan, 0)
+    @test_throws BoundsError ShardFeed.reads(plan, 3)
+    for wrong in (() -> ShardFeed.simulate_plan(Int[]), () -> ShardFeed.simulate_plan([1, -1]),
+                  () -> ShardFeed.simulate_plan([2^32]), () -> ShardFeed.simulate_plan([1, 2]; bytes=[1]),
+                  () -> ShardFeed.reads(ShardFeed.simulate_plan([1]; epoch_samples=1), 1))
+        @test shf_error(wrong).class === :USAGE
     end
 end

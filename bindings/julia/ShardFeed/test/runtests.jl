@@ -9,7 +9,7 @@ run_file(name) = Base.include(@__MODULE__, joinpath(@__DIR__, name))
 run_file("files.jl")
 @testset "ShardFeed" begin
     for name in ("header", "samples", "streams", "mixes", "saving", "batches", "random_access", "members", "opening",
-                 "openers", "writing", "misuse", "doctests")
+                 "openers", "tokenizers", "writing", "misuse", "doctests")
         run_file(name * ".jl")
     end
 end

@@ -110,6 +110,29 @@ end
     end
 end
 
+@testset "shards wait until they are published" begin
+    with_files() do
+        before = readdir()
+        made = ShardFeed.Writer("p-%d.tar"; max_samples=1, prepare=true) do writer
+            write(writer, "a", "txt" => "1")
+            write(writer, "b", "txt" => "2")
+        end
+        @test [shard.url for shard in made] == ["p-0.tar", "p-1.tar"]
+        @test filter(name -> !startswith(name, "."), readdir()) == before
+        for _ in 1:2
+            ShardFeed.publish_prepared(made[1].token)
+            ShardFeed.discard_prepared(made[2].token)
+        end
+        @test readdir() == sort([before; "p-0.tar"])
+        @test everything_of("p-0.tar") == [("a", ["txt" => b"1"])]
+        @test shf_error(() -> ShardFeed.publish_prepared(made[2].token)).class === :IO
+        @test shf_error(() -> ShardFeed.publish_prepared("a")).class === :USAGE
+        ShardFeed.discard_left("p-%d.tar")
+        @test readdir() == sort([before; "p-0.tar"])
+        @test ShardFeed.Writer(w -> write(w, "a", "txt" => "1"), "q.tar")[1].token === nothing
+    end
+end
+
 @testset "an error costs its sample" begin
     with_files() do
         shards = ShardFeed.Writer("e.tar") do writer

@@ -9,12 +9,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import UsageError, options
+from .._integration import function_named
 from ._command import Command
 from ._command_line import parsed, run_tasks, task_rows
 from ._executors import EXECUTORS
 from ._map_shards import map_shards
 from ._reducer import Reducer, reducer_of
-from ._statistics import function_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

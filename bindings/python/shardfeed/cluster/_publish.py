@@ -8,16 +8,44 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from .. import Shard, UsageError, Writer
+from ._prepared import PreparedShards
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_REFUSED = ("index_for", "wids_index", "index_dir", "overwrite", "first_shard", "keep_partial")
+_REFUSED = (
+    "index_for",
+    "wids_index",
+    "index_dir",
+    "overwrite",
+    "first_shard",
+    "keep_partial",
+    "prepare",
+)
 # How often a folder is removed that others write into, with 10 ms in between.
 _REMOVALS = 100
+
+
+def shards_together(
+    output: str | os.PathLike[str],
+    max_samples: int,
+    encoder: Any,
+    writer: Mapping[str, Any] | None,
+) -> ShardsTogether:
+    """What makes shards of many tasks appear together, with the settings of their writers."""
+    for name in _REFUSED:
+        if name in (writer or {}):
+            raise UsageError(
+                f"writer: the option {name} is not for shards that appear together; help: "
+                "leave it out"
+            )
+    pattern = os.fspath(output)
+    if "://" in pattern:
+        return PreparedShards.of(pattern, max_samples, encoder, dict(writer or {}))
+    return Staging.of(pattern, max_samples, encoder, writer)
 
 
 @dataclass(frozen=True)
@@ -39,17 +67,6 @@ class Staging:
     ) -> Staging:
         """For shards that a pattern names, with the settings of their writers."""
         pattern, options = os.fspath(output), dict(writer or {})
-        for name in _REFUSED:
-            if name in options:
-                raise UsageError(
-                    f"writer: the option {name} is not for shards that appear together; help: "
-                    "leave it out"
-                )
-        if "://" in pattern:
-            raise UsageError(
-                f"{pattern}: a store cannot rename shards, so they would not appear together; "
-                "help: write to a file system that all machines share, or use shardfeed.map_shards"
-            )
         try:
             if pattern % 0 == pattern % 1:
                 raise ValueError("no number")
@@ -131,3 +148,6 @@ class Staging:
             if not os.path.lexists(removed):
                 break
             time.sleep(0.01)
+
+
+ShardsTogether = Union[Staging, PreparedShards]

@@ -10,9 +10,9 @@ from errno import EEXIST
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import Dataset, Error, Sample, Stream, UsageError, Writer
+from .._integration import function_named
 from ._reducer import encoded_partial
 from ._report import TaskReport
-from ._statistics import function_named
 from ._tasks import is_published, marker_of, options_for, publish_marker
 
 if TYPE_CHECKING:

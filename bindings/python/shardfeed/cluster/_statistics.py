@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .. import UsageError
+from .._integration import function_named
 from ._reducer import Reducer, field_of
 
 if TYPE_CHECKING:
@@ -202,22 +202,6 @@ class TokenCounts(Reducer):
         if not self.vocabulary:
             del result["vocabulary"]
         return result
-
-
-def function_named(name: str) -> Callable[..., Any]:
-    """The function that "module:function" names."""
-    module, _, path = name.partition(":")
-    if not module or not path:
-        raise UsageError(f"{name!r} names no function; help: give module:function")
-    found: Any = import_module(module)
-    for part in path.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise UsageError(
-                f"the module {module} has no {path}; help: give module:function"
-            ) from None
-    return found  # type: ignore[no-any-return]
 
 
 def _name_of(function: Callable[..., Any]) -> str:

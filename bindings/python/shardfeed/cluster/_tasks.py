@@ -195,7 +195,10 @@ def is_published(url: str, reader: Mapping[str, Any]) -> bool:
 
 
 # Options of a writer that would make another number of shards than one, or leave a part.
-NOT_FOR_WRITERS = ("max_samples", "max_bytes", "first_shard", "wids_index", "keep_partial")
+NOT_FOR_WRITERS = (
+    *("max_samples", "max_bytes", "first_shard", "wids_index", "keep_partial"),
+    "prepare",
+)
 
 # Options of a writer that are not for markers.
 _OF_SHARDS = {

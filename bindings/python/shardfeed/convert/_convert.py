@@ -83,6 +83,8 @@ def convert(
         FORMATS[target].write(Path(output), samples)
         return
     chosen: dict[str, Any] = dict(writer or {})
+    if "prepare" in chosen:
+        refuse("prepare: nobody would get the tokens of the shards", "leave it out")
     with Writer(output, encoder=False, **chosen) as shards:
         for key, fields in samples.read():
             shards.write_bytes(key, fields)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data import SequentialSampler, get_worker_info
 
-from .. import Batch, Ragged, UsageError
+from .. import Batch, TimeoutError, UsageError
 from .._integration import KEYS, asked_by_data_loader, log_to_logging
+from ._device import TRANSFERS, Moved, Mover, map_tensors, numbered
 from ._lightning import training_fetcher
 from ._stream import Stream, tensors_of
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
     from .. import Recipe
     from .. import Stream as _Samples
-    from .._integration import Duration, Hook, Log, OnSkip, Opener, StreamOptions, URLs
+    from .._integration import Duration, Hook, Log, OnSkip, Opener, StreamKeywords, URLs
     from ._lightning import TrainingFetcher
+    from ._stream import Epoch
 
 
 def loader(
@@ -31,6 +33,7 @@ def loader(
     *,
     device: Any = None,
     pin_memory: bool | None = None,
+    move_ahead: bool = True,
     keys: bool = False,
     hooks: Mapping[str, Hook | str] | None = None,
     timeout: Duration = None,
@@ -43,7 +46,8 @@ def loader(
     transform_workers: int = 0,
     transform_timeout: Duration = None,
     transform_start: Literal["fork", "spawn", "forkserver"] | None = None,
-    **options: Unpack[StreamOptions],
+    transform_ragged: Mapping[str, Literal["offsets", "pad"]] | None = None,
+    **options: Unpack[StreamKeywords],
 ) -> Loader:
     """Batches of tensors, for training: what DataLoader is for, without its workers.
 
@@ -60,14 +64,23 @@ def loader(
 
     urls: also a stream, mix or recipe, whose options are taken, and those given here beside them.
 
-    device: where tensors are moved. pin_memory: copy them to pinned memory first, from where they
-    are moved while the program continues; by default where that helps, for a device of CUDA.
+    device: where tensors are moved. To a device of CUDA they go through pinned memory, which is
+    used again, and on a stream of their own: with move_ahead the next batch is on its way there
+    while the program has this one, and is no batch that was used, for states. A batch is then given
+    when the next one was decoded, too; move_ahead=False gives it at once. pin_memory=False copies
+    without pinned memory, when a batch is asked for, as to other devices; True pins tensors that
+    stay.
 
     transform: a function for each sample, of a dict whose arrays are tensors, before it becomes a
     row: a transform of torchvision, as it is. batch_transform: one for each batch, of the dict of
     tensors that an item is, and its result is the item. These, and where they run
-    (transform_threads, transform_workers, transform_timeout, transform_start), are those of
+    (transform_threads, transform_workers, transform_timeout, transform_start), and which arrays may
+    be of unequal shape (transform_ragged), are those of
     shardfeed.Stream.batches().
+
+    tokenizer, eos: with pack=N, what makes tokens of texts, and a token behind each text; those of
+    shardfeed.Stream.batches(), too. Beside a column whose rows were padded with zeros is
+    "NAME.shape", of (rows, dimensions of a row): the shape that each had.
 
     Ranks, epochs and states are those of shardfeed.torch.Stream; hooks, timeout, log, on_skip,
     opener and options those of shardfeed.Stream.
@@ -80,7 +93,7 @@ def loader(
         stream = Stream(
             urls, hooks=hooks, timeout=timeout, log=log, on_skip=on_skip, opener=opener, **options
         )
-    made = Loader(stream, device=device, pin_memory=pin_memory, keys=keys)
+    made = Loader(stream, device=device, pin_memory=pin_memory, move_ahead=move_ahead, keys=keys)
     stream._functions = {
         "transform": transform,
         "batch_transform": batch_transform and OnTensors(batch_transform, keys),
@@ -88,6 +101,7 @@ def loader(
         "transform_workers": transform_workers,
         "transform_timeout": transform_timeout,
         "transform_start": transform_start,
+        "transform_ragged": transform_ragged or {},
         "transform_arrays": "torch",
     }
     return made
@@ -124,7 +138,13 @@ class Loader:
     """
 
     def __init__(
-        self, stream: Stream, *, device: Any = None, pin_memory: bool | None = None, keys: bool
+        self,
+        stream: Stream,
+        *,
+        device: Any = None,
+        pin_memory: bool | None = None,
+        move_ahead: bool = True,
+        keys: bool,
     ) -> None:
         if not stream._number_of("batch"):
             raise UsageError("how many samples are a batch? help: loader(urls, batch=256)")
@@ -139,9 +159,11 @@ class Loader:
         self._dataset._without_workers = True
         self._keys = keys
         self._device = None if device is None else torch.device(device)
-        if pin_memory is None:
-            pin_memory = self._device is not None and self._device.type == "cuda"
-        self._pins = pin_memory
+        pins_for_device = self._device is not None and self._device.type in TRANSFERS
+        self._pins = pins_for_device if pin_memory is None else pin_memory
+        self._transfers = pins_for_device and self._pins
+        self._moves_ahead = move_ahead and self._transfers
+        self._mover: Mover | None = None
         self._resumed = False  # whether the next iter() resumes an epoch that has begun,
         self._loaded_end = False  # and no batch is left of that
         # What iter() gave last. Not "_iterator", which Lightning sets to None in all that have it.
@@ -190,27 +212,31 @@ class Loader:
         return self._latest
 
     def _tensors(self, batch: Any) -> Any:
-        """The item of a batch, or of what a batch_transform made of it."""
-        if not isinstance(batch, Batch):
-            return self._moved(batch)
+        """The item of a batch, or of what a batch_transform made of it: Moved on its way."""
+        is_batch = isinstance(batch, Batch)
+        if self._transfers:
+            value = _tensors_and_keys(batch, self._keys) if is_batch else batch
+            return self._mover_now().begin(value)
+        if not is_batch:
+            return map_tensors(batch, self._moved)
         if self._pins:
             batch = batch.pin_memory()
-        return self._moved(_tensors_and_keys(batch, self._keys), is_pinned=True)
+        return map_tensors(_tensors_and_keys(batch, self._keys), self._moved_pinned)
 
-    def _moved(self, value: Any, is_pinned: bool = False) -> Any:
-        """A value whose tensors are on the device."""
-        if isinstance(value, torch.Tensor):
-            if self._pins and not is_pinned:
-                value = value.pin_memory()
-            return value.to(self._device, non_blocking=self._pins) if self._device else value
-        if isinstance(value, Ragged):
-            parts = value.values, value.offsets, value.shapes
-            return Ragged(*(self._moved(part, is_pinned) for part in parts))
-        if type(value) is dict:
-            return {name: self._moved(each, is_pinned) for name, each in value.items()}
-        if type(value) in (list, tuple):
-            return type(value)(self._moved(each, is_pinned) for each in value)
-        return value
+    def _mover_now(self) -> Mover:
+        assert self._device is not None
+        device = numbered(self._device)
+        if self._mover is None or self._mover.device != device:
+            self._mover = Mover(device)
+        return self._mover
+
+    def _moved(self, tensor: torch.Tensor) -> torch.Tensor:
+        return self._moved_pinned(tensor.pin_memory() if self._pins else tensor)
+
+    def _moved_pinned(self, tensor: torch.Tensor) -> torch.Tensor:
+        if self._device is None:
+            return tensor
+        return tensor.to(self._device, non_blocking=self._pins)
 
     def __len__(self) -> int:
         """The batches of an epoch: known with epoch_samples, or with the index of every shard; else
@@ -228,7 +254,7 @@ class Loader:
 
     def state_dict(self) -> dict[str, Any]:
         """The position after the batches handed out so far: see Stream.state_dict()."""
-        unread = 0 if self._latest is None else self._latest.taken_ahead()
+        unread = 0 if self._latest is None else self._latest.unused()
         return self._stream._state(unread)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -257,6 +283,9 @@ class Loader:
     ) -> None:
         self.close()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_mover": None}  # a copy makes one of its own
+
     def __repr__(self) -> str:
         return f"<shardfeed.torch.Loader device={self._device} of {self._stream!r}>"
 
@@ -269,26 +298,56 @@ class _Tensors:
         self._moves_on = moves_on  # to the next epoch, if nothing is left of this one
         self._handed_out = 0
         self._fetcher = fetcher
+        self._looks_ahead = loader._moves_ahead
+        self._held: Any = None  # what is handed out when the next one is on its way
+        self._failure: Exception | None = None  # what came in place of that
         self._batches = self._next_epoch()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self
 
     def __next__(self) -> dict[str, Any]:
-        batch = next(self._batches, None)
+        if self._held is None:  # unless an interrupt kept it
+            self._held = self._take()
+        if self._looks_ahead and self._failure is None:
+            self._look_ahead()
+        held, self._held, self._handed_out = self._held, None, self._handed_out + 1
+        item: dict[str, Any] = held.hand_over() if isinstance(held, Moved) else held
+        return item
+
+    def _take(self) -> Any:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        batch = self._next()
         if batch is None and self._moves_on:
             self._moves_on = False
             self._batches = self._next_epoch()
-            batch = next(self._batches, None)
+            batch = self._next()
         if batch is None:
             raise StopIteration
         self._moves_on = False
-        self._handed_out += 1
         return batch
 
-    def taken_ahead(self) -> int:
-        """How many of the batches handed out were not used."""
-        return 0 if self._fetcher is None else self._fetcher.taken_ahead(self._handed_out)
+    def _next(self) -> Any:
+        if self._looks_ahead:
+            # A state then has the position before this item, and an interrupt loses nothing.
+            self._batches.make_next()
+        return next(self._batches, None)
 
-    def _next_epoch(self) -> Iterator[dict[str, Any]]:
+    def _look_ahead(self) -> None:
+        """Lets the next item be on its way. What goes wrong comes in its turn."""
+        try:
+            self._batches.make_next()
+        except TimeoutError:
+            pass  # it waits as long again
+        except Exception as failure:
+            self._failure = failure
+
+    def unused(self) -> int:
+        """How many of the batches that were taken were not used."""
+        ahead = 0 if self._fetcher is None else self._fetcher.taken_ahead(self._handed_out)
+        return ahead + (self._held is not None)
+
+    def _next_epoch(self) -> Epoch:
         return self._loader.stream._iterate(self._loader._tensors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from multiprocessing.context import get_spawning_popen
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         Log,
         OnSkip,
         Opener,
-        StreamOptions,
+        StreamKeywords,
         TransformOptions,
         URLs,
     )
@@ -95,7 +96,7 @@ class Stream(IterableDataset[Any]):
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
         opener: Opener | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[StreamKeywords],
     ) -> None:
         self.transform = transform
         self._hooks = hooks
@@ -116,7 +117,7 @@ class Stream(IterableDataset[Any]):
         self._position: tuple[Share, int] | None = None  # for whom, and which epoch comes next
         self._loaded: dict[str, Any] | None = None  # for the next epoch,
         self._loaded_at: int | None = None  # which is this beginning, if the main process loaded
-        self._epoch: _Epoch | None = None  # what iter() gave last
+        self._epoch: Epoch | None = None  # what iter() gave last
         self._without_workers = False  # what a Loader reads
         self._last_stats = {"dropped_samples": 0}  # when it was closed
         self._fetcher: TrainingFetcher | None = None  # of Lightning, which asked for it
@@ -132,7 +133,7 @@ class Stream(IterableDataset[Any]):
         log: Log | None = log_to_logging,
         on_skip: OnSkip | None = None,
         opener: Opener | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[StreamKeywords],
     ) -> Stream:
         """Another stream of the same shards, with these options beside those of this one."""
         return Stream(
@@ -190,14 +191,14 @@ class Stream(IterableDataset[Any]):
             transform = _Tensors.of if self._number_of("batch") else _copied
         return self._iterate(transform)
 
-    def _iterate(self, transform: Callable[[Any], Any]) -> Iterator[Any]:
+    def _iterate(self, transform: Callable[[Any], Any]) -> Epoch:
         """The next epoch, of what `transform` makes of samples or batches."""
         if self._pid != os.getpid():  # a forked child, to which nothing open belongs
             self._pid = os.getpid()
             self._samples = self._position = None
         ranks = self._find_ranks()
         refuse_second_share(self._options, ranks)
-        self._epoch = _Epoch(self, ranks, transform)
+        self._epoch = Epoch(self, ranks, transform)
         if get_worker_info() is not None:
             send_tensors_in_buffers()
             # Workers begin together, and not when they happen to be asked for an item.
@@ -264,7 +265,7 @@ class Stream(IterableDataset[Any]):
         running = self._epoch.number if self._epoch is not None else None
         epoch = self._epochs.following if running is None else running
 
-        def items(worker: int) -> int:
+        def items(worker: int, workers: int = workers) -> int:
             own = self._recipe.share(ranks.rank, ranks.world_size, worker, workers)
             count = len(own.open(epoch))
             if not size:
@@ -273,6 +274,8 @@ class Stream(IterableDataset[Any]):
             return count // size if whole else -(-count // size)
 
         try:
+            if self._recipe.is_by_index and "worker" not in self._options:
+                return items(0, 1)  # those of the rank, regardless of the number of workers
             if even:  # the same number for every rank and worker
                 return workers * items(0)
             if "worker" in self._options:
@@ -315,18 +318,11 @@ class Stream(IterableDataset[Any]):
         try:
             if is_over:
                 self._open_at(share, epoch + self._step, loaded)
-                self._end()
-            elif loaded is not None or self._position != (share, epoch):
-                self._open_at(share, epoch, loaded or self._epochs.kept(share, epoch))
-            assert self._samples is not None
-            items: Iterator[Any] | None = None
-            if not is_over:
-                batches = self._number_of("batch") > 0
-                items = (
-                    self._samples.batches(hooks=self._hooks, **self._functions)
-                    if batches
-                    else iter(self._samples)
-                )
+            elif loaded is not None:
+                self._open_at(share, epoch, loaded)
+            elif self._position != (share, epoch):
+                self._open_kept(share, epoch)
+            items = None if is_over else self._items()
         except Exception:
             if info is None:
                 self._epochs.set(epoch)  # which has not begun
@@ -343,6 +339,24 @@ class Stream(IterableDataset[Any]):
         if state is not None and state["state"]:
             self._samples.load_state_dict({name: state[name] for name in state.keys() - _OWN})
         self._position = share, epoch
+
+    def _open_kept(self, share: Share, epoch: int) -> None:
+        """Makes this epoch the next one, from where the one before it ended."""
+        state = self._epochs.kept(share, epoch)
+        if state is not None and not state.get("ended", True):
+            # It was loaded behind the last item of that epoch, and nobody has asked for more.
+            self._open_at(share, epoch - self._step, state)
+            if next(self._items(), None) is None:
+                self._position = share, epoch
+                return
+            state = None  # that epoch was given up
+        self._open_at(share, epoch, state)
+
+    def _items(self) -> Iterator[Any]:
+        assert self._samples is not None
+        if self._number_of("batch") > 0:
+            return self._samples.batches(hooks=self._hooks, **self._functions)
+        return iter(self._samples)
 
     def _end(self) -> None:
         """Tells workers to come where this one stopped. Those that begin a pass need no telling."""
@@ -405,6 +419,12 @@ class Stream(IterableDataset[Any]):
             self._loaded_at = self._epochs.begun + 1
             if not state["state"]:
                 self._loaded = None  # the number of the epoch says all, to any number of workers
+        elif self._continues:
+            # For the next epoch, also if this worker never comes to the end of this one: at the end
+            # of an epoch StatefulDataLoader makes workers, gives them the state of its last items,
+            # and ends them, some before they are asked for an item, for those of the next epoch.
+            share = share_of(self._find_ranks(), self._options)
+            self._epochs.keep(share, int(self._loaded["at"]) + self._step, self._loaded)
 
     def _epoch_after(self, state: Mapping[str, Any]) -> int:
         """The epoch that continues, or begins, where a state was saved."""
@@ -434,7 +454,7 @@ class Stream(IterableDataset[Any]):
         return f"<shardfeed.torch.Stream {self._recipe}>"
 
 
-class _Epoch:
+class Epoch:
     """One epoch of a stream, which begins when its first item or its state is asked for."""
 
     def __init__(self, stream: Stream, ranks: Ranks, transform: Callable[[Any], Any]) -> None:
@@ -446,6 +466,7 @@ class _Epoch:
         self.dropped = 0  # samples for which it gave None
         self._number: int | None = None
         self._items: Iterator[Any] | None = None  # None when the epoch is over
+        self._made: Any = None  # of the batch that comes next
 
     @property
     def begun(self) -> bool:
@@ -479,13 +500,28 @@ class _Epoch:
                 self._items = None
                 self._stream._end()
                 raise
-            made = self._transform(item)
+            made, self._made = self._made, None
+            if made is None:
+                made = self._transform(item)
             if made is not None:
                 return made
             self.dropped += len(item) if isinstance(item, Batch) else 1
 
+    def look(self) -> Any:
+        """The batch that comes next, and stays that; None at the end. Of batches only."""
+        self.begin()
+        items: Any = self._items
+        return None if items is None else items.peek()
 
-def _stats(samples: _Samples, epoch: _Epoch) -> dict[str, int]:
+    def make_next(self) -> None:
+        """Makes now what next() then gives, of the batch that comes next."""
+        if self._made is None and (batch := self.look()) is not None:
+            # What the transform raises comes in its turn: next() calls it again.
+            with contextlib.suppress(Exception):
+                self._made = self._transform(batch)
+
+
+def _stats(samples: _Samples, epoch: Epoch) -> dict[str, int]:
     stats = samples.stats()
     return {**stats, "dropped_samples": stats.get("dropped_samples", 0) + epoch.dropped}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _collation, _engine, _fast, _keys, _reading, _shuffling
+from . import _collation, _columns, _engine, _fast, _keys, _reading, _shuffling
 from ._native_batches import _native_batched
-from ._stage import FilterFunction
+from ._stage import FilterFunction, arguments_of
 from ._threads import in_threads, threads
 from .utils import PipelineStage, identity
 
@@ -42,7 +42,7 @@ class _Reading(NamedTuple):
 def iterated(pipeline: DataPipeline, at: int = -1, between: Callable[[Any], Any] = identity) -> Any:
     """An iterator over one pass of a pipeline; `between` gets what goes into the stage `at`."""
     with _engine.using(pipeline._settings):
-        steps = _steps(pipeline)
+        steps = _steps(pipeline, by_columns=at < 0)
         source = pipeline.invoke(pipeline.pipeline[0])
         stage = 1
         for step in steps[1:]:
@@ -83,7 +83,8 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _steps(pipeline: DataPipeline) -> list[Step]:
+def _steps(pipeline: DataPipeline, by_columns: bool = True) -> list[Step]:
+    """The plan. by_columns: stages may be carried out together, and not seen one by one."""
     stages = pipeline.pipeline
     steps = [Step(_name(stages[0]), "Python", "the list of shards, or the source", lambda _: None)]
     is_pure = _is_pure_source(stages[0])
@@ -91,7 +92,14 @@ def _steps(pipeline: DataPipeline) -> list[Step]:
     while at < len(stages):
         reading = _reading_at(stages, at)
         if reading is not None:
-            step = _reading_step(stages, at, reading, is_pure)
+            if by_columns and count == 1:
+                together = _column_steps(pipeline, at, reading, is_pure)
+                if together:
+                    steps += together
+                    at += sum(step.stages for step in together)
+                    is_pure = False
+                    continue
+            step = _reading_step(stages, at, reading, _form(stages, at, reading), is_pure)
         else:
             step = _native_images_step(stages, at) or _python_step(pipeline, stages[at], count)
             if type(stages[at]) is threads:
@@ -122,16 +130,6 @@ def _is_pure(stage: Any) -> bool:
     return stage in splitters or type(stage) is _shuffling.detshuffle
 
 
-def _arguments(stage: Any, function: Any, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """The arguments of a stage of this function, if it has only these."""
-    if not isinstance(stage, FilterFunction) or stage.f is not function:
-        return None
-    if len(stage.args) > len(names):
-        return None
-    given = {**dict(zip(names, stage.args)), **stage.kw}
-    return given if set(given) <= set(names) else None
-
-
 def _reading_at(stages: list[Any], at: int) -> _Reading | None:
     """The stages from `at` on that read shards, if they are those of this package."""
     from . import cache, handlers, tariterators
@@ -140,13 +138,13 @@ def _reading_at(stages: list[Any], at: int) -> _Reading | None:
     names = ("handler", "select_files", "rename_files")
     stage = stages[at]
     whole = {"handler": reraise} if stage is tariterators.tarfile_samples else None
-    whole = whole or _arguments(stage, tariterators.tarfile_samples, names)
+    whole = whole or arguments_of(stage, tariterators.tarfile_samples, names)
     if whole is not None:
         return _Reading(_reading.by_gopen, *_chosen(whole), None, 1)
     if type(stage) not in (cache.StreamingOpen, cache.FileCache) or len(stages) < at + 3:
         return None
-    expander = _arguments(stages[at + 1], tariterators.tar_file_expander, names)
-    grouper = _arguments(stages[at + 2], tariterators.group_by_keys, ())
+    expander = arguments_of(stages[at + 1], tariterators.tar_file_expander, names)
+    grouper = arguments_of(stages[at + 2], tariterators.group_by_keys, ())
     if grouper is None:
         grouper = _handler_alone(stages[at + 2], tariterators.group_by_keys)
     if expander is None or grouper is None:
@@ -173,9 +171,13 @@ def _handler_alone(stage: Any, function: Any) -> dict[str, Any] | None:
     return stage.kw if set(stage.kw) <= {"handler"} else None
 
 
-def _reading_step(stages: list[Any], at: int, reading: _Reading, is_pure: bool) -> Step:
-    following = stages[at + reading.stages :]
-    rows = _wants_rows(following)
+def _form(stages: list[Any], at: int, reading: _Reading) -> _reading.Form:
+    return "rows" if _wants_rows(stages[at + reading.stages :]) else "samples"
+
+
+def _reading_step(
+    stages: list[Any], at: int, reading: _Reading, form: _reading.Form, is_pure: bool
+) -> Step:
     ahead = is_pure and reading.opener is None
     name = "read, group"
     if reading.select_files is not None or reading.rename_files:
@@ -195,13 +197,63 @@ def _reading_step(stages: list[Any], at: int, reading: _Reading, is_pure: bool) 
             select_files=reading.select_files,
             rename_files=reading.rename_files,
             look_ahead=ahead,
-            rows=rows,
+            form=form,
         )
 
     return Step(name, where, why, make, reading.stages)
 
 
 # ---- Stages after reading ----
+
+
+def _column_steps(pipeline: DataPipeline, at: int, reading: _Reading, is_pure: bool) -> list[Step]:
+    """Reading, shuffles and the stages behind them, if these can be carried out on columns."""
+    stages = pipeline.pipeline
+    if reading.select_files is not None or reading.rename_files:
+        return []
+    start = at + reading.stages
+    first = start
+    while first < len(stages) and _passes_parts(stages[first]):
+        first += 1
+    count = _columns.column_stages(stages[first:], _decoder)
+    if not count or _wants_rows(stages[start:]):
+        return []
+    steps = [_reading_step(stages, at, reading, "parts", is_pure)]
+    for stage in stages[start:first]:
+        step = _python_step(pipeline, stage, 1)
+        steps.append(step._replace(make=_shuffling_parts(step.make)) if _shuffles(stage) else step)
+    together = stages[first : first + count]
+    make: Any = _columns.ColumnStages(together, _decoder)
+    for stage in together:
+        steps.append(_column_step(stage, make))
+        make = identity  # the first one does all of it
+    return steps
+
+
+def _passes_parts(stage: Any) -> bool:
+    """Whether a stage passes samples on, draws from nothing that others see, and drops none."""
+    from . import compat
+
+    return stage is compat.check_empty or (_shuffles(stage) and _is_pure(stage))
+
+
+def _shuffles(stage: Any) -> bool:
+    is_shuffle = isinstance(stage, FilterFunction) and stage.f is _shuffling._shuffle
+    return is_shuffle or type(stage) is _shuffling.detshuffle
+
+
+def _shuffling_parts(shuffle: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda source: _columns.shuffled(source, shuffle)
+
+
+def _column_step(stage: Any, make: Callable[[Any], Any]) -> Step:
+    if _decoder(stage) is not None:
+        why = "columns of a block: numbers, texts, JSON and arrays; one by one where that fails"
+        return Step("decode", "Python", why, make)
+    if _columns.is_batched(stage):
+        why = "columns: .npy files of one layout become one array"
+        return Step(_name(stage), "Python", why, make)
+    return Step(_name(stage), "Python", "columns: names are looked at once for a block", make)
 
 
 def _wants_rows(following: list[Any]) -> bool:

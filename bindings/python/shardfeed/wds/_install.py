@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _NAME = "webdataset"
 _replaced: dict[str, ModuleType] = {}
+_FOLDER = str(Path(__file__).parent / "_spawned")  # for processes that get our sys.path
 
 
 class _Alias:
@@ -49,13 +51,16 @@ _alias: Any = _Alias()  # both a finder and a loader
 def install() -> None:
     """Makes `import webdataset` and `import webdataset.filters` give this package.
 
-    Before libraries import it: what they have of another package stays what it is.
+    Before libraries import it: what they have of another package stays what it is. Processes that
+    multiprocessing forks or spawns from now on have it too.
     """
     if _alias in sys.meta_path:
         return
     for name in [name for name in sys.modules if name == _NAME or name.startswith(_NAME + ".")]:
         _replaced[name] = sys.modules.pop(name)
     sys.meta_path.insert(0, _alias)
+    if _FOLDER not in sys.path:
+        sys.path.insert(1, _FOLDER)  # the first one is that of the program
     package = __name__.rpartition(".")[0]
     for name, module in list(sys.modules.items()):
         if name == package or name.startswith(package + "."):
@@ -67,6 +72,8 @@ def uninstall() -> None:
     if _alias not in sys.meta_path:
         return
     sys.meta_path.remove(_alias)
+    if _FOLDER in sys.path:
+        sys.path.remove(_FOLDER)
     for name in [name for name in sys.modules if name == _NAME or name.startswith(_NAME + ".")]:
         del sys.modules[name]
     sys.modules.update(_replaced)

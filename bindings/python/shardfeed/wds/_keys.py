@@ -47,8 +47,6 @@ def _rename(
     **kw: str,
 ) -> Iterator[dict[str, Any]]:
     """Fields under new names: rename(image="jpg;png"). keep: all others stay."""
-    for old in kw.values():
-        assert " " not in old, f"{old!r}: a blank in a field name"
     specs = {new: old.split(";") for new, old in kw.items()}
     gone = {name for old in specs.values() for name in old}
 
@@ -56,7 +54,10 @@ def _rename(
     def sources(names: tuple[str, ...]) -> list[tuple[str, str]]:
         """The new fields, and the old ones that they are."""
         sample = {name: name for name in names}
-        renamed = {new: getfirst(sample, old) for new, old in specs.items()}
+        renamed = {}
+        for new, old in specs.items():
+            _check_blanks(kw[new])
+            renamed[new] = getfirst(sample, old)
         rest = {name: name for name in names if name not in gone} if keep else {}
         return list({**rest, **renamed}.items())
 
@@ -68,6 +69,10 @@ def _rename(
                 continue
             break
         yield renamed
+
+
+def _check_blanks(field: Any) -> None:
+    assert not isinstance(field, str) or " " not in field, f"{field!r}: a blank in a field name"
 
 
 def _associate(
@@ -112,10 +117,10 @@ def _to_tuple(
         none_is_error = missing_is_error
     if len(args) == 1 and isinstance(args[0], str) and " " in args[0]:
         args = tuple(args[0].split())
-    for arg in args:
-        assert not isinstance(arg, str) or " " not in arg, f"{arg!r}: a blank in a field name"
     fields = [arg.split(";") if isinstance(arg, str) else arg for arg in args]
     getter = _worked_out(lambda names: _getter(names, fields))
+    if any(isinstance(arg, str) and " " in arg for arg in args):
+        getter = _worked_out(lambda _: None)  # an error of each sample
     for sample in data:
         try:
             get = getter(tuple(sample))
@@ -146,7 +151,11 @@ def _tuple_of(
     missing_is_error: bool,
     none_is_error: bool,
 ) -> tuple[Any, ...]:
-    result = tuple(getfirst(sample, f, missing_is_error=missing_is_error) for f in fields)
+    values = []
+    for arg, field in zip(args, fields):
+        _check_blanks(arg)
+        values.append(getfirst(sample, field, missing_is_error=missing_is_error))
+    result = tuple(values)
     if none_is_error and _has_none(result):
         raise ValueError(f"to_tuple {args} got {sample.keys()}")
     return result

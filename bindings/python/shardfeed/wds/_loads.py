@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import json
-import struct
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import utils
 
@@ -15,35 +14,53 @@ if TYPE_CHECKING:
 
 _Order = Literal["C", "F"]
 _MOST_HEADERS = 256
-_headers: dict[bytes, tuple[Any, _Order, tuple[int, ...], int]] = {}
+
+
+class Layout(NamedTuple):
+    """Of an .npy file with a header as NumPy writes it: the header, and what it says."""
+
+    header: bytes
+    dtype: Any
+    order: _Order
+    shape: tuple[int, ...]
+    size: int  # in bytes, of the data after the header
+
+
+_layouts: dict[bytes, Layout] = {}
 
 
 def npy_loads(data: bytes) -> Any:
     """The array of an .npy file; nothing is unpickled."""
-    # The header of version 1 is a text that most arrays of a data set share.
-    if data[:8] == b"\x93NUMPY\x01\x00":
-        end = 10 + struct.unpack_from("<H", data, 8)[0]
-        known = _headers.get(data[10:end])
-        if known is None:
-            known = _read_header(data[10:end])
-        if known is not None:
-            dtype, order, shape, size = known
-            if len(data) - end >= size:
-                import numpy
-
-                memory = bytearray(memoryview(data)[end : end + size])
-                return numpy.ndarray(shape, dtype, memory, order=order)
     import numpy
 
-    return numpy.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    layout = npy_layout(data)
+    if layout is None:
+        return numpy.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    header, dtype, order, shape, size = layout
+    first = len(header)
+    memory = bytearray(memoryview(data)[first : first + size])
+    return numpy.ndarray(shape, dtype, memory, order=order)
 
 
-def _read_header(text: bytes) -> tuple[Any, _Order, tuple[int, ...], int] | None:
+def npy_layout(data: bytes) -> Layout | None:
+    """The layout of an .npy file that npy_loads() can cut out; None for what NumPy has to read."""
+    # The header of version 1 is a text that most arrays of a data set share.
+    if data[:8] != b"\x93NUMPY\x01\x00" or len(data) < 10:
+        return None
+    end = 10 + data[8] + 256 * data[9]
+    header = data[:end]
+    layout = _layouts.get(header) or _read_header(header)
+    if layout is None or len(data) - end < layout.size:
+        return None
+    return layout
+
+
+def _read_header(header: bytes) -> Layout | None:
     """What a header says, if it is as NumPy writes it."""
     import numpy
 
     try:
-        found = ast.literal_eval(text.decode("latin1"))
+        found = ast.literal_eval(header[10:].decode("latin1"))
         dtype = numpy.dtype(found["descr"])
         shape = found["shape"]
         order: _Order = "F" if found["fortran_order"] is True else "C"
@@ -65,10 +82,10 @@ def _read_header(text: bytes) -> tuple[Any, _Order, tuple[int, ...], int] | None
         size *= n
     if size == 0:
         return None
-    if len(_headers) >= _MOST_HEADERS:
-        _headers.clear()
-    known = _headers[text] = (dtype, order, shape, size)
-    return known
+    if len(_layouts) >= _MOST_HEADERS:
+        _layouts.clear()
+    layout = _layouts[header] = Layout(header, dtype, order, shape, size)
+    return layout
 
 
 def npz_loads(data: bytes) -> dict[str, Any]:

@@ -122,8 +122,9 @@ def items_after(pipeline: DataPipeline, skip: int) -> Iterator[Any]:
     at, batches = _tail(pipeline.pipeline)
     for _ in range(pipeline.repetitions):
         passing = _Passing(skip, batches)
+        items = iterated(pipeline, at, passing) if skip else iterated(pipeline)
         given = 0
-        for given, item in enumerate(iterated(pipeline, at, passing), 1):  # noqa: B007
+        for given, item in enumerate(items, 1):  # noqa: B007
             yield item
         skip -= passing.items
         if given + passing.items == 0:

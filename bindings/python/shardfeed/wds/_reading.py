@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote, urlparse
 from urllib.parse import unquote as url2pathname
 
@@ -20,7 +20,7 @@ from .._receivers import Receivers, log_to_logging
 from .._urls import redacted
 from . import _engine, _faults, _torch, utils
 from ._members_of import members_of
-from ._rows import SampleBlocks, UnlikeNamesError
+from ._rows import Part, SampleBlocks, UnlikeNamesError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Handler = Callable[[Exception], bool]
     Renaming = Callable[[str], str]
     Selecting = Callable[[str], bool]
+    Form = Literal["samples", "rows", "parts"]
 
 # A stream of the engine has threads, which a few samples are not worth. Tests change it.
 small_shard = 32 * 1024
@@ -167,13 +168,15 @@ def read_samples(
     select_files: Selecting | None = None,
     rename_files: Renaming | None = None,
     look_ahead: bool = False,
-    rows: bool = False,
+    form: Form = "samples",
 ) -> Iterator[Any]:
     """The samples of shards. look_ahead: later shards may be asked for before they are read.
 
-    rows: what the engine has read stays there, as _rows.Row.
+    form: how samples that the engine has read are given: as dicts ("samples"); each as a _rows.Row,
+    whose bytes stay in the engine ("rows"); or many together as a _rows.Part ("parts"). Samples
+    that are read as members are always dicts.
     """
-    reader = _Reader(opening, handler, select_files, rename_files, rows)
+    reader = _Reader(opening, handler, select_files, rename_files, form)
     groups = _groups(iter(sources), reader, look_ahead and not (select_files or rename_files))
     return reader.read(groups)
 
@@ -207,6 +210,13 @@ def _groups(
         yield list(group.values())
 
 
+_ITEMS: dict[Form, Callable[[Part], Iterable[Any]]] = {
+    "samples": Part.samples,
+    "rows": Part.rows,
+    "parts": lambda part: (part,),
+}
+
+
 class _Reader:
     """What is the same for all shards of one iteration."""
 
@@ -216,19 +226,20 @@ class _Reader:
         handler: Handler,
         select_files: Selecting | None,
         rename_files: Renaming | None,
-        rows: bool,
+        form: Form,
     ) -> None:
         self.opening = opening
         self.handler = handler
         self.choose = _chooser(handler, select_files, rename_files)
         self.is_exact = select_files is not None or bool(rename_files)
-        self.rows = rows
+        self.form = form
+        self.items_of: Callable[[Part], Iterable[Any]] = _ITEMS[form]
         self.stopped = False
         self.settings = _engine.settings()
 
     def reads_members(self, shard: Shard) -> bool:
         """Whether a shard is read as members from its start."""
-        return self.is_exact or shard.is_exact(0 if self.rows else small_shard)
+        return self.is_exact or shard.is_exact(0 if self.form == "rows" else small_shard)
 
     def opened(self, source: dict[str, Any]) -> Shard | None:
         """The shard; None where it cannot be opened, or is not to be read."""
@@ -283,9 +294,9 @@ class _Reader:
                     if names[position] != name:
                         position, delivered = names.index(name, position), 0
                     shard = group[position]
-                    for sample in block.samples(first, last, shard, self.rows):
-                        delivered += 1
-                        yield sample
+                    for part in block.parts(first, last, shard):
+                        delivered += len(part)
+                        yield from self.items_of(part)
             if not stream.ignored:
                 return
         except (Error, UnlikeNamesError):
@@ -310,10 +321,11 @@ class _Reader:
                 if stream.ignored:
                     raise UnlikeNamesError
                 for first, last, _ in block.shards():
-                    for sample in block.samples(first, last, shard, self.rows):
-                        number += 1
-                        if number > skip:
-                            yield sample
+                    for part in block.parts(first, last, shard):
+                        known = min(max(skip - number, 0), len(part))
+                        number += len(part)
+                        if known < len(part):
+                            yield from self.items_of(part.without(known) if known else part)
             if not stream.ignored:
                 return
             skip = max(skip, number)

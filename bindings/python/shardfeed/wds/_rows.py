@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _RESERVED = {"__key__", "__url__", "__local_path__", "__bad__"}
 # Fields up to this size, on average, are cut out of one copy of their memory.
 _SMALL = 4096
-# Samples that are made at once; large ones are made one by one.
+# Samples of a part.
 _MANY = 256
 
 
@@ -62,6 +62,43 @@ class Row:
     @property
     def names(self) -> tuple[str, ...]:
         return self.table.names(self.index)
+
+
+class Part:
+    """Some samples of a block that follow one another, before anything was made of them."""
+
+    __slots__ = ("first", "last", "shard", "table")
+
+    def __init__(self, table: Table, first: int, last: int, shard: Shard) -> None:
+        self.table = table
+        self.first = first
+        self.last = last
+        self.shard = shard
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def without(self, count: int) -> Part:
+        """The samples after the first ones."""
+        return Part(self.table, self.first + count, self.last, self.shard)
+
+    def rows(self) -> Iterator[Row]:
+        """Each by itself, where the engine has it."""
+        return map(Row, repeat(self.table), range(self.first, self.last), repeat(self.shard))
+
+    def samples(self) -> Iterator[dict[str, Any]]:
+        """As dicts of bytes; large ones are made one by one."""
+        step = len(self) if self.table.is_small else 1
+        for start in range(self.first, self.last, step):
+            yield from self.table.dicts(start, start + step, self.shard)
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """As dicts of bytes, all of them at once."""
+        return self.table.dicts(self.first, self.last, self.shard)
+
+    def columns(self) -> tuple[tuple[str, ...], list[Any]] | None:
+        """Names and lists of values; None where samples differ in their fields."""
+        return self.table.columns(self.first, self.last, self.shard)
 
 
 class Table:
@@ -140,17 +177,25 @@ class Table:
             yield first, end, name.decode("utf-8", "surrogateescape")
             first = end
 
-    def samples(self, first: int, last: int, shard: Shard, rows: bool) -> Iterator[Any]:
-        """The samples of a run: as they are here (rows), or as dicts."""
-        if rows:
-            return map(Row, repeat(self), range(first, last), repeat(shard))
-        if self.is_small:
-            return self._in_parts(first, last, shard, _MANY)
-        return self._in_parts(first, last, shard, 1)
+    def parts(self, first: int, last: int, shard: Shard) -> Iterator[Part]:
+        """The samples of a run, as they are here."""
+        for start in range(first, last, _MANY):
+            yield Part(self, start, min(start + _MANY, last), shard)
 
-    def _in_parts(self, first: int, last: int, shard: Shard, step: int) -> Iterator[dict[str, Any]]:
-        for start in range(first, last, step):
-            yield from self.dicts(start, min(start + step, last), shard)
+    def columns(
+        self, first: int, last: int, shard: Shard
+    ) -> tuple[tuple[str, ...], list[Any]] | None:
+        """Names and lists of values of some samples; None where they differ in their fields."""
+        schema = 0
+        if self._many:
+            schema = self._schema[first]
+            if self._schema[first:last].count(schema) != last - first:
+                return None
+            field = self._first[first]
+        else:
+            field = first * len(self._schemas[0])
+        keys, columns = self._cut(first, last, shard, self._schemas[schema], field)
+        return tuple(keys), [c if type(c) is list else [next(c)] * (last - first) for c in columns]
 
     def dicts(self, first: int, last: int, shard: Shard) -> list[dict[str, Any]]:
         """Some samples as dicts: key, URL, first field, path if the file is local, other fields."""
@@ -171,6 +216,17 @@ class Table:
         self, first: int, last: int, shard: Shard, names: tuple[str, ...], field: int
     ) -> list[dict[str, Any]]:
         """Samples with the same fields, which follow one another in the tables."""
+        keys, columns = self._cut(first, last, shard, names, field)
+        # Written out for the usual numbers of fields: a literal is made twice as fast.
+        if len(keys) == 5:
+            a, b, c, d, e = keys
+            return [{a: v, b: w, c: x, d: y, e: z} for v, w, x, y, z in zip(*columns)]
+        return [dict(zip(keys, row)) for row in zip(*columns)]
+
+    def _cut(
+        self, first: int, last: int, shard: Shard, names: tuple[str, ...], field: int
+    ) -> tuple[list[str], list[Any]]:
+        """The names of such samples and their values: lists, or what repeats one without end."""
         width = len(names)
         end = field + width * (last - first)
         views, starts, stops = self._views, self._starts, self._stops
@@ -190,11 +246,7 @@ class Table:
         for column in range(1, width):
             columns.append(values[column::width])
             keys.append(names[column])
-        # Written out for the usual numbers of fields: a literal is made twice as fast.
-        if len(keys) == 5:
-            a, b, c, d, e = keys
-            return [{a: v, b: w, c: x, d: y, e: z} for v, w, x, y, z in zip(*columns)]
-        return [dict(zip(keys, row)) for row in zip(*columns)]
+        return keys, columns
 
 
 def _names(data: bytes, known: dict[bytes, tuple[str, ...]]) -> tuple[str, ...]:

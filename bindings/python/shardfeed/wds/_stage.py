@@ -28,6 +28,16 @@ class FilterFunction:
         return str(self)
 
 
+def arguments_of(stage: Any, function: Any, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """The arguments of a stage of this function by name, if it has only these."""
+    if not isinstance(stage, FilterFunction) or stage.f is not function:
+        return None
+    if len(stage.args) > len(names):
+        return None
+    given = {**dict(zip(names, stage.args)), **stage.kw}
+    return given if set(given) <= set(names) else None
+
+
 class RestCurried:
     """Makes stages of a function: RestCurried(f)(2, x=3)(data) is f(data, 2, x=3)."""
 

@@ -112,12 +112,30 @@ def tar_file_iterator(
         fileobj.members = []
 
 
+class _EndOfShard(dict[str, Any]):
+    """An empty dict, which the end marker is. As a member it has a name that belongs to no sample.
+
+    Programs that group members themselves in the way of webdataset 0.2.86 and older (open_clip and
+    what is made after it) know of no marker, ask for name and bytes, and pass over such a name.
+    """
+
+    def __missing__(self, key: str) -> Any:
+        if key == "fname":
+            return ""
+        if key == "data":
+            return b""
+        raise KeyError(key)
+
+
+_END_OF_SHARD = _EndOfShard()
+
+
 def tar_file_expander(
     data: Iterable[dict[str, Any]],
     handler: Handler = reraise_exception,
     select_files: Callable[[str], bool] | None = None,
     rename_files: Callable[[str], str] | None = None,
-    eof_value: Any = {},  # noqa: B006  it is the end marker itself, and nothing changes it
+    eof_value: Any = _END_OF_SHARD,
 ) -> Iterator[dict[str, Any]]:
     """Members of shards; after each shard that was read to its end the end marker."""
     for source in data:

@@ -12,7 +12,7 @@ extern "C" {
     pub fn shf_version_string() -> *const core::ffi::c_char;
     /// The library that implements a feature of this build: "zlib 1.2.13" for "gzip". NULL for a feature
     /// that is missing or unknown. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png,
-    /// webp, gif, tiff, jxl, avif, audio, video, http, libarchive, feed.
+    /// webp, gif, tiff, jxl, avif, audio, video, http, libarchive, feed, feed_http.
     /// Owns: static. Since: 0.1
     pub fn shf_feature(name: *const core::ffi::c_char) -> *const core::ffi::c_char;
 }
@@ -383,6 +383,78 @@ extern "C" {
         error: *mut shf_error,
     ) -> i32;
 }
+/// A text, with the key of its sample and the URL of its shard, without secrets. Frozen.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_text {
+    /// UTF-8
+    pub text: shf_bytes,
+    pub key: shf_bytes,
+    pub url: shf_bytes,
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct shf_tokens {
+    _unused: [u8; 0],
+}
+/// The functions that make tokens of texts.
+///
+/// Threads  `tokenize` is called by decode threads of a stream, several at once, ahead of the
+///          consumer. `release` is the last call. Neither may use the stream. No function throws.
+/// Waiting  The library cannot interrupt a call; shf_stream_close returns when it does.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct shf_tokenizer {
+    /// sizeof(shf_tokenizer); later versions may add members at the end
+    pub struct_size: usize,
+    /// Makes tokens of `count` (at least 1) texts, and calls shf_tokens_add for all of them in
+    /// their order. The tokens of a text must not depend on the other texts, whose number depends on
+    /// sizes of batches. What is pointed to is borrowed for the call. Returns 0, or a negative
+    /// SHF_E_* code (TIMEOUT becomes FORMAT) with the cause in error->message, which is zeroed
+    /// before, and after "; help: " what to do; error->os_error reaches the caller as it is. Where
+    /// a call for several texts fails with a class that on_error skips, halves of them are tried,
+    /// down to single texts.
+    pub tokenize: ::core::option::Option<
+        unsafe extern "C" fn(
+            ctx: *mut ::core::ffi::c_void,
+            texts: *const shf_text,
+            count: usize,
+            tokens: *mut shf_tokens,
+            error: *mut shf_error,
+        ) -> i32,
+    >,
+    /// Says that `ctx` is used no more. NULL: nobody wants to know.
+    pub release: ::core::option::Option<unsafe extern "C" fn(ctx: *mut ::core::ffi::c_void)>,
+}
+extern "C" {
+    /// Sets what makes tokens of texts: a stream with the option "pack" then takes columns of text in
+    /// "decode", and packs the tokens of each as it packs an array of int32. A text that it fails with
+    /// is a bad sample. What it gives must be the same for a saved stream. tokenizer is copied; NULL
+    /// removes it. Other calls do not use it.
+    /// Owns: `ctx` belongs to the library when the call succeeds: `release` is called when the tokenizer
+    /// is replaced or the options are freed, and all that was opened with them is closed. The last of
+    /// these calls it, on its thread.
+    /// Errors: USAGE (options is NULL; struct_size; tokenize is NULL); NOMEM. `release` is not called
+    /// then. Since: 0.1
+    pub fn shf_options_set_tokenizer(
+        options: *mut shf_options,
+        tokenizer: *const shf_tokenizer,
+        ctx: *mut ::core::ffi::c_void,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Adds the tokens of the next `text_count` texts: `ids` has all of them, one text after another,
+    /// and `counts` how many each has. They are copied. For the tokenizer that was given `tokens`,
+    /// during its call and on its thread.
+    /// Errors: USAGE (a NULL argument); FORMAT (more texts than were given); LIMIT (the option memory);
+    /// CANCELLED; NOMEM. The call fails then, whatever the tokenizer returns. Since: 0.1
+    pub fn shf_tokens_add(
+        tokens: *mut shf_tokens,
+        ids: *const i32,
+        counts: *const u64,
+        text_count: usize,
+        error: *mut shf_error,
+    ) -> i32;
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct shf_requests {
@@ -402,6 +474,8 @@ pub const SHF_REQUEST_DONE: i32 = 5;
 pub const SHF_REQUEST_LOG: i32 = 6;
 /// shf_requests_skip was called; wants no answer
 pub const SHF_REQUEST_SKIP: i32 = 7;
+/// make tokens of the `size` texts at `texts`
+pub const SHF_REQUEST_TOKENIZE: i32 = 8;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct shf_request {
@@ -422,8 +496,11 @@ pub struct shf_request {
     pub kind: i32,
     /// DONE: of the function; LOG: the level; SKIP: whole_shard
     pub result: i32,
+    /// TOKENIZE, as these
+    pub texts: *const shf_text,
 }
-/// As the functions of shf_source answer, which has the rules for objects and errors.
+/// As the functions of shf_source and shf_tokenizer answer, which have the rules for objects, tokens
+/// and errors.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct shf_answer {
@@ -431,9 +508,9 @@ pub struct shf_answer {
     pub struct_size: usize,
     /// of an error the cause, of OPEN the version; NULL: none
     pub text: *const core::ffi::c_char,
-    /// READ: the bytes, none only at the end
+    /// READ: the bytes, none only at the end; TOKENIZE: int32 tokens
     pub data: *const u8,
-    /// READ: their number; OPEN: bytes of the object, UINT64_MAX: not known
+    /// of `data` in bytes; OPEN: of the object, UINT64_MAX: not known
     pub size: u64,
     /// OPEN: a number of the program, which READ and CLOSE have
     pub object: u64,
@@ -442,6 +519,8 @@ pub struct shf_answer {
     pub os_error: i32,
     /// OPEN: SHF_SOURCE_*
     pub flags: u32,
+    /// TOKENIZE: how many tokens each of the texts has, in their order
+    pub counts: *const u64,
 }
 /// Says that shf_requests_take has something, perhaps once for several things. Must not call this
 /// library, nor wait. Threads: called by any thread, one at a time.
@@ -463,6 +542,14 @@ extern "C" {
     pub fn shf_options_set_requests(
         options: *mut shf_options,
         scheme: *const core::ffi::c_char,
+        requests: *mut shf_requests,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Has tokens made of texts as shf_options_set_tokenizer does, by requests. A RELEASE says that they
+    /// are made no more. Calls of a stream that wait for batches wait for answers.
+    /// Errors: USAGE (a NULL argument); NOMEM. Since: 0.1
+    pub fn shf_options_set_tokenizer_requests(
+        options: *mut shf_options,
         requests: *mut shf_requests,
         error: *mut shf_error,
     ) -> i32;
@@ -544,12 +631,12 @@ pub struct shf_block {
 }
 extern "C" {
     /// Opens a stream over the shards that the URLs name. Plans, but starts no thread, and opens no
-    /// shard unless the option "even" is set: then it compares each with its index. `options` may be
-    /// NULL; they are copied.
+    /// shard unless the option "even" or "by_index" is set: then it compares each with its index.
+    /// `options` may be NULL; they are copied.
     /// Owns: *out is owned, release with shf_stream_close.
     /// Errors: USAGE (option, URL, fewer shards than consumers, world_size or num_workers above 1 and no
-    /// rank or worker), IO (list file, no match), LIMIT, TIMEOUT, CANCELLED, NOMEM; with "even" also a
-    /// bad shard or index, and NOT_FOUND when a shard has no index. Since: 0.1
+    /// rank or worker), IO (list file, no match), LIMIT, TIMEOUT, CANCELLED, NOMEM; with "even" and
+    /// "by_index" also a bad shard or index, and NOT_FOUND when a shard has no index. Since: 0.1
     pub fn shf_stream_open(
         out: *mut *mut shf_stream,
         urls: *const *const core::ffi::c_char,
@@ -681,6 +768,8 @@ pub const SHF_STAT_CACHE_BYTES: i32 = 30;
 pub const SHF_STAT_CACHE_FAULTS: i32 = 31;
 /// opened from the cache alone, under stale_ok
 pub const SHF_STAT_STALE_SHARDS: i32 = 32;
+/// whose bytes have the checksum that their server gives
+pub const SHF_STAT_VERIFIED_SHARDS: i32 = 33;
 /// 64 + k counts the skips with error code -k
 pub const SHF_STAT_SKIPS_BY_CLASS: i32 = 64;
 extern "C" {
@@ -848,7 +937,8 @@ extern "C" {
     /// order of all samples together does not change. When the number of consumers divides "lanes", each
     /// shard is read once. With any other number several consumers read each lane and keep their own
     /// samples of it; their states can be merged when all were saved after the same number of samples,
-    /// between two batches.
+    /// between two batches. With the option "by_index" that is what it takes to restore the state with
+    /// another number of ranks or workers: shf_stream_restore checks it.
     /// Owns: *out is owned, release with shf_state_free.
     /// Errors: USAGE for states of different runs, for a consumer twice, and for consumers that share
     /// lanes and are not all there or did not stop at the same step; FORMAT, INTEGRITY, UNSUPPORTED for
@@ -1549,11 +1639,13 @@ pub const SHF_SHARD_URL: i32 = 0;
 pub const SHF_SHARD_DIGEST: i32 = 1;
 /// path, or URL, of its index
 pub const SHF_SHARD_INDEX: i32 = 2;
+/// for shf_publish_prepared, with the option "prepare"
+pub const SHF_SHARD_TOKEN: i32 = 3;
 extern "C" {
     /// Number `what` (SHF_SHARD_SAMPLES, _BYTES, _PAYLOAD) of published shard `index`, which counts from
     /// 0. UINT64_MAX for an unknown one. Since: 0.1
     pub fn shf_writer_shard_info(writer: *mut shf_writer, index: u64, what: i32) -> u64;
-    /// Text `what` (SHF_SHARD_URL, _DIGEST, _INDEX) of published shard `index`.
+    /// Text `what` (SHF_SHARD_URL, _DIGEST, _INDEX, _TOKEN) of published shard `index`.
     /// Owns: *out is borrowed from the writer until its next call. Errors: NOT_FOUND (no such shard, or
     /// it has no index), USAGE. Since: 0.1
     pub fn shf_writer_shard_text(
@@ -1561,6 +1653,34 @@ extern "C" {
         index: u64,
         what: i32,
         out: *mut shf_bytes,
+    ) -> i32;
+    /// Publishes the shard of a token, then its index; that of `options` is what its writer had: how to
+    /// reach the place, "overwrite" and "durable". A shard that was published before is left as it is,
+    /// so that this can be called again after an error. Any thread; several at once are faster.
+    /// Errors: USAGE (no token), IO (os_error EEXIST: another shard has the name; the file was
+    /// discarded), NOSPACE, NOMEM, TIMEOUT, CANCELLED; of a store AUTH, TLS, NET_TRANSIENT,
+    /// NET_PERMANENT (also: the upload was discarded), THROTTLED, INTEGRITY. Since: 0.1
+    pub fn shf_publish_prepared(
+        token: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Discards the shard of a token. One that was published, or discarded, is left as it is.
+    /// Errors: as shf_publish_prepared, without those of a name that is taken. Since: 0.1
+    pub fn shf_discard_prepared(
+        token: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
+    ) -> i32;
+    /// Discards what writers have left in a store that died: all uploads and prepared shards that have
+    /// not appeared, also those of writers that are at work, with names of `pattern`, a URL in which %d
+    /// and %0Nd stand for digits, and their indexes. Blocks of az:// URLs stay: they can only be left
+    /// for Azure to remove, after a week. Paths are left as they are.
+    /// Errors: as shf_discard_prepared; LIMIT: more than "max_shards". Since: 0.1
+    pub fn shf_discard_left(
+        pattern: *const core::ffi::c_char,
+        options: *const shf_options,
+        error: *mut shf_error,
     ) -> i32;
     /// Ends what the writer waits for: that call, and all later ones, return CANCELLED. Any thread,
     /// before shf_writer_close. Since: 0.1

@@ -73,6 +73,8 @@ fn structs_have_the_layout_of_the_header() {
     let mut code = String::new();
     layout!(code, shf_error: code, os_error, offset, message);
     layout!(code, shf_bytes: data, size);
+    layout!(code, shf_text: text, key, url);
+    layout!(code, shf_tokenizer: struct_size, tokenize, release);
     layout!(code, shf_array: data, size, offsets, shapes, shape, ndim, row_ndim, dtype, kind);
     compile(&code);
 }

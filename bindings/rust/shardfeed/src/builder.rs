@@ -1,5 +1,6 @@
 //! Options by name. Their methods are in `options.rs`, which is made from the library's table.
 
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::log::{Log, LogLevel};
 use crate::skip::{OnSkip, Skip};
 use crate::source::{Served, Source};
+use crate::tokenizer::Tokenizer;
 use crate::writer::{OnShard, Shard, ShardNames};
 
 /// A number of bytes: a number, or a text such as `"256MiB"`.
@@ -82,6 +84,7 @@ pub(crate) struct Settings {
     pub(crate) on_skip: Option<OnSkip>,
     pub(crate) interrupt: Option<Interrupt>,
     pub(crate) sources: Vec<Served>,
+    pub(crate) tokenizer: Option<Tokenizer>,
     pub(crate) names: Option<ShardNames>,
     pub(crate) on_shard: Option<OnShard>,
 }
@@ -105,6 +108,7 @@ impl fmt::Debug for Settings {
             .field("log", &self.log)
             .field("on_skip", &self.on_skip)
             .field("interrupt", &self.interrupt)
+            .field("tokenizer", &self.tokenizer)
             .finish()
     }
 }
@@ -226,6 +230,53 @@ macro_rules! skipping {
 }
 
 skipping! { StreamBuilder MixBuilder }
+
+macro_rules! tokenizing {
+    ($($name:ident)*) => {
+        $(impl $name {
+            /// Sets a function that makes tokens of texts. With the option [`pack`](Self::pack)
+            /// columns of `decode` may then be text, as `"txt"`, whose tokens are packed in rows
+            /// of one length. It appends the tokens of a text to an empty list.
+            ///
+            /// It is called by decode threads of the library, several at once, ahead of the
+            /// consumer. The tokens of a text must be the same each time: a saved stream may begin
+            /// in the middle of them. An error becomes the error of the sample, with its text, of
+            /// the class [`Format`], which `on_error` may skip; an [`io::Error`] of the kind
+            /// `OutOfMemory` is of the class `NoMemory`. A panic becomes an error of the class
+            /// `Usage`, which is not skipped. The library cannot interrupt the function: a stream
+            /// is closed when it returns.
+            ///
+            /// ```
+            /// # use shardfeed::Stream;
+            /// let words = |text: &str, tokens: &mut Vec<i32>| {
+            ///     for word in text.split_whitespace() {
+            ///         tokens.push(word.parse()?);
+            ///     }
+            ///     Ok::<_, std::num::ParseIntError>(())
+            /// };
+            /// Stream::builder().batch(8).decode("txt").pack(4096).tokenizer(words);
+            /// ```
+            ///
+            /// [`Format`]: crate::ErrorKind::Format
+            /// [`io::Error`]: std::io::Error
+            pub fn tokenizer<E>(
+                mut self,
+                tokenize: impl Fn(&str, &mut Vec<i32>) -> Result<(), E> + Send + Sync + 'static,
+            ) -> Self
+            where
+                E: Into<Box<dyn Error + Send + Sync>>,
+            {
+                let tokenize = Arc::new(move |text: &str, tokens: &mut Vec<i32>| {
+                    tokenize(text, tokens).map_err(Into::into)
+                });
+                self.settings.tokenizer = Some(Tokenizer(tokenize));
+                self
+            }
+        })*
+    };
+}
+
+tokenizing! { StreamBuilder MixBuilder }
 
 // A mix waits for nothing when it is opened.
 macro_rules! interruptible {

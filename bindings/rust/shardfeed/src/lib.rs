@@ -49,6 +49,7 @@ mod skip;
 mod source;
 mod state;
 mod stream;
+mod tokenizer;
 mod writer;
 
 pub use archive::{Archive, Member, MemberKind};
@@ -63,7 +64,7 @@ pub use log::LogLevel;
 pub use members::{CurrentMember, Members};
 pub use name::Name;
 pub use options::*;
-pub use plan::{Consumer, Plan, PlannedShard};
+pub use plan::{Consumer, Plan, PlannedShard, ShardRead};
 pub use sample::{Block, Fields, Position, Sample, SampleRef, Samples};
 pub use skip::Skip;
 pub use source::{Source, SourceObject};
@@ -78,7 +79,7 @@ pub fn version() -> &'static str {
 
 /// Tells whether the library was built with a feature, and by which library: `"zlib 1.2.13"` for
 /// `"gzip"`. Names: gzip, bzip2, xz, zstd, lz4, lzip, compress, pipe, jpeg, png, webp,
-/// gif, tiff, jxl, avif, audio, video, http, libarchive.
+/// gif, tiff, jxl, avif, audio, video, http, libarchive, feed, feed_http.
 pub fn feature(name: &str) -> Option<&'static str> {
     native::feature(name)
 }

@@ -157,6 +157,31 @@ impl Value for DuplicateKeys {
     }
 }
 
+/// The option `checksums`: which checksums that servers give are compared with the bytes of shards
+/// that are read from start to end: all; fast: CRCs alone, which cost next to nothing, no SHA or
+/// MD5; none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Checksums {
+    /// `all`
+    All,
+    /// `fast`
+    Fast,
+    /// `none`
+    None,
+}
+
+impl Value for Checksums {
+    fn text(self) -> OsString {
+        match self {
+            Checksums::All => "all",
+            Checksums::Fast => "fast",
+            Checksums::None => "none",
+        }
+        .into()
+    }
+}
+
 /// The option `s3_addressing`: where the bucket stands: in the path, or in front of the host; auto:
 /// in front of the host at AWS, else in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -406,6 +431,28 @@ impl Value for ZipMethod {
     }
 }
 
+/// The option `tar_headers`: owner, mode and time of the members of a tar; same: equal for all, so
+/// that the same samples make the same bytes; tarp: those that tarp writes, with the time of
+/// writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TarHeaders {
+    /// `same`
+    Same,
+    /// `tarp`
+    Tarp,
+}
+
+impl Value for TarHeaders {
+    fn text(self) -> OsString {
+        match self {
+            TarHeaders::Same => "same",
+            TarHeaders::Tarp => "tarp",
+        }
+        .into()
+    }
+}
+
 /// The option `unsafe_names`: allow: write names that are absolute, have the component .., or that
 /// readers take for another key or for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -621,6 +668,14 @@ impl ArchiveBuilder {
     /// Range: `true|false`. Default: `false`.
     pub fn allow_private(self, value: bool) -> Self {
         self.with("allow_private", value)
+    }
+
+    /// Which checksums that servers give are compared with the bytes of shards that are read from
+    /// start to end: all; fast: CRCs alone, which cost next to nothing, no SHA or MD5; none.
+    ///
+    /// Range: `all|fast|none`. Default: `all`.
+    pub fn checksums(self, value: Checksums) -> Self {
+        self.with("checksums", value)
     }
 
     /// Where shards of the network are kept once they were read; any number of processes share it;
@@ -1090,6 +1145,14 @@ impl DatasetBuilder {
     /// Range: `true|false`. Default: `false`.
     pub fn allow_private(self, value: bool) -> Self {
         self.with("allow_private", value)
+    }
+
+    /// Which checksums that servers give are compared with the bytes of shards that are read from
+    /// start to end: all; fast: CRCs alone, which cost next to nothing, no SHA or MD5; none.
+    ///
+    /// Range: `all|fast|none`. Default: `all`.
+    pub fn checksums(self, value: Checksums) -> Self {
+        self.with("checksums", value)
     }
 
     /// Where shards of the network are kept once they were read; any number of processes share it;
@@ -1605,7 +1668,17 @@ impl StreamBuilder {
         self.with("even", value)
     }
 
-    /// Sequences that are interleaved; best a multiple of the consumers; 0: one per consumer.
+    /// Compute the order of an epoch from the indexes of its shards, and read samples at their
+    /// places: batches are the same with any number of workers, even divides by samples, and a
+    /// state is good for any number of consumers.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn by_index(self, value: bool) -> Self {
+        self.with("by_index", value)
+    }
+
+    /// Sequences that are interleaved; best a multiple of the consumers; 0: one per consumer, with
+    /// by_index one per rank.
     ///
     /// Range: `0..65536`. Default: `0`.
     pub fn lanes(self, value: u64) -> Self {
@@ -1885,6 +1958,14 @@ impl StreamBuilder {
     /// Range: `true|false`. Default: `false`.
     pub fn allow_private(self, value: bool) -> Self {
         self.with("allow_private", value)
+    }
+
+    /// Which checksums that servers give are compared with the bytes of shards that are read from
+    /// start to end: all; fast: CRCs alone, which cost next to nothing, no SHA or MD5; none.
+    ///
+    /// Range: `all|fast|none`. Default: `all`.
+    pub fn checksums(self, value: Checksums) -> Self {
+        self.with("checksums", value)
     }
 
     /// Where shards of the network are kept once they were read; any number of processes share it;
@@ -2598,6 +2679,14 @@ impl WriterBuilder {
         self.with("zip_method", value)
     }
 
+    /// Owner, mode and time of the members of a tar; same: equal for all, so that the same samples
+    /// make the same bytes; tarp: those that tarp writes, with the time of writing.
+    ///
+    /// Range: `same|tarp`. Default: `same`.
+    pub fn tar_headers(self, value: TarHeaders) -> Self {
+        self.with("tar_headers", value)
+    }
+
     /// Allow: write names that are absolute, have the component .., or that readers take for
     /// another key or for none.
     ///
@@ -2640,5 +2729,12 @@ impl WriterBuilder {
     /// Range: `true|false`. Default: `false`.
     pub fn keep_partial(self, value: bool) -> Self {
         self.with("keep_partial", value)
+    }
+
+    /// Shards do not appear: each has a token, with which any process publishes or discards it.
+    ///
+    /// Range: `true|false`. Default: `false`.
+    pub fn prepare(self, value: bool) -> Self {
+        self.with("prepare", value)
     }
 }

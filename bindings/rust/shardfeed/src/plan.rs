@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use crate::error::Result;
 use crate::name::Name;
 use crate::native::{self, sys};
 
 /// What each rank and worker of a run would read, before it starts, and what is wrong with that.
-/// Made by [`StreamBuilder::plan`](crate::StreamBuilder::plan).
+/// Made by [`StreamBuilder::plan`](crate::StreamBuilder::plan), and by
+/// [`StreamBuilder::simulate_plan`](crate::StreamBuilder::simulate_plan).
 ///
 /// ```
 /// # std::env::set_current_dir("tests/data").unwrap();
@@ -50,6 +52,20 @@ pub struct PlannedShard {
     pub bytes: Option<u64>,
 }
 
+/// A reading of one shard by one consumer, as [`Plan::reads`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShardRead {
+    /// Place of the shard in [`Plan::shards`].
+    pub shard: u64,
+    /// Samples that are read of it.
+    pub samples: u64,
+    /// Number, from 0, of the first sample that the consumer takes while the shard is read.
+    pub first: u64,
+    /// Number of the last one.
+    pub last: u64,
+}
+
 fn known(value: u64) -> Option<u64> {
     Some(value).filter(|&value| value != u64::MAX)
 }
@@ -80,6 +96,19 @@ impl Plan {
                 bytes: info(sys::SHF_PLAN_SHARD_BYTES),
             }
         })
+    }
+
+    /// When the consumer of this place in [`consumers`](Self::consumers) reads which shard in the
+    /// first epoch, in the order of beginning. A sample is read when its lane needs it to give the
+    /// next one: threads read ahead of that.
+    ///
+    /// # Errors
+    ///
+    /// `Usage` (no such consumer, `epoch_samples` is set, samples are not known), `NoMemory`.
+    pub fn reads(&self, consumer: u64) -> Result<Vec<ShardRead>> {
+        let read =
+            |[shard, samples, first, last]: [u64; 4]| ShardRead { shard, samples, first, last };
+        Ok(self.0.reads(consumer)?.into_iter().map(read).collect())
     }
 
     /// What is wrong, each with what to do after `help: `.

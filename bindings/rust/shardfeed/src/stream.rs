@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use crate::batch::Batch;
 use crate::builder::{MixBuilder, StreamBuilder};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::name::Name;
 use crate::native;
 use crate::plan::Plan;
@@ -76,6 +76,30 @@ impl StreamBuilder {
     {
         let options = native::Options::new(&self.settings, "stream")?;
         native::Plan::make(&native::Urls::new(urls)?, &options).map(Plan)
+    }
+
+    /// A plan of shards that need not be there: `samples` has the number of each of them, and
+    /// `bytes` their sizes, where these are to be known.
+    ///
+    /// ```
+    /// let run = shardfeed::Stream::builder().world_size(8).shuffle_shards(true);
+    /// let plan = run.simulate_plan(&[1000; 100], None)?;
+    /// assert_eq!(plan.reads(7)?.len(), 12);
+    /// # Ok::<(), shardfeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `Usage` (an option, no shard, a shard of 2^32 samples, slices of two lengths), `Limit`,
+    /// `NoMemory`.
+    pub fn simulate_plan(&self, samples: &[u64], bytes: Option<&[u64]>) -> Result<Plan> {
+        if let Some(bytes) = bytes.filter(|bytes| bytes.len() != samples.len()) {
+            let (samples, bytes) = (samples.len(), bytes.len());
+            let message = format!("samples of {samples} shards, and bytes of {bytes}");
+            return Err(Error::of(ErrorKind::Usage, message));
+        }
+        let options = native::Options::new(&self.settings, "stream")?;
+        native::Plan::simulate(samples, bytes, &options).map(Plan)
     }
 
     /// Passes the URL of each shard to `each`, in the order of the list, until it breaks. Whether

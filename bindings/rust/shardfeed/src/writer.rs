@@ -66,6 +66,56 @@ impl WriterBuilder {
         let native = native::Writer::open(pattern, options)?;
         Ok(Writer { native, on_shard: self.settings.on_shard.clone(), reported: 0 })
     }
+
+    /// Makes a shard appear that a writer with the option `prepare` has made, in any process and on
+    /// any machine. The options are those that the writer had; the pattern is not used.
+    ///
+    /// A shard that has appeared already stays as it is, so that this can be called again. Several
+    /// threads can publish shards at once.
+    ///
+    /// ```
+    /// # let folder = std::env::temp_dir().join(format!("shardfeed-token-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder).unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let builder = shardfeed::Writer::builder("part-%03d.tar").prepare(true);
+    /// let mut writer = builder.clone().open()?;
+    /// writer.write("1", [("txt", "one")])?;
+    /// let shards = writer.finish()?;
+    /// assert!(!std::path::Path::new("part-000.tar").exists());
+    /// builder.publish_prepared(shards[0].token.as_deref().unwrap())?;
+    /// assert!(std::path::Path::new("part-000.tar").exists());
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok::<(), shardfeed::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `Usage` (no token), `Io` (another shard has the name; it was discarded), and what a store
+    /// says.
+    pub fn publish_prepared(&self, token: &str) -> Result<()> {
+        native::publish_prepared(token, &native::Options::new(&self.settings, "writer")?)
+    }
+
+    /// Removes what such a writer has made and what has not appeared.
+    ///
+    /// # Errors
+    ///
+    /// As [`publish_prepared`](Self::publish_prepared), without those of a name that is taken.
+    pub fn discard_prepared(&self, token: &str) -> Result<()> {
+        native::discard_prepared(token, &native::Options::new(&self.settings, "writer")?)
+    }
+
+    /// Removes all that writers have left in a store under names of this pattern that has not
+    /// appeared, also of those that are at work. In this pattern there may be several numbers. See
+    /// `shf_discard_left` in the header.
+    ///
+    /// # Errors
+    ///
+    /// As [`discard_prepared`](Self::discard_prepared); `Limit`.
+    pub fn discard_left(&self) -> Result<()> {
+        let options = native::Options::new(&self.settings, "writer")?;
+        native::discard_left(&self.pattern, &options)
+    }
 }
 
 impl Writer {
@@ -276,6 +326,8 @@ impl Writer {
                 .map(|digits| digits.into_iter().map(char::from).collect())
                 .unwrap_or_default(),
             index: text(sys::SHF_SHARD_INDEX).map(|path| PathBuf::from(OsString::from_vec(path))),
+            token: text(sys::SHF_SHARD_TOKEN)
+                .map(|lines| lines.into_iter().map(char::from).collect()),
         }
     }
 
@@ -361,6 +413,8 @@ pub struct Shard {
     pub digest: String,
     /// The path of its index, if it has one.
     pub index: Option<PathBuf>,
+    /// With the option `prepare`, for [`WriterBuilder::publish_prepared`]: it has not appeared.
+    pub token: Option<String>,
 }
 
 /// What names shards: a function of the user.

@@ -10,8 +10,8 @@ use std::process::Command;
 
 use serde_json::{json, Value};
 use shardfeed::{
-    Archive, Batch, Column, Dataset, Members, Result, SampleRef, State, Stream, StreamBuilder,
-    Writer,
+    Archive, Batch, Column, Consumer, Dataset, Members, Result, SampleRef, State, Stream,
+    StreamBuilder, Writer,
 };
 use xxhash_rust::xxh64::Xxh64;
 
@@ -99,6 +99,7 @@ impl<'a> Run<'a> {
             Some("expand") => self.expand(),
             Some("mix") => self.mix(),
             Some("plan") => self.plan(),
+            Some("simulate") => self.simulate(),
             Some("write") => self.write(),
             kind => panic!("unknown kind {kind:?}"),
         }
@@ -299,20 +300,45 @@ impl<'a> Run<'a> {
             self.url(warning.as_bytes());
         }
         for consumer in plan.consumers() {
-            let known = |value: Option<u64>| value.unwrap_or(u64::MAX);
-            for number in [
-                consumer.rank,
-                consumer.worker,
-                consumer.lanes,
-                consumer.shards,
-                known(consumer.samples),
-                known(consumer.bytes),
-            ] {
-                self.u64(number);
-            }
-            self.count += 1;
+            self.share(consumer);
         }
         Ok(())
+    }
+
+    fn simulate(&mut self) -> Result<()> {
+        let numbers = |list: &Value| -> Option<Vec<u64>> {
+            let list = list.as_array()?;
+            Some(list.iter().map(|number| number.as_u64().expect("a number")).collect())
+        };
+        let samples = numbers(&self.case["shards"]).expect("shards");
+        let bytes = numbers(&self.case["bytes"]);
+        let plan = self.builder().simulate_plan(&samples, bytes.as_deref())?;
+        for (number, consumer) in plan.consumers().enumerate() {
+            self.share(consumer);
+            let reads = plan.reads(number as u64)?;
+            self.u64(reads.len() as u64);
+            for read in reads {
+                for number in [read.shard, read.samples, read.first, read.last] {
+                    self.u64(number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn share(&mut self, consumer: Consumer) {
+        let known = |value: Option<u64>| value.unwrap_or(u64::MAX);
+        for number in [
+            consumer.rank,
+            consumer.worker,
+            consumer.lanes,
+            consumer.shards,
+            known(consumer.samples),
+            known(consumer.bytes),
+        ] {
+            self.u64(number);
+        }
+        self.count += 1;
     }
 
     // ---- Random access ----

@@ -378,3 +378,24 @@ fn the_log_function_of_a_part_is_heard_in_the_mix() {
     assert_eq!(mix.filter(Result::is_ok).count(), 12);
     assert_eq!(heard.lock().unwrap().len(), 1);
 }
+
+#[test]
+fn plans_of_shards_that_are_not_there() {
+    let run = Stream::builder().world_size(2);
+    let plan = run.simulate_plan(&[10, 20, 30, 40], Some(&[1, 2, 3, 4])).unwrap();
+    let shares: Vec<_> = plan.consumers().map(|share| (share.samples, share.bytes)).collect();
+    assert_eq!(shares, [(Some(40), Some(4)), (Some(60), Some(6))]);
+    let reads = plan.reads(1).unwrap();
+    let numbers = |read: &shardfeed::ShardRead| (read.shard, read.samples, read.first, read.last);
+    assert_eq!(reads.iter().map(numbers).collect::<Vec<_>>(), [(1, 20, 0, 19), (3, 40, 20, 59)]);
+    let wrong = [
+        run.simulate_plan(&[], None).err(),
+        run.simulate_plan(&[1, 2], Some(&[1])).err(),
+        run.simulate_plan(&[1 << 32], None).err(),
+        plan.reads(2).err(),
+        Stream::builder().epoch_samples(1).simulate_plan(&[1], None).unwrap().reads(0).err(),
+    ];
+    for error in wrong {
+        assert_eq!(error.unwrap().kind(), ErrorKind::Usage);
+    }
+}

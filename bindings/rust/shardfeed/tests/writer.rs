@@ -97,6 +97,36 @@ fn shards_are_cut_by_samples_and_by_hand() {
 }
 
 #[test]
+fn shards_wait_until_they_are_published() {
+    let folder = folder("writer-prepared");
+    let samples = samples(5);
+    let builder = Writer::builder(folder.join("a-%d.tar")).max_samples(2).prepare(true);
+    let mut writer = builder.clone().write_index(true).open().unwrap();
+    write(&mut writer, &samples);
+    let shards = writer.finish().unwrap();
+    assert_eq!(names(&folder).iter().filter(|name| name.ends_with(".partial")).count(), 6);
+    assert!(names(&folder).iter().all(|name| name.starts_with('.')));
+    let token = |number: usize| shards[number].token.as_deref().unwrap();
+    builder.discard_prepared(token(2)).unwrap();
+    for _ in 0..2 {
+        builder.publish_prepared(token(0)).unwrap();
+        builder.publish_prepared(token(1)).unwrap();
+    }
+    assert_eq!(
+        names(&folder),
+        ["a-0.tar", "a-0.tar.sfidx", "a-1.tar", "a-1.tar.sfidx"],
+        "and nothing is left"
+    );
+    assert_eq!(read(shards[..2].iter().map(|shard| &shard.url)), samples[..4]);
+    assert_eq!(builder.publish_prepared(token(2)).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(builder.publish_prepared("a").unwrap_err().kind(), ErrorKind::Usage);
+    builder.discard_left().unwrap(); // of paths nothing
+    let mut published = Writer::open(folder.join("b.tar")).unwrap();
+    write(&mut published, &samples);
+    assert_eq!(published.finish().unwrap()[0].token, None);
+}
+
+#[test]
 fn nothing_appears_of_what_is_not_finished() {
     let folder = folder("writer-dropped");
     {

@@ -14,8 +14,10 @@ mod plan;
 mod sample;
 mod source;
 mod stream;
+mod tokenizer;
 mod writer;
 
+use std::any::Any;
 use std::ffi::{c_char, CStr, CString, OsStr};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
@@ -31,7 +33,7 @@ pub(crate) use options::{expand, option_info, Options};
 pub(crate) use plan::Plan;
 pub(crate) use sample::{Block, Sample, SampleRef};
 pub(crate) use stream::{merge_states, Control, Stream};
-pub(crate) use writer::{Writer, WriterControl};
+pub(crate) use writer::{discard_left, discard_prepared, publish_prepared, Writer, WriterControl};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -53,6 +55,20 @@ fn received(error: &sys::shf_error) -> Error {
     let message: Vec<u8> = error.message.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
     let message = String::from_utf8_lossy(&message).into_owned();
     Error::new(error.code, error.os_error, error.offset, message)
+}
+
+/// Puts a text, or the start of it, into an error of the library, which has zeroed it.
+fn write_message(error: &mut sys::shf_error, text: &str) {
+    let room = error.message.len() - 1;
+    for (to, from) in error.message[..room].iter_mut().zip(text.bytes()) {
+        *to = from as c_char;
+    }
+}
+
+/// What a panic says.
+fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("it says not why")
 }
 
 /// The text of a static C string; nothing for NULL.

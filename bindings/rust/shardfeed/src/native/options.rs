@@ -8,7 +8,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{c_string, checked, lent, received, source, static_text, sys, Urls};
+use super::{c_string, checked, lent, received, source, static_text, sys, tokenizer, Urls};
 use crate::builder::{OptionInfo, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::interrupt::Interrupt;
@@ -170,6 +170,10 @@ impl Options {
         for served in &settings.sources {
             // SAFETY: an owned handle.
             unsafe { source::set(options.pointer.as_ptr(), served) }?;
+        }
+        if let Some(made_by) = &settings.tokenizer {
+            // SAFETY: an owned handle.
+            unsafe { tokenizer::set(options.pointer.as_ptr(), made_by) }?;
         }
         Ok(options)
     }

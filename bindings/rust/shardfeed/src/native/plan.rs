@@ -28,6 +28,40 @@ impl Plan {
         Ok(plan.expect("a plan on success"))
     }
 
+    /// `bytes` are as many as `samples`.
+    pub(crate) fn simulate(
+        samples: &[u64],
+        bytes: Option<&[u64]>,
+        options: &Options,
+    ) -> Result<Plan> {
+        let mut out = ptr::null_mut();
+        let sizes = bytes.map_or(ptr::null(), <[u64]>::as_ptr);
+        // SAFETY: both arrays have samples.len() numbers, which are copied.
+        checked(|error| unsafe {
+            let (pointer, count) = (samples.as_ptr(), samples.len());
+            sys::shf_plan_simulate(&mut out, pointer, sizes, count, options.pointer(), error)
+        })?;
+        Ok(Plan { pointer: NonNull::new(out).expect("a plan on success") })
+    }
+
+    /// Four numbers for each reading.
+    pub(crate) fn reads(&self, consumer: u64) -> Result<Vec<[u64; 4]>> {
+        let mut reads: Vec<[u64; 4]> = Vec::new();
+        loop {
+            let mut count = 0;
+            // SAFETY: a live plan; there is room for reads.len() times four numbers.
+            checked(|error| unsafe {
+                let (plan, room) = (self.pointer.as_ptr(), reads.len());
+                let numbers = reads.as_mut_ptr().cast();
+                sys::shf_plan_reads(plan, consumer, numbers, room, &mut count, error)
+            })?;
+            if count == reads.len() {
+                return Ok(reads);
+            }
+            reads.resize(count, [0; 4]);
+        }
+    }
+
     pub(crate) fn text(&self) -> &[u8] {
         let mut out = NO_BYTES;
         // SAFETY: a live plan. The bytes live as long.

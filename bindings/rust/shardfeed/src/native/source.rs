@@ -1,13 +1,12 @@
 //! Sources of the program, as the library calls them.
 
-use std::any::Any;
 use std::ffi::{c_char, c_void, CStr, OsStr};
 use std::io;
 use std::mem::size_of;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
-use super::{c_string, checked, sys};
+use super::{c_string, checked, panic_text, sys, write_message};
 use crate::error::Result;
 use crate::source::{Served, Source, SourceObject};
 
@@ -56,18 +55,12 @@ fn run<R>(error: &mut sys::shf_error, function: impl FnOnce() -> io::Result<R>) 
             };
             (code, catch_unwind(AssertUnwindSafe(|| raised.to_string())).unwrap_or_default())
         }
-        Err(payload) => (sys::SHF_E_USAGE, format!("the source panicked: {}", said(&*payload))),
+        Err(payload) => {
+            (sys::SHF_E_USAGE, format!("the source panicked: {}", panic_text(&*payload)))
+        }
     };
-    let room = error.message.len() - 1; // it is zeroed
-    for (to, from) in error.message[..room].iter_mut().zip(message.bytes()) {
-        *to = from as c_char;
-    }
+    write_message(error, &message);
     Err(code)
-}
-
-fn said(payload: &(dyn Any + Send)) -> &str {
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("it says not why")
 }
 
 /// # Safety

@@ -1,7 +1,7 @@
 //! Writers.
 
 use std::cell::Cell;
-use std::ffi::OsStr;
+use std::ffi::{c_char, OsStr};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -178,4 +178,28 @@ impl Drop for Writer {
             unsafe { sys::shf_writer_close(writer.as_ptr()) }
         }
     }
+}
+
+type WithToken =
+    unsafe extern "C" fn(*const c_char, *const sys::shf_options, *mut sys::shf_error) -> i32;
+
+/// Calls a function of the library with a text of the user.
+fn with_text(function: WithToken, text: &OsStr, what: &str, options: &Options) -> Result<()> {
+    let text = c_string(text, what)?;
+    // SAFETY: everything lives until the call returns.
+    let result = checked(|error| unsafe { function(text.as_ptr(), options.pointer(), error) });
+    options.resume_panic();
+    result.map(drop)
+}
+
+pub(crate) fn publish_prepared(token: &str, options: &Options) -> Result<()> {
+    with_text(sys::shf_publish_prepared, OsStr::new(token), "the token", options)
+}
+
+pub(crate) fn discard_prepared(token: &str, options: &Options) -> Result<()> {
+    with_text(sys::shf_discard_prepared, OsStr::new(token), "the token", options)
+}
+
+pub(crate) fn discard_left(pattern: &OsStr, options: &Options) -> Result<()> {
+    with_text(sys::shf_discard_left, pattern, "the pattern", options)
 }

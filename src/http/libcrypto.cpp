@@ -1,4 +1,4 @@
-#include "store/libcrypto.h"
+#include "http/libcrypto.h"
 
 #include "core/dynamic_library.h"
 #include "core/fork.h"
@@ -39,6 +39,7 @@ struct Libcrypto {
     decltype(&::EVP_md5) EVP_md5;
     decltype(&::EVP_sha1) EVP_sha1;
     decltype(&::EVP_sha256) EVP_sha256;
+    decltype(&::EVP_sha512) EVP_sha512;
     decltype(&::HMAC) HMAC;
     decltype(&::OPENSSL_thread_stop) OPENSSL_thread_stop;
     decltype(&::PEM_read_bio_PrivateKey) PEM_read_bio_PrivateKey;
@@ -67,6 +68,7 @@ Libcrypto load() {
     library.find("EVP_md5", crypto.EVP_md5);
     library.find("EVP_sha1", crypto.EVP_sha1);
     library.find("EVP_sha256", crypto.EVP_sha256);
+    library.find("EVP_sha512", crypto.EVP_sha512);
     library.find("HMAC", crypto.HMAC);
     library.find("OPENSSL_thread_stop", crypto.OPENSSL_thread_stop);
     library.find("PEM_read_bio_PrivateKey", crypto.PEM_read_bio_PrivateKey);
@@ -129,44 +131,49 @@ std::optional<std::string> md5(std::span<const uint8_t> data) {
     return std::nullopt;
 }
 
-struct Md5::State {
+struct RunningHash::State {
     std::unique_ptr<EVP_MD_CTX, decltype(Libcrypto::EVP_MD_CTX_free)> context{
         libcrypto().EVP_MD_CTX_new(), libcrypto().EVP_MD_CTX_free};
 };
 
-Md5::Md5() {
+RunningHash::RunningHash(HashKind kind) {
     const ForkHold hold;
+    const Libcrypto& crypto = libcrypto();
+    const EVP_MD* const method = kind == HashKind::md5      ? crypto.EVP_md5()
+                                 : kind == HashKind::sha1   ? crypto.EVP_sha1()
+                                 : kind == HashKind::sha256 ? crypto.EVP_sha256()
+                                                            : crypto.EVP_sha512();
     auto state = std::make_unique<State>();
     if (!state->context) throw std::bad_alloc();
-    if (libcrypto().EVP_DigestInit_ex(state->context.get(), libcrypto().EVP_md5(), nullptr) == 1)
+    if (crypto.EVP_DigestInit_ex(state->context.get(), method, nullptr) == 1)
         state_ = std::move(state);
     else
-        libcrypto().ERR_clear_error();
+        crypto.ERR_clear_error();
 }
 
-Md5::~Md5() {
+RunningHash::~RunningHash() {
     const ForkHold hold;
     state_.reset();
 }
 
-void Md5::add(std::span<const uint8_t> data) {
+void RunningHash::add(std::span<const uint8_t> data) {
     const ForkHold hold;
     if (state_ &&
         libcrypto().EVP_DigestUpdate(state_->context.get(), data.data(), data.size()) != 1)
-        failed("MD5");
+        failed("a hash");
 }
 
-std::optional<std::string> Md5::result() const {
+std::optional<std::string> RunningHash::result() const {
     if (!state_) return std::nullopt;
     const ForkHold hold;
     const State copy;
-    std::string result(16, '\0');
+    std::array<unsigned char, EVP_MAX_MD_SIZE> result;
+    unsigned size = 0;
     if (!copy.context) throw std::bad_alloc();
     if (libcrypto().EVP_MD_CTX_copy_ex(copy.context.get(), state_->context.get()) != 1 ||
-        libcrypto().EVP_DigestFinal_ex(
-            copy.context.get(), reinterpret_cast<unsigned char*>(result.data()), nullptr) != 1)
-        failed("MD5");
-    return result;
+        libcrypto().EVP_DigestFinal_ex(copy.context.get(), result.data(), &size) != 1)
+        failed("a hash");
+    return std::string(result.begin(), result.begin() + size);
 }
 
 std::string sha1_hex(std::string_view data) {

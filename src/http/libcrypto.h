@@ -20,15 +20,16 @@ Sha256 hmac_sha256(std::string_view key, std::string_view data);
 std::string sha1_hex(std::string_view data);
 // For servers that verify bytes by it; not for security. Nothing where the system forbids it.
 std::optional<std::string> md5(std::span<const uint8_t> data);
-// The same of bytes that come one after another.
-class Md5 {
+enum class HashKind : uint8_t { md5, sha1, sha256, sha512 };
+// A hash of bytes that come one after another.
+class RunningHash {
   public:
-    Md5();
-    ~Md5();
-    Md5(const Md5&) = delete;
-    Md5& operator=(const Md5&) = delete;
+    explicit RunningHash(HashKind kind);
+    ~RunningHash();
+    RunningHash(const RunningHash&) = delete;
+    RunningHash& operator=(const RunningHash&) = delete;
     void add(std::span<const uint8_t> data);
-    // Of all so far.
+    // Of all so far: its bytes. Nothing where the system forbids this hash.
     [[nodiscard]] std::optional<std::string> result() const;
 
   private:

@@ -1,0 +1,192 @@
+"""Stages of shardfeed.wds that run on the columns of a block: the same results."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shardfeed.wds as wds
+from conftest import write_tar
+from shardfeed.wds import _columns, _compile
+
+np = pytest.importorskip("numpy")
+
+
+def npy(array: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def shard(path: Path, arrays: list[Any], labels: list[bytes] | None = None) -> str:
+    labels = labels or [b"%d" % i for i in range(len(arrays))]
+    members = [
+        member
+        for i, (array, label) in enumerate(zip(arrays, labels))
+        for member in ((f"{i:04d}.npy", npy(array)), (f"{i:04d}.cls", label))
+    ]
+    return str(write_tar(path, members))
+
+
+def data(url: Any) -> Any:
+    return wds.WebDataset(url, shardshuffle=False)
+
+
+@pytest.fixture
+def stacked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of batches that are made of .npy files by one copy."""
+    sizes: list[int] = []
+    stack = _columns._stacked
+
+    def counted(files: list[bytes], layout: Any) -> Any:
+        sizes.append(len(files))
+        return stack(files, layout)
+
+    monkeypatch.setattr(_columns, "_stacked", counted)
+    return sizes
+
+
+def test_explain_says_what_runs_on_columns(tmp_path: Path) -> None:
+    source = data(shard(tmp_path / "a.tar", [np.zeros(3)] * 4)).shuffle(5, seed=1)
+    text = source.decode().rename(x="npy").to_tuple("x", "cls").batched(2).explain()
+    assert [line.split()[0] for line in text.splitlines() if "columns" in line] == [
+        "decode",
+        "rename(x='npy')",
+        "to_tuple('x',",
+        "batched(2,",
+    ]
+    for other in (
+        source.decode("pil"),
+        source.decode(len).batched(2),
+        source.select(bool).decode().to_tuple("npy"),
+        source.rename(x="npy"),
+        source.compose(wds.threads(2)).decode().batched(2),
+        source.batched(2, collation_fn=None),
+        wds.WebDataset("a.tar", select_files=bool, shardshuffle=False).decode().batched(2),
+    ):
+        assert "columns" not in other.explain()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda i: np.full((3, 5), i, "f4"),
+        lambda i: np.asfortranarray(np.arange(24, dtype="i2").reshape(2, 3, 4) + i),
+        lambda i: np.array(i, "f8"),
+        lambda i: np.array([f"{i:03d}", "b"], "U3"),
+        lambda i: np.array([b"%03d" % i], "S3"),
+        lambda i: np.full((40, 50), i, "c8"),
+        lambda i: np.array([i % 2 == 0]),
+    ],
+)
+@pytest.mark.parametrize("shuffle", [0, 50])
+def test_arrays_of_one_layout_are_stacked_by_one_copy(
+    tmp_path: Path, stacked: list[int], made: Any, shuffle: int
+) -> None:
+    arrays = [made(i) for i in range(90)]
+    source = data(shard(tmp_path / "a.tar", arrays))
+    if shuffle:
+        source = source.shuffle(shuffle, seed=1)
+    found = list(source.decode().to_tuple("npy", "cls").batched(40))
+    assert [len(labels) for _, labels in found] == [40, 40, 10]
+    assert stacked  # single samples of a shuffle, while its buffer grows, go one by one
+    assert shuffle or stacked == [40, 40, 10]
+    for batch, labels in found:
+        expected = np.array([arrays[label] for label in labels])
+        assert batch.dtype == expected.dtype
+        assert np.array_equal(batch, expected)
+        assert batch.flags.writeable
+        assert batch.flags.c_contiguous
+        assert batch.flags.owndata
+
+
+def test_arrays_in_another_order_of_bytes_are_what_numpy_makes_of_them(
+    tmp_path: Path, stacked: list[int]
+) -> None:
+    arrays = [np.full((3,), i, ">f4") for i in range(70)]
+    found = list(data(shard(tmp_path / "a.tar", arrays)).decode().to_tuple("npy").batched(69))
+    expected = [np.array(arrays[:69]), np.array(arrays[69:])]
+    assert [batch.dtype for (batch,) in found] == [each.dtype for each in expected]
+    assert all(np.array_equal(batch, each) for (batch,), each in zip(found, expected))
+    assert not stacked
+
+
+def test_unequal_shapes_end_at_their_batch(tmp_path: Path) -> None:
+    arrays = [np.zeros(4 if i == 55 else 3) for i in range(90)]
+    batches = iter(data(shard(tmp_path / "a.tar", arrays)).decode().to_tuple("npy").batched(20))
+    assert [next(batches)[0].shape for _ in range(2)] == [(20, 3), (20, 3)]
+    with pytest.raises(AssertionError, match="all shapes must be equal"):
+        next(batches)
+
+
+def test_an_array_taken_twice_is_one_object(tmp_path: Path) -> None:
+    source = data(shard(tmp_path / "a.tar", [np.zeros(3)] * 70)).decode()
+    assert all(a is b for a, b in source.to_tuple("npy", "npy"))
+    assert all(s["x"] is s["y"] for s in source.rename(x="npy", y="npy"))
+
+
+def events(package: Any, url: Any, build: Any, answer: bool) -> list[Any]:
+    """What a program and its handler see, in the order of time."""
+    seen: list[Any] = []
+
+    def handler(exn: Exception) -> bool:
+        seen.append(type(exn).__name__)
+        return answer
+
+    for item in build(package.WebDataset(url, shardshuffle=False), handler):
+        seen.append(np.asarray(item[-1]).tolist())
+    return seen
+
+
+@pytest.mark.parametrize("answer", [True, False])
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_faults_reach_the_handler_where_they_did(tmp_path: Path, answer: bool, size: int) -> None:
+    original = pytest.importorskip("webdataset")
+    labels = [b"no number" if i in (77, 140, 141, 250) else b" %d\n" % i for i in range(300)]
+    url = shard(tmp_path / "a.tar", [np.zeros((8, 8))] * 300, labels)
+
+    def whole(source: Any, handler: Any) -> Any:
+        return source.decode(handler=handler).to_tuple("npy", "cls").batched(size)
+
+    def no_batches(source: Any, handler: Any) -> Any:
+        return source.decode(handler=handler).to_tuple("npy", "cls")
+
+    def missing(source: Any, handler: Any) -> Any:
+        return source.to_tuple("npy", "x", handler=handler).batched(size)
+
+    def blanks(source: Any, handler: Any) -> Any:
+        return source.rename(x="a b", handler=handler).to_tuple("x", "npy").batched(size)
+
+    for build in (whole, no_batches, missing, blanks):
+        expected = events(original, url, build, answer)
+        assert "DecodingError" in expected or build in (missing, blanks)
+        assert events(wds, url, build, answer) == expected
+
+
+@pytest.mark.parametrize("taken", [0, 1, 3, 11])
+def test_a_resumed_pass_gives_the_same_batches(tmp_path: Path, taken: int) -> None:
+    urls = [
+        shard(tmp_path / f"{n}.tar", [np.full(9, n * 100 + i) for i in range(60)]) for n in (0, 1)
+    ]
+
+    def made() -> Any:
+        source = wds.WebDataset(urls, shardshuffle=2, detshuffle=True, seed=1).shuffle(30, seed=2)
+        return source.decode().to_tuple("npy", "cls").batched(8).with_epoch(20)
+
+    expected = [labels.tolist() for _, labels in made()]
+    resumed = made()
+    resumed.load_state_dict({**resumed.state_dict(), "items": taken})
+    assert [labels.tolist() for _, labels in resumed] == expected[taken:]
+
+
+def test_columns_give_what_stages_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = shard(tmp_path / "a.tar", [np.full((2, i % 2 + 1), i) for i in range(200)])
+    source = data(url).shuffle(30, seed=1).decode().rename(label="cls", keep=True)
+    by_columns = list(source)
+    monkeypatch.setattr(_compile, "_column_steps", lambda *_: [])
+    one_by_one = list(source)
+    assert [list(sample) for sample in by_columns] == [list(sample) for sample in one_by_one]
+    for a, b in zip(by_columns, one_by_one):
+        assert all(np.array_equal(a[name], b[name]) for name in b)
