@@ -110,9 +110,12 @@ def write_archive(rng: random.Random) -> Written:
                 target.write(data)
             members.append((name, data))
     if rng.random() < 0.2:  # as in self-extracting files
-        return Written(
-            b"#!/bin/sh\n" * rng.randint(1, 100) + out.getvalue(), members, {"zip_prefix": "allow"}
-        )
+        data = b"#!/bin/sh\n" * rng.randint(1, 100) + out.getvalue()
+        # Go takes offsets for those of the whole file where a directory header lies at the one of
+        # the end record: that of an archive inside, if the prefix has just that length.
+        while data.startswith(b"PK\x01\x02", file.start_dir):
+            data = b"\n" + data
+        return Written(data, members, {"zip_prefix": "allow"})
     return Written(out.getvalue(), members, {})
 
 

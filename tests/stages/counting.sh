@@ -2,7 +2,9 @@
 # What a check is, how it is counted, and how groups of them run beside each other.
 
 passed=0 failed=0
-output=$build/output # of the command that runs
+output=$build/output     # of the command that runs
+failures=$build/failures # what failed, in a few lines: the end of a long output is what one sees
+: >"$failures"
 
 # report STATUS NAME START: a line, and what a check that failed has printed.
 report() {
@@ -14,6 +16,7 @@ report() {
         failed=$((failed + 1))
         { echo "FAILED $2 ($took s)" && tail -n 100 "$output" | sed 's/^/    /'; } >"$output.report"
         cat "$output.report"
+        echo "FAILED $2" >>"$failures"
     fi
 }
 
@@ -33,14 +36,21 @@ need() {
 }
 
 # count NAME START STATUS OK BAD [PATTERN]: adds up what a test runner counts. What it printed is shown when
-# something failed, without the lines that match PATTERN.
+# something failed, without the lines that match PATTERN. The names of failed tests are in OUTPUT.failures, or in the
+# output, as the runners of Meson, GoogleTest and Cargo write them.
 count() {
     local name=$1 start=$2 status=$3 ok=${4:-0} bad=${5:-0}
     if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$ok" -eq 0 ]; }; then bad=1; fi # it ran nothing
     passed=$((passed + ok))
     failed=$((failed + bad))
     echo "$name: $ok ok, $bad failed ($((SECONDS - start)) s)"
-    [ "$bad" -eq 0 ] || { grep -av "${6:-^$}" "$output" | tail -n 200 | sed 's/^/    /'; }
+    [ "$bad" -eq 0 ] && return
+    grep -av "${6:-^$}" "$output" | tail -n 200 | sed 's/^/    /'
+    {
+        echo "FAILED $name: $bad"
+        cat "$output.failures" 2>/dev/null ||
+            grep -aE '^ *[0-9]+/[0-9]+ .* (FAIL|TIMEOUT) |^\[  FAILED  \] |^test .* FAILED$|SUMMARY: .*Sanitizer' "$output" | sort -u
+    } | cut -c 1-160 | head -n 20 | sed '2,$s/^/    /' >>"$failures"
 }
 
 # aside NAME FUNCTION: runs checks beside those that follow. join NAME waits for them and counts them.
@@ -70,6 +80,7 @@ go_last() { renice -n "${1:-15}" "$BASHPID" >/dev/null; }
 finish() {
     local name
     for name in "${!asides[@]}"; do join "$name"; done
+    cat "$failures"
     echo "$passed passed, $failed failed"
     exit $((failed > 0))
 }

@@ -8,10 +8,12 @@ begin with the same word, because they import the same. The arguments are for py
 
 A few tests that fail are run again, alone: one that passes three times depends on what ran beside
 it. That is a fault too, of the test or of what it tests, and its name and first failure are written
-to OUTPUT.unsteady; but it counts as passed, so that one in thousands does not hide the others.
+to OUTPUT.unsteady; but it counts as passed, so that one in thousands does not hide the others. A
+test that ended its process, or was ended because it took too long, is treated likewise, after
+all tests of its part have run again.
 
-What pytest prints is written to OUTPUT. Printed is the line "PASSED FAILED". The status is not 0
-when a part failed, or a file was left out.
+What pytest prints is written to OUTPUT, the names of failed tests to OUTPUT.failures. Printed is
+the line "PASSED FAILED". The status is not 0 when a part failed, or a file was left out.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from __future__ import annotations
 import itertools
 import json
 import operator
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +35,7 @@ FILES_OF_PART = 8
 # Families that take long: they begin, so that none of them ends alone.
 LONGEST = ("torch", "ray", "grain", "convert", "batch")
 # What hangs is a failure, and no CI that does not end: where a test takes so long, the output says
-# what its threads do.
+# what its threads do, and pytest (since 9) ends.
 SECONDS_OF_TEST = 300
 SECONDS_OF_PART = 1800
 NOTHING_CHOSEN = 5  # the status of pytest when -k leaves nothing of a part
@@ -45,8 +49,9 @@ class Result:
     passed: int
     failed: int
     holds: bool  # whether pytest says so, too
+    ended: bool  # before all tests had run
     said: Path
-    failures: list[str]  # what pytest calls those tests, where it came to its end
+    failures: list[str]  # what pytest calls those tests
 
 
 def parts(folder: Path, processes: int) -> list[list[Path]]:
@@ -84,32 +89,47 @@ def failures_in(cache: Path) -> list[str]:
         return []
 
 
+def last_begun(said: Path) -> list[str]:
+    """The test that ran when pytest ended: -v writes its name before it runs."""
+    lines = said.read_text(errors="replace").splitlines()
+    begun = [line.split(" ")[0] for line in lines if re.match(r"\S+\.py::\S+ ", line)]
+    return begun[-1:]
+
+
 def run(tests: list[str], arguments: list[str], report: Path, said: Path) -> Result:
     """One process of pytest."""
     report.unlink(missing_ok=True)
     cache = report.with_suffix(".cache")
     command = ["timeout", "--kill-after=30", str(SECONDS_OF_PART), sys.executable, "-m", "pytest"]
     command += ["-v", "--tb=short", "-o", f"cache_dir={cache}"]
-    command += ["-o", f"faulthandler_timeout={SECONDS_OF_TEST}", "--junit-xml", str(report)]
+    command += ["-o", f"faulthandler_timeout={SECONDS_OF_TEST}"]
+    command += ["-o", "faulthandler_exit_on_timeout=true", "--junit-xml", str(report)]
     with open(said, "wb") as output:
         status = subprocess.run(
             [*command, *arguments, *tests], stdout=output, stderr=subprocess.STDOUT
         ).returncode
     try:
         passed, failed = counted(report)
+        ended = False
     except (OSError, ElementTree.ParseError, IndexError):
-        passed, failed = 0, 1
-    failures = failures_in(cache) if passed + failed > 1 else []
+        passed, failed, ended = 0, 1, True
+    failures = last_begun(said) if ended else failures_in(cache)
     shutil.rmtree(cache, ignore_errors=True)
     holds = status in (0, NOTHING_CHOSEN)
-    return Result(passed, failed if holds else max(failed, 1), holds, said, failures)
+    return Result(passed, failed if holds else max(failed, 1), holds, ended, said, failures)
 
 
-def passes_alone(result: Result, report: Path, said: Path) -> bool:
-    """Whether all that failed, and is not much, passes alone."""
+def passed_alone(result: Result, again: Callable[[list[str]], Result], tests: list[str]) -> int:
+    """How many tests of a part pass, if all that failed, and is not much, passes alone; or 0."""
     if not 0 < len(result.failures) == result.failed <= MOST_UNSTEADY:
-        return False
-    return all(run(result.failures, [], report, said).holds for _ in range(TIMES_ALONE))
+        return 0
+    passed = result.passed + result.failed
+    if result.ended:
+        whole = again(tests)
+        if not whole.holds:
+            return 0
+        passed = whole.passed
+    return passed if all(again(result.failures).holds for _ in range(TIMES_ALONE)) else 0
 
 
 def main() -> int:
@@ -122,19 +142,29 @@ def main() -> int:
     every = parts(Path(folder), int(processes))
     with ThreadPoolExecutor(int(processes)) as pool:
         results = list(pool.map(take, range(len(every)), every))
-    unsteady = Path(f"{output}.unsteady")
-    unsteady.unlink(missing_ok=True)
+    unsteady, failures = Path(f"{output}.unsteady"), Path(f"{output}.failures")
+    for notes in (unsteady, failures):
+        notes.unlink(missing_ok=True)
+    alone = Path(f"{output}.alone")
+
+    def again(tests: list[str]) -> Result:
+        chosen = arguments if tests and "::" not in tests[0] else []
+        return run(tests, chosen, Path(f"{output}.alone.xml"), alone)
+
     with open(output, "wb") as everything:
         # What failed comes last, where it is looked for.
-        for result in sorted(results, key=lambda result: not result.holds):
+        for result, files in sorted(zip(results, every), key=lambda each: not each[0].holds):
             if not result.holds:
-                alone = Path(f"{output}.alone")
-                if passes_alone(result, Path(f"{output}.alone.xml"), alone):
-                    with open(unsteady, "ab") as notes:
-                        notes.writelines(f"UNSTEADY {test}\n".encode() for test in result.failures)
-                        notes.writelines(result.said.read_bytes().splitlines(True)[-LINES_SHOWN:])
-                    result.passed += result.failed
-                    result.failed, result.holds = 0, True
+                passed = passed_alone(result, again, [str(file) for file in files])
+                with open(unsteady if passed else failures, "a") as notes:
+                    ended = ", which ended its process" if result.ended else ""
+                    word = "UNSTEADY" if passed else "FAILED"
+                    notes.writelines(f"{word} {test}{ended}\n" for test in result.failures)
+                    if passed:
+                        lines = result.said.read_text(errors="replace").splitlines(True)
+                        notes.writelines(lines[-LINES_SHOWN:])
+                if passed:
+                    result.passed, result.failed, result.holds = passed, 0, True
                 everything.write(alone.read_bytes() if alone.exists() else b"")
                 alone.unlink(missing_ok=True)
             everything.write(result.said.read_bytes())
