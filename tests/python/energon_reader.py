@@ -52,12 +52,12 @@ def prepare(folder: Path) -> None:
 
 
 def read_by_key(folder: Path) -> list[Sample]:
-    """All samples that "prepare" has in its data base, by their keys."""
+    """All samples of the data base of "prepare", by key: several processes have filled it."""
     reader = SqliteITarEntryReader(EPath(folder))
     keys = [key for key, _, _ in reader.list_all_samples()]
     samples = [plain(reader[key]) for key in keys]
     reader.close()
-    return samples
+    return sorted(samples)
 
 
 def main() -> None:

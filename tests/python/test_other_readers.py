@@ -96,7 +96,7 @@ def random_members() -> list[tuple[str, bytes]]:
 def run(*words: object, **environment: str) -> str:
     """The standard error of a program that must succeed."""
     done = subprocess.run(
-        list(map(str, words)), capture_output=True, check=False, text=True, timeout=600,
+        list(map(str, words)), capture_output=True, check=False, text=True, timeout=200,
         env={**os.environ, **environment},
     )  # fmt: skip
     assert done.returncode == 0, done
@@ -223,7 +223,7 @@ def test_energon_reads_the_same_samples_by_number(energon: list[list[Sample]]) -
 
 
 def test_energon_prepares_the_same_index(energon: list[list[Sample]], made: Path) -> None:
-    assert energon[1] == WANTED["written"]
+    assert energon[1] == sorted(WANTED["written"])
     assert len(energon[2]) > 300
     for name in ("written", "random"):
         indexes = sorted((made / name).glob("*.tar.idx"))
@@ -236,5 +236,5 @@ def test_energon_prepares_the_same_index(energon: list[list[Sample]], made: Path
 def test_we_read_an_index_of_energon(energon: list[list[Sample]], made: Path) -> None:
     folder = made / "energon"
     index(folder / "*" / "*.tar", "--import", "energon", "{}.tar.idx")
-    assert read_indexed(folder / "written") == energon[1]
+    assert read_indexed(folder / "written") == WANTED["written"]
     assert (folder / "random" / "r.tar.sfidx").exists()

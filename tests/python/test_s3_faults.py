@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import time
 import urllib.parse
@@ -17,6 +18,7 @@ from http_servers import Answer, Request, StandIn, ranged, stand_in
 
 KEYS = {"s3_access_key": "KEY", "s3_secret_key": "hush-KEY"}
 SAMPLES = 20
+PORTS: set[int] = set()
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,11 @@ def aws(data: bytes) -> Aws:
 
 @pytest.fixture
 def server(aws: Aws) -> Iterator[StandIn]:
-    with stand_in(aws) as server:
+    """At a port that no other test had: the library remembers the region of a bucket there."""
+    with contextlib.ExitStack() as stack:
+        while (server := stack.enter_context(stand_in(aws))).port in PORTS:
+            continue
+        PORTS.add(server.port)
         yield server
 
 
