@@ -178,8 +178,8 @@ class MessageSocket:
 
     def close(self, *, wait: bool = True) -> None:
         """Waits until what was sent has arrived, at most `linger` seconds; not without `wait`."""
-        # A receiver has nothing to send. libzmq 4.3 with a linger waits for ever where a sender was
-        # killed within a message.
+        # A receiver has nothing to send. With a linger, libzmq 4.3 can hang here after a sender was
+        # killed in the middle of a message.
         linger = self._linger if wait and self.sends else 0
         deadline = None if linger is None else time.monotonic() + linger
         unread, self._unread = self._unread, None
