@@ -512,6 +512,13 @@ int32_t shf_requests_call(shf_requests *requests, uint64_t id, shf_any_fn functi
  *                        environment has SHARDFEED_SECURE=1, and inside lists. The command is
  *                        ended when this process ends, even by a kill: a child process, /bin/sh,
  *                        watches for that
+ *   zpull://HOST:PORT    samples that come as messages of ZeroMQ, as tarp sends them: one map of
+ *                        MessagePack each, with __key__ and the bytes of its fields. zpull and
+ *                        zrsub bind, zrpull and zsub connect (zsub://HOST:PORT#PREFIX wants the
+ *                        messages that begin so); zpull+ipc:///PATH is a socket of this machine.
+ *                        They end with as many end marks as the option "senders" says. Each is read
+ *                        once, so that a state of their middle cannot be restored: USAGE. IO
+ *                        after "pipe_timeout" without a message. Refused where pipe: is
  *   http://, https://    an object on a web server. Each is asked for in byte ranges under the
  *                        version (strong ETag) that was opened: another version is CHANGED. An
  *                        answer that breaks off is continued at the byte reached, as the option
@@ -1465,6 +1472,10 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
  * and a writer that is closed aborts the upload. The index is put beside the shard. pipe:COMMAND
  * starts a shell command for each shard, which reads it from its standard input and must end with
  * status 0. What a command has done cannot be taken back: one whose writer is closed is ended.
+ * zpush://HOST:PORT and zrpub:// connect, zrpush:// and zpub:// bind: each sample is sent as a
+ * message at once, and the end of the shard as an end mark. A call waits while receivers have no
+ * room, a publisher for its first subscriber, and shf_writer_finish until all is received; IO when
+ * none of them takes anything for "pipe_timeout". A writer that is closed drops what is not sent.
  *
  * The same samples make the same bytes, on every machine and by any number of threads, where the
  * compression library has the same version: headers have no times, owners and modes but those

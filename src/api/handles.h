@@ -6,6 +6,9 @@
 #include "core/fork.h"
 #include "core/opening.h"
 #include "core/options.h"
+#ifdef SHF_HAVE_FEED
+#include "feed/message_schemes.h"
+#endif
 #ifdef SHF_HAVE_CURL
 #include "http/http_scheme.h"
 #endif
@@ -90,6 +93,9 @@ inline Options values_of(const shf_options* options) {
     add_cache();
 #ifdef SHF_HAVE_CURL
     add_http_schemes();
+#endif
+#ifdef SHF_HAVE_FEED
+    add_message_schemes();
 #endif
 #ifdef SHF_HAVE_STORES
     read_environment();

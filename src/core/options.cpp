@@ -150,6 +150,9 @@ constexpr Row rows[] = {
     {"pipe_timeout", "reading", Type::duration, "600s", "0..1000000s",
      "stream archive dataset writer", &O::pipe_timeout,
      "longest silence of a child process or a FIFO; 0: no limit"},
+    {"senders", "reading", Type::count, "1", "0..1000000", "stream archive", &O::senders,
+     "end marks after which messages of ZeroMQ (zpull://...) end, one of each sender; 0: nothing "
+     "ends them"},
     {"map", "reading", Type::boolean, "false", "true|false", "stream archive dataset", &O::map,
      "local files are mapped, and fields are where they lie in memory; for files that nobody "
      "changes while they are read: one that is cut ends the program"},

@@ -76,6 +76,7 @@ struct Options {
     uint64_t max_shards;    // after expansion
     uint64_t timeout;       // nanoseconds, 0: none
     uint64_t pipe_timeout;  // nanoseconds without data from a child, 0: none
+    uint64_t senders;       // end marks that end messages of ZeroMQ; 0: none does
     bool map;               // local files are read where they lie in memory
     uint64_t retries;       // of one request
     uint64_t connections;   // ranges of a shard that are fetched at once

@@ -1,6 +1,7 @@
 #include "core/sealed_map.h"
 
 #include "core/error.h"
+#include "core/plain_values.h"
 
 #include <msgpack.h>
 
@@ -55,38 +56,12 @@ std::span<const uint8_t> bytes_of(const msgpack_object& value, const SealedKind&
     return {reinterpret_cast<const uint8_t*>(value.via.bin.ptr), value.via.bin.size};
 }
 
-// How one value of the plain kinds - number, text, bytes - starts (msgpack specification,
-// "Formats").
-struct Head {
-    enum class Kind : uint8_t { number, text, bytes };
-    Kind kind;
-    size_t size;     // of the head itself
-    uint64_t body;   // bytes that follow it
-    uint64_t value;  // of a number that is in its head; otherwise 0
-};
-
-// Nothing when `from` starts with another kind of value, or ends within the head.
-std::optional<Head> head_of(std::span<const uint8_t> from) {
-    using enum Head::Kind;
-    if (from.empty()) return std::nullopt;
-    const uint8_t type = from[0];
-    if (type < 0x80) return Head{number, 1, 0, type};
-    if (type >= 0xa0 && type <= 0xbf) return Head{text, 1, type & uint64_t{0x1f}, 0};
-    if (type >= 0xcc && type <= 0xd3) return Head{number, 1, uint64_t{1} << (type & 3), 0};
-    const bool is_bytes = type >= 0xc4 && type <= 0xc6;
-    if (!is_bytes && !(type >= 0xd9 && type <= 0xdb)) return std::nullopt;
-    Head head{is_bytes ? bytes : text, 1 + (size_t{1} << (type - (is_bytes ? 0xc4 : 0xd9))), 0, 0};
-    if (head.size > from.size()) return std::nullopt;
-    for (const uint8_t byte : from.subspan(1, head.size - 1)) head.body = head.body << 8 | byte;
-    return head;
-}
-
 // Whether `from` is `count` plain values one after another. msgpack-c takes memory for as many
 // elements as the header of an array or a map claims, so it is given nothing that has such a header
 // inside.
 bool is_flat(std::span<const uint8_t> from, size_t count) {
     for (; count > 0; --count) {
-        const auto head = head_of(from);
+        const auto head = plain_head_of(from);
         if (!head || head->body > from.size() - head->size) return false;
         from = from.subspan(head->size + static_cast<size_t>(head->body));
     }
@@ -99,17 +74,11 @@ bool starts_with_magic(std::span<const uint8_t> file, std::string_view magic) {
            file[1] == (short_text | magic.size()) && text(file.subspan(2, magic.size())) == magic;
 }
 
-// How a map of at most 255 entries starts; `size` is that of the head.
-struct MapHead {
-    size_t size = 0, entries = 0;
-};
-
-// Nothing when `from` starts with something else.
-std::optional<MapHead> map_head_of(std::span<const uint8_t> from) {
-    constexpr uint8_t short_map = 0x80, map_16 = 0xde;
-    if (!from.empty() && (from[0] & 0xf0) == short_map) return MapHead{1, from[0] & size_t{0x0f}};
-    if (from.size() >= 3 && from[0] == map_16 && from[1] == 0) return MapHead{3, from[2]};
-    return std::nullopt;
+// Of our own maps: they have few entries.
+std::optional<PlainMapHead> map_head_of(std::span<const uint8_t> from) {
+    constexpr size_t most = 255;
+    const auto head = plain_map_head_of(from);
+    return head && head->entries <= most ? head : std::nullopt;
 }
 
 bool is_flat_map(std::span<const uint8_t> body) {
@@ -221,12 +190,12 @@ class HeadReader {
         return std::span<const uint8_t>(bytes_).first(filled_).subspan(at_ - start_);
     }
     // Goes past a head, and gives it with its value if it is a number.
-    Head head() {
+    PlainHead head() {
         const auto from = look();
-        auto head = head_of(from);
+        auto head = plain_head_of(from);
         if (!head || head->body > end_ - at_ - head->size) throw_damaged(kind_, "is cut short");
         pass(head->size);
-        if (head->kind == Head::Kind::number && head->body > 0) {
+        if (head->kind == PlainHead::Kind::number && head->body > 0) {
             for (const uint8_t byte : from.subspan(head->size, head->body))
                 head->value = head->value << 8 | byte;
             pass(head->body);
@@ -259,19 +228,19 @@ SealedOutline::SealedOutline(uint64_t size, const Read& read, const SealedKind& 
         throw Error(SHF_E_UNSUPPORTED,
                     std::string(kind.what) + " has version " + std::to_string(version_), kind.help);
     reader.head();  // the checksum, for which all of the body would have to be read
-    const Head body = reader.head();
+    const PlainHead body = reader.head();
     const auto map = map_head_of(reader.look());
-    if (body.kind != Head::Kind::bytes || body.body != reader.left() || !map)
+    if (body.kind != PlainHead::Kind::bytes || body.body != reader.left() || !map)
         throw_damaged(kind, "does not end with a map");
     reader.pass(map->size);
     for (size_t count = map->entries; count > 0; --count) {
-        const Head name = reader.head();
-        if (name.kind != Head::Kind::text || name.body > 31)
+        const PlainHead name = reader.head();
+        if (name.kind != PlainHead::Kind::text || name.body > 31)
             throw_damaged(kind, "has a value without a name");
         std::string its_name(text(reader.look().first(static_cast<size_t>(name.body))));
         reader.pass(name.body);
-        const Head value = reader.head();
-        const bool is_number = value.kind == Head::Kind::number;
+        const PlainHead value = reader.head();
+        const bool is_number = value.kind == PlainHead::Kind::number;
         if (!is_number) reader.pass(value.body);
         entries_.push_back({std::move(its_name), is_number, is_number ? value.value : value.body});
     }

@@ -147,7 +147,7 @@ void FeedClient::connect(Server& server) {
         socket.set(ZMQ_CURVE_PUBLICKEY, keys_.public_key);
         socket.set(ZMQ_CURVE_SECRETKEY, keys_.secret_key);
     }
-    server.losses = socket.watch_losses(context_);
+    server.losses = socket.watch(context_, ZMQ_EVENT_DISCONNECTED);
     server.state = Server::State::connecting;
     try {
         socket.connect("tcp://" + server.address.substr(feed_scheme.size()));

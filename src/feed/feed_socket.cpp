@@ -133,10 +133,10 @@ std::string FeedSocket::endpoint() const {
     return {text};
 }
 
-std::unique_ptr<FeedSocket> FeedSocket::watch_losses(FeedContext& context) {
+std::unique_ptr<FeedSocket> FeedSocket::watch(FeedContext& context, int events) {
     static std::atomic<uint64_t> count{0};
-    const std::string address = "inproc://losses-" + std::to_string(count.fetch_add(1));
-    if (libzmq().socket_monitor(socket_, address.c_str(), ZMQ_EVENT_DISCONNECTED) != 0)
+    const std::string address = "inproc://events-" + std::to_string(count.fetch_add(1));
+    if (libzmq().socket_monitor(socket_, address.c_str(), events) != 0)
         throw_zmq("watch a socket of ZeroMQ");
     auto watch = std::make_unique<FeedSocket>(context, ZMQ_PAIR);
     watch->set(ZMQ_LINGER, 0);

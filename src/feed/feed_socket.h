@@ -75,9 +75,9 @@ class FeedSocket {
     // Where it is bound, with the port that the system chose.
     [[nodiscard]] std::string endpoint() const;
 
-    // A socket that has a message whenever a connection of this one is lost. Before it goes,
-    // unwatch() is called: ZeroMQ would wait for it to read. Throws Error.
-    [[nodiscard]] std::unique_ptr<FeedSocket> watch_losses(FeedContext& context);
+    // A socket that has a message for each of these events of this one (ZMQ_EVENT_*). Before it
+    // goes, unwatch() is called: ZeroMQ would wait for it to read. Throws Error.
+    [[nodiscard]] std::unique_ptr<FeedSocket> watch(FeedContext& context, int events);
     void unwatch() noexcept;
 
     // The next message; false: there is none now.

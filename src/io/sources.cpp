@@ -107,7 +107,7 @@ const Scheme& find_scheme(const std::string& url, const Options& options) {
 }
 
 bool cached(const Scheme& scheme, const Options& options) {
-    return !options.cache.empty() && cache().open && !is_own(scheme);
+    return !options.cache.empty() && cache().open && !is_own(scheme) && !scheme.is_messages;
 }
 
 }  // namespace

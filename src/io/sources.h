@@ -37,6 +37,9 @@ struct Scheme {
     void (*publish)(const PreparedFile& file, const SourceContext& context) = nullptr;
     void (*discard)(const PreparedFile& file, const SourceContext& context) = nullptr;
     void (*discard_left)(const std::string& pattern, const SourceContext& context) = nullptr;
+    // Its shards are messages of samples (sample/sample_message.h): what was read is gone, and each
+    // write to a sink is one message.
+    bool is_messages = false;
 };
 
 // What stands between Sources and the schemes that were added, under the option `cache`.

@@ -76,6 +76,7 @@ class LaneSequence final : public SampleSequence {
     Pull drop_delivered();
     Pull drop_delivered_own();
     void check_even(const StreamState& state) const;
+    void check_messages(const StreamState& state) const;
 
     LaneContext context_;
     std::unique_ptr<LaneProvider> provider_;          // NULL: each is a Lane

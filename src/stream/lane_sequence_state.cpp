@@ -1,6 +1,9 @@
 // The position of a LaneSequence: saving, restoring, and dropping what the user has had.
 #include "stream/lane_sequence.h"
 
+#include "io/sources.h"
+#include "url/redact.h"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -94,11 +97,29 @@ LaneState LaneSequence::indexed_state(const StreamState& state) const {
     return own;
 }
 
+// Messages that were read are gone: nothing could read up to the place again.
+void LaneSequence::check_messages(const StreamState& state) const {
+    const auto& lanes = state.position.lanes;
+    if (std::all_of(lanes.begin(), lanes.end(),
+                    [](const LaneState& lane) { return lane.taken + lane.skip == 0; }))
+        return;
+    for (uint64_t i = 0; i < context_.shards.size(); ++i) {
+        const std::string url = context_.shards.at(i);
+        const Scheme* const scheme = Sources::scheme_for(url, context_.options);
+        if (scheme && scheme->is_messages)
+            throw Error(SHF_E_USAGE,
+                        "the state is of the middle of messages, which cannot be read again: " +
+                            redact(url),
+                        "restore a state of the start of an epoch, or read shards");
+    }
+}
+
 LaneSequence::Restored LaneSequence::prepare(const StreamState& state) {
     Restored restored;
     restored.skipped = state.by_index() && state.has_skipped();
     restored.remaining = remaining_after(state, context_.plan);
     check_even(state);
+    check_messages(state);
     if (context_.options.by_index) {
         restored.indexed = std::make_unique<LaneState>(indexed_state(state));
         restored.lanes.push_back(provider_->lane(context_, *restored.indexed));

@@ -37,6 +37,7 @@ struct NewMember {
     std::string_view name;          // not empty, no NUL
     std::span<const uint8_t> data;  // when `file` is NULL
     const FieldFile* file = nullptr;
+    size_t key_size = 0;  // bytes of the name that are the key of its sample; a dot follows them
 
     [[nodiscard]] uint64_t size() const { return file ? file->size : data.size(); }
 };
@@ -46,6 +47,8 @@ class Container {
     virtual ~Container() = default;
     // Appends a member. Returns where its data begins in the shard. Throws Error.
     virtual uint64_t add(const NewMember& member, ShardOutput& output) = 0;
+    // Appends what follows the members of a sample. Throws Error.
+    virtual void end_sample(ShardOutput& /*output*/) {}
     // How many bytes of the shard that takes, at most, with what the end of the shard has of it.
     [[nodiscard]] virtual uint64_t room(const NewMember& member) const = 0;
     // And what finish() appends at `position`, at most, for the members there are.
@@ -60,5 +63,8 @@ class Container {
 std::unique_ptr<Container> tar_container(TarHeaders headers);
 
 std::unique_ptr<Container> zip_container(ZipMethod method);
+
+// Messages (sample_message.h), each of which is one write to the sink.
+std::unique_ptr<Container> message_container();
 
 }  // namespace shf

@@ -26,9 +26,14 @@ constexpr size_t most_schemas = 8;
 // A large sample is not a reason to keep its memory.
 constexpr size_t kept_memory = size_t{16} << 20;
 
-bool is_stream(std::string_view url) {
+bool is_messages(std::string_view url, const Options& options) {
+    const Scheme* const scheme = Sources::scheme_for(url, options);
+    return scheme && scheme->is_messages;
+}
+
+bool is_stream(std::string_view url, const Options& options) {
     const std::string scheme = scheme_of(url);
-    return scheme == "-" || scheme == "pipe";
+    return scheme == "-" || scheme == "pipe" || is_messages(url, options);
 }
 
 bool is_slow(std::string_view url) {
@@ -47,15 +52,20 @@ std::string absolute(const std::string& url, const std::string& folder) {
     return is_local_path(url) && !url.starts_with('/') ? folder + "/" + url : url;
 }
 
-bool is_zip(const std::string& name, ShardKind kind) {
-    return kind == ShardKind::zip ||
-           (kind == ShardKind::automatic && !is_stream(name) && name.ends_with(".zip"));
+bool is_zip(const std::string& name, const Options& options) {
+    return options.format == ShardKind::zip ||
+           (options.format == ShardKind::automatic && !is_stream(name, options) &&
+            name.ends_with(".zip"));
 }
 
 Compression compression_for(const std::string& name, const Options& options, bool zip) {
     Compression chosen = options.compression;
     if (chosen == Compression::automatic)
-        chosen = zip || is_stream(name) ? Compression::none : compression_of(name);
+        chosen = zip || is_stream(name, options) ? Compression::none : compression_of(name);
+    if (is_messages(name, options) && (zip || chosen != Compression::none))
+        throw Error(SHF_E_USAGE,
+                    "samples are sent as messages, and not as a file that has a format",
+                    "leave out format and compression");
     if (zip && chosen != Compression::none)
         throw Error(SHF_E_USAGE, "a ZIP file is not compressed as a whole",
                     "zip_method=deflate compresses its members");
@@ -82,9 +92,10 @@ Writer::Writer(const char* pattern, const Options& options)
     : options_(without_timeout(options)),
       folder_(std::filesystem::current_path().string()),
       names_(pattern, options_),
-      zip_(is_zip(names_.first(), options.format)),
+      zip_(is_zip(names_.first(), options)),
       compression_(compression_for(names_.first(), options, zip_)),
-      stream_(is_stream(names_.first())),
+      messages_(is_messages(names_.first(), options_)),
+      stream_(is_stream(names_.first(), options_)),
       slow_(is_slow(names_.first())),
       owner_(::getpid()),
       member_names_(options_),
@@ -277,7 +288,8 @@ void Writer::write(std::string_view key, std::span<const FieldView> fields) {
 NewMember Writer::member_of(const Field& field) {
     return {.name = field.name,
             .data = field.data,
-            .file = field.file.file.get() >= 0 ? &field.file : nullptr};
+            .file = field.file.file.get() >= 0 ? &field.file : nullptr,
+            .key_size = field.suffix - 1};
 }
 
 // Whether the sample does not fit into the shard any more.
@@ -340,8 +352,8 @@ uint64_t Writer::new_key() {
 
 // One writer makes one kind of shard. Of a pattern all names are alike.
 void Writer::check_name(const std::string& name) const {
-    if (is_stream(name) != stream_ || is_slow(name) != slow_ ||
-        is_zip(name, options_.format) != zip_ ||
+    if (is_stream(name, options_) != stream_ || is_messages(name, options_) != messages_ ||
+        is_slow(name) != slow_ || is_zip(name, options_) != zip_ ||
         compression_for(name, options_, zip_) != compression_)
         throw Error(SHF_E_USAGE,
                     "its name says another format or target than that of the first shard",
@@ -363,8 +375,9 @@ void Writer::open_shard() {
             .output =
                 ShardOutput(std::move(sink), compression_, options_.level,
                             options_.compress_threads, cancel_, options_.write_index && !zip_),
-            .container =
-                zip_ ? zip_container(options_.zip_method) : tar_container(options_.tar_headers),
+            .container = messages_ ? message_container()
+                         : zip_    ? zip_container(options_.zip_method)
+                                   : tar_container(options_.tar_headers),
             .rows = {},
             .files = {},
             .keys = {},
@@ -389,7 +402,7 @@ void Writer::add_members() {
                                    [](const Field& f) { return f.file.file.get() >= 0; });
     const size_t members = shard.container->count();
     bool marked = false;
-    if (reads) work([&] { marked = shard.output.mark(); });
+    if (reads && !messages_) work([&] { marked = shard.output.mark(); });
     std::vector<uint64_t> headers, starts;
     uint64_t payload = 0;
     for (const Field& field : fields_) {
@@ -399,20 +412,21 @@ void Writer::add_members() {
             headers.push_back(shard.output.position());
             starts.push_back(shard.container->add(member, shard.output));
         };
-        if (!marked) {
+        if (!marked && !messages_) {
             work(add);
             continue;
         }
         try {
             add();
         } catch (const FieldFileError&) {
-            work([&] { shard.output.cut(); });
+            if (marked) work([&] { shard.output.cut(); });
             shard.container->forget(members);
             throw;
         } catch (...) {
             work([] { throw; });
         }
     }
+    work([&] { shard.container->end_sample(shard.output); });
     shard.payload += payload;
     if (shard.rows) work([&] { index_sample(headers[0], starts); });
     if (shard.files)

@@ -101,7 +101,8 @@ class Writer {
     const bool zip_;
     const Compression compression_;
     Cancel cancel_;
-    const bool stream_;  // a command, or standard output
+    const bool messages_;  // samples are sent as messages
+    const bool stream_;    // a command, standard output, or messages
     const bool slow_;    // commands and servers: publishing may take long
     const pid_t owner_;
     SourceUse use_;  // nobody asks for it

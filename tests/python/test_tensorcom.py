@@ -550,10 +550,10 @@ def test_the_page_of_messages(
     found = re.findall(
         r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE
     )
-    assert len(found) == 2
+    assert len(found) == 3
     names: dict[str, Any] = {}
     for program, shown in found:
-        for port in ("7880", "7881"):
+        for port in ("7880", "7881", "7882"):
             program = program.replace(port, str(free_port()) if port in program else port)
         exec(compile(program, "docs/messages.md", "exec"), names)
         assert capsys.readouterr().out == shown

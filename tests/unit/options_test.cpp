@@ -163,6 +163,7 @@ TEST(Options, defaults) {
     EXPECT_EQ(options.trailing, shf::Trailing::refuse);
     EXPECT_EQ(options.timeout, 0U);
     EXPECT_EQ(options.pipe_timeout, 600000000000U);
+    EXPECT_EQ(options.senders, 1U);
     EXPECT_EQ(options.retries, 7U);
     EXPECT_EQ(options.ca_file, "");
     EXPECT_EQ(options.cache, "");
@@ -205,7 +206,7 @@ TEST(Options, no_two_rows_share_a_value) {
               &Options::max_samples,    &Options::max_bytes,    &Options::first_shard,
               &Options::pack,           &Options::level,        &Options::compress_threads,
               &Options::batch_elements, &Options::bucket_wait,  &Options::pack_window,
-              &Options::feed_timeout,   &Options::feed_wait})
+              &Options::feed_timeout,   &Options::feed_wait,    &Options::senders})
             compare(member);
         for (auto member : {&Options::shuffle_shards,
                             &Options::resample,

@@ -479,6 +479,7 @@ class StreamOptions(StorageOptions, total=False):
     max_window: int | str
     max_shards: int | str
     pipe_timeout: float | str
+    senders: int | str
     map: bool | str
     retries: int | str
     connections: int | str
@@ -620,6 +621,7 @@ class ArchiveOptions(StorageOptions, total=False):
     max_window: int | str
     timeout: float | str
     pipe_timeout: float | str
+    senders: int | str
     map: bool | str
     retries: int | str
     connections: int | str

@@ -583,6 +583,14 @@ impl ArchiveBuilder {
         self.with("pipe_timeout", value)
     }
 
+    /// End marks after which messages of ZeroMQ (zpull://...) end, one of each sender; 0: nothing
+    /// ends them.
+    ///
+    /// Range: `0..1000000`. Default: `1`.
+    pub fn senders(self, value: u64) -> Self {
+        self.with("senders", value)
+    }
+
     /// Local files are mapped, and fields are where they lie in memory; for files that nobody
     /// changes while they are read: one that is cut ends the program.
     ///
@@ -1871,6 +1879,14 @@ impl StreamBuilder {
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
         self.with("pipe_timeout", value)
+    }
+
+    /// End marks after which messages of ZeroMQ (zpull://...) end, one of each sender; 0: nothing
+    /// ends them.
+    ///
+    /// Range: `0..1000000`. Default: `1`.
+    pub fn senders(self, value: u64) -> Self {
+        self.with("senders", value)
     }
 
     /// Local files are mapped, and fields are where they lie in memory; for files that nobody

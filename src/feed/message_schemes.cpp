@@ -1,0 +1,205 @@
+#include "feed/message_schemes.h"
+
+#include "core/error.h"
+#include "core/options.h"
+#include "feed/message_socket.h"
+#include "io/pipe.h"
+#include "io/sink.h"
+#include "io/sources.h"
+#include "sample/sample_message.h"
+#include "tar/tar_header.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shf {
+
+namespace {
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+// Messages as a tar file, member by member: what stands above knows them as any other shard.
+class MessageSequential : public Sequential {
+  public:
+    MessageSequential(std::unique_ptr<MessageSocket> socket, const SourceContext& context)
+        : socket_(std::move(socket)), senders_(context.options.senders) {}
+
+    size_t read(std::span<uint8_t> out) override {
+        while (piece_ == pieces_.size()) {
+            if (ended_) return 0;
+            take_message();
+        }
+        size_t done = 0;
+        for (; done < out.size() && piece_ < pieces_.size(); ++piece_) {
+            const std::span<const uint8_t> left = pieces_[piece_].subspan(used_);
+            const size_t count = std::min(left.size(), out.size() - done);
+            std::copy_n(left.begin(), count, out.begin() + static_cast<ptrdiff_t>(done));
+            done += count;
+            if (count < left.size()) {
+                used_ += count;
+                break;
+            }
+            used_ = 0;
+        }
+        return done;
+    }
+    bool ready() override { return piece_ < pieces_.size() || ended_ || socket_->ready(); }
+
+  private:
+    void take_message() {
+        message_ = socket_->receive();
+        if (message_.size() != 1)
+            throw Error(
+                SHF_E_FORMAT,
+                "a message of " + plural(message_.size(), "frame") + ", where a sample has one",
+                "batches of arrays are read by shardfeed.tensorcom");
+        const SampleMessage sample = read_sample_message(message_[0].bytes());
+        pieces_.clear();
+        piece_ = used_ = 0;
+        if (sample.is_end) {
+            ended_ = senders_ != 0 && ++ends_ >= senders_;
+            if (ended_) pieces_.emplace_back(zeros);
+            return;
+        }
+        if (sample.key == last_key_)
+            throw Error(SHF_E_FORMAT,
+                        "two messages with the key " + escape(last_key_) + " follow one another",
+                        "give every sample a key of its own, in shardfeed cat with --rekey");
+        last_key_ = sample.key;
+        lay_out(sample);
+    }
+
+    void lay_out(const SampleMessage& sample) {
+        headers_.clear();
+        std::vector<size_t> ends;
+        for (const auto& field : sample.fields) {
+            std::string name(sample.key);
+            name += '.';
+            name += field.name;
+            append_tar_header(headers_, name, field.data.size());
+            ends.push_back(headers_.size());
+        }
+        const std::span<const uint8_t> headers(reinterpret_cast<const uint8_t*>(headers_.data()),
+                                               headers_.size());
+        size_t start = 0;
+        for (size_t i = 0; i < sample.fields.size(); ++i) {
+            const std::span<const uint8_t> data = sample.fields[i].data;
+            pieces_.push_back(headers.subspan(start, ends[i] - start));
+            pieces_.push_back(data);
+            pieces_.push_back(std::span(zeros).first(tar_padding(data.size())));
+            start = ends[i];
+        }
+    }
+
+    static constexpr size_t end_size = 1024;  // two blocks
+    static constexpr std::array<uint8_t, end_size> zeros = {};
+
+    const std::unique_ptr<MessageSocket> socket_;
+    const uint64_t senders_;  // so many end marks end it; 0: none does
+    uint64_t ends_ = 0;
+    bool ended_ = false;
+    FeedMessage message_;
+    std::string headers_, last_key_;
+    std::vector<std::span<const uint8_t>> pieces_;  // of message_ and headers_
+    size_t piece_ = 0, used_ = 0;                   // what has been read of them
+};
+
+class MessageSource : public Source {
+  public:
+    MessageSource(const MessageAddress& address, const SourceContext& context)
+        : context_(context),
+          socket_(std::make_unique<MessageSocket>(address, context.options, context.cancel)) {}
+
+    [[nodiscard]] std::optional<uint64_t> size() const override { return std::nullopt; }
+    [[nodiscard]] bool seekable() const override { return false; }
+    size_t read(uint64_t /*offset*/, std::span<uint8_t> /*out*/) override { refuse_seek(); }
+    std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {
+        if (offset != 0 || !socket_) refuse_seek();
+        return std::make_unique<MessageSequential>(std::move(socket_), context_);
+    }
+
+  private:
+    const SourceContext context_;
+    std::unique_ptr<MessageSocket> socket_;
+};
+
+// A list of shards from elsewhere opens no port of this machine.
+void check_secure(const Options& options) {
+    if (pipes_refused(options))
+        throw Error(SHF_E_USAGE, "messages of ZeroMQ are refused in secure mode",
+                    "secure mode comes from the option secure or from SHARDFEED_SECURE=1 in the "
+                    "environment");
+}
+
+std::unique_ptr<Source> open(const std::string& url, const SourceContext& context) {
+    check_secure(context.options);
+    const MessageAddress address = MessageAddress::parse(url);
+    if (address.sends())
+        throw Error(SHF_E_USAGE, "samples are sent there, and not read",
+                    "read zpull://, zsub://, zrpull:// or zrsub://");
+    return std::make_unique<MessageSource>(address, context);
+}
+
+Identity stat(const std::string& /*url*/, const SourceContext& /*context*/) {
+    throw Error(SHF_E_UNSUPPORTED, "messages have no index", "read them as a stream");
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+// Each write is one message: see message_container().
+class MessageSink : public Sink {
+  public:
+    MessageSink(const MessageAddress& address, const SourceContext& context)
+        : socket_(address, context.options, context.cancel) {}
+
+    void write(std::span<const uint8_t> bytes) override { socket_.send(bytes); }
+    void publish() override { socket_.finish(); }
+
+  private:
+    MessageSocket socket_;
+};
+
+std::unique_ptr<Sink> write(const std::string& url, const SourceContext& context) {
+    check_secure(context.options);
+    const MessageAddress address = MessageAddress::parse(url);
+    if (!address.sends())
+        throw Error(SHF_E_USAGE, "samples are read there, and not sent",
+                    "write zpush://, zpub://, zrpush:// or zrpub://");
+    return std::make_unique<MessageSink>(address, context);
+}
+
+// ---- All of them --------------------------------------------------------------------------------
+
+constexpr Scheme scheme(std::string_view name) {
+    Scheme made{name, open, stat, nullptr};
+    made.write = write;
+    made.is_messages = true;
+    return made;
+}
+
+constexpr std::array schemes = {
+    scheme("zpush"),  scheme("zpush+tcp"),  scheme("zpush+ipc"),   //
+    scheme("zpull"),  scheme("zpull+tcp"),  scheme("zpull+ipc"),   //
+    scheme("zpub"),   scheme("zpub+tcp"),   scheme("zpub+ipc"),    //
+    scheme("zsub"),   scheme("zsub+tcp"),   scheme("zsub+ipc"),    //
+    scheme("zrpush"), scheme("zrpush+tcp"), scheme("zrpush+ipc"),  //
+    scheme("zrpull"), scheme("zrpull+tcp"), scheme("zrpull+ipc"),  //
+    scheme("zrpub"),  scheme("zrpub+tcp"),  scheme("zrpub+ipc"),   //
+    scheme("zrsub"),  scheme("zrsub+tcp"),  scheme("zrsub+ipc"),   //
+};
+
+}  // namespace
+
+void add_message_schemes() {
+    static const bool added = [] {
+        for (const Scheme& each : schemes) Sources::add(each);
+        return true;
+    }();
+    (void)added;
+}
+
+}  // namespace shf

@@ -1,0 +1,74 @@
+// Sockets of ZeroMQ by the names that tarp and tensorcom give them: zpull://host:port and the like.
+#pragma once
+
+#include "core/cancel.h"
+#include "feed/feed_socket.h"
+#include "io/descriptor.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shf {
+
+struct Options;
+
+// SCHEME://HOST:PORT, SCHEME+ipc://PATH, and zsub://HOST:PORT#PREFIX.
+struct MessageAddress {
+    int type = 0;          // of the socket, as ZMQ_PULL
+    bool binds = false;    // this side waits for the others
+    std::string location;  // as ZeroMQ writes it: tcp://host:port
+    std::string topic;     // of a subscriber: how the messages begin that it wants
+
+    // Throws Error(USAGE).
+    static MessageAddress parse(const std::string& url);
+    [[nodiscard]] bool sends() const;
+};
+
+// One thread at a time, of the process that made it; in a forked child only the destructor may be
+// called, which leaves the socket alone.
+class MessageSocket {
+  public:
+    // `cancel` must outlive it. Throws Error.
+    MessageSocket(const MessageAddress& address, const Options& options, const Cancel& cancel);
+    // What has not been sent by then is dropped.
+    ~MessageSocket();
+    MessageSocket(const MessageSocket&) = delete;
+    MessageSocket& operator=(const MessageSocket&) = delete;
+
+    // The next message; waits for it. Throws Error: IO (nothing came for pipe_timeout), CANCELLED.
+    FeedMessage receive();
+    // Whether receive() would not wait.
+    [[nodiscard]] bool ready() const;
+    // Sends a copy. Waits while a receiver has no room for it; a publisher also for the first
+    // subscriber. Throws Error: IO (nobody took anything for pipe_timeout), CANCELLED.
+    void send(std::span<const uint8_t> message);
+    // Closes the socket, and returns when the systems of all receivers have what was sent. Throws
+    // Error as send().
+    void finish();
+
+  private:
+    struct Sockets;
+    class Silence;
+
+    [[nodiscard]] bool wait(short events, long milliseconds) const;
+    [[nodiscard]] bool has_subscriber();
+    void note_connections();
+    void wait_for_readers(Silence& silence);
+    [[nodiscard]] Error silent(const char* what) const;
+
+    const MessageAddress address_;
+    const uint64_t patience_;  // nanoseconds of silence; 0: no limit
+    const Cancel& cancel_;
+    const uint64_t generation_;  // of forks
+    std::unique_ptr<Sockets> sockets_;
+    std::shared_ptr<UnsentBytes> unsent_ = std::make_shared<UnsentBytes>(0);
+    bool subscribed_ = false;
+    std::vector<int> connections_;    // of a sender over ipc, as ZeroMQ has them
+    std::vector<Descriptor> unread_;  // duplicates of them
+};
+
+}  // namespace shf
