@@ -1404,7 +1404,8 @@ int32_t shf_dataset_find(const shf_dataset *dataset, const char *key, size_t key
 int32_t shf_dataset_shard(const shf_dataset *dataset, uint64_t number, uint64_t *shard,
                           uint64_t *first);
 
-/* Makes the index of the tar at `url` and saves it where a dataset looks for it.
+/* Makes the index of the tar at `url` (not expanded, but ~/ is the folder HOME, as in the paths
+ * below and the option "index_dir") and saves it where a dataset looks for it.
  * Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for what is no tar; IO,
  * NOSPACE when the index cannot be saved; CANCELLED, TIMEOUT, NOMEM. Since: 0.1 */
 int32_t shf_index_build(const char *url, const shf_options *options, shf_error *error);

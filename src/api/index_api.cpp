@@ -3,6 +3,7 @@
 #include "index/index_store.h"
 #include "interop/foreign_index.h"
 #include "url/in_shard.h"
+#include "url/scheme.h"
 
 #include <string>
 
@@ -27,7 +28,7 @@ IndexFormat checked_format(int32_t format) {
 
 std::string checked_path(const char* path) {
     if (!path || *path == '\0') throw Error(SHF_E_USAGE, "the path of the index is NULL or empty");
-    return path;
+    return shf::from_home(path);
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ int32_t shf_index_build(const char* url, const shf_options* options, shf_error* 
         const shf::Options values = shf::values_of(options);
         const shf::Opening opening(values, shf::Opens::other);
         const shf::Cancel never;
-        shf::in_shard(url, [&] { shf::build_index(url, values, never); });
+        const std::string place = shf::from_home(url);
+        shf::in_shard(place, [&] { shf::build_index(place, values, never); });
         return SHF_OK;
     });
 }

@@ -4,6 +4,7 @@
 #include "cache/cache_bytes.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "url/scheme.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -17,7 +18,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -56,16 +56,6 @@ bool is_part(std::string_view name) {
 
 bool is_hash(std::string_view name) {
     return name.size() == 32 && name.find_first_not_of("0123456789abcdef") == name.npos;
-}
-
-// ~/ is the folder of the user, as in URLs.
-std::filesystem::path from_home(const std::string& dir) {
-    if (!dir.starts_with("~/")) return dir;
-    const char* const home = std::getenv("HOME");
-    if (!home || *home == '\0')
-        throw Error(SHF_E_USAGE, "HOME is not set, which ~/ means, cache " + escape(dir),
-                    "set it, or write the whole path");
-    return std::filesystem::path(home) / dir.substr(2);
 }
 
 // Locks the whole of a file for this open file, when nobody else has it.
@@ -201,7 +191,8 @@ std::vector<std::string> names_in(int root, const std::string& path) {
 }
 
 CacheFolder::CacheFolder(const std::string& given, uint64_t limit, bool make)
-    : path_((from_home(given) / ("shardfeed-" + std::to_string(::geteuid()))).string()),
+    : path_((std::filesystem::path(from_home(given)) / ("shardfeed-" + std::to_string(::geteuid())))
+                .string()),
       limit_(limit) {
     const std::filesystem::path dir = std::filesystem::path(path_).parent_path();
     if (make) {

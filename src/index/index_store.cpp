@@ -74,7 +74,7 @@ std::vector<fs::path> places_for(const std::string& url, const Options& options)
     const fs::path shard = remote ? cache_url(url) : path_of(url);
     const fs::path name =
         name_for(shard, remote ? shard.string() : fs::absolute(shard).lexically_normal().string());
-    if (!options.index_dir.empty()) return {fs::path(options.index_dir) / name};
+    if (!options.index_dir.empty()) return {fs::path(from_home(options.index_dir)) / name};
     if (remote)
         if (const std::string folder = cache_index_folder(options); !folder.empty())
             return {fs::path(folder) / name};

@@ -36,7 +36,7 @@ std::string token_of(const Options& options) {
     std::string path = environment("AIS_AUTHN_TOKEN_FILE"), text;
     if (path.empty()) {
         const std::string config = environment("XDG_CONFIG_HOME");
-        path = config.empty() ? from_home(".config/ais/cli/auth.token")
+        path = config.empty() ? home_path(".config/ais/cli/auth.token")
                               : config + "/ais/cli/auth.token";
     }
     if (!read_small_file(path, text)) return {};

@@ -259,7 +259,7 @@ class Chain {
         if (region.empty() || value(profile, "sso_account_id").empty() ||
             value(profile, "sso_role_name").empty())
             throw bad_profile(name, "sso_region, sso_account_id and sso_role_name are wanted");
-        const std::string place = from_home(
+        const std::string place = home_path(
             ".aws/sso/cache/" +
             sha1_hex(session_of.empty() ? value(session, "sso_start_url") : session_of) + ".json");
         const Error login(SHF_E_AUTH,

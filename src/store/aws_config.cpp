@@ -88,8 +88,8 @@ class Parser {
 
 std::string path_of_setting(const char* variable, std::string_view fallback) {
     const std::string given = environment(variable);
-    return given.starts_with("~/") ? from_home(given.substr(2))
-           : given.empty()         ? from_home(fallback)
+    return given.starts_with("~/") ? home_path(given.substr(2))
+           : given.empty()         ? home_path(fallback)
                                    : given;
 }
 

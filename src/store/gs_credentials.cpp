@@ -253,7 +253,7 @@ std::string account_path(const Options& options) {
 std::string login_path() {
     const std::string folder = environment("CLOUDSDK_CONFIG");
     constexpr const char* name = "application_default_credentials.json";
-    return folder.empty() ? from_home(std::string(".config/gcloud/") + name) : folder + "/" + name;
+    return folder.empty() ? home_path(std::string(".config/gcloud/") + name) : folder + "/" + name;
 }
 
 GsToken look(const char* scope, const SourceContext& context) {

@@ -43,7 +43,7 @@ std::string token_path() {
     if (const std::string home = environment("HF_HOME"); !home.empty()) return home + "/token";
     if (const std::string home = environment("XDG_CACHE_HOME"); !home.empty())
         return home + "/huggingface/token";
-    return from_home(".cache/huggingface/token");
+    return home_path(".cache/huggingface/token");
 }
 
 // Empty: there is none.

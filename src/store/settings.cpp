@@ -131,7 +131,7 @@ std::string environment(const char* name) {
     return value;
 }
 
-std::string from_home(std::string_view path) {
+std::string home_path(std::string_view path) {
     const std::string home = environment("HOME");
     return home.empty() ? std::string() : home + "/" + std::string(path);
 }

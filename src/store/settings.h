@@ -24,7 +24,7 @@ std::string version_of_file(const std::string& path);
 std::string environment(const char* name);
 // The whole file, at most 1 MiB. False when there is none. Throws Error(IO, USAGE).
 bool read_small_file(const std::string& path, std::string& text);
-// "~/.aws/" and so on, of the user.
-std::string from_home(std::string_view path);
+// Where a file of the user lies, such as ".aws/config"; empty where HOME is not set.
+std::string home_path(std::string_view path);
 
 }  // namespace shf

@@ -88,7 +88,7 @@ std::string from_home(const std::string& url, std::string_view marked, char mark
     if (!starts_at_home(url)) return url;
     const char* home = std::getenv("HOME");
     if (home == nullptr || *home == '\0')
-        throw Error(SHF_E_USAGE, "HOME is not set, which ~/ means, URL " + escape(url),
+        throw Error(SHF_E_USAGE, "HOME is not set, which ~/ means: " + escape(url),
                     "set it, or write the whole path");
     std::string path;
     for (const char* c = home; *c != '\0'; ++c) {

@@ -24,8 +24,9 @@ std::string path_of(std::string_view url);
 // Whether an expanded URL is a path in the folder of the user: "~/a.tar".
 bool starts_at_home(std::string_view url);
 
-// Such a URL with that folder, HOME, instead of the ~; any other one as it is. Each of `marked`
-// that the name of the folder has gets `mark` in front. Throws Error(USAGE) where HOME is not set.
+// Such a URL or path with that folder, HOME, instead of the ~; any other one as it is. Each of
+// `marked` that the name of the folder has gets `mark` in front. Throws Error(USAGE) where HOME is
+// not set.
 std::string from_home(const std::string& url, std::string_view marked = {}, char mark = '\0');
 
 }  // namespace shf

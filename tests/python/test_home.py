@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import shardfeed
 from conftest import write_tar
+from shardfeed._native import ffi, lib
 
 OPENERS = [shardfeed.Archive, shardfeed.Members, shardfeed.Dataset, shardfeed.Stream]
 
@@ -52,3 +53,20 @@ def test_there_is_no_such_folder(opener: Any, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("HOME")
     with pytest.raises(shardfeed.UsageError, match=r"HOME is not set.*~/a\.tar.*the whole path"):
         opener("~/a.tar").close()
+
+
+def test_indexes(home: Path) -> None:
+    write_tar(home / "a.tar", [("a.txt", b"of the user")])
+    options = ffi.gc(lib.shf_options_new(), lib.shf_options_free)
+    error = ffi.new("shf_error *")
+    assert lib.shf_options_set(options, b"index_dir", b"~/indexes", error) == 0
+    assert lib.shf_index_build(b"~/a.tar", options, error) == 0
+    (made,) = (home / "indexes").iterdir()
+    made.unlink()
+    dali, urls = lib.SHF_INDEX_DALI_1_2, [ffi.new("char[]", b"~/a.tar")]
+    assert lib.shf_index_export(urls, 1, dali, b"~/a.idx", options, error) == 0
+    assert lib.shf_index_import(urls[0], dali, b"~/a.idx", options, error) == 0
+    with shardfeed.Dataset("~/a.tar", index="require", index_dir="~/indexes") as dataset:
+        assert len(dataset) == 1
+    assert sorted(path.name for path in home.iterdir()) == ["a.idx", "a.tar", "indexes"]
+    assert not list(Path("~").iterdir())
