@@ -7,7 +7,13 @@ namespace shf {
 
 struct AudioOptions {
     enum class Numbers : uint8_t { float32, int16 };
-    enum class Crop : uint8_t { none, middle, start, random };
+    enum class Crop : uint8_t {
+        none,
+        middle,
+        start,
+        random,
+        clip,  // from when the first frame of its video that is taken is shown
+    };
 
     // Of the part that Crop takes, at the rate that comes out.
     struct Length {
@@ -22,7 +28,7 @@ struct AudioOptions {
     uint32_t rate = 0;                   // frames a second; 0: as it is stored
     Crop crop = Crop::none;
     Length length;
-    bool pad = false;  // zeros behind a sound that is shorter than `length`
+    bool pad = false;  // zeros behind a sound that is shorter than `length`, or is over
 
     bool operator==(const AudioOptions&) const = default;
 };

@@ -4,6 +4,7 @@
 #include "core/random.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -26,8 +27,9 @@ uint64_t filter_margin(uint32_t from, uint32_t to) {
     return at_one_rate * (from / to + 1);
 }
 
-// The part of the file that `plan.frames` frames from `begin` need.
-void choose_source(AudioPlan& plan, uint64_t begin, const AudioHeader& header) {
+// The part of the file that `plan.frames` frames from `plan.begin` need.
+void choose_source(AudioPlan& plan, const AudioHeader& header) {
+    const uint64_t begin = plan.begin;
     if (plan.rate == header.rate) {
         plan.source_begin = begin;
         plan.source_frames = plan.resampled = plan.frames;
@@ -49,13 +51,27 @@ void choose_source(AudioPlan& plan, uint64_t begin, const AudioHeader& header) {
     plan.skipped = begin - first_read * step;
 }
 
+// A crop that begins so many seconds after a sound of `whole` frames, which may be before it or
+// behind its end.
+void choose_clip(AudioPlan& plan, uint64_t wanted, uint64_t whole, double since_begin) {
+    constexpr double most = 0x1p62;
+    const double frames = std::clamp(std::round(since_begin * plan.rate), -most, most);
+    if (frames < 0) {
+        plan.silence = std::min(wanted, static_cast<uint64_t>(-frames));
+    } else {
+        plan.begin = std::min(whole, static_cast<uint64_t>(frames));
+    }
+    plan.frames = std::min(wanted - plan.silence, whole - plan.begin);
+}
+
 }  // namespace
 
 uint64_t resampled_frames(uint64_t frames, uint32_t from, uint32_t to) {
     return scaled(frames, to, from);
 }
 
-AudioPlan plan_audio(const AudioHeader& header, const AudioOptions& options, uint64_t random) {
+AudioPlan plan_audio(const AudioHeader& header, const AudioOptions& options, uint64_t random,
+                     double clip_start) {
     AudioPlan plan;
     plan.rate = options.rate == 0 ? header.rate : options.rate;
     const uint64_t whole = resampled_frames(header.frames, header.rate, plan.rate);
@@ -70,18 +86,23 @@ AudioPlan plan_audio(const AudioHeader& header, const AudioOptions& options, uin
         wanted = length.per_second == 0 ? length.count
                                         : scaled(length.count, plan.rate, length.per_second);
     plan.frames = std::min(wanted, whole);
-    plan.padded = options.pad ? wanted : plan.frames;
-    uint64_t begin = 0;
     switch (options.crop) {
         case AudioOptions::Crop::none:
         case AudioOptions::Crop::start: break;
-        case AudioOptions::Crop::middle: begin = (whole - plan.frames) / 2; break;
+        case AudioOptions::Crop::middle: plan.begin = (whole - plan.frames) / 2; break;
         case AudioOptions::Crop::random:
-            begin = Random(Random::audio_crop, {random}).below(whole - plan.frames + 1);
+            plan.begin = Random(Random::audio_crop, {random}).below(whole - plan.frames + 1);
+            break;
+        case AudioOptions::Crop::clip:
+            choose_clip(plan, wanted, whole, clip_start - header.begins_at);
             break;
     }
-    plan.begin = begin;
-    choose_source(plan, begin, header);
+    plan.padded = options.pad ? wanted : plan.silence + plan.frames;
+    if (plan.padded == 0)
+        throw Error(SHF_E_FORMAT, "a sound that is over when the clip of its video begins",
+                    "pad makes it silence: crop=clip:2s/pad; or skip this sample with "
+                    "on_error=skip_sample");
+    if (plan.frames > 0) choose_source(plan, header);
     return plan;
 }
 

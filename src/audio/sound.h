@@ -12,6 +12,8 @@ struct AudioHeader {
     uint32_t channels = 0;
     uint32_t rate = 0;             // frames a second
     bool fits_in_16_bits = false;  // it is stored as whole numbers of at most 16 bits
+    // When its first frame is heard, in seconds on the clock of a file that has pictures too.
+    double begins_at = 0;
 };
 
 // One thread at a time.

@@ -14,8 +14,8 @@ namespace shf {
 namespace {
 
 constexpr const char* crop_help =
-    "crop=5s (the middle), crop=start:5s or crop=random:5s; a length is 5s, 250ms or 80000 "
-    "(frames)";
+    "crop=5s (the middle), crop=start:5s, crop=random:5s, or crop=clip:5s of a video; a length is "
+    "5s, 250ms or 80000 (frames)";
 constexpr const char* rate_help = "rate=N, frames a second, for example rate=16000";
 
 template <typename Number>
@@ -100,7 +100,8 @@ void AudioWords::take_rate(size_t at, std::string_view value) {
 void AudioWords::take_crop(size_t at, std::string_view value) {
     audio_.crop = AudioOptions::Crop::middle;
     for (const auto& [word, crop] : {std::pair("start:", AudioOptions::Crop::start),
-                                     std::pair("random:", AudioOptions::Crop::random)}) {
+                                     std::pair("random:", AudioOptions::Crop::random),
+                                     std::pair("clip:", AudioOptions::Crop::clip)}) {
         if (!value.starts_with(word)) continue;
         const size_t size = std::string_view(word).size();
         value.remove_prefix(size);

@@ -41,7 +41,7 @@ std::unique_ptr<Decoder> decoder_for(const ColumnSpec& spec, uint64_t max_decode
         case Kind::safetensors: return safetensors_decoder(spec.member, max_decoded);
         case Kind::list: return list_decoder(spec.member, max_decoded);
         case Kind::image: return image_decoder(spec.image, max_decoded);
-        case Kind::audio: return audio_decoder(spec.audio, max_decoded);
+        case Kind::audio: return audio_decoder(spec.audio, spec.video, spec.image, max_decoded);
         case Kind::video: return video_decoder(spec.video, spec.image, max_decoded);
         case Kind::boxes: return box_decoder(spec.boxes, spec.image, max_decoded);
     }

@@ -63,7 +63,7 @@ class Parser {
         for (size_t begin = 0; begin <= text_.size();) {
             const size_t end = std::min(text_.find(',', begin), text_.size());
             for (ColumnSpec& column : parse_column(begin, end, spec.columns)) {
-                name_sound(column, spec.columns);
+                join_sound(column, begin, spec.columns);
                 for (const ColumnSpec& other : spec.columns)
                     if (row_field_of(other) == row_field_of(column))
                         refuse(begin, "column \"" + escape(column.name()) + "\" is there twice",
@@ -77,14 +77,22 @@ class Parser {
     }
 
   private:
-    // The sound of a field whose pictures are the column before it is a column of its own.
-    static void name_sound(ColumnSpec& column, std::span<const ColumnSpec> before) {
-        const bool is_beside =
-            column.kind == Kind::audio &&
-            std::any_of(before.begin(), before.end(), [&](const ColumnSpec& other) {
-                return other.kind == Kind::video && other.name() == column.name();
-            });
-        if (is_beside) column.label = column.fields[0] + ".audio";
+    // The sound of a field whose pictures are a column before it is a column of its own, and may
+    // be cut to their clip.
+    void join_sound(ColumnSpec& column, size_t at, std::span<const ColumnSpec> before) const {
+        if (column.kind != Kind::audio) return;
+        const auto video = std::find_if(before.begin(), before.end(), [&](const ColumnSpec& other) {
+            return other.kind == Kind::video && other.name() == column.name();
+        });
+        if (video != before.end()) column.label = column.fields[0] + ".audio";
+        if (column.audio.crop != AudioOptions::Crop::clip) return;
+        if (video == before.end() || video->fields != column.fields)
+            refuse(at,
+                   "a sound is cut to the clip of its video, and none of this field is before it",
+                   "for example mp4:video/clip=random:16, mp4:audio/crop=clip:2s; a video with "
+                   "views= has several clips");
+        column.video = video->video;
+        column.image = video->image;
     }
 
     [[noreturn]] void refuse(size_t at, const std::string& cause, const std::string& help) const {

@@ -53,9 +53,11 @@ struct ColumnSpec {
 
     std::vector<std::string> fields;  // the first one names the column
     Kind kind = Kind::bytes;
-    ImageOptions image;       // of an image, or each frame; of boxes, those of their image
+    // Of an image, or each frame; of boxes and of a sound that is cut to a clip, those of their
+    // image and video.
+    ImageOptions image;
     AudioOptions audio;       // of a sound
-    VideoOptions video;       // of a video
+    VideoOptions video;       // of a video; of a sound that is cut to a clip, those of its video
     BoxOptions boxes;         // of boxes
     size_t image_column = 0;  // of boxes: that of their image, which is listed before them
     // Of an npz, the JSON object that has the list, or safetensors. Empty: the only one.

@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "core/memory_to_decode.h"
 #include "decode/audio_scratch.h"
+#include "image/image_geometry.h"
+#include "video/clip_start.h"
 #include "video/sound_track.h"
 #include "video/video_format.h"
 
@@ -35,24 +37,26 @@ constexpr size_t sound_memory = 1 << 20;
 
 class AudioDecoder final : public Decoder {
   public:
-    AudioDecoder(const AudioOptions& options, uint64_t max_decoded)
-        : options_(options), max_decoded_(max_decoded) {}
+    AudioDecoder(const AudioOptions& options, const VideoOptions& video, const ImageOptions& image,
+                 uint64_t max_decoded)
+        : options_(options), video_(video), image_(image), max_decoded_(max_decoded) {}
 
     [[nodiscard]] Measured measure(std::span<const uint8_t> field, uint64_t random) const override {
         Measured measured;
         with_memory_to_decode(sound_memory, [&] {
             const AudioHeader header = open(field)->header();
-            measured.type = type_of(plan(header, random), channels_of(header));
+            measured.type = type_of(plan(field, header, random), channels_of(header));
         });
         return measured;
     }
 
     [[nodiscard]] std::string record(std::span<const uint8_t> field,
                                      uint64_t random) const override {
-        const AudioPlan plan = this->plan(open(field)->header(), random);
-        return nlohmann::ordered_json(
-                   {{"rate", plan.rate}, {"start", plan.begin}, {"frames", plan.frames}})
-            .dump();
+        const AudioPlan plan = this->plan(field, open(field)->header(), random);
+        nlohmann::ordered_json record = {
+            {"rate", plan.rate}, {"start", plan.begin}, {"frames", plan.frames}};
+        if (options_.crop == AudioOptions::Crop::clip) record["silence"] = plan.silence;
+        return record.dump();
     }
 
     void decode(std::span<const uint8_t> field, uint64_t random, const ArrayType& type,
@@ -66,21 +70,28 @@ class AudioDecoder final : public Decoder {
                      std::span<uint8_t> out, DecodeScratch& scratch) const {
         const std::unique_ptr<Sound> opened = open(field);
         Sound& file = *opened;
-        const AudioPlan plan = this->plan(file.header(), random);
+        const AudioPlan plan = this->plan(field, file.header(), random);
         const uint32_t channels = channels_of(file.header());
         if (type_of(plan, channels) != type || out.size() != type.bytes())
             throw Error(SHF_E_INTERNAL, "a sound is decoded into what was measured of another");
+        if (plan.frames == 0) {
+            std::fill(out.begin(), out.end(), uint8_t{0});
+            return;
+        }
         const bool resamples = plan.rate != file.header().rate;
         const bool same_layout = channels == 1 || !options_.channels_first;
         const bool same_channels = channels == file.header().channels;
         if (plan.source_begin != 0) file.seek(plan.source_begin);
         if (!resamples && same_layout && same_channels && reads_straight(file.header())) {
-            const size_t size = plan.frames * channels * number_size();
+            const size_t size = channels * number_size();
+            const std::span<uint8_t> heard = out.subspan(plan.silence * size, plan.frames * size);
             if (options_.numbers == AudioOptions::Numbers::int16)
-                file.read(std::span(reinterpret_cast<int16_t*>(out.data()), size / 2));
+                file.read(std::span(reinterpret_cast<int16_t*>(heard.data()), heard.size() / 2));
             else
-                file.read(std::span(reinterpret_cast<float*>(out.data()), size / 4));
-            std::memset(out.data() + size, 0, out.size() - size);
+                file.read(std::span(reinterpret_cast<float*>(heard.data()), heard.size() / 4));
+            std::fill(out.begin(), out.begin() + (heard.data() - out.data()), uint8_t{0});
+            std::fill(out.begin() + (heard.data() + heard.size() - out.data()), out.end(),
+                      uint8_t{0});
             return;
         }
         if (!scratch.audio) scratch.audio = std::make_unique<AudioScratch>();
@@ -98,9 +109,9 @@ class AudioDecoder final : public Decoder {
         }
         sound = sound.first(plan.frames * channels);
         if (options_.numbers == AudioOptions::Numbers::int16)
-            write(sound, channels, plan.padded, reinterpret_cast<int16_t*>(out.data()), to_int16);
+            write(sound, channels, plan, reinterpret_cast<int16_t*>(out.data()), to_int16);
         else
-            write(sound, channels, plan.padded, reinterpret_cast<float*>(out.data()),
+            write(sound, channels, plan, reinterpret_cast<float*>(out.data()),
                   [](float value) { return value; });
     }
 
@@ -125,8 +136,12 @@ class AudioDecoder final : public Decoder {
         return options_.mono ? 1 : header.channels;
     }
 
-    [[nodiscard]] AudioPlan plan(const AudioHeader& header, uint64_t random) const {
-        const AudioPlan plan = plan_audio(header, options_, random);
+    [[nodiscard]] AudioPlan plan(std::span<const uint8_t> field, const AudioHeader& header,
+                                 uint64_t random) const {
+        const bool is_cut = options_.crop == AudioOptions::Crop::clip;
+        const double start =
+            is_cut ? clip_start(field, video_, choices_of_view(image_, random)) : 0;
+        const AudioPlan plan = plan_audio(header, options_, random, start);
         const auto check = [&](uint64_t frames, uint32_t channels, const char* what) {
             uint64_t bytes = 0;
             if (__builtin_mul_overflow(frames, uint64_t{channels} * sizeof(float), &bytes) ||
@@ -169,34 +184,40 @@ class AudioDecoder final : public Decoder {
         }
     }
 
-    // Writes `sound`, and zeros up to `padded` frames.
+    // Writes `sound` between the zeros of its plan.
     template <typename Number, typename Convert>
-    void write(std::span<const float> sound, size_t channels, size_t padded, Number* out,
+    void write(std::span<const float> sound, size_t channels, const AudioPlan& plan, Number* out,
                Convert convert) const {
         const size_t frames = sound.size() / channels;
         if (channels == 1 || !options_.channels_first) {
-            std::transform(sound.begin(), sound.end(), out, convert);
-            std::fill(out + sound.size(), out + padded * channels, Number{0});
+            Number* const end = out + plan.padded * channels;
+            out = std::fill_n(out, plan.silence * channels, Number{0});
+            out = std::transform(sound.begin(), sound.end(), out, convert);
+            std::fill(out, end, Number{0});
             return;
         }
         for (size_t c = 0; c < channels; ++c) {
-            Number* const row = out + c * padded;
-            for (size_t i = 0; i < frames; ++i) row[i] = convert(sound[i * channels + c]);
-            std::fill(row + frames, row + padded, Number{0});
+            Number* const row = out + c * plan.padded;
+            Number* const heard = std::fill_n(row, plan.silence, Number{0});
+            for (size_t i = 0; i < frames; ++i) heard[i] = convert(sound[i * channels + c]);
+            std::fill(heard + frames, row + plan.padded, Number{0});
         }
     }
 
     const AudioOptions options_;
+    const VideoOptions video_;  // of the clip that it is cut to
+    const ImageOptions image_;
     const uint64_t max_decoded_;
 };
 
 }  // namespace
 
-std::unique_ptr<Decoder> audio_decoder(const AudioOptions& options, uint64_t max_decoded) {
+std::unique_ptr<Decoder> audio_decoder(const AudioOptions& options, const VideoOptions& video,
+                                       const ImageOptions& image, uint64_t max_decoded) {
     if (options.pad && options.crop == AudioOptions::Crop::none)
         throw Error(SHF_E_USAGE, "a sound is padded to the length of its crop, and has none",
                     "for example crop=5s/pad");
-    return std::make_unique<AudioDecoder>(options, max_decoded);
+    return std::make_unique<AudioDecoder>(options, video, image, max_decoded);
 }
 
 }  // namespace shf

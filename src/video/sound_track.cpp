@@ -281,6 +281,10 @@ SoundTrack::SoundTrack(std::span<const uint8_t> file, VideoFormat format, uint64
         bad_video("a sound without channels, or with a rate of 0");
     header_.rate = static_cast<uint32_t>(first.sample_rate);
     header_.channels = static_cast<uint32_t>(first.ch_layout.nb_channels);
+    if (first.pts != AV_NOPTS_VALUE)
+        header_.begins_at = static_cast<double>(first.pts) * decoder.stream->time_base.num /
+                                decoder.stream->time_base.den +
+                            static_cast<double>(decoder.used) / first.sample_rate;
     decoder.numbers = kind_of(first.format).format;
     header_.fits_in_16_bits =
         decoder.numbers == AV_SAMPLE_FMT_U8 || decoder.numbers == AV_SAMPLE_FMT_S16;

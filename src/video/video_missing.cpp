@@ -1,16 +1,25 @@
 // A build without the libraries of FFmpeg.
 #include "core/error.h"
+#include "video/clip_start.h"
 #include "video/sound_track.h"
 #include "video/video_file.h"
 
 namespace shf {
 
-struct VideoFile::Decoder {};
+namespace {
 
-VideoFile::VideoFile(std::span<const uint8_t> /*file*/, uint64_t /*most_pixels*/) {
+[[noreturn]] void left_out() {
     throw Error(
         SHF_E_UNSUPPORTED, "videos: this library was built without libavformat and libswscale",
         "install the -dev packages of FFmpeg and build it again, or take the field as bytes");
+}
+
+}  // namespace
+
+struct VideoFile::Decoder {};
+
+VideoFile::VideoFile(std::span<const uint8_t> /*file*/, uint64_t /*most_pixels*/) {
+    left_out();
 }
 VideoFile::~VideoFile() = default;
 const VideoTimes& VideoFile::times() {
@@ -19,6 +28,11 @@ const VideoTimes& VideoFile::times() {
 void VideoFile::decode(
     std::span<const uint64_t> /*wanted*/,
     const std::function<void(uint64_t number, const VideoFrame& frame)>& /*take*/) {}
+
+double clip_start(std::span<const uint8_t> /*file*/, const VideoOptions& /*options*/,
+                  uint64_t /*random*/) {
+    left_out();
+}
 
 struct SoundTrack::Decoder {};
 

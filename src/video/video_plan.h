@@ -15,9 +15,17 @@ struct VideoTimes {
     int64_t end = 0;          // of the last one, above it
     int64_t unit_count = 1, unit_parts = 1;  // both above 0
 
+    // After the first frame.
     [[nodiscard]] double seconds(uint64_t frame) const {
-        return static_cast<double>(static_cast<__int128>(at[frame]) - at[0]) *
-               static_cast<double>(unit_count) / static_cast<double>(unit_parts);
+        return in_seconds(static_cast<__int128>(at[frame]) - at[0]);
+    }
+    // When the first frame is shown, on the clock of the file.
+    [[nodiscard]] double begins_at() const { return in_seconds(at[0]); }
+
+  private:
+    [[nodiscard]] double in_seconds(__int128 units) const {
+        return static_cast<double>(units) * static_cast<double>(unit_count) /
+               static_cast<double>(unit_parts);
     }
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from fractions import Fraction
 from typing import Any
 
 import av
@@ -28,8 +29,11 @@ def track(
     channels: int = 2,
     frames: int = 30000,
     pictures: int = 0,
+    sound_at: float = 0.0,
+    pictures_at: float = 0.0,
 ) -> bytes:
-    """A sound of so many frames, beside so many pictures, 25 a second."""
+    """A sound of so many frames, beside so many pictures, 25 a second, which begin at so many
+    seconds."""
     file = io.BytesIO()
     container: Any = av.open(file, "w", format=FORMATS.get(kind, kind))
     video: Any = None
@@ -44,11 +48,12 @@ def track(
     )
     for number in range(pictures):
         frame = av.VideoFrame.from_ndarray(picture(number, 64, 48), format="rgb24")
+        frame.pts, frame.time_base = number + round(25 * pictures_at), Fraction(1, 25)
         container.mux(video.encode(frame))
     for begin in range(0, frames, 4000):
         part = np.ascontiguousarray(numbers[begin : begin + 4000].T)
         given = av.AudioFrame.from_ndarray(part, format="fltp", layout=LAYOUTS[channels])
-        given.sample_rate, given.pts = rate, begin
+        given.sample_rate, given.pts = rate, begin + round(rate * sound_at)
         for resampled in resampler.resample(given):
             container.mux(sound.encode(resampled))
     container.mux(sound.encode(None))
