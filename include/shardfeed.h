@@ -956,7 +956,9 @@ int32_t shf_block_url(const shf_block *block, size_t index, shf_bytes *out);
  *                          float32 (as a rule in -1..1) or int16, the layout (fc or cf: frames or
  *                          channels first), mono (the mean of the channels; one dimension),
  *                          rate=N (frames a second), crop=5s (the middle), crop=start:5s,
- *                          crop=random:5s, pad (zeros up to the length of the crop). A length is
+ *                          crop=random:5s, crop=clip:5s (from the first frame that is taken of
+ *                          the same field's video, a column before it), pad (zeros up to the
+ *                          length of the crop). A length is
  *                          in s, ms or frames that come out. Behind a column video of the same
  *                          field its name is FIELD.audio.
  *   video                  MP4, Matroska, WebM or AVI: frames x height x width x colours. After

@@ -262,6 +262,7 @@ class Stream(Closable):
               mono                 the mean of the channels, in one dimension
               rate=N               resampled to N frames a second
               crop=5s              the middle; crop=start:5s, crop=random:5s; 250ms, 80000 frames
+              crop=clip:5s         from the first frame that mp4:video before it takes
               pad                  zeros behind what is shorter than its crop
             video                  MP4, Matroska, WebM or AVI. Then, after slashes, which frames:
               frames=16            those in the middles of 16 equal parts
