@@ -514,11 +514,15 @@ int32_t shf_requests_call(shf_requests *requests, uint64_t id, shf_any_fn functi
  *                        watches for that
  *   zpull://HOST:PORT    samples that come as messages of ZeroMQ, as tarp sends them: one map of
  *                        MessagePack each, with __key__ and the bytes of its fields. zpull and
- *                        zrsub bind, zrpull and zsub connect (zsub://HOST:PORT#PREFIX wants the
- *                        messages that begin so); zpull+ipc:///PATH is a socket of this machine.
- *                        They end with as many end marks as the option "senders" says. Each is read
- *                        once, so that a state of their middle cannot be restored: USAGE. IO
- *                        after "pipe_timeout" without a message. Refused where pipe: is
+ *                        zrsub bind (0.0.0.0: every address of this machine), zrpull and zsub
+ *                        connect; zpull+ipc:///PATH is a socket of this machine, which each one
+ *                        that binds has for itself. They end with as many end marks as the option
+ *                        "senders" says. A sample is known to be whole when the next message is
+ *                        there. Keys that come twice are errors as in a file, also of several
+ *                        senders. Each message is read once, so that a state of their middle
+ *                        cannot be restored: USAGE. LIMIT for a message above "memory"; up to 16
+ *                        more of each sender are held ahead. IO after "pipe_timeout" without a
+ *                        message. Refused where pipe: is
  *   http://, https://    an object on a web server. Each is asked for in byte ranges under the
  *                        version (strong ETag) that was opened: another version is CHANGED. An
  *                        answer that breaks off is continued at the byte reached, as the option
@@ -1476,9 +1480,11 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
  * starts a shell command for each shard, which reads it from its standard input and must end with
  * status 0. What a command has done cannot be taken back: one whose writer is closed is ended.
  * zpush://HOST:PORT and zrpub:// connect, zrpush:// and zpub:// bind: each sample is sent as a
- * message at once, and the end of the shard as an end mark. A call waits while receivers have no
- * room, a publisher for its first subscriber, and shf_writer_finish until all is received; IO when
- * none of them takes anything for "pipe_timeout". A writer that is closed drops what is not sent.
+ * message at once, and the end of the shard as an end mark, to one receiver or all subscribers. A
+ * call waits while receivers have no room or more than "memory" waits for them, a publisher for its
+ * first subscriber, and shf_writer_finish until receivers on this machine have read all, and the
+ * systems of others have it. IO when none of them takes anything for "pipe_timeout", and when a
+ * receiver of zpush or zrpush goes away earlier. A writer that is closed drops what is not sent.
  *
  * The same samples make the same bytes, on every machine and by any number of threads, where the
  * compression library has the same version: headers have no times, owners and modes but those

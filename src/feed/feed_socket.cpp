@@ -140,6 +140,8 @@ std::unique_ptr<FeedSocket> FeedSocket::watch(FeedContext& context, int events) 
         throw_zmq("watch a socket of ZeroMQ");
     auto watch = std::make_unique<FeedSocket>(context, ZMQ_PAIR);
     watch->set(ZMQ_LINGER, 0);
+    // ZeroMQ's own thread waits where it has no room for an event.
+    watch->set(ZMQ_RCVHWM, 0);
     watch->connect(address);
     return watch;
 }

@@ -1,6 +1,7 @@
 #include "feed/message_schemes.h"
 
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/options.h"
 #include "feed/message_socket.h"
 #include "io/pipe.h"
@@ -11,8 +12,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,11 +27,45 @@ namespace {
 
 // ---- Reading ------------------------------------------------------------------------------------
 
+// Shards are read ahead, so that the one of the next epoch, at the same address, would have
+// messages of this one: each address of a process has one reader at a time.
+class AddressClaim {
+  public:
+    // Nothing where somebody has it.
+    static std::unique_ptr<AddressClaim> make(const std::string& location) {
+        const std::lock_guard lock(mutex());
+        if (!taken().insert({fork_generation(), location}).second) return nullptr;
+        return std::unique_ptr<AddressClaim>(new AddressClaim(location));
+    }
+    ~AddressClaim() {
+        // A forked child may have the mutex of a thread that is not there.
+        if (generation_ != fork_generation()) return;
+        const std::lock_guard lock(mutex());
+        taken().erase({generation_, location_});
+    }
+    AddressClaim(const AddressClaim&) = delete;
+    AddressClaim& operator=(const AddressClaim&) = delete;
+
+  private:
+    explicit AddressClaim(const std::string& location) : location_(location) {}
+    static std::mutex& mutex() {
+        static std::mutex one;
+        return one;
+    }
+    static std::set<std::pair<uint64_t, std::string>>& taken() {
+        static std::set<std::pair<uint64_t, std::string>> all;
+        return all;
+    }
+
+    const std::string location_;
+    const uint64_t generation_ = fork_generation();
+};
+
 // Messages as a tar file, member by member: what stands above knows them as any other shard.
 class MessageSequential : public Sequential {
   public:
-    MessageSequential(std::unique_ptr<MessageSocket> socket, const SourceContext& context)
-        : socket_(std::move(socket)), senders_(context.options.senders) {}
+    MessageSequential(const MessageAddress& address, const SourceContext& context)
+        : address_(address), context_(context), senders_(context.options.senders) {}
 
     size_t read(std::span<uint8_t> out) override {
         while (piece_ == pieces_.size()) {
@@ -47,10 +86,42 @@ class MessageSequential : public Sequential {
         }
         return done;
     }
-    bool ready() override { return piece_ < pieces_.size() || ended_ || socket_->ready(); }
+    bool ready() override {
+        if (piece_ < pieces_.size() || ended_) return true;
+        return open() && socket_->ready();
+    }
+    void finish() override {
+        socket_.reset();
+        claim_.reset();
+    }
 
   private:
+    // False: the address has another reader.
+    bool open() {
+        if (socket_) return true;
+        if (!claim_) claim_ = AddressClaim::make(address_.location);
+        if (!claim_) return false;
+        socket_ = std::make_unique<MessageSocket>(address_, context_.options, context_.cancel);
+        return true;
+    }
+
+    void wait_for_address() {
+        using Clock = std::chrono::steady_clock;
+        constexpr auto look_again = std::chrono::milliseconds(2);
+        const auto start = Clock::now();
+        const std::chrono::nanoseconds patience(context_.options.pipe_timeout);
+        while (!open()) {
+            context_.cancel.check();
+            if (patience.count() != 0 && Clock::now() - start > patience)
+                throw Error(SHF_E_IO,
+                            "this program reads " + escape(address_.location) + " already",
+                            "give each stream that reads at the same time an address of its own");
+            std::this_thread::sleep_for(look_again);
+        }
+    }
+
     void take_message() {
+        wait_for_address();
         message_ = socket_->receive();
         if (message_.size() != 1)
             throw Error(
@@ -98,7 +169,10 @@ class MessageSequential : public Sequential {
     static constexpr size_t end_size = 1024;  // two blocks
     static constexpr std::array<uint8_t, end_size> zeros = {};
 
-    const std::unique_ptr<MessageSocket> socket_;
+    const MessageAddress address_;
+    const SourceContext context_;
+    std::unique_ptr<AddressClaim> claim_;
+    std::unique_ptr<MessageSocket> socket_;
     const uint64_t senders_;  // so many end marks end it; 0: none does
     uint64_t ends_ = 0;
     bool ended_ = false;
@@ -111,20 +185,20 @@ class MessageSequential : public Sequential {
 class MessageSource : public Source {
   public:
     MessageSource(const MessageAddress& address, const SourceContext& context)
-        : context_(context),
-          socket_(std::make_unique<MessageSocket>(address, context.options, context.cancel)) {}
+        : address_(address), context_(context) {}
 
     [[nodiscard]] std::optional<uint64_t> size() const override { return std::nullopt; }
     [[nodiscard]] bool seekable() const override { return false; }
     size_t read(uint64_t /*offset*/, std::span<uint8_t> /*out*/) override { refuse_seek(); }
     std::unique_ptr<Sequential> open_sequential(uint64_t offset) override {
-        if (offset != 0 || !socket_) refuse_seek();
-        return std::make_unique<MessageSequential>(std::move(socket_), context_);
+        if (offset != 0 || std::exchange(opened_, true)) refuse_seek();
+        return std::make_unique<MessageSequential>(address_, context_);
     }
 
   private:
+    const MessageAddress address_;
     const SourceContext context_;
-    std::unique_ptr<MessageSocket> socket_;
+    bool opened_ = false;
 };
 
 // A list of shards from elsewhere opens no port of this machine.

@@ -6,14 +6,19 @@
 #include "url/scheme.h"
 
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <future>
+#include <limits>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -24,8 +29,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Messages that wait on each side of a connection.
-constexpr int queue = 64;
+// Messages that wait on each side of a connection. A sender also counts their bytes, which a
+// receiver cannot: what it holds ahead is so many messages of each sender.
+constexpr int sender_queue = 64, receiver_queue = 16;
 // How often is looked at what tells nobody that it has changed, in milliseconds.
 constexpr long look_again = 2;
 // A wait that is longer looks at the clock now and then.
@@ -42,6 +48,40 @@ constexpr std::array kinds = {
     Kind{"zrpub", ZMQ_XPUB, false}, Kind{"zrsub", ZMQ_SUB, true},
 };
 
+// ZeroMQ removes whatever has the name of a socket that it makes (unix(7) asks for that), also a
+// file, and the socket of a receiver that reads.
+void check_place(const std::string& path) {
+    struct stat there {};
+    if (::lstat(path.c_str(), &there) != 0) return;
+    if (!S_ISSOCK(there.st_mode))
+        throw Error(SHF_E_USAGE, escape(path) + " is there, and no socket",
+                    "give the path of a socket, which is made there");
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) return;  // ZeroMQ refuses it
+    std::copy(path.begin(), path.end(), address.sun_path);
+    const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (probe.get() < 0) throw system_error("make a socket", errno);
+    if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+        errno == EAGAIN)
+        throw Error(SHF_E_IO, "the socket " + escape(path) + " is in use",
+                    "give each receiver or sender that binds a path of its own");
+}
+
+// Whether a descriptor is one of a connection: ZeroMQ may have closed the one that it told of, and
+// the program opened another file under its number.
+bool is_connection(int fd) {
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+           (domain == AF_UNIX || domain == AF_INET || domain == AF_INET6);
+}
+
+constexpr int watched_events = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED |
+                               ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                               ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                               ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+
 }  // namespace
 
 MessageAddress MessageAddress::parse(const std::string& url) {
@@ -50,20 +90,16 @@ MessageAddress MessageAddress::parse(const std::string& url) {
     const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& each) {
         return each.scheme == scheme.substr(0, plus);
     });
-    std::string rest = url.substr(std::min(url.size(), scheme.size() + 3));
-    std::string topic;
-    if (const size_t hash = rest.find('#'); hash != rest.npos) {
-        topic = rest.substr(hash + 1);
-        rest.resize(hash);
-    }
+    const std::string rest = url.substr(std::min(url.size(), scheme.size() + 3));
     const std::string transport = plus == scheme.npos ? "tcp" : scheme.substr(plus + 1);
     if (kind == kinds.end() || rest.empty() || (transport != "tcp" && transport != "ipc"))
         throw Error(SHF_E_USAGE, "no address of ZeroMQ",
                     "SCHEME://HOST:PORT, or SCHEME+ipc:///PATH");
-    if (!topic.empty() && kind->type != ZMQ_SUB)
-        throw Error(SHF_E_USAGE, "only zsub:// and zrsub:// choose messages by #PREFIX",
+    if (rest.find('#') != rest.npos)
+        throw Error(SHF_E_USAGE,
+                    "samples are not chosen by #PREFIX: none has a message that begins so",
                     "leave it out");
-    return {kind->type, kind->binds, transport + "://" + rest, topic};
+    return {kind->type, kind->binds, transport + "://" + rest};
 }
 
 bool MessageAddress::sends() const {
@@ -86,25 +122,27 @@ MessageSocket::MessageSocket(const MessageAddress& address, const Options& optio
                              const Cancel& cancel)
     : address_(address),
       patience_(options.pipe_timeout),
+      memory_(options.memory),
       cancel_(cancel),
       generation_(fork_generation()),
       sockets_(std::make_unique<Sockets>(address.type)) {
     FeedSocket& socket = *sockets_->socket;
-    socket.set(ZMQ_SNDHWM, queue);
-    socket.set(ZMQ_RCVHWM, queue);
+    socket.set(ZMQ_SNDHWM, sender_queue);
+    socket.set(ZMQ_RCVHWM, receiver_queue);
     socket.set(ZMQ_LINGER, 0);
-    socket.set(ZMQ_MAXMSGSIZE, static_cast<int64_t>(options.memory));
     if (address.type == ZMQ_XPUB) socket.set(ZMQ_XPUB_NODROP, 1);
-    if (address.type == ZMQ_SUB) socket.set(ZMQ_SUBSCRIBE, std::string_view(address.topic));
-    // A receiver drops what it has not read of a socket of the machine whose sender has ended.
-    if (address.type == ZMQ_PUSH && address.location.starts_with("ipc:"))
-        sockets_->watch = socket.watch(
-            sockets_->context, ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED);
+    if (address.type == ZMQ_SUB) socket.set(ZMQ_SUBSCRIBE, std::string_view());
+    if (address.sends()) sockets_->watch = socket.watch(sockets_->context, watched_events);
+    constexpr std::string_view ipc = "ipc://";
+    if (address.binds && address.location.starts_with(ipc))
+        check_place(address.location.substr(ipc.size()));
     try {
         address.binds ? socket.bind(address.location) : socket.connect(address.location);
     } catch (const Error& error) {
         Fault fault = error.fault();
-        fault.help = "look at host and port, or at what listens there already";
+        fault.help = address.binds ? "0.0.0.0 means all addresses of this machine, names of hosts "
+                                     "are not taken; or look at what listens there already"
+                                   : "look at host and port";
         throw Error(std::move(fault));
     }
 }
@@ -144,8 +182,9 @@ Error MessageSocket::silent(const char* what) const {
 }
 
 // Whether one of `events` is there now. Throws Error(CANCELLED).
-bool MessageSocket::wait(short events, long milliseconds) const {
+bool MessageSocket::wait(short events, long milliseconds) {
     cancel_.check();
+    note_connections();
     const int cancel = cancel_.fd();
     std::array<zmq_pollitem_t, 2> items = {
         {{sockets_->socket->raw(), -1, events, 0}, {nullptr, cancel, ZMQ_POLLIN, 0}}};
@@ -156,7 +195,7 @@ bool MessageSocket::wait(short events, long milliseconds) const {
     return (items[0].revents & events) != 0;
 }
 
-bool MessageSocket::ready() const {
+bool MessageSocket::ready() {
     return wait(ZMQ_POLLIN, 0);
 }
 
@@ -167,6 +206,13 @@ FeedMessage MessageSocket::receive() {
         if (!wait(ZMQ_POLLIN, silence.left()) && silence.is_too_long())
             throw silent("no message came");
     }
+    uint64_t size = 0;
+    for (const FeedPart& part : message) size += part.bytes().size();
+    if (size > memory_)
+        throw Error(SHF_E_LIMIT,
+                    "a message of " + std::to_string(size) +
+                        " bytes, above memory=" + std::to_string(memory_),
+                    "raise the option memory");
     return message;
 }
 
@@ -181,39 +227,73 @@ bool MessageSocket::has_subscriber() {
 }
 
 void MessageSocket::send(std::span<const uint8_t> bytes) {
-    const Silence silence(patience_);
+    Silence silence(patience_);
     const bool publishes = address_.type == ZMQ_XPUB;
+    uint64_t last = unsent_->load();
     FeedMessage message;
-    message.emplace_back(FeedPart(bytes), unsent_);
     // Sockets that publish say that they have room also where one of their receivers has none.
-    while ((publishes && !has_subscriber()) || !sockets_->socket->send(std::move(message))) {
-        const short events = publishes && subscribed_ ? 0 : publishes ? ZMQ_POLLIN : ZMQ_POLLOUT;
-        const long most = events == 0 ? std::min(look_again, silence.left()) : silence.left();
-        if (!wait(events, most) && silence.is_too_long())
-            throw silent("no receiver took a message");
-    }
+    // ZeroMQ says that there is room again when half of what waited has gone.
+    const auto sends = [&] {
+        if (publishes && !has_subscriber()) return false;
+        if (message.empty()) {
+            if (last != 0 && last + bytes.size() > memory_) return false;
+            message.emplace_back(FeedPart(bytes), unsent_);
+            last = unsent_->load();
+        }
+        return sockets_->socket->send(std::move(message));
+    };
     note_connections();
+    check_receivers();
+    while (!sends()) {
+        const bool waits_for_subscriber = publishes && !subscribed_;
+        (void)wait(waits_for_subscriber ? ZMQ_POLLIN : 0,
+                   waits_for_subscriber ? silence.left() : std::min(look_again, silence.left()));
+        check_receivers();
+        if (const uint64_t left = unsent_->load(); left != last) {
+            last = left;
+            silence.end();
+        }
+        if (silence.is_too_long()) throw silent("no receiver took a message");
+    }
+    sent_ = true;
+}
+
+// One event is a number of 16 bits and one of 32: which it is, and a descriptor.
+void MessageSocket::take_event(const FeedMessage& event) {
+    uint16_t number = 0;
+    int32_t fd = -1;
+    if (event[0].bytes().size() < sizeof number + sizeof fd) return;
+    std::memcpy(&number, event[0].bytes().data(), sizeof number);
+    std::memcpy(&fd, event[0].bytes().data() + sizeof number, sizeof fd);
+    if (number == ZMQ_EVENT_CONNECTED || number == ZMQ_EVENT_ACCEPTED) {
+        connections_.push_back(fd);
+    } else if (number == ZMQ_EVENT_DISCONNECTED) {
+        std::erase(connections_, fd);
+        lost_ |= sent_ && !refused_;
+    }
+    // ZeroMQ closes a connection that speaks another language right after it says so.
+    refused_ = number == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL ||
+               number == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL ||
+               number == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 }
 
 void MessageSocket::note_connections() {
     if (!sockets_->watch) return;
     FeedMessage event;
-    while (sockets_->watch->receive(event)) {
-        // A number of 16 bits and one of 32: the event, and the descriptor.
-        uint16_t number = 0;
-        int32_t fd = -1;
-        if (event[0].bytes().size() < sizeof number + sizeof fd) continue;
-        std::memcpy(&number, event[0].bytes().data(), sizeof number);
-        std::memcpy(&fd, event[0].bytes().data() + sizeof number, sizeof fd);
-        if (number == ZMQ_EVENT_DISCONNECTED)
-            std::erase(connections_, fd);
-        else
-            connections_.push_back(fd);
-    }
+    while (sockets_->watch->receive(event)) take_event(event);
 }
 
-// Waits until receivers on this machine have read what was written to their sockets (SIOCOUTQ, see
-// unix(7) and tcp(7)).
+// Of a publisher, receivers come and go. Nobody else has what was sent to one of the others.
+void MessageSocket::check_receivers() {
+    if (lost_ && address_.type == ZMQ_PUSH)
+        throw Error(SHF_E_IO,
+                    "a receiver at " + escape(address_.location) +
+                        " went away before it had all that was sent to it",
+                    "see why it ended, and send all samples again");
+}
+
+// Waits until receivers on this machine have read what was written to their sockets, and the
+// systems of others have it (SIOCOUTQ, see unix(7) and tcp(7)).
 void MessageSocket::wait_for_readers(Silence& silence) {
     int last = 0;
     for (const Descriptor& socket : unread_)
@@ -231,12 +311,19 @@ void MessageSocket::finish() {
         if (left != last) silence.end();
         if (silence.is_too_long()) throw silent("no receiver took the last messages");
         (void)wait(0, look_again);
+        check_receivers();
     }
     note_connections();
     for (const int fd : connections_)
-        if (const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3); copy >= 0) unread_.emplace_back(copy);
-    // ZeroMQ may have the end of it in a buffer. Closing waits for that, and nothing ends it.
-    sockets_->socket->set(ZMQ_LINGER, -1);
+        if (const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3); copy >= 0) {
+            Descriptor duplicate(copy);
+            if (is_connection(copy)) unread_.push_back(std::move(duplicate));
+        }
+    // ZeroMQ may have the end of it in a buffer. Closing waits for that.
+    constexpr uint64_t longest = std::numeric_limits<int>::max();
+    sockets_->socket->set(
+        ZMQ_LINGER,
+        patience_ == 0 ? -1 : static_cast<int>(std::min(patience_ / 1'000'000, longest)));
     std::promise<void> promise;
     std::future<void> closed = promise.get_future();
     std::thread closing([sockets = std::move(sockets_), done = std::move(promise)]() mutable {

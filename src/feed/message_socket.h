@@ -16,12 +16,11 @@ namespace shf {
 
 struct Options;
 
-// SCHEME://HOST:PORT, SCHEME+ipc://PATH, and zsub://HOST:PORT#PREFIX.
+// SCHEME://HOST:PORT and SCHEME+ipc://PATH.
 struct MessageAddress {
     int type = 0;          // of the socket, as ZMQ_PULL
     bool binds = false;    // this side waits for the others
     std::string location;  // as ZeroMQ writes it: tcp://host:port
-    std::string topic;     // of a subscriber: how the messages begin that it wants
 
     // Throws Error(USAGE).
     static MessageAddress parse(const std::string& url);
@@ -39,36 +38,44 @@ class MessageSocket {
     MessageSocket(const MessageSocket&) = delete;
     MessageSocket& operator=(const MessageSocket&) = delete;
 
-    // The next message; waits for it. Throws Error: IO (nothing came for pipe_timeout), CANCELLED.
+    // The next message; waits for it. Throws Error: IO (nothing came for pipe_timeout), LIMIT (it
+    // has more bytes than the option memory), CANCELLED.
     FeedMessage receive();
     // Whether receive() would not wait.
-    [[nodiscard]] bool ready() const;
-    // Sends a copy. Waits while a receiver has no room for it; a publisher also for the first
-    // subscriber. Throws Error: IO (nobody took anything for pipe_timeout), CANCELLED.
+    [[nodiscard]] bool ready();
+    // Sends a copy. Waits while receivers have no room for it, or more than `memory` waits for
+    // them; a publisher also for the first subscriber. Throws Error: IO (nobody took anything for
+    // pipe_timeout, or a receiver of zpush or zrpush went away), CANCELLED.
     void send(std::span<const uint8_t> message);
-    // Closes the socket, and returns when the systems of all receivers have what was sent. Throws
-    // Error as send().
+    // Closes the socket, and returns when receivers on this machine have read what was sent, and
+    // the systems of others have it. Throws Error as send().
     void finish();
 
   private:
     struct Sockets;
     class Silence;
 
-    [[nodiscard]] bool wait(short events, long milliseconds) const;
+    bool wait(short events, long milliseconds);
     [[nodiscard]] bool has_subscriber();
+    void take_event(const FeedMessage& event);
     void note_connections();
+    void check_receivers();
     void wait_for_readers(Silence& silence);
     [[nodiscard]] Error silent(const char* what) const;
 
     const MessageAddress address_;
     const uint64_t patience_;  // nanoseconds of silence; 0: no limit
+    const uint64_t memory_;    // bytes
     const Cancel& cancel_;
     const uint64_t generation_;  // of forks
     std::unique_ptr<Sockets> sockets_;
     std::shared_ptr<UnsentBytes> unsent_ = std::make_shared<UnsentBytes>(0);
     bool subscribed_ = false;
-    std::vector<int> connections_;    // of a sender over ipc, as ZeroMQ has them
+    bool sent_ = false;               // something
+    std::vector<int> connections_;    // of a sender, as ZeroMQ has them
     std::vector<Descriptor> unread_;  // duplicates of them
+    bool refused_ = false;            // the last event: what connected was no receiver
+    bool lost_ = false;               // a receiver went away
 };
 
 }  // namespace shf

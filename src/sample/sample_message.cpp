@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::string_view key_name = "__key__", end_name = "__EOF__";
 constexpr size_t longest_map_head = 5;
+// Each takes three hundred bytes and more, and only two of its message.
+constexpr size_t most_fields = 65'536;
 constexpr const char* what_sends =
     "samples are sent by a writer of zpush:// or zpub://, by tarp or by tarproc";
 
@@ -89,6 +91,9 @@ void pack_bytes_head(std::vector<uint8_t>& bytes, size_t size) {
 SampleMessage read_sample_message(std::span<const uint8_t> message) {
     const auto head = plain_map_head_of(message);
     if (!head) refuse("a message of " + plural(message.size(), "byte") + " is no map of fields");
+    if (head->entries > most_fields)
+        refuse("a message of " + plural(head->entries, "field") + ", above " +
+               std::to_string(most_fields));
     Values values(message.subspan(head->size));
     SampleMessage sample;
     bool has_key = false;

@@ -190,16 +190,12 @@ def test_a_publisher_waits_for_the_first_subscriber(
     writing.result(PATIENT)
 
 
-def test_a_subscriber_chooses_messages(
-    place: str, aside: Callable[..., Future[Any]], raw: Any
-) -> None:
-    publisher = raw(zmq.XPUB, bind=f"ipc://{place}")
-    stream = shardfeed.Stream(f"zsub+ipc://{place}#nothing", pipe_timeout="300ms")
-    reading = aside(list, stream)
-    assert publisher.recv() == b"\x01nothing"
-    publisher.send(END)
-    with pytest.raises(shardfeed.ReadError, match="no message came"):
-        reading.result(PATIENT)
+def test_epochs_follow_one_another(place: str, aside: Callable[..., Future[Any]]) -> None:
+    url = f"zpull+ipc://{place}"
+    reading = aside(read, url, epochs=2)
+    for _ in range(2):
+        write(f"zpush+ipc://{place}", samples(50))
+    assert reading.result(PATIENT) == samples(50) * 2
 
 
 # ---- The other side is not ----------------------------------------------------------------------
@@ -271,7 +267,7 @@ WRONG = [
     (b"\x82" + packed({"__key__": "a"})[1:] * 2, "two keys"),
     (packed({"__key__": "a", "txt": b"x" * 300})[:-1], "ends within field txt"),
     (packed({"__key__": "a", "txt": b"x"}) + b"!", "continues after its map, for 1 byte"),
-    (b"\xdf\xff\xff\xff\xff", "a name is no text and no bytes, or the message ends there"),
+    (b"\xdf\xff\xff\xff\xff", "a message of 4294967295 fields, above 65536"),
     (b"\x81\xdb\xff\xff\xff\xff", "ends within a name"),
 ]
 
@@ -402,6 +398,60 @@ def test_a_forked_child_leaves_them_alone(
     assert keys == ["a", "b", None]
 
 
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_a_receiver_that_dies(
+    transport: str, place: str, aside: Callable[..., Future[Any]], raw: Any
+) -> None:
+    where = place if transport == "ipc" else f"127.0.0.1:{free_port()}"
+    receiver = raw(zmq.PULL, bind=f"{transport}://{where}")
+    writing = aside(write, f"zpush+{transport}://{where}", samples(400, 100_000))
+    receiver.recv()
+    receiver.close(0)
+    with pytest.raises(shardfeed.ReadError, match="a receiver .* went away"):
+        writing.result(PATIENT)
+
+
+def test_what_connects_and_is_no_receiver(place: str, aside: Callable[..., Future[Any]]) -> None:
+    url = f"zrpush+ipc://{place}"
+    writer = shardfeed.Writer(url, pipe_timeout="20s")
+    reading = aside(read, f"zrpull+ipc://{place}")
+    for key, fields in samples(10):
+        writer.write({"__key__": key, **fields})
+    for _ in range(3000):  # more than ZeroMQ has room for events
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.connect(place)
+    for key, fields in samples(10, first=10):
+        writer.write({"__key__": key, **fields})
+    writer.finish()
+    assert reading.result(PATIENT) == samples(20)
+
+
+def test_a_slow_receiver_is_no_silence(
+    place: str, aside: Callable[..., Future[Any]], raw: Any
+) -> None:
+    receiver = raw(zmq.PULL, bind=f"ipc://{place}")
+    writing = aside(write, f"zpush+ipc://{place}", samples(100, 500_000), pipe_timeout="3s")
+    for _ in range(101):
+        time.sleep(0.06)  # of a whole queue longer than the timeout
+        receiver.recv()
+    writing.result(PATIENT)
+
+
+def test_memory_bounds_what_a_sender_holds(place: str, raw: Any) -> None:
+    raw(zmq.PULL, bind=f"ipc://{place}")
+    with pytest.raises(shardfeed.ReadError, match="no receiver took a message"):
+        write(f"zpush+ipc://{place}", samples(40, 1_000_000), pipe_timeout="1s", memory="4MiB")
+
+
+def test_a_message_above_memory(place: str, aside: Callable[..., Future[Any]]) -> None:
+    reading = aside(read, f"zpull+ipc://{place}", memory="1MiB")
+    writing = aside(write, f"zpush+ipc://{place}", samples(1, 2_000_000))
+    with pytest.raises(shardfeed.LimitError, match="above memory=1048576.*raise the option"):
+        reading.result(PATIENT)
+    with contextlib.suppress(shardfeed.ReadError):  # it went away
+        writing.result(PATIENT)
+
+
 # ---- What cannot be -----------------------------------------------------------------------------
 
 
@@ -411,7 +461,7 @@ def test_a_forked_child_leaves_them_alone(
         ("zpush://127.0.0.1:1", "samples are sent there.*zpull://"),
         ("zpub+ipc:///x", "samples are sent there.*zsub://"),
         ("zpull://", "no address of ZeroMQ"),
-        ("zpull://127.0.0.1:1#x", "only zsub:// and zrsub://"),
+        ("zsub://127.0.0.1:1#x", "not chosen by #PREFIX"),
         ("zpull+udp://127.0.0.1:1", r"zpull\+udp"),
     ],
 )
@@ -456,6 +506,43 @@ def test_a_port_that_is_taken() -> None:
         pytest.raises(shardfeed.ReadError, match=r"bind to .*in use.*what listens there"),
     ):
         read(f"zpull://127.0.0.1:{server.getsockname()[1]}")
+
+
+def test_the_path_of_a_file(place: str) -> None:
+    Path(place).write_bytes(b"precious")
+    with pytest.raises(shardfeed.UsageError, match="is there, and no socket"):
+        read(f"zpull+ipc://{place}")
+    assert Path(place).read_bytes() == b"precious"
+
+
+def test_the_socket_of_another(place: str, raw: Any) -> None:
+    raw(zmq.PULL, bind=f"ipc://{place}")
+    with pytest.raises(shardfeed.ReadError, match="is in use"):
+        read(f"zpull+ipc://{place}")
+
+
+def test_a_socket_that_was_left(place: str, aside: Callable[..., Future[Any]]) -> None:
+    with socket.socket(socket.AF_UNIX) as old:
+        old.bind(place)
+    reading = aside(read, f"zpull+ipc://{place}")
+    write(f"zpush+ipc://{place}", samples(3))
+    assert reading.result(PATIENT) == samples(3)
+
+
+def test_two_streams_at_one_address(place: str, aside: Callable[..., Future[Any]]) -> None:
+    url = f"zpull+ipc://{place}"
+    first = iter(shardfeed.Stream(url, pipe_timeout="20s"))
+    writer = shardfeed.Writer(f"zpush+ipc://{place}", pipe_timeout="20s")
+    for key, fields in samples(2):
+        writer.write({"__key__": key, **fields})
+    assert next(first).key == "000000"
+    with pytest.raises(shardfeed.ReadError, match="this program reads .* already"):
+        read(url, pipe_timeout="300ms")
+    writer.finish()
+    assert [sample.key for sample in first] == ["000001"]
+    reading = aside(read, url)
+    write(f"zpush+ipc://{place}", samples(3))
+    assert reading.result(PATIENT) == samples(3)
 
 
 def test_there_are_no_indexes(place: str) -> None:
