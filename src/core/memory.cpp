@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -23,8 +24,9 @@ constexpr size_t cache_line = 64;
 // smaller ones come from the heap, where fresh memory costs little.
 constexpr size_t mapped_from = 32 * 1024;
 constexpr size_t smallest = 256;
-// Above this size a piece is not rounded up by more than a page, and not used again.
-constexpr size_t largest_recycled = 64 * 1024 * 1024;
+// Above this size a piece is not rounded up by more than a page, and used again only for the same
+// size: batches of one shape have it, members as a rule do not.
+constexpr size_t largest_rounded = 64 * 1024 * 1024;
 constexpr size_t no_class = SIZE_MAX;
 constexpr size_t populated_to = 512 * 1024;
 constexpr size_t huge_from = 2 * 1024 * 1024;
@@ -39,7 +41,7 @@ size_t size_class(size_t& size) {
     const auto exponent = static_cast<size_t>(std::bit_width(size - 1)) - 1;  // 2^exponent < size
     size_t step = size_t{1} << (exponent - 3);
     if (size > mapped_from) step = std::max(step, page);
-    if (size > largest_recycled) {
+    if (size > largest_rounded) {
         size = (size + page - 1) / page * page;
         return no_class;
     }
@@ -178,30 +180,19 @@ StorageRef Pool::acquire(size_t size, const Cancel& cancel) {
     std::unique_ptr<Storage> fresh;
     {
         std::unique_lock lock(mutex_);
-        if (number != no_class && !recycled_[number].empty()) {
-            auto& list = recycled_[number];
-            Storage* storage = list.back();  // the last one used: the caches still have it
-            list.pop_back();
-            recycled_bytes_ -= storage->capacity;
+        if (Storage* const storage = number == no_class ? take_large(size) : take(number)) {
             storage->references.store(1, std::memory_order_relaxed);
             storage->held.store(true, std::memory_order_relaxed);
             lock.unlock();
             add_held(storage->capacity);
             return StorageRef(storage);
         }
-        // What waits for use makes room for what is used now.
-        for (size_t i = classes;
-             i-- > 0 && recycled_bytes_ > 0 && held() + recycled_bytes_ + size > budget_;) {
-            while (!recycled_[i].empty() && held() + recycled_bytes_ + size > budget_) {
-                Storage* idle = recycled_[i].back();
-                recycled_[i].pop_back();
-                recycled_bytes_ -= idle->capacity;
-                if (release_)
-                    retire(idle);
-                else
-                    destroy(idle);
-            }
-        }
+        // What waits for use makes room for what is used now. Large pieces of other sizes than what
+        // is wanted would hardly be used again.
+        const auto full = [&] { return held() + recycled_bytes_ + size > budget_; };
+        while (!large_.empty() && (number == no_class || full())) let_go(large_);
+        for (size_t i = classes; i-- > 0 && recycled_bytes_ > 0 && full();)
+            while (!recycled_[i].empty() && full()) let_go(recycled_[i]);
         fresh = std::make_unique<Storage>();
         if (alloc_) {
             fresh->data = request(size, lock, cancel);
@@ -213,6 +204,39 @@ StorageRef Pool::acquire(size_t size, const Cancel& cancel) {
     owners_.fetch_add(1, std::memory_order_relaxed);
     add_held(size);
     return StorageRef(fresh.release());
+}
+
+// A piece that waits for use; NULL: there is none. With the lock held.
+Storage* Pool::take(size_t number) noexcept {
+    std::vector<Storage*>& list = recycled_[number];
+    if (list.empty()) return nullptr;
+    Storage* const storage = list.back();  // the last one used: the caches still have it
+    list.pop_back();
+    recycled_bytes_ -= storage->capacity;
+    return storage;
+}
+
+// The same of exactly this size.
+Storage* Pool::take_large(size_t capacity) noexcept {
+    const auto found = std::find_if(large_.rbegin(), large_.rend(), [=](const Storage* storage) {
+        return storage->capacity == capacity;
+    });
+    if (found == large_.rend()) return nullptr;
+    Storage* const storage = *found;
+    large_.erase(std::next(found).base());
+    recycled_bytes_ -= capacity;
+    return storage;
+}
+
+// Frees the last one of a list, which is not empty. With the lock held.
+void Pool::let_go(std::vector<Storage*>& list) noexcept {
+    Storage* const idle = list.back();
+    list.pop_back();
+    recycled_bytes_ -= idle->capacity;
+    if (release_)
+        retire(idle);
+    else
+        destroy(idle);
 }
 
 uint8_t* Pool::request(size_t capacity, std::unique_lock<std::mutex>& lock, const Cancel& cancel) {
@@ -304,11 +328,11 @@ void Pool::put_back(Storage* storage) noexcept {
         // Enough for full speed, not all that a burst once needed.
         const uint64_t keep = std::min<uint64_t>(
             budget_, std::max({uint64_t{32} << 20, budget_ / 2, 3 * uint64_t{storage->capacity}}));
-        const bool pooled = number != no_class && (alloc_ || storage->capacity >= mapped_from);
+        const bool pooled = alloc_ || storage->capacity >= mapped_from;
         if (!closed_ && pooled && recycled_bytes_ + storage->capacity <= keep &&
             held() + recycled_bytes_ + storage->capacity <= budget_) {
             try {
-                recycled_[number].push_back(storage);
+                (number == no_class ? large_ : recycled_[number]).push_back(storage);
                 recycled_bytes_ += storage->capacity;
                 return;
             } catch (const std::bad_alloc&) {  // then it is freed below
@@ -325,6 +349,8 @@ void Pool::close() noexcept {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     free_retired();
+    for (Storage* storage : large_) destroy(storage);
+    large_.clear();
     for (auto& list : recycled_) {
         for (Storage* storage : list) destroy(storage);
         list.clear();

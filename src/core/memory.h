@@ -124,6 +124,9 @@ class Pool {
     void free_memory(uint8_t* data, size_t capacity) noexcept;
     void destroy(Storage* storage) noexcept;
     void add_held(uint64_t bytes);
+    Storage* take(size_t number) noexcept;
+    Storage* take_large(size_t capacity) noexcept;
+    void let_go(std::vector<Storage*>& list) noexcept;
     void retire(Storage* storage) noexcept;
     void free_retired() noexcept;
     [[nodiscard]] bool may_call_back() const {
@@ -143,6 +146,7 @@ class Pool {
 
     std::mutex mutex_;  // below
     std::array<std::vector<Storage*>, classes> recycled_;
+    std::vector<Storage*> large_;  // above those; used again for the same size
     uint64_t recycled_bytes_ = 0;
     bool closed_ = false;
     std::deque<Request*> requests_;
