@@ -204,6 +204,24 @@ void check_matroska(const VideoBytes& file) {
     }
 }
 
+// FFmpeg takes memory for each text of a list "INFO", as much as the list has room for, before it
+// reads the text. It looks for these lists in front of the frames and behind them: here they are
+// found wherever they are.
+void check_avi_texts(const VideoBytes& file) {
+    constexpr size_t list_header = 8;  // "LIST" and a size, which counts the bytes from "INFO" on
+    constexpr std::string_view kind = "INFO";
+    const std::string_view all = file.text(0, file.size());
+    for (size_t at = all.find(kind); at != all.npos; at = all.find(kind, at + kind.size())) {
+        if (at < list_header || !file.has(at - list_header, "LIST")) continue;
+        const uint64_t size = le32(&file.rest(at - 4)[0]);
+        const size_t left = file.size() - at;
+        if (size > left) cut_video("AVI: list \"INFO\"", left, size);
+        if (size < kind.size())
+            throw Error(SHF_E_FORMAT, "AVI: list \"INFO\" has a size of " + plural(size, "byte"),
+                        cut_video_help);
+    }
+}
+
 // Chunks "RIFF", the first one of the kind "AVI ", those of a large file of the kind "AVIX". A
 // program that writes into a pipe leaves their size out.
 void check_avi(const VideoBytes& file, std::span<const uint8_t> bytes) {
@@ -233,7 +251,10 @@ VideoFormat check_video_end(std::span<const uint8_t> file) {
         switch (*format) {
             case VideoFormat::mp4: check_mp4(bytes); break;
             case VideoFormat::matroska: check_matroska(bytes); break;
-            case VideoFormat::avi: check_avi(bytes, file); break;
+            case VideoFormat::avi:
+                check_avi(bytes, file);
+                check_avi_texts(bytes);
+                break;
             case VideoFormat::ogg: break;
         }
         return *format;

@@ -164,6 +164,17 @@ def test_a_size_that_is_claimed_takes_no_memory(tmp_path):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
+def test_a_text_that_is_claimed_takes_no_memory(tmp_path):
+    """A text of the list INFO of an AVI, and the list with it, say that they have 1.5 GiB."""
+    data = bytearray(video("avi", frames=4))
+    at = data.index(b"INFOISFT")
+    data[at - 4 : at] = (0x70000000).to_bytes(4, "little")
+    data[at + 8 : at + 12] = (0x60000000).to_bytes(4, "little")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert 'AVI: list "INFO": the file ends after' in refusal(tmp_path, bytes(data), "/frames=2")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
 def test_memory_does_not_grow_with_the_number_of_videos(tmp_path):
     rows = [{"v": video("mp4", frames=30, size=(320, 240))}] * 60
     path = rows_tar(tmp_path / "t.tar", rows)

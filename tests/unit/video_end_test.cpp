@@ -104,17 +104,33 @@ TEST(VideoEnd, matroska_ends_with_its_segment) {
               std::string::npos);
 }
 
+std::string little(uint32_t value) {
+    const std::string big = number(value);
+    return {big.rbegin(), big.rend()};
+}
+
 TEST(VideoEnd, avi_ends_with_its_chunks) {
-    const auto little = [](uint32_t value) {
-        const std::string big = number(value);
-        return std::string(big.rbegin(), big.rend());
-    };
     EXPECT_EQ(check("RIFF" + little(6) + "AVI ab"), VideoFormat::avi);
     EXPECT_NE(refusal("RIFF" + little(7) + "AVI ab").find("ends after 6 bytes of 7"),
               std::string::npos);
     EXPECT_EQ(check("RIFF" + little(0) + "AVI ab"), VideoFormat::avi);
     EXPECT_EQ(check("RIFF" + little(0xffffffff) + "AVI ab"), VideoFormat::avi);
     EXPECT_NE(refusal("RIFF" + little(6) + "AVI abRIFF" + little(9) + "AVIX"), "");
+}
+
+// FFmpeg takes memory for what these lists claim.
+TEST(VideoEnd, lists_of_an_avi_are_in_the_file) {
+    const auto avi = [](uint32_t size, const std::string& more) {
+        return "RIFF" + little(0) + "AVI LIST" + little(size) + "INFOIART" + more;
+    };
+    EXPECT_EQ(check(avi(12, little(0))), VideoFormat::avi);
+    EXPECT_EQ(check(avi(12, little(0)) + "LIST" + little(5) + "INFO."), VideoFormat::avi);
+    EXPECT_NE(refusal(avi(13, little(0))).find("ends after 12 bytes of 13"), std::string::npos);
+    EXPECT_NE(refusal(avi(0x74000000, little(0x70000000))).find("\"INFO\""), std::string::npos);
+    EXPECT_NE(refusal(avi(0xffffffff, little(0x70000000))).find("\"INFO\""), std::string::npos);
+    EXPECT_NE(refusal(avi(3, little(0x70000000))).find("a size of 3 bytes"), std::string::npos);
+    EXPECT_NE(refusal(avi(12, little(0)) + "...LIST" + little(6) + "INFO."), "");
+    EXPECT_EQ(check("RIFF" + little(0) + "AVI INFO and LIST INFO"), VideoFormat::avi);
 }
 
 TEST(VideoEnd, other_formats_are_unsupported) {
