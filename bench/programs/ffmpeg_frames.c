@@ -2,9 +2,10 @@
  *
  *     ffmpeg_frames THREADS COUNT FILE...
  *
- * Each thread takes the next file, reads it into memory, and decodes it with one thread of the codec.
- * COUNT frames in the middles of equal parts become red, green and blue; of -COUNT, the first ones, after
- * which the next file follows. Printed are the frames that did. It ends at the first error. */
+ * Each thread takes the next file, and decodes it with one thread of the codec. COUNT frames in the
+ * middles of equal parts become red, green and blue; of -COUNT, the first ones, after which the
+ * next file follows, read no further. All frames of a file have the same memory, one after another.
+ * Printed are the frames that did. It ends at the first error. */
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libswscale/swscale.h>
