@@ -266,7 +266,9 @@ void Lane::begin_run(const ShardRun& run) {
         ShardState start = resumed_[begun_resumed_++].state;
         arrived_ = start.position.next;
         start.position.next = ShardState::over;
-        start.position.version = run.version();
+        // A run that could not open the shard, or met another version, does not say which is
+        // wanted.
+        if (start.position.version == 0) start.position.version = run.version();
         resume_points_.begin_shard(std::move(start));
     } else {
         arrived_ = 0;

@@ -181,8 +181,7 @@ class ShardRun final : private MemoryGate, private SampleSink {
     [[nodiscard]] bool last_of_epoch() const { return last_of_epoch_; }
     [[nodiscard]] uint64_t epoch() const { return origin_->epoch; }
     [[nodiscard]] uint64_t nth() const { return nth_; }
-    // NULL when it is read from its start.
-    // As Origin has it, once has_event().
+    // As Origin has it, once has_event(): of the shard that was opened; 0 when none was.
     [[nodiscard]] uint32_t version() const { return origin_->version; }
 
     // With context.mutex held.

@@ -7,6 +7,9 @@
 #include <utime.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -125,6 +128,41 @@ TEST_F(EngineResume, names_the_shard_that_changed) {
             EXPECT_TRUE(client.keys().empty());
             EXPECT_EQ(client.code, SHF_E_CHANGED) << client.message();
             EXPECT_NE(client.message().find("002.tar"), std::string::npos) << client.message();
+        }
+}
+
+// The state of a stream that met the changed shard, or none at all, still says which one it wants.
+TEST_F(EngineResume, a_failed_stream_saves_the_version_that_it_wanted) {
+    const std::string shard = url("002.tar"), away = url("away");
+    for (const bool missing : {false, true})
+        for (const char* shuffle : {"0", "50", "9"}) {
+            const Settings settings{{"shuffle", shuffle}};
+            Client whole(url(), settings);
+            const auto all = whole.keys();
+            const State state = stopped(settings, 100);
+            const auto time = std::filesystem::last_write_time(shard);
+            const auto change = [&] {
+                std::filesystem::last_write_time(shard, time + std::chrono::seconds(1));
+            };
+            if (missing)
+                std::filesystem::rename(shard, away);
+            else
+                change();
+            Client failed(url(), settings);
+            ASSERT_EQ(restore(failed, state), SHF_OK);
+            const size_t before = failed.keys().size();
+            ASSERT_EQ(failed.code, missing ? SHF_E_IO : SHF_E_CHANGED) << failed.message();
+            const State again = save(failed);
+            if (missing) std::filesystem::rename(away, shard);
+            change();
+            Client changed(url(), settings);
+            ASSERT_EQ(restore(changed, again), SHF_OK) << changed.message();
+            EXPECT_TRUE(changed.keys().empty());
+            EXPECT_EQ(changed.code, SHF_E_CHANGED) << changed.message();
+            std::filesystem::last_write_time(shard, time);
+            Client rest(url(), settings);
+            ASSERT_EQ(restore(rest, again), SHF_OK) << rest.message();
+            EXPECT_EQ(rest.keys(), std::vector(all.begin() + 100 + ptrdiff_t(before), all.end()));
         }
 }
 
