@@ -293,6 +293,8 @@ void FeedClient::receive_welcome(size_t number, std::span<const uint8_t> frame) 
     }
     if (server.state != Server::State::connecting) return;
     server.state = Server::State::ready;
+    // It may have been started again, with other shards.
+    for (Lane& lane : lanes_) std::erase(lane.refused_by, number);
     rebalance();
 }
 
@@ -322,7 +324,12 @@ void FeedClient::receive_of_lane(size_t number, FrameType type, FeedMessage& mes
         event.about = std::move(static_cast<LaneFrame&>(block));
     }
     // Messages of a lane that is closed, or that another server reads now, are dropped.
-    if (Lane* lane = lane_of(number, opening)) deliver(*lane, std::move(event));
+    Lane* const lane = lane_of(number, opening);
+    if (!lane) return;
+    if (event.fault && event.fault->code == SHF_E_CHANGED)
+        refuse(*lane, std::move(*event.fault));
+    else
+        deliver(*lane, std::move(event));
 }
 
 void FeedClient::deliver(Lane& lane, FedLane::Event event) {
@@ -330,10 +337,23 @@ void FeedClient::deliver(Lane& lane, FedLane::Event event) {
         throw_damaged_frame("is of another lane");
     ++lane.received;
     lane.silent_since = Clock::now();
+    // Skips alone may come again and again: they leave the lane where it was.
+    if (!event.blocks.empty() || event.epoch_end) {
+        lane.refused_by.clear();
+        lane.refusal.reset();
+    }
     lane.over = event.fault ||
                 (event.epoch_end && !repeats_ && lane_context_->is_over(event.about.after.epoch));
     const std::lock_guard lock(lane_context_->mutex);
     lane.lane->push(std::move(event));
+}
+
+// Its server has another version of a shard that the lane was reading, or the file became another
+// one there. The server that read it before, or another one, may have the right one.
+void FeedClient::refuse(Lane& lane, Fault fault) {
+    if (!lane.refusal) lane.refusal = std::move(fault);
+    lane.refused_by.push_back(lane.server);
+    close(lane);
 }
 
 // ---- Which server reads which lane --------------------------------------------------------------
@@ -343,22 +363,38 @@ size_t FeedClient::load_of(size_t server) const {
         lanes_.begin(), lanes_.end(), [&](const Lane& lane) { return lane.server == server; }));
 }
 
-std::optional<size_t> FeedClient::freest_server(size_t but) const {
+// For this lane, if any: one that does not read it, and may have its shards.
+std::optional<size_t> FeedClient::freest_server(const Lane* for_lane) const {
     std::optional<size_t> freest;
-    for (size_t number = 0; number < servers_.size(); ++number)
-        if (servers_[number].state == Server::State::ready && number != but &&
-            (!freest || load_of(number) < load_of(*freest)))
-            freest = number;
+    for (size_t number = 0; number < servers_.size(); ++number) {
+        if (servers_[number].state != Server::State::ready) continue;
+        if (for_lane && (number == for_lane->server || for_lane->is_refused_by(number))) continue;
+        if (!freest || load_of(number) < load_of(*freest)) freest = number;
+    }
     return freest;
 }
 
 void FeedClient::assign() {
     for (Lane& lane : lanes_) {
-        if (lane.server != nobody) continue;
-        const std::optional<size_t> server = freest_server();
-        if (!server) return;
-        open(lane, *server);
+        if (lane.server != nobody || lane.over) continue;
+        if (const std::optional<size_t> server = freest_server(&lane))
+            open(lane, *server);
+        else if (lane.refusal)
+            wait_for_another(lane);
     }
+}
+
+// All servers that are there have refused the lane. The one that read it may only be silent for a
+// moment.
+void FeedClient::wait_for_another(Lane& lane) {
+    const auto now = Clock::now();
+    if (!lane.waits_since) lane.waits_since = now;
+    if (lane.refused_by.size() < servers_.size() &&
+        now - *lane.waits_since < std::chrono::nanoseconds(options_.feed_wait))
+        return;
+    FedLane::Event event;
+    event.fault = std::move(lane.refusal);
+    deliver(lane, std::move(event));
 }
 
 // A server has joined: it takes over lanes of those that have more than their share.
@@ -368,7 +404,7 @@ void FeedClient::rebalance() {
         if (!freest) return;
         auto busiest = lanes_.end();
         for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane)
-            if (lane->server != nobody &&
+            if (lane->server != nobody && !lane->is_refused_by(*freest) &&
                 (busiest == lanes_.end() || load_of(lane->server) > load_of(busiest->server)))
                 busiest = lane;
         if (busiest == lanes_.end() || load_of(busiest->server) <= load_of(*freest) + 1) return;
@@ -386,7 +422,7 @@ void FeedClient::move_silent_lanes() {
         if (lane.server == nobody || lane.over || lane.granted <= lane.received ||
             now - lane.silent_since < lane.patience)
             continue;
-        const std::optional<size_t> other = freest_server(lane.server);
+        const std::optional<size_t> other = freest_server(&lane);
         if (!other) continue;
         close(lane);
         open(lane, *other);
@@ -405,6 +441,7 @@ void FeedClient::open(Lane& lane, size_t server) {
     lane.server = server;
     lane.opening = ++openings_;
     lane.silent_since = Clock::now();
+    lane.waits_since.reset();
     lane.granted = std::max(may_come(lane), lane.received);
     OpenFrame frame{.opening = lane.opening,
                     .block_bytes = block_bytes_,

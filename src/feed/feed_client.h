@@ -10,6 +10,7 @@
 #include "feed/feed_frames.h"
 #include "feed/feed_socket.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -71,6 +72,15 @@ class FeedClient final : public LaneProvider {
         // Since when nothing of what may come has come, and how long that may be so.
         Clock::time_point silent_since{};
         std::chrono::nanoseconds patience{};
+        // Servers whose copy of a shard is not the one that the lane was reading, what the first of
+        // them said, and since when no other server is there. Until something comes.
+        std::vector<size_t> refused_by{};
+        std::optional<Fault> refusal{};
+        std::optional<Clock::time_point> waits_since{};
+
+        [[nodiscard]] bool is_refused_by(size_t number) const {
+            return std::find(refused_by.begin(), refused_by.end(), number) != refused_by.end();
+        }
     };
 
     void run() noexcept;
@@ -83,6 +93,8 @@ class FeedClient final : public LaneProvider {
     void receive_welcome(size_t number, std::span<const uint8_t> frame);
     void receive_of_lane(size_t number, FrameType type, FeedMessage& message);
     void deliver(Lane& lane, FedLane::Event event);
+    void refuse(Lane& lane, Fault fault);
+    void wait_for_another(Lane& lane);
     void take_lanes();
     Pool& pool_of(const LaneContext& context);
     void assign();
@@ -95,7 +107,7 @@ class FeedClient final : public LaneProvider {
     void check_alive();
     void fail(const Fault& fault);
     [[nodiscard]] size_t load_of(size_t server) const;
-    [[nodiscard]] std::optional<size_t> freest_server(size_t but = nobody) const;
+    [[nodiscard]] std::optional<size_t> freest_server(const Lane* for_lane = nullptr) const;
     [[nodiscard]] Lane* lane_of(size_t server, uint64_t opening);
 
     const Options options_;
