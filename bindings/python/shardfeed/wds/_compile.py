@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _collation, _columns, _engine, _fast, _keys, _reading, _shuffling
 from ._native_batches import _native_batched
+from ._rows import Supply
 from ._stage import FilterFunction, arguments_of
 from ._threads import in_threads, threads
 from .utils import PipelineStage, identity
@@ -86,6 +88,7 @@ def _short(value: Any) -> str:
 def _steps(pipeline: DataPipeline, by_columns: bool = True) -> list[Step]:
     """The plan. by_columns: stages may be carried out together, and not seen one by one."""
     stages = pipeline.pipeline
+    supply = Supply()
     steps = [Step(_name(stages[0]), "Python", "the list of shards, or the source", lambda _: None)]
     is_pure = _is_pure_source(stages[0])
     at, count = 1, 1
@@ -99,9 +102,12 @@ def _steps(pipeline: DataPipeline, by_columns: bool = True) -> list[Step]:
                     at += sum(step.stages for step in together)
                     is_pure = False
                     continue
-            step = _reading_step(stages, at, reading, _form(stages, at, reading), is_pure)
+            form = _form(stages, at, reading)
+            step = _reading_step(stages, at, reading, form, is_pure, supply)
         else:
-            step = _native_images_step(stages, at) or _python_step(pipeline, stages[at], count)
+            step = _native_images_step(stages, at, supply) or _python_step(
+                pipeline, stages[at], count
+            )
             if type(stages[at]) is threads:
                 count = stages[at].n
             is_pure = is_pure and _is_pure(stages[at])
@@ -176,7 +182,12 @@ def _form(stages: list[Any], at: int, reading: _Reading) -> _reading.Form:
 
 
 def _reading_step(
-    stages: list[Any], at: int, reading: _Reading, form: _reading.Form, is_pure: bool
+    stages: list[Any],
+    at: int,
+    reading: _Reading,
+    form: _reading.Form,
+    is_pure: bool,
+    supply: Supply | None = None,
 ) -> Step:
     ahead = is_pure and reading.opener is None
     name = "read, group"
@@ -198,6 +209,7 @@ def _reading_step(
             rename_files=reading.rename_files,
             look_ahead=ahead,
             form=form,
+            supply=supply,
         )
 
     return Step(name, where, why, make, reading.stages)
@@ -293,7 +305,7 @@ def _decoder(stage: Any) -> Any:
     return None
 
 
-def _native_images_step(stages: list[Any], at: int) -> Step | None:
+def _native_images_step(stages: list[Any], at: int, supply: Supply) -> Step | None:
     """The step of a decoder of images, where its samples are still in the engine."""
     from . import _native_images
     from .handlers import reraise_exception
@@ -304,7 +316,8 @@ def _native_images_step(stages: list[Any], at: int) -> Step | None:
         return None
     reading = _reading_at(stages, first)
     assert reading is not None
-    if not all(map(_passes_rows, before[first + reading.stages :])):
+    between = before[first + reading.stages :]
+    if not all(map(_passes_rows, between)):
         return None
     decoder = _decoder(stages[at])
     spec = _native_images.spec_of(decoder)
@@ -312,20 +325,32 @@ def _native_images_step(stages: list[Any], at: int) -> Step | None:
         return None
     handler = stages[at].kw.get("handler", reraise_exception)
     threads = _engine.settings().threads
-    ahead = not any(_draws_globally(stage) for stage in before)
+    most = math.prod(map(_most_taken, between))
+    ahead = None if any(map(_draws_globally, before)) else supply
 
     def make(source: Any) -> Any:
-        return _native_images.decoded(source, decoder, spec, handler, threads, ahead)
+        return _native_images.decoded(source, decoder, spec, handler, threads, ahead, most)
 
     return Step("decode", "engine", f"{spec}: JPEG by threads, in order; other fields here", make)
 
 
+def _most_taken(stage: Any) -> int:
+    """How many items a stage that passes rows takes at most for one, when it has given others."""
+    if _shuffles(stage):
+        return 2  # as long as its buffer grows
+    if isinstance(stage, FilterFunction) and stage.f is itertools.islice:
+        return int(slice(*stage.args).step or 1)
+    return 1
+
+
 def _draws_globally(stage: Any) -> bool:
+    """Whether a stage draws from what others may draw from, too."""
     from .filters import _rsample
 
-    return isinstance(stage, FilterFunction) and (
-        stage.f is _rsample or stage.kw.get("rng") is not None
-    )
+    if not isinstance(stage, FilterFunction):
+        return False
+    own_rng = stage.f is not _shuffling._shuffle or _is_pure(stage)
+    return stage.f is _rsample or not own_rng
 
 
 def _python_step(pipeline: DataPipeline, stage: Any, count: int) -> Step:

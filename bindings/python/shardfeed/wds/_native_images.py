@@ -18,7 +18,7 @@ from .._options import native_options
 from . import _fast, autodecode
 from ._images import ImageHandler, arranged, imagespecs
 from ._reading import in_worker
-from ._rows import Row
+from ._rows import Row, Supply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -131,6 +131,8 @@ class _ImageDecoder:
             from PIL import Image
 
             pixels = numpy.asarray(Image.fromarray(pixels).convert("L"))
+        else:
+            pixels.flags.writeable = False  # as the array that NumPy makes of an image
         return arranged(pixels, self.container, self.dtype)
 
     def finished(self, row: Row, pixels: dict[str, Any] | None) -> Any:
@@ -154,16 +156,22 @@ def decoded(
     spec: str,
     handler: Callable[[Exception], bool],
     threads: int,
-    ahead: bool,
+    supply: Supply | None,
+    most: int,
 ) -> Iterator[Any]:
-    """The decoded samples of rows, or of samples that were read as members."""
+    """The decoded samples of rows, or of samples that were read as members.
+
+    supply: of the rows; None: samples are not taken before those before them are given. most: how
+    many rows one sample takes.
+    """
     if not threads:
         cores = len(os.sched_getaffinity(0))
         threads = 1 if in_worker() else min(cores, _MOST_THREADS)
     made = _ImageDecoder(decoder)
-    jobs = (
-        _in_line(source, made) if threads == 1 or not ahead else _by_threads(source, made, threads)
-    )
+    if threads == 1 or supply is None:
+        jobs = _in_line(source, made)
+    else:
+        jobs = _by_threads(source, made, threads, supply, most)
     for item, job in jobs:
         try:
             result = made.finished(item, job()) if job else made.fast(item)
@@ -186,33 +194,35 @@ def _in_line(source: Iterable[Any], decoder: _ImageDecoder) -> Any:
             yield item, lambda row=item, images=images: decoder.pixels(row, images)
 
 
-def _by_threads(source: Iterable[Any], decoder: _ImageDecoder, threads: int) -> Any:
+def _by_threads(
+    source: Iterable[Any], decoder: _ImageDecoder, threads: int, supply: Supply, most: int
+) -> Any:
     from concurrent.futures import ThreadPoolExecutor
 
+    count = threads * _AHEAD
+    supply.wanted = count * most
     waiting: deque[tuple[Any, Any]] = deque()
-    failed: BaseException | None = None
+    is_at_end = False
     with ThreadPoolExecutor(threads, thread_name_prefix="shardfeed-decode") as pool:
         items = iter(source)
         try:
             while True:
-                while len(waiting) < threads * _AHEAD and failed is None:
+                while not is_at_end and (
+                    not waiting or (len(waiting) < count and supply.left() >= most)
+                ):
                     try:
                         item = next(items)
                     except StopIteration:
-                        failed = StopIteration()
-                    except Exception as exn:
-                        failed = exn  # after the samples before it
+                        is_at_end = True
                     else:
                         waiting.append(_submitted(pool, item, decoder))
                 if not waiting:
-                    break
+                    return
                 yield waiting.popleft()
         finally:
             for _, job in waiting:
                 if job is not None:
                     job.__self__.cancel()
-    if failed is not None and not isinstance(failed, StopIteration):
-        raise failed
 
 
 def _submitted(pool: Any, item: Any, decoder: _ImageDecoder) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ from .._receivers import Receivers, log_to_logging
 from .._urls import redacted
 from . import _engine, _faults, _torch, utils
 from ._members_of import members_of
-from ._rows import Part, SampleBlocks, UnlikeNamesError
+from ._rows import Part, SampleBlocks, Supply, UnlikeNamesError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -169,14 +169,15 @@ def read_samples(
     rename_files: Renaming | None = None,
     look_ahead: bool = False,
     form: Form = "samples",
+    supply: Supply | None = None,
 ) -> Iterator[Any]:
     """The samples of shards. look_ahead: later shards may be asked for before they are read.
 
     form: how samples that the engine has read are given: as dicts ("samples"); each as a _rows.Row,
     whose bytes stay in the engine ("rows"); or many together as a _rows.Part ("parts"). Samples
-    that are read as members are always dicts.
+    that are read as members are always dicts. supply: is kept up to date with rows.
     """
-    reader = _Reader(opening, handler, select_files, rename_files, form)
+    reader = _Reader(opening, handler, select_files, rename_files, form, supply)
     groups = _groups(iter(sources), reader, look_ahead and not (select_files or rename_files))
     return reader.read(groups)
 
@@ -189,7 +190,11 @@ def _groups(
     group: dict[str, Shard] = {}
     for source in sources:
         shard = reader.opened(source)
-        if shard is None:
+        if isinstance(shard, Exception):
+            if group:  # its samples come before the handler sees the fault
+                yield list(group.values())
+                group = {}
+            reader.fault(shard)
             if reader.stopped:
                 break
             continue
@@ -210,13 +215,6 @@ def _groups(
         yield list(group.values())
 
 
-_ITEMS: dict[Form, Callable[[Part], Iterable[Any]]] = {
-    "samples": Part.samples,
-    "rows": Part.rows,
-    "parts": lambda part: (part,),
-}
-
-
 class _Reader:
     """What is the same for all shards of one iteration."""
 
@@ -227,13 +225,20 @@ class _Reader:
         select_files: Selecting | None,
         rename_files: Renaming | None,
         form: Form,
+        supply: Supply | None,
     ) -> None:
         self.opening = opening
         self.handler = handler
         self.choose = _chooser(handler, select_files, rename_files)
         self.is_exact = select_files is not None or bool(rename_files)
         self.form = form
-        self.items_of: Callable[[Part], Iterable[Any]] = _ITEMS[form]
+        self.supply = supply or Supply()
+        items: dict[Form, Callable[[Part], Iterable[Any]]] = {
+            "samples": Part.samples,
+            "rows": self.supply.rows,
+            "parts": lambda part: (part,),
+        }
+        self.items_of = items[form]
         self.stopped = False
         self.settings = _engine.settings()
 
@@ -241,15 +246,14 @@ class _Reader:
         """Whether a shard is read as members from its start."""
         return self.is_exact or shard.is_exact(0 if self.form == "rows" else small_shard)
 
-    def opened(self, source: dict[str, Any]) -> Shard | None:
-        """The shard; None where it cannot be opened, or is not to be read."""
+    def opened(self, source: dict[str, Any]) -> Shard | Exception:
+        """The shard, or the fault for which it cannot be opened."""
         try:
             return self.opening(source)
         except Exception as exn:
             if isinstance(source, dict) and self.opening is by_gopen:
                 exn.args = (*exn.args, source.get("url"))
-            self.fault(exn)
-            return None
+            return exn
 
     def fault(self, exn: Exception) -> None:
         """Gives a fault to the handler, which may end everything."""
@@ -283,9 +287,9 @@ class _Reader:
         """Several shards by one stream; after any fault the rest of them alone."""
         names = [redacted(str(shard.target)) for shard in group]
         position, delivered = 0, 0
-        stream = None
-        try:
-            stream = self.stream(group)
+
+        def parts(stream: SampleBlocks) -> Iterator[Part]:
+            nonlocal position, delivered
             while stream.fetch():
                 block = stream.taken()
                 if stream.ignored:
@@ -296,7 +300,13 @@ class _Reader:
                     shard = group[position]
                     for part in block.parts(first, last, shard):
                         delivered += len(part)
-                        yield from self.items_of(part)
+                        yield part
+
+        stream = None
+        try:
+            stream = self.stream(group)
+            for part in self.supply.ahead(parts(stream)):
+                yield from self.items_of(part)
             if not stream.ignored:
                 return
         except (Error, UnlikeNamesError):
@@ -313,9 +323,9 @@ class _Reader:
     def alone(self, shard: Shard, skip: int) -> Iterator[Any]:
         """One shard by the engine, without the samples that were delivered."""
         number = 0
-        stream = None
-        try:
-            stream = self.stream([shard])
+
+        def parts(stream: SampleBlocks) -> Iterator[Part]:
+            nonlocal number
             while stream.fetch():
                 block = stream.taken()
                 if stream.ignored:
@@ -325,7 +335,13 @@ class _Reader:
                         known = min(max(skip - number, 0), len(part))
                         number += len(part)
                         if known < len(part):
-                            yield from self.items_of(part.without(known) if known else part)
+                            yield part.without(known) if known else part
+
+        stream = None
+        try:
+            stream = self.stream([shard])
+            for part in self.supply.ahead(parts(stream)):
+                yield from self.items_of(part)
             if not stream.ignored:
                 return
             skip = max(skip, number)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import repeat
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from .._block import _view
@@ -99,6 +101,52 @@ class Part:
     def columns(self) -> tuple[tuple[str, ...], list[Any]] | None:
         """Names and lists of values; None where samples differ in their fields."""
         return self.table.columns(self.first, self.last, self.shard)
+
+
+class Supply:
+    """Which rows are at hand: taking them asks for nothing behind them, where a handler, or whoever
+    lists the shards, would see it.
+    """
+
+    def __init__(self) -> None:
+        self.wanted = 0  # so many rows behind the part that is given
+        self._here: Iterator[Row] = iter(())
+        self._later = 0
+
+    def rows(self, part: Part) -> Iterator[Row]:
+        """The rows of a part."""
+        self._here = iter(list(part.rows()))
+        return self._here
+
+    def left(self) -> int:
+        """How many rows at hand were not taken."""
+        return length_hint(self._here) + self._later
+
+    def ahead(self, parts: Iterator[Part]) -> Iterator[Part]:
+        """The same parts, taken ahead as far as rows are wanted. An error comes after those
+        before it.
+        """
+        waiting: deque[Part] = deque()
+        failed: Exception | None = None
+        is_at_end = False
+        while True:
+            while not is_at_end and (not waiting or self._later < self.wanted):
+                try:
+                    part = next(parts)
+                except StopIteration:
+                    is_at_end = True
+                except Exception as error:
+                    failed, is_at_end = error, True
+                else:
+                    waiting.append(part)
+                    self._later += len(part)
+            if not waiting:
+                break
+            part = waiting.popleft()
+            self._later -= len(part)
+            yield part
+        if failed is not None:
+            raise failed
 
 
 class Table:
