@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import shardfeed.wds as wds
 from conftest import write_tar
-from shardfeed.wds import _columns, _compile
+from shardfeed.wds import _columns, _compile, _reading
 
 np = pytest.importorskip("numpy")
 
@@ -57,10 +57,18 @@ def test_explain_says_what_runs_on_columns(tmp_path: Path) -> None:
         "to_tuple('x',",
         "batched(2,",
     ]
+    text = source.select(bool).select(len).decode().select(bool).to_tuple("npy").explain()
+    assert [line.split()[0] for line in text.splitlines() if "columns" in line] == [
+        "select(bool)",
+        "select(len)",
+        "decode",
+    ]
     for other in (
         source.decode("pil"),
         source.decode(len).batched(2),
-        source.select(bool).decode().to_tuple("npy"),
+        source.select(bool).to_tuple("npy").batched(2),
+        source.select(bool).rename(x="npy").decode(),
+        source.compose(wds.select(bool, 1)).decode(),
         source.rename(x="npy"),
         source.compose(wds.threads(2)).decode().batched(2),
         source.batched(2, collation_fn=None),
@@ -190,3 +198,116 @@ def test_columns_give_what_stages_give(tmp_path: Path, monkeypatch: pytest.Monke
     assert [list(sample) for sample in by_columns] == [list(sample) for sample in one_by_one]
     for a, b in zip(by_columns, one_by_one):
         assert all(np.array_equal(a[name], b[name]) for name in b)
+
+
+def select_events(package: Any, url: Any, change: Any, size: int, answer: Any) -> list[Any]:
+    """What a function of select(), the handler and the program see, in the order of time."""
+    seen: list[Any] = []
+
+    def predicate(sample: Any) -> Any:
+        seen.append(list(sample))
+        return change(sample, seen)
+
+    def second(sample: Any) -> bool:
+        seen.append(("second", sample.get("seen"), sample["__key__"]))
+        return True
+
+    def handler(exn: Exception) -> Any:
+        seen.append(type(exn).__name__)
+        return answer
+
+    source = package.WebDataset(url, shardshuffle=False).shuffle(9, seed=1)
+    source = source.select(predicate).select(second).decode(handler=handler).to_tuple("npy", "cls")
+    try:
+        for arrays, labels in source.batched(size) if size else source:
+            seen.append((np.asarray(arrays).tolist(), np.asarray(labels).tolist()))
+    except LookupError as exn:
+        seen.append(repr(exn))
+    return seen
+
+
+def all_but_some(sample: Any, seen: Any) -> Any:
+    return sample["__key__"][-1] not in "37"
+
+
+def few(sample: Any, seen: Any) -> Any:
+    return sample["__key__"][-1] in "37"
+
+
+def changing(sample: Any, seen: Any) -> Any:
+    number = int(sample["__key__"])
+    if number % 50 == 20:
+        sample["cls"] = b"9%d" % number
+    if number % 50 == 30:
+        sample["seen"] = "added"
+    if number % 50 == 40:
+        sample["npy"] = sample.pop("npy")
+    return number % 50 != 45
+
+
+def failing(sample: Any, seen: Any) -> Any:
+    if sample["__key__"] == "0133":
+        raise LookupError("no answer")
+    return True
+
+
+def by_what_came(sample: Any, seen: Any) -> Any:
+    return len(seen) % 11
+
+
+@pytest.mark.parametrize("answer", [True, False])
+@pytest.mark.parametrize("size", [0, 1, 7, 64])
+@pytest.mark.parametrize("change", [all_but_some, few, changing, failing, by_what_came])
+def test_functions_of_select_are_called_where_they_were(
+    tmp_path: Path, change: Any, size: int, answer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = pytest.importorskip("webdataset")
+    monkeypatch.setattr(_reading, "small_shard", 0)
+    labels = [b"no number" if i in (377, 378) else b"%d" % i for i in range(400)]
+    url = shard(tmp_path / "a.tar", [np.full(3, i) for i in range(400)], labels)
+    chosen = 0
+    choose = _columns._Parts.chosen
+
+    def counted(*args: Any) -> Any:
+        nonlocal chosen
+        chosen += 1
+        return choose(*args)
+
+    monkeypatch.setattr(_columns._Parts, "chosen", counted)
+    expected = select_events(original, url, change, size, answer)
+    assert select_events(wds, url, change, size, answer) == expected
+    assert chosen > 0
+
+
+def test_select_runs_one_by_one_where_it_gains_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts: list[int] = []
+    choose = _columns._Parts.chosen
+    monkeypatch.setattr(
+        _columns._Parts,
+        "chosen",
+        lambda self, columns: (parts.append(columns.count), choose(self, columns))[1],
+    )
+    arrays = shard(tmp_path / "a.tar", [np.full(3, i) for i in range(4000)])
+    texts = str(write_tar(tmp_path / "b.tar", [(f"{i:04d}.cls", b"1") for i in range(4000)]))
+    assert len(list(data(texts).select(bool).decode())) == 4000
+    assert not parts
+    assert len(list(data(arrays).select(bool).decode())) == 4000
+    assert sum(parts) == 4000
+    parts.clear()
+    assert len(list(data(arrays).select(lambda s: s["__key__"][-1] == "0").decode())) == 400
+    assert 0 < sum(parts) <= 256
+
+
+def test_a_resumed_pass_selects_again(tmp_path: Path) -> None:
+    url = shard(tmp_path / "a.tar", [np.full(3, i) for i in range(400)])
+
+    def made() -> Any:
+        source = data(url).shuffle(30, seed=2).select(lambda sample: "3" not in sample["__key__"])
+        return source.decode().to_tuple("npy", "cls").batched(8)
+
+    expected = [labels.tolist() for _, labels in made()]
+    resumed = made()
+    resumed.load_state_dict({**resumed.state_dict(), "items": 11})
+    assert [labels.tolist() for _, labels in resumed] == expected[11:]

@@ -59,6 +59,31 @@ JSON += ['{"k": "é"}'.encode("utf-16"), b"-Infinity", b'{"a": 1, "a": 2}', b'"\
 NO_JSON = [b"", b"{", b"1 2", b"\xff", b"'a'", b"[1,]"]
 
 
+def draws(sample: Any) -> bool:
+    """Keeps most; it shows how often it was called."""
+    return random.random() < 0.9
+
+
+def marks(sample: Any) -> int:
+    """Changes some samples, and keeps the last ones that it saw."""
+    if sample["__key__"][-2:] in ("31", "77"):
+        sample["txt"] = b"marked"
+    if sample["__key__"][-2:] == "53":
+        del sample["cls"]
+    if sample["__key__"][-2:] == "64":
+        sample["cls"] = sample.pop("cls")
+    return 1
+
+
+def fails_late(sample: Any) -> bool:
+    if sample["__key__"].endswith("68"):
+        raise LookupError("no answer")
+    return True
+
+
+PREDICATES = [is_even, bool, bool, draws, marks, fails_late]
+
+
 def rare(rng: random.Random, usual: Any, other: Callable[[], Any], often: float = 0.03) -> Any:
     return other() if rng.random() < often else usual
 
@@ -166,6 +191,9 @@ class ColumnSpec(Spec):
         choosing = [self._rename() for _ in range(rng.choice([0, 0, 0, 1, 2]))]
         if rng.random() < 0.8:
             choosing.insert(rng.randint(0, len(choosing)), self._decode())
+        if choosing and choosing[0][0] == "decode" and rng.random() < 0.3:
+            for _ in range(rng.choice([1, 1, 2])):
+                choosing.insert(0, ("select", (rng.choice(PREDICATES),), {}))
         stages += choosing
         if rng.random() < 0.1:
             stages.append(rng.choice([self._decode(), ("map", (add_size,), {"handler": True})]))

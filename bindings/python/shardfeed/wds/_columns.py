@@ -8,25 +8,26 @@ names, and samples in which anything fails go through the stages themselves, one
 from __future__ import annotations
 
 import json
-from itertools import islice
-from operator import itemgetter, length_hint
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from operator import is_, itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _collation, _fast, _keys, _loads, autodecode
 from ._rows import Part
 from ._stage import FilterFunction, arguments_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     # Names, or None for tuples, and a column of values for each.
     Table = tuple[tuple[str, ...] | None, list[Any]]
 
+# What select() leaves out is decoded for nothing: of a part at least so much has to stay, or the
+# next parts go one by one.
+_LEAST_KEPT = 0.7
 # After samples that had to go one by one, the next ones do too, for so many parts at most.
 _MOST_WAITING = 63
 _MOST_NAMES = 1024
-# Items of a shuffle that are taken together when its source has ended.
-_MANY = 256
 _SELECTING = (_keys._rename, _keys._rename_keys, _keys._to_tuple, _keys._extract_keys)
 
 
@@ -38,26 +39,43 @@ class _OneByOneError(Exception):
 
 
 def column_stages(stages: list[Any], decoder_of: Callable[[Any], Any]) -> int:
-    """How many of the first stages can be carried out on columns; 0 where it would gain nothing."""
+    """How many of the first stages can be carried out on columns; 0 where it would gain nothing.
+
+    select() is one of them only right before decode(), for .npy files: elsewhere, to call its
+    function where it was called costs more than columns gain.
+    """
     gains, is_decoded = False, False
-    count = 0
+    count = selecting = 0  # selecting: so many of them are select() at their end
     for stage in stages:
         if not isinstance(stage, FilterFunction):
             break
-        if is_batched(stage):
-            return count + 1
         decoder = decoder_of(stage)
         if decoder is not None:
             if is_decoded or not _is_basic(decoder):
                 break
             gains = is_decoded = True
+            selecting = 0
+        elif predicate_of(stage) is not None and not is_decoded:
+            selecting += 1
+        elif selecting:
+            break
+        elif is_batched(stage):
+            return count + 1
         elif stage.f not in _SELECTING:
             break
         count += 1
         if stage.f in (_keys._to_tuple, _keys._extract_keys):
             following = stages[count] if count < len(stages) else None
             return count + 1 if is_batched(following) else count if gains else 0
-    return count if gains else 0
+    return count - selecting if gains else 0
+
+
+def predicate_of(stage: Any) -> Callable[[Any], Any] | None:
+    """The function of select(); None for other stages."""
+    from .filters import _select
+
+    given = arguments_of(stage, _select, ("predicate",))
+    return None if given is None else given.get("predicate")
 
 
 def is_batched(stage: Any) -> bool:
@@ -82,53 +100,6 @@ def _is_basic(decoder: Any) -> bool:
     return isinstance(_fast.fast(decoder), _fast.FastDecoder) and all(
         handler in (autodecode.gzfilter, autodecode.basichandlers) for handler in decoder.handlers
     )
-
-
-# ---- Parts of a shuffle ----
-
-
-class _Feed:
-    """The samples of parts, and which of them are here without asking for the next part."""
-
-    def __init__(self) -> None:
-        self.here: Iterator[Any] = iter(())
-        self.is_at_end = False
-
-    def samples(self, source: Iterable[Any]) -> Iterator[Any]:
-        for part in source:
-            if type(part) is dict:
-                yield part
-            else:
-                self.here = iter(part if type(part) is list else part.dicts())
-                yield from self.here
-        self.is_at_end = True
-
-    def left(self) -> int:
-        return length_hint(self.here)
-
-
-def shuffled(source: Iterable[Any], shuffle: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
-    """What a shuffle makes of parts: samples, or lists of those that come without another part."""
-    feed = _Feed()
-    return _together(feed, shuffle(feed.samples(source)))
-
-
-def _together(feed: _Feed, items: Iterator[Any]) -> Iterator[Any]:
-    # A shuffle takes two samples for each until its buffer is full, and one from then on.
-    each = 2
-    for item in items:
-        left = feed.left()
-        if feed.is_at_end:
-            left = _MANY * each
-        if left < each:
-            yield item
-            continue
-        together = [item, *islice(items, 1)]
-        if not feed.is_at_end and left - feed.left() == 1:
-            each = 1
-        left = _MANY if feed.is_at_end else feed.left() // each
-        together += islice(items, left)
-        yield together if len(together) > 1 else item
 
 
 # ---- Columns of values ----
@@ -199,6 +170,15 @@ class _Columns:
 
     def rows(self) -> Iterable[Any]:
         return _rows(self.names, self.columns)
+
+    def picked(self, indices: list[int]) -> _Columns:
+        return _Columns(self.names, [_picked(c, indices) for c in self.columns], len(indices))
+
+
+def _picked(column: Any, indices: list[int]) -> Any:
+    if type(column) is _Arrays:
+        return _Arrays(_picked(column.data, indices), column.layout)
+    return [column[index] for index in indices]
 
 
 def _joined(columns: list[Any]) -> Any:
@@ -343,48 +323,75 @@ class _Selecting:
         return tuple(result) if isinstance(result, dict) else None, sources
 
 
+class _Choosing(NamedTuple):
+    """select() on samples of some columns, which the stages behind it were already made of."""
+
+    at: int  # which stage it is
+    predicate: Callable[[Any], Any]
+    names: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    samples: list[dict[str, Any]]
+
+
 class ColumnStages:
     """Stages that column_stages() found, as one."""
 
     def __init__(self, stages: list[Any], decoder_of: Callable[[Any], Any]) -> None:
         last = stages[-1]
         self._batches = _batching(last)
-        chain = stages if self._batches is None else stages[:-1]
         # One by one: what each stage is without columns.
         self._chain: list[Callable[[Any], Any]] = []
-        self._steps: list[Callable[[Any, Any], Table]] = []
-        for stage in chain:
+        # On columns; the function of select() is none of them.
+        self._steps: list[Callable[[Any, Any], Table] | None] = []
+        self._predicates: dict[int, Callable[[Any], Any]] = {}
+        for stage in stages if self._batches is None else stages[:-1]:
             decoder = decoder_of(stage)
-            if decoder is None:
-                self._chain.append(stage)
-                self._steps.append(_Selecting(stage))
-            else:
+            if decoder is not None:
                 self._chain.append(_mapping(_fast.fast(decoder), stage.kw))
                 self._steps.append(_Decoding(decoder))
+                continue
+            predicate = predicate_of(stage)
+            if predicate is not None:
+                self._predicates[len(self._chain)] = predicate
+            self._chain.append(stage)
+            self._steps.append(None if predicate is not None else _Selecting(stage))
 
     def __call__(self, source: Iterable[Any]) -> Iterator[Any]:
         """The items of the last stage."""
-        items = self._items(iter(source))
+        parts = _Parts(self._steps, self._predicates)
+        items = self._items(iter(source), parts)
         if self._batches is None:
             return _alone(items)
-        return _batched(items, *self._batches)
+        return _batched(items, *self._batches, parts)
 
-    def _items(self, source: Iterator[Any]) -> Iterator[Any]:
+    def _items(self, source: Iterator[Any], parts: _Parts) -> Iterator[Any]:
         """_Columns, and items that were made one by one."""
-        parts = _Parts(self._steps)
         for part in source:
             columns = parts.columns(part)
-            if columns is None:
-                rest = _OneByOne(source, parts)
-                items: Any = rest.samples(part)
-                del part  # its block is free for what comes
-                for stage in self._chain:
+            changed = None
+            while True:
+                if columns is None:
+                    rest = _OneByOne(source, parts)
+                    items: Any = rest.samples(part)
+                elif parts.choosing:
+                    changed = yield from parts.chosen(columns)
+                    if changed is None:
+                        break
+                    rest = _OneByOne(source, parts)
+                    items = rest.samples(_after(part, changed[1]))
+                else:
+                    yield columns
+                    break
+                del columns, part  # its block is free for what comes
+                for number, stage in enumerate(self._chain):
                     items = stage(items)
+                    if changed is not None and number == changed[0]:
+                        items = chain([changed[2]], items)
+                changed = None
                 yield from items
-                columns = rest.columns
+                columns, part = rest.columns, rest.part
                 if columns is None:
                     return  # the end, or a handler has ended it
-            yield columns
 
 
 def _mapping(function: Any, kw: dict[str, Any]) -> Callable[[Any], Any]:
@@ -397,13 +404,21 @@ def _mapping(function: Any, kw: dict[str, Any]) -> Callable[[Any], Any]:
 class _Parts:
     """Makes columns of parts, as long as that succeeds."""
 
-    def __init__(self, steps: list[Callable[[Any, Any], Table]]) -> None:
+    def __init__(
+        self,
+        steps: list[Callable[[Any, Any], Table] | None],
+        predicates: dict[int, Callable[[Any], Any]],
+    ) -> None:
         self.steps = steps
+        self.predicates = predicates
+        self.choosing: list[_Choosing] = []  # of the last columns
+        self.needed = 1  # with so many more items the program is given something
         self.waiting = 0  # parts that are not tried
         self.next_waiting = 1
 
     def columns(self, part: Any) -> _Columns | None:
         """The columns that the stages make of a part; None for what has to go one by one."""
+        self.choosing = []
         if type(part) is dict:
             return None
         if self.waiting:
@@ -414,14 +429,69 @@ class _Parts:
             if found is None:
                 raise _OneByOneError
             table: Table = found
-            for step in self.steps:
-                table = step(*table)
+            for at, step in enumerate(self.steps):
+                table = self._seen(at, *table) if step is None else step(*table)
+            if self.choosing and not any(type(column) is _Arrays for column in table[1]):
+                self.next_waiting = _MOST_WAITING  # it gains nothing
+                raise _OneByOneError
         except Exception:  # which sample it is, and what is wrong, the stages will say
             self.waiting = self.next_waiting
             self.next_waiting = min(2 * self.next_waiting + 1, _MOST_WAITING)
             return None
         self.next_waiting = 1
         return _Columns(*table, len(part))
+
+    def _seen(self, at: int, names: tuple[str, ...] | None, columns: list[Any]) -> Table:
+        """The same columns, which the function of select() is going to see as samples."""
+        if names is None:
+            raise _OneByOneError
+        if self.choosing:  # right before: the same dicts
+            self.choosing.append(self.choosing[-1]._replace(at=at, predicate=self.predicates[at]))
+            return names, columns
+        rows = list(zip(*columns))
+        samples = [dict(zip(names, row)) for row in rows]
+        self.choosing.append(_Choosing(at, self.predicates[at], names, rows, samples))
+        return names, columns
+
+    def chosen(self, columns: _Columns) -> Generator[_Columns, None, tuple[int, int, Any] | None]:
+        """The rows that select() keeps, `needed` of them or fewer at once. It ends with a sample
+        that a function has changed: the stage, the number of the row, and the sample.
+
+        Functions are called for a sample when those before it are not enough: where the stages
+        would do so. What is decoded does not depend on them, unless they change their sample.
+        """
+        choosing = self.choosing
+        kept: list[int] = []
+        given = 0
+        changed = None
+        for index in range(columns.count):
+            for at, predicate, names, rows, samples in choosing:
+                sample = samples[index]
+                if not predicate(sample):
+                    break
+                if tuple(sample) != names or not all(map(is_, sample.values(), rows[index])):
+                    changed = at, index, sample
+                    break
+            else:
+                kept.append(index)
+                if len(kept) >= self.needed:
+                    yield columns.picked(kept)
+                    given += len(kept)
+                    kept = []
+            if changed is not None:
+                break
+        if given + len(kept) < _LEAST_KEPT * columns.count:
+            self.waiting = _MOST_WAITING
+        if kept:
+            yield columns.picked(kept)
+        return changed
+
+
+def _after(part: Any, index: int) -> Any:
+    """The samples of a part behind one of them."""
+    if type(part) is not Part:
+        return part[index + 1 :]
+    return part.without(index + 1) if index + 1 < len(part) else []
 
 
 def _columns_of(samples: list[Any]) -> tuple[tuple[str, ...], list[Any]] | None:
@@ -442,16 +512,19 @@ class _OneByOne:
         self.source = source
         self.parts = parts
         self.columns: _Columns | None = None
+        self.part: Any = None  # of which they are
 
     def samples(self, part: Any) -> Iterator[Any]:
         """The samples; `columns` are the ones that ended it, or None."""
         yield from _samples(part)
+        del part  # its block is free for what comes
         for part in self.source:
             if type(part) is dict:
                 yield part
                 continue
             self.columns = self.parts.columns(part)
             if self.columns is not None:
+                self.part = part
                 return
             yield from _samples(part)
 
@@ -470,10 +543,11 @@ def _alone(items: Iterable[Any]) -> Iterator[Any]:
             yield item
 
 
-def _batched(items: Iterable[Any], size: int, partial: bool) -> Iterator[Any]:
+def _batched(items: Iterable[Any], size: int, partial: bool, parts: _Parts) -> Iterator[Any]:
     """Batches, each when there is one item more, or at the end."""
     batch: list[Any] = []
     count = 0
+    parts.needed = size + 1
     for item in items:
         if type(item) is not _Columns:
             if count >= size:
@@ -481,15 +555,16 @@ def _batched(items: Iterable[Any], size: int, partial: bool) -> Iterator[Any]:
                 batch, count = [], 0
             batch.append(item)
             count += 1
-            continue
-        first = 0
-        while item.count - first + count > size:
-            if count < size:
-                batch.append(item.cut(first, first + size - count))
-                first += size - count
-            yield _batch(batch)
-            batch, count = [], 0
-        batch.append(item.cut(first, item.count) if first else item)
-        count += item.count - first
+        else:
+            first = 0
+            while item.count - first + count > size:
+                if count < size:
+                    batch.append(item.cut(first, first + size - count))
+                    first += size - count
+                yield _batch(batch)
+                batch, count = [], 0
+            batch.append(item.cut(first, item.count) if first else item)
+            count += item.count - first
+        parts.needed = size + 1 - count
     if count == size or (count and partial):
         yield _batch(batch)

@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _collation, _columns, _engine, _fast, _keys, _reading, _shuffling
+from . import _collation, _columns, _engine, _fast, _keys, _reading, _shuffled_parts, _shuffling
 from ._native_batches import _native_batched
 from ._rows import Supply
 from ._stage import FilterFunction, arguments_of
@@ -255,7 +255,7 @@ def _shuffles(stage: Any) -> bool:
 
 
 def _shuffling_parts(shuffle: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda source: _columns.shuffled(source, shuffle)
+    return lambda source: _shuffled_parts.shuffled(source, shuffle)
 
 
 def _column_step(stage: Any, make: Callable[[Any], Any]) -> Step:
@@ -264,6 +264,9 @@ def _column_step(stage: Any, make: Callable[[Any], Any]) -> Step:
         return Step("decode", "Python", why, make)
     if _columns.is_batched(stage):
         why = "columns: .npy files of one layout become one array"
+        return Step(_name(stage), "Python", why, make)
+    if _columns.predicate_of(stage) is not None:
+        why = "columns: a function of the program, called for each sample in its turn"
         return Step(_name(stage), "Python", why, make)
     return Step(_name(stage), "Python", "columns: names are looked at once for a block", make)
 
