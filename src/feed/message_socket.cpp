@@ -33,7 +33,7 @@ using std::chrono::milliseconds;
 // receiver cannot: what it holds ahead is so many messages of each sender.
 constexpr int sender_queue = 64, receiver_queue = 16;
 // How often is looked at what tells nobody that it has changed, in milliseconds.
-constexpr long look_again = 2;
+constexpr long look_again = 2, look_for_progress = 100;
 // A wait that is longer looks at the clock now and then.
 constexpr long longest_wait = 1'000;
 
@@ -245,9 +245,12 @@ void MessageSocket::send(std::span<const uint8_t> bytes) {
     note_connections();
     check_receivers();
     while (!sends()) {
-        const bool waits_for_subscriber = publishes && !subscribed_;
-        (void)wait(waits_for_subscriber ? ZMQ_POLLIN : 0,
-                   waits_for_subscriber ? silence.left() : std::min(look_again, silence.left()));
+        if (publishes && !subscribed_)
+            (void)wait(ZMQ_POLLIN, silence.left());
+        else if (publishes || message.empty())
+            (void)wait(0, std::min(look_again, silence.left()));
+        else
+            (void)wait(ZMQ_POLLOUT, std::min(look_for_progress, silence.left()));
         check_receivers();
         if (const uint64_t left = unsent_->load(); left != last) {
             last = left;
