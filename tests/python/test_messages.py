@@ -407,7 +407,7 @@ def test_a_receiver_that_dies(
     writing = aside(write, f"zpush+{transport}://{where}", samples(400, 100_000))
     receiver.recv()
     receiver.close(0)
-    with pytest.raises(shardfeed.ReadError, match="a receiver .* went away"):
+    with pytest.raises(shardfeed.ReadError, match=r"a receiver .* went away"):
         writing.result(PATIENT)
 
 
@@ -446,7 +446,7 @@ def test_memory_bounds_what_a_sender_holds(place: str, raw: Any) -> None:
 def test_a_message_above_memory(place: str, aside: Callable[..., Future[Any]]) -> None:
     reading = aside(read, f"zpull+ipc://{place}", memory="1MiB")
     writing = aside(write, f"zpush+ipc://{place}", samples(1, 2_000_000))
-    with pytest.raises(shardfeed.LimitError, match="above memory=1048576.*raise the option"):
+    with pytest.raises(shardfeed.LimitError, match=r"above memory=1048576.*raise the option"):
         reading.result(PATIENT)
     with contextlib.suppress(shardfeed.ReadError):  # it went away
         writing.result(PATIENT)
@@ -536,7 +536,7 @@ def test_two_streams_at_one_address(place: str, aside: Callable[..., Future[Any]
     for key, fields in samples(2):
         writer.write({"__key__": key, **fields})
     assert next(first).key == "000000"
-    with pytest.raises(shardfeed.ReadError, match="this program reads .* already"):
+    with pytest.raises(shardfeed.ReadError, match=r"this program reads .* already"):
         read(url, pipe_timeout="300ms")
     writer.finish()
     assert [sample.key for sample in first] == ["000001"]
