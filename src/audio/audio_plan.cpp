@@ -85,6 +85,10 @@ AudioPlan plan_audio(const AudioHeader& header, const AudioOptions& options, uin
     if (options.crop != AudioOptions::Crop::none)
         wanted = length.per_second == 0 ? length.count
                                         : scaled(length.count, plan.rate, length.per_second);
+    if (wanted == 0)
+        throw Error(SHF_E_FORMAT,
+                    "a crop of less than one frame at a rate of " + std::to_string(plan.rate),
+                    "give a longer crop, or a higher rate");
     plan.frames = std::min(wanted, whole);
     switch (options.crop) {
         case AudioOptions::Crop::none:

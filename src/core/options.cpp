@@ -149,7 +149,7 @@ constexpr Row rows[] = {
      "limit"},
     {"pipe_timeout", "reading", Type::duration, "600s", "0..1000000s",
      "stream archive dataset writer", &O::pipe_timeout,
-     "longest silence of a child process or a FIFO; 0: no limit"},
+     "longest silence of a child process, a FIFO or messages of ZeroMQ; 0: no limit"},
     {"senders", "reading", Type::count, "1", "0..1000000", "stream archive", &O::senders,
      "end marks after which messages of ZeroMQ (zpull://...) end, one of each sender; 0: nothing "
      "ends them"},
@@ -278,7 +278,10 @@ constexpr Row rows[] = {
     {"expand", "reading", Type::boolean, "true", "true|false", "stream dataset", &O::expand,
      "expand braces, ::, ${NAME}, @FILE, ~/ and shell patterns in URLs"},
     {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset writer",
-     &O::secure, "refuse child processes; SHARDFEED_SECURE=1 in the environment does the same"},
+     &O::secure,
+     "refuse child processes and messages of ZeroMQ; SHARDFEED_SECURE=1 in the environment does "
+     "the "
+     "same"},
     {"write_index", "index", Type::boolean, "false", "true|false", "stream writer", &O::write_index,
      "save the index of each tar that is written, or read to its end; none with fields, "
      "select_keys or slice"},

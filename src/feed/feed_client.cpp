@@ -341,6 +341,7 @@ void FeedClient::deliver(Lane& lane, FedLane::Event event) {
     if (!event.blocks.empty() || event.epoch_end) {
         lane.refused_by.clear();
         lane.refusal.reset();
+        lane.waits_since.reset();
     }
     lane.over = event.fault ||
                 (event.epoch_end && !repeats_ && lane_context_->is_over(event.about.after.epoch));
@@ -441,7 +442,6 @@ void FeedClient::open(Lane& lane, size_t server) {
     lane.server = server;
     lane.opening = ++openings_;
     lane.silent_since = Clock::now();
-    lane.waits_since.reset();
     lane.granted = std::max(may_come(lane), lane.received);
     OpenFrame frame{.opening = lane.opening,
                     .block_bytes = block_bytes_,

@@ -13,11 +13,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,37 +29,44 @@ namespace {
 // ---- Reading ------------------------------------------------------------------------------------
 
 // Shards are read ahead, so that the one of the next epoch, at the same address, would have
-// messages of this one: each address of a process has one reader at a time.
+// messages of this one: a stream has one reader at each address at a time, and an address to which
+// it binds has one stream.
 class AddressClaim {
   public:
-    // Nothing where somebody has it.
-    static std::unique_ptr<AddressClaim> make(const std::string& location) {
+    // `owner` stands for the stream. Nothing where this stream reads there already. Throws
+    // Error(IO) where another one has bound it.
+    static std::unique_ptr<AddressClaim> make(const MessageAddress& address, const void* owner) {
         const std::lock_guard lock(mutex());
-        if (!taken().insert({fork_generation(), location}).second) return nullptr;
-        return std::unique_ptr<AddressClaim>(new AddressClaim(location));
+        const Place place{fork_generation(), address.location, address.binds ? nullptr : owner};
+        const auto [there, is_new] = taken().insert({place, owner});
+        if (is_new) return std::unique_ptr<AddressClaim>(new AddressClaim(place));
+        if (there->second == owner) return nullptr;
+        throw Error(SHF_E_IO, "this program reads " + escape(address.location) + " already",
+                    "give each stream that binds an address of its own");
     }
     ~AddressClaim() {
         // A forked child may have the mutex of a thread that is not there.
-        if (generation_ != fork_generation()) return;
+        if (std::get<0>(place_) != fork_generation()) return;
         const std::lock_guard lock(mutex());
-        taken().erase({generation_, location_});
+        taken().erase(place_);
     }
     AddressClaim(const AddressClaim&) = delete;
     AddressClaim& operator=(const AddressClaim&) = delete;
 
   private:
-    explicit AddressClaim(const std::string& location) : location_(location) {}
+    using Place = std::tuple<uint64_t, std::string, const void*>;
+
+    explicit AddressClaim(Place place) : place_(std::move(place)) {}
     static std::mutex& mutex() {
         static std::mutex one;
         return one;
     }
-    static std::set<std::pair<uint64_t, std::string>>& taken() {
-        static std::set<std::pair<uint64_t, std::string>> all;
+    static std::map<Place, const void*>& taken() {
+        static std::map<Place, const void*> all;
         return all;
     }
 
-    const std::string location_;
-    const uint64_t generation_ = fork_generation();
+    const Place place_;
 };
 
 // Messages as a tar file, member by member: what stands above knows them as any other shard.
@@ -96,26 +104,20 @@ class MessageSequential : public Sequential {
     }
 
   private:
-    // False: the address has another reader.
+    // False: another reader of this stream is there.
     bool open() {
         if (socket_) return true;
-        if (!claim_) claim_ = AddressClaim::make(address_.location);
+        if (!claim_) claim_ = AddressClaim::make(address_, &context_.use);
         if (!claim_) return false;
         socket_ = std::make_unique<MessageSocket>(address_, context_.options, context_.cancel);
         return true;
     }
 
+    // The shards before this one have no limit for their time.
     void wait_for_address() {
-        using Clock = std::chrono::steady_clock;
         constexpr auto look_again = std::chrono::milliseconds(2);
-        const auto start = Clock::now();
-        const std::chrono::nanoseconds patience(context_.options.pipe_timeout);
         while (!open()) {
             context_.cancel.check();
-            if (patience.count() != 0 && Clock::now() - start > patience)
-                throw Error(SHF_E_IO,
-                            "this program reads " + escape(address_.location) + " already",
-                            "give each stream that reads at the same time an address of its own");
             std::this_thread::sleep_for(look_again);
         }
     }
@@ -228,13 +230,22 @@ Identity stat(const std::string& /*url*/, const SourceContext& /*context*/) {
 class MessageSink : public Sink {
   public:
     MessageSink(const MessageAddress& address, const SourceContext& context)
-        : socket_(address, context.options, context.cancel) {}
+        : socket_(address, context.options, context.cancel) {
+        SampleMessageWriter writer;
+        const std::span<const uint8_t> mark = writer.end_mark();
+        end_mark_.assign(mark.begin(), mark.end());
+    }
 
-    void write(std::span<const uint8_t> bytes) override { socket_.send(bytes); }
+    void write(std::span<const uint8_t> bytes) override {
+        if (std::equal(bytes.begin(), bytes.end(), end_mark_.begin(), end_mark_.end()))
+            socket_.drain();
+        socket_.send(bytes);
+    }
     void publish() override { socket_.finish(); }
 
   private:
     MessageSocket socket_;
+    std::vector<uint8_t> end_mark_;
 };
 
 std::unique_ptr<Sink> write(const std::string& url, const SourceContext& context) {

@@ -3,12 +3,16 @@
 #include "core/error.h"
 #include "core/fork.h"
 #include "core/options.h"
+#include "core/threads.h"
 #include "url/scheme.h"
 
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -77,6 +81,18 @@ bool is_connection(int fd) {
            (domain == AF_UNIX || domain == AF_INET || domain == AF_INET6);
 }
 
+// Whether the other side of a connection closed it with something unread (unix(7): ECONNRESET), or
+// it broke (tcp(7)).
+bool is_closed(int fd) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0) return true;
+    tcp_info info{};
+    size = sizeof info;
+    return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           info.tcpi_state == TCP_CLOSE;
+}
+
 constexpr int watched_events = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED |
                                ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                                ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
@@ -85,7 +101,8 @@ constexpr int watched_events = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EV
 }  // namespace
 
 MessageAddress MessageAddress::parse(const std::string& url) {
-    const std::string scheme = scheme_of(url);
+    // As lists refuse it: "ZPULL" is none of them.
+    const std::string scheme = url.substr(0, url.find(':'));
     const size_t plus = scheme.find('+');
     const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& each) {
         return each.scheme == scheme.substr(0, plus);
@@ -288,34 +305,82 @@ void MessageSocket::note_connections() {
 
 // Of a publisher, receivers come and go. Nobody else has what was sent to one of the others.
 void MessageSocket::check_receivers() {
-    if (lost_ && address_.type == ZMQ_PUSH)
-        throw Error(SHF_E_IO,
-                    "a receiver at " + escape(address_.location) +
-                        " went away before it had all that was sent to it",
-                    "see why it ended, and send all samples again");
+    if (lost_ && address_.type == ZMQ_PUSH) refuse_loss();
+}
+
+void MessageSocket::refuse_loss() const {
+    throw Error(SHF_E_IO,
+                "a receiver at " + escape(address_.location) +
+                    " went away before it had all that was sent to it",
+                "see why it ended, and send all samples again");
+}
+
+// Until ZeroMQ has given everything to the system.
+void MessageSocket::wait_for_room(Silence& silence) {
+    for (uint64_t last = 0, left = 0; (left = unsent_->load()) != 0; last = left) {
+        if (left != last) silence.end();
+        if (silence.is_too_long()) throw silent("no receiver took the last messages");
+        (void)wait(0, look_again);
+    }
+}
+
+void MessageSocket::drain() {
+    Silence silence(patience_);
+    wait_for_room(silence);
+    note_connections();
+    check_receivers();
 }
 
 // Waits until receivers on this machine have read what was written to their sockets, and the
 // systems of others have it (SIOCOUTQ, see unix(7) and tcp(7)).
 void MessageSocket::wait_for_readers(Silence& silence) {
     int last = 0;
-    for (const Descriptor& socket : unread_)
+    for (const Descriptor& socket : unread_) {
         for (int left = 0; ::ioctl(socket.get(), SIOCOUTQ, &left) == 0 && left > 0; last = left) {
+            if (is_closed(socket.get())) break;  // nobody takes the rest
             if (left != last) silence.end();
             if (silence.is_too_long()) throw silent("no receiver read its messages");
             cancel_.check();
             std::this_thread::sleep_for(milliseconds(look_again));
         }
+        if (address_.type == ZMQ_PUSH && is_closed(socket.get())) refuse_loss();
+    }
+}
+
+// Closes the sockets, in a thread, as nothing ends that wait.
+void MessageSocket::close(Silence& silence) {
+    struct Closing {
+        std::unique_ptr<Sockets> sockets;
+        std::promise<void> done;
+    };
+    const auto closing = std::make_shared<Closing>();
+    closing->sockets = std::move(sockets_);
+    const std::future<void> closed = closing->done.get_future();
+    std::vector<std::thread> threads;
+    try {
+        start_thread(threads, "threads that send the last messages", 1, [closing] {
+            closing->sockets.reset();
+            closing->done.set_value();
+        });
+    } catch (...) {
+        closing->sockets->socket->set(ZMQ_LINGER, 0);
+        throw;
+    }
+    try {
+        while (closed.wait_for(milliseconds(look_again)) != std::future_status::ready) {
+            cancel_.check();
+            if (silence.is_too_long()) throw silent("no receiver took the last messages");
+        }
+        threads.front().join();
+    } catch (...) {
+        threads.front().detach();
+        throw;
+    }
 }
 
 void MessageSocket::finish() {
     Silence silence(patience_);
-    for (uint64_t last = 0, left = 0; (left = unsent_->load()) != 0; last = left) {
-        if (left != last) silence.end();
-        if (silence.is_too_long()) throw silent("no receiver took the last messages");
-        (void)wait(0, look_again);
-        check_receivers();
-    }
+    wait_for_room(silence);
     note_connections();
     for (const int fd : connections_)
         if (const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3); copy >= 0) {
@@ -327,22 +392,7 @@ void MessageSocket::finish() {
     sockets_->socket->set(
         ZMQ_LINGER,
         patience_ == 0 ? -1 : static_cast<int>(std::min(patience_ / 1'000'000, longest)));
-    std::promise<void> promise;
-    std::future<void> closed = promise.get_future();
-    std::thread closing([sockets = std::move(sockets_), done = std::move(promise)]() mutable {
-        sockets.reset();
-        done.set_value();
-    });
-    try {
-        while (closed.wait_for(milliseconds(look_again)) != std::future_status::ready) {
-            cancel_.check();
-            if (silence.is_too_long()) throw silent("no receiver took the last messages");
-        }
-        closing.join();
-    } catch (...) {
-        closing.detach();
-        throw;
-    }
+    close(silence);
     wait_for_readers(silence);
 }
 

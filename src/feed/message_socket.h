@@ -47,8 +47,11 @@ class MessageSocket {
     // them; a publisher also for the first subscriber. Throws Error: IO (nobody took anything for
     // pipe_timeout, or a receiver of zpush or zrpush went away), CANCELLED.
     void send(std::span<const uint8_t> message);
-    // Closes the socket, and returns when receivers on this machine have read what was sent, and
-    // the systems of others have it. Throws Error as send().
+    // Returns when nothing is left in this process: before the end mark, which goes to one
+    // receiver, so that this one may leave while the others still read. Throws Error as send().
+    void drain();
+    // Closes the socket, and returns when the systems of receivers have what was sent; over ipc,
+    // when they have read it. Throws Error as send().
     void finish();
 
   private:
@@ -60,7 +63,10 @@ class MessageSocket {
     void take_event(const FeedMessage& event);
     void note_connections();
     void check_receivers();
+    void wait_for_room(Silence& silence);
     void wait_for_readers(Silence& silence);
+    void close(Silence& silence);
+    [[noreturn]] void refuse_loss() const;
     [[nodiscard]] Error silent(const char* what) const;
 
     const MessageAddress address_;

@@ -242,8 +242,14 @@ struct ShardList::Builder {
         segments.push_back(std::move(segment));
     }
 
-    // A pipe runs a program, so it must have been asked for by the caller and nobody else.
-    void check_pipe(bool pipe, bool standard_input, const Origin& origin) const {
+    // A pipe runs a program, and messages open a port, so they must have been asked for by the
+    // caller and nobody else.
+    void check_pipe(bool pipe, bool standard_input, bool messages, const Origin& origin) const {
+        if (!origin.caller() && messages)
+            throw Error(SHF_E_USAGE,
+                        "a list file must not open ports, and this line is or expands to messages "
+                        "of ZeroMQ",
+                        "pass the URL to the call itself if you trust it");
         if (!origin.caller() && pipe)
             throw Error(SHF_E_USAGE,
                         "a list file must not start programs, and this line is or expands to a "
@@ -256,7 +262,7 @@ struct ShardList::Builder {
     }
 
     void check_plain(std::string_view url, const Origin& origin) const {
-        check_pipe(url.starts_with("pipe:"), url == "-", origin);
+        check_pipe(url.starts_with("pipe:"), url == "-", is_message_scheme(scheme_of(url)), origin);
         if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL", "look for a \"::\" too many");
         if (url.find('\0') != url.npos)
             throw Error(SHF_E_USAGE, "a NUL byte in a URL",
@@ -343,7 +349,12 @@ struct ShardList::Builder {
             return;
         }
         check_pipe(pattern.may_give("pipe:", BracePattern::Match::prefix),
-                   pattern.may_give("-", BracePattern::Match::whole), origin);
+                   pattern.may_give("-", BracePattern::Match::whole),
+                   std::any_of(message_schemes.begin(), message_schemes.end(),
+                               [&](std::string_view scheme) {
+                                   return pattern.may_give(scheme, BracePattern::Match::prefix);
+                               }),
+                   origin);
         if (url.find('\\') == url.npos && pattern.may_give("@", BracePattern::Match::prefix))
             throw Error(SHF_E_USAGE, "a list file inside braces, URL " + shown(url),
                         "write @{a,b} instead of {@a,@b}; for a file whose name starts with @ "

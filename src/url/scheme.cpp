@@ -80,6 +80,11 @@ std::string path_of(std::string_view url) {
     return path;
 }
 
+bool is_message_scheme(std::string_view scheme) {
+    return std::find(message_schemes.begin(), message_schemes.end(),
+                     scheme.substr(0, scheme.find('+'))) != message_schemes.end();
+}
+
 bool starts_at_home(std::string_view url) {
     return url.starts_with("~/");
 }

@@ -1,6 +1,7 @@
 // Where the URL of a shard points: the path, or the scheme before it.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,11 @@ std::string uri_scheme(std::string_view text);
 // What an expanded URL begins with, in lower case: "s3" of "s3://...", "file" of "file:...", "pipe"
 // of "pipe:...", "-" of standard input; empty for a path.
 std::string scheme_of(std::string_view url);
+
+// Of samples as messages of ZeroMQ, in lower case alone; "+tcp" or "+ipc" may follow.
+inline constexpr std::array<std::string_view, 8> message_schemes = {
+    "zpush", "zpull", "zpub", "zsub", "zrpush", "zrpull", "zrpub", "zrsub"};
+bool is_message_scheme(std::string_view scheme);
 
 // Whether an expanded URL names a file of this machine by its path alone.
 bool is_local_path(std::string_view url);

@@ -19,6 +19,8 @@ using shf::AudioOptions;
 AudioOptions options_of(uint8_t choice) {
     AudioOptions options;
     options.crop = static_cast<AudioOptions::Crop>(choice & 3);
+    // The bits of no crop with padding, which there is not, mean that of a clip.
+    if ((choice & 67) == 64) options.crop = AudioOptions::Crop::clip;
     options.length = {(choice & 128) != 0 ? uint64_t{1000} : uint64_t{10}, 0};
     if ((choice & 4) != 0) options.numbers = AudioOptions::Numbers::int16;
     options.channels_first = (choice & 8) != 0;
@@ -58,7 +60,7 @@ void correct_pages(std::span<uint8_t> file) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (size < 1) return 0;
     constexpr uint64_t max_decoded = 1 << 18;
-    const auto decoder = shf::audio_decoder(options_of(data[0]), max_decoded);
+    const auto decoder = shf::audio_decoder(options_of(data[0]), {}, {}, max_decoded);
     std::vector<uint8_t> file(data + 1, data + size);
     correct_pages(file);
     decode_twice(*decoder, file, size, max_decoded);

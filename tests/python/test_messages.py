@@ -24,6 +24,17 @@ msgpack = pytest.importorskip("msgpack")
 zmq = pytest.importorskip("zmq")
 
 PATIENT = 60.0
+SLOW_RECEIVER = """
+import sys, time
+import shardfeed
+try:
+    for sample in shardfeed.Stream(sys.argv[1], pipe_timeout="3s"):
+        print(sample.key, flush=True)
+        time.sleep(float(sys.argv[2]))
+    print("end")
+except shardfeed.ReadError:
+    pass
+"""
 PAIRS = ["zpush zpull", "zrpush zrpull", "zpub zsub", "zrpub zrsub"]
 Sample = tuple[str, dict[str, bytes]]
 
@@ -169,6 +180,30 @@ def test_several_shards(tmp_path: Path, aside: Callable[..., Future[Any]]) -> No
         write(f"zpush+ipc://{tmp_path}/s{number}", part)
     found = reading.result(PATIENT)
     assert found == [sample for together in zip(*parts) for sample in together]
+
+
+def test_the_receiver_of_the_end_mark_may_leave_first(place: str) -> None:
+    receivers = [
+        subprocess.Popen(
+            [sys.executable, "-c", SLOW_RECEIVER, f"zrpull+ipc://{place}", pause],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for pause in ("0", "0.05")
+    ]
+    writer = shardfeed.Writer(f"zrpush+ipc://{place}", pipe_timeout="20s")
+    keys = [key for key, _ in samples(60)]
+    for key, fields in samples(60, 200_000):
+        writer.write({"__key__": key, **fields})
+    writer.finish()
+    said = [receiver.communicate(timeout=PATIENT)[0].split() for receiver in receivers]
+    ends = [words.count("end") for words in said]
+    assert sorted(ends) == [0, 1]  # the other one waits for an end mark until its timeout
+    found = [word for words in said for word in words if word != "end"]
+    # A sample is known to be whole when the next message is there.
+    assert len(found) >= 59
+    assert set(found) <= set(keys)
+    assert len(set(found)) == len(found)
 
 
 def test_batches(place: str, aside: Callable[..., Future[Any]]) -> None:
@@ -529,6 +564,15 @@ def test_a_socket_that_was_left(place: str, aside: Callable[..., Future[Any]]) -
     assert reading.result(PATIENT) == samples(3)
 
 
+@pytest.mark.parametrize(
+    "url", ["zpull://0.0.0.0:7001", "z{pull,sub}://127.0.0.1:1", "zrpull+ipc:///x"]
+)
+def test_lists_name_no_messages(tmp_path: Path, url: str) -> None:
+    (tmp_path / "list").write_text(f"{url}\n")
+    with pytest.raises(shardfeed.UsageError, match="a list file must not open ports"):
+        read(f"@{tmp_path}/list")
+
+
 def test_two_streams_at_one_address(place: str, aside: Callable[..., Future[Any]]) -> None:
     url = f"zpull+ipc://{place}"
     first = iter(shardfeed.Stream(url, pipe_timeout="20s"))
@@ -537,7 +581,7 @@ def test_two_streams_at_one_address(place: str, aside: Callable[..., Future[Any]
         writer.write({"__key__": key, **fields})
     assert next(first).key == "000000"
     with pytest.raises(shardfeed.ReadError, match=r"this program reads .* already"):
-        read(url, pipe_timeout="300ms")
+        read(url)
     writer.finish()
     assert [sample.key for sample in first] == ["000001"]
     reading = aside(read, url)

@@ -269,7 +269,8 @@ class _Reader:
             else:
                 yield from self.alone(group[0], 0)
             if self.stopped:
-                return
+                break
+        self.supply.is_over = True
 
     def stream(self, shards: list[Shard]) -> SampleBlocks:
         options = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from itertools import repeat
 from operator import length_hint
@@ -110,6 +111,7 @@ class Supply:
 
     def __init__(self) -> None:
         self.wanted = 0  # so many rows behind the part that is given
+        self.is_over = False  # nothing more is read
         self._here: Iterator[Row] = iter(())
         self._later = 0
 
@@ -119,7 +121,9 @@ class Supply:
         return self._here
 
     def left(self) -> int:
-        """How many rows at hand were not taken."""
+        """How many rows can be taken without asking for more: all, when there are no more."""
+        if self.is_over:
+            return sys.maxsize
         return length_hint(self._here) + self._later
 
     def ahead(self, parts: Iterator[Part]) -> Iterator[Part]:

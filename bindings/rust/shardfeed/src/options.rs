@@ -576,7 +576,7 @@ impl ArchiveBuilder {
         self.with("timeout", value)
     }
 
-    /// Longest silence of a child process or a FIFO; 0: no limit.
+    /// Longest silence of a child process, a FIFO or messages of ZeroMQ; 0: no limit.
     ///
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
@@ -908,7 +908,8 @@ impl ArchiveBuilder {
         self.with("ais_etl", value.as_ref())
     }
 
-    /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
+    /// Refuse child processes and messages of ZeroMQ; SHARDFEED_SECURE=1 in the environment does
+    /// the same.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn secure(self, value: bool) -> Self {
@@ -1061,7 +1062,7 @@ impl DatasetBuilder {
         self.with("timeout", value)
     }
 
-    /// Longest silence of a child process or a FIFO; 0: no limit.
+    /// Longest silence of a child process, a FIFO or messages of ZeroMQ; 0: no limit.
     ///
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
@@ -1392,7 +1393,8 @@ impl DatasetBuilder {
         self.with("expand", value)
     }
 
-    /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
+    /// Refuse child processes and messages of ZeroMQ; SHARDFEED_SECURE=1 in the environment does
+    /// the same.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn secure(self, value: bool) -> Self {
@@ -1874,7 +1876,7 @@ impl StreamBuilder {
         self.with("timeout", value)
     }
 
-    /// Longest silence of a child process or a FIFO; 0: no limit.
+    /// Longest silence of a child process, a FIFO or messages of ZeroMQ; 0: no limit.
     ///
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
@@ -2256,7 +2258,8 @@ impl StreamBuilder {
         self.with("expand", value)
     }
 
-    /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
+    /// Refuse child processes and messages of ZeroMQ; SHARDFEED_SECURE=1 in the environment does
+    /// the same.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn secure(self, value: bool) -> Self {
@@ -2386,7 +2389,7 @@ impl WriterBuilder {
         self.with("duplicate_keys", value)
     }
 
-    /// Longest silence of a child process or a FIFO; 0: no limit.
+    /// Longest silence of a child process, a FIFO or messages of ZeroMQ; 0: no limit.
     ///
     /// Range: `0..1000000s`. Default: `600s`.
     pub fn pipe_timeout(self, value: Duration) -> Self {
@@ -2614,7 +2617,8 @@ impl WriterBuilder {
         self.with("az_anonymous", value)
     }
 
-    /// Refuse child processes; SHARDFEED_SECURE=1 in the environment does the same.
+    /// Refuse child processes and messages of ZeroMQ; SHARDFEED_SECURE=1 in the environment does
+    /// the same.
     ///
     /// Range: `true|false`. Default: `false`.
     pub fn secure(self, value: bool) -> Self {
