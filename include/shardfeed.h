@@ -1483,8 +1483,8 @@ int32_t shf_index_import(const char *url, int32_t format, const char *path,
  * message at once, and the end of the shard as an end mark, to one receiver or all subscribers. A
  * call waits while receivers have no room or more than "memory" waits for them, a publisher for its
  * first subscriber, and shf_writer_finish until the systems of receivers have all; over ipc, until
- * they have read it. IO when none of them takes anything for "pipe_timeout", and when a
- * receiver of zpush or zrpush goes away before the end. A writer that is closed drops what is not sent.
+ * they have read it. IO when none of them takes anything for "pipe_timeout", and when a receiver of
+ * zpush or zrpush goes away before the end. A writer that is closed drops what is not sent.
  *
  * The same samples make the same bytes, on every machine and by any number of threads, where the
  * compression library has the same version: headers have no times, owners and modes but those

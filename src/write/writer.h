@@ -103,7 +103,7 @@ class Writer {
     Cancel cancel_;
     const bool messages_;  // samples are sent as messages
     const bool stream_;    // a command, standard output, or messages
-    const bool slow_;    // commands and servers: publishing may take long
+    const bool slow_;      // commands and servers: publishing may take long
     const pid_t owner_;
     SourceUse use_;  // nobody asks for it
     MemberNames member_names_;
