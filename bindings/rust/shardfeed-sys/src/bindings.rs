@@ -1465,7 +1465,8 @@ extern "C" {
         shard: *mut u64,
         first: *mut u64,
     ) -> i32;
-    /// Makes the index of the tar at `url` and saves it where a dataset looks for it.
+    /// Makes the index of the tar at `url` (not expanded, but ~/ is the folder HOME, as in the paths
+    /// below and the option "index_dir") and saves it where a dataset looks for it.
     /// Errors: USAGE (option, URL); a bad shard; UNSUPPORTED for what is no tar; IO,
     /// NOSPACE when the index cannot be saved; CANCELLED, TIMEOUT, NOMEM. Since: 0.1
     pub fn shf_index_build(
