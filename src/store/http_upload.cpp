@@ -2,6 +2,9 @@
 
 #include "core/options.h"
 
+#include <chrono>
+#include <thread>
+
 namespace shf {
 
 HttpUpload::HttpUpload(std::shared_ptr<HttpStore> store, std::string target, const char* id_header,
@@ -25,7 +28,16 @@ void HttpUpload::require_none(const SourceContext& context) const {
 }
 
 void HttpUpload::check(uint64_t size, const SourceContext& context) {
-    const std::optional<HttpAnswer> answer = http_look(asking("HEAD"), *store_, context);
+    std::optional<HttpAnswer> answer = http_look(asking("HEAD"), *store_, context);
+    // Servers over a file system may replace an object by removing it first: two processes may
+    // complete one upload.
+    constexpr int looks = 10;
+    constexpr std::chrono::milliseconds pause{50};
+    for (int i = 1; i < looks && !answer; ++i) {
+        context.cancel.check();
+        std::this_thread::sleep_for(pause);
+        answer = http_look(asking("HEAD"), *store_, context);
+    }
     if (!answer) throw not_as_written("it is not there");
     if (answer->length && answer->length != size)
         throw not_as_written("it has " + plural(*answer->length, "byte") + ", and " +

@@ -255,6 +255,22 @@ def test_a_cancel_ends_an_upload_and_aborts_it(bucket: Bucket, stand: StandIn) -
     assert not bucket.uploads
 
 
+def test_an_object_that_is_being_replaced(bucket: Bucket, stand: StandIn) -> None:
+    looks = 0
+
+    def hide(request: Request) -> Answer | None:
+        nonlocal looks
+        if request.method == "HEAD" and bucket.objects:
+            looks += 1
+            return Answer(404) if looks < 4 else None
+        return None
+
+    bucket.before = hide
+    (shard,) = write("s3://bkt/a.tar", [10], **options(stand))
+    assert looks == 4
+    assert len(bucket.objects["/bkt/a.tar"]) == shard.bytes
+
+
 def test_another_size_than_was_written(bucket: Bucket, stand: StandIn) -> None:
     def cut(request: Request) -> Answer | None:
         if request.method == "HEAD" and bucket.objects:
