@@ -12,7 +12,7 @@ struct AudioOptions {
         middle,
         start,
         random,
-        clip,  // from when the first frame of its video that is taken is shown
+        clip,  // from the moment at which the first chosen frame of its video is shown
     };
 
     // Of the part that Crop takes, at the rate that comes out.
@@ -28,7 +28,7 @@ struct AudioOptions {
     uint32_t rate = 0;                   // frames a second; 0: as it is stored
     Crop crop = Crop::none;
     Length length;
-    bool pad = false;  // zeros behind a sound that is shorter than `length`, or is over
+    bool pad = false;  // zeros up to `length` behind a sound that ends earlier
 
     bool operator==(const AudioOptions&) const = default;
 };

@@ -51,8 +51,8 @@ void choose_source(AudioPlan& plan, const AudioHeader& header) {
     plan.skipped = begin - first_read * step;
 }
 
-// A crop that begins so many seconds after a sound of `whole` frames, which may be before it or
-// behind its end.
+// A crop that begins `since_begin` seconds after the start of a sound of `whole` frames. The number
+// may be negative, or past the end.
 void choose_clip(AudioPlan& plan, uint64_t wanted, uint64_t whole, double since_begin) {
     constexpr double most = 0x1p62;
     const double frames = std::clamp(std::round(since_begin * plan.rate), -most, most);

@@ -280,8 +280,7 @@ constexpr Row rows[] = {
     {"secure", "reading", Type::boolean, "false", "true|false", "stream archive dataset writer",
      &O::secure,
      "refuse child processes and messages of ZeroMQ; SHARDFEED_SECURE=1 in the environment does "
-     "the "
-     "same"},
+     "the same"},
     {"write_index", "index", Type::boolean, "false", "true|false", "stream writer", &O::write_index,
      "save the index of each tar that is written, or read to its end; none with fields, "
      "select_keys or slice"},

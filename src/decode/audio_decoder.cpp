@@ -89,9 +89,9 @@ class AudioDecoder final : public Decoder {
                 file.read(std::span(reinterpret_cast<int16_t*>(heard.data()), heard.size() / 2));
             else
                 file.read(std::span(reinterpret_cast<float*>(heard.data()), heard.size() / 4));
-            std::fill(out.begin(), out.begin() + (heard.data() - out.data()), uint8_t{0});
-            std::fill(out.begin() + (heard.data() + heard.size() - out.data()), out.end(),
-                      uint8_t{0});
+            const size_t before = plan.silence * size, after = before + heard.size();
+            std::memset(out.data(), 0, before);
+            std::memset(out.data() + after, 0, out.size() - after);
             return;
         }
         if (!scratch.audio) scratch.audio = std::make_unique<AudioScratch>();

@@ -9,10 +9,12 @@
 #include "io/sources.h"
 #include "sample/sample_message.h"
 #include "tar/tar_header.h"
+#include "url/scheme.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,13 +30,13 @@ namespace {
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-// Shards are read ahead, so that the one of the next epoch, at the same address, would have
-// messages of this one: a stream has one reader at each address at a time, and an address to which
-// it binds has one stream.
+// Shards are opened ahead. Without this, the shard of the next epoch at the same address would take
+// messages of the current one. A stream has one reader at an address at a time; an address that is
+// bound belongs to one stream.
 class AddressClaim {
   public:
-    // `owner` stands for the stream. Nothing where this stream reads there already. Throws
-    // Error(IO) where another one has bound it.
+    // `owner` identifies the stream. Returns NULL while another reader of this stream has the
+    // address. Throws Error(IO) when another stream has bound it.
     static std::unique_ptr<AddressClaim> make(const MessageAddress& address, const void* owner) {
         const std::lock_guard lock(mutex());
         const Place place{fork_generation(), address.location, address.binds ? nullptr : owner};
@@ -45,7 +47,7 @@ class AddressClaim {
                     "give each stream that binds an address of its own");
     }
     ~AddressClaim() {
-        // A forked child may have the mutex of a thread that is not there.
+        // In a forked child the mutex may be locked by a thread that does not exist there.
         if (std::get<0>(place_) != fork_generation()) return;
         const std::lock_guard lock(mutex());
         taken().erase(place_);
@@ -69,7 +71,8 @@ class AddressClaim {
     const Place place_;
 };
 
-// Messages as a tar file, member by member: what stands above knows them as any other shard.
+// Presents messages as the bytes of a tar file, so that the layers above read them like any other
+// shard.
 class MessageSequential : public Sequential {
   public:
     MessageSequential(const MessageAddress& address, const SourceContext& context)
@@ -113,9 +116,9 @@ class MessageSequential : public Sequential {
         return true;
     }
 
-    // The shards before this one have no limit for their time.
+    // The shards before this one may take any time.
     void wait_for_address() {
-        constexpr auto look_again = std::chrono::milliseconds(2);
+        constexpr auto look_again = std::chrono::milliseconds(20);
         while (!open()) {
             context_.cancel.check();
             std::this_thread::sleep_for(look_again);
@@ -226,26 +229,22 @@ Identity stat(const std::string& /*url*/, const SourceContext& /*context*/) {
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-// Each write is one message: see message_container().
+// Each write is one message: see message_container(). Publishing sends the end mark.
 class MessageSink : public Sink {
   public:
     MessageSink(const MessageAddress& address, const SourceContext& context)
-        : socket_(address, context.options, context.cancel) {
-        SampleMessageWriter writer;
-        const std::span<const uint8_t> mark = writer.end_mark();
-        end_mark_.assign(mark.begin(), mark.end());
-    }
+        : socket_(address, context.options, context.cancel) {}
 
-    void write(std::span<const uint8_t> bytes) override {
-        if (std::equal(bytes.begin(), bytes.end(), end_mark_.begin(), end_mark_.end()))
-            socket_.drain();
-        socket_.send(bytes);
+    void write(std::span<const uint8_t> bytes) override { socket_.send(bytes); }
+    void publish() override {
+        socket_.drain();
+        SampleMessageWriter writer;
+        socket_.send(writer.end_mark());
+        socket_.finish();
     }
-    void publish() override { socket_.finish(); }
 
   private:
     MessageSocket socket_;
-    std::vector<uint8_t> end_mark_;
 };
 
 std::unique_ptr<Sink> write(const std::string& url, const SourceContext& context) {
@@ -259,29 +258,25 @@ std::unique_ptr<Sink> write(const std::string& url, const SourceContext& context
 
 // ---- All of them --------------------------------------------------------------------------------
 
-constexpr Scheme scheme(std::string_view name) {
+Scheme scheme(std::string_view name) {
     Scheme made{name, open, stat, nullptr};
     made.write = write;
     made.is_messages = true;
     return made;
 }
 
-constexpr std::array schemes = {
-    scheme("zpush"),  scheme("zpush+tcp"),  scheme("zpush+ipc"),   //
-    scheme("zpull"),  scheme("zpull+tcp"),  scheme("zpull+ipc"),   //
-    scheme("zpub"),   scheme("zpub+tcp"),   scheme("zpub+ipc"),    //
-    scheme("zsub"),   scheme("zsub+tcp"),   scheme("zsub+ipc"),    //
-    scheme("zrpush"), scheme("zrpush+tcp"), scheme("zrpush+ipc"),  //
-    scheme("zrpull"), scheme("zrpull+tcp"), scheme("zrpull+ipc"),  //
-    scheme("zrpub"),  scheme("zrpub+tcp"),  scheme("zrpub+ipc"),   //
-    scheme("zrsub"),  scheme("zrsub+tcp"),  scheme("zrsub+ipc"),   //
-};
-
 }  // namespace
 
 void add_message_schemes() {
+    // What Sources refers to.
+    static std::deque<std::string> names;
+    static std::deque<Scheme> schemes;
     static const bool added = [] {
-        for (const Scheme& each : schemes) Sources::add(each);
+        for (const std::string_view name : message_schemes)
+            for (const std::string_view transport : {"", "+tcp", "+ipc"}) {
+                names.push_back(std::string(name) += transport);
+                Sources::add(schemes.emplace_back(scheme(names.back())));
+            }
         return true;
     }();
     (void)added;

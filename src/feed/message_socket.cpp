@@ -33,27 +33,31 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Messages that wait on each side of a connection. A sender also counts their bytes, which a
-// receiver cannot: what it holds ahead is so many messages of each sender.
+// The most messages that wait on each side of a connection. A sender also counts their bytes. A
+// receiver cannot: it holds up to so many messages of each sender.
 constexpr int sender_queue = 64, receiver_queue = 16;
-// How often is looked at what tells nobody that it has changed, in milliseconds.
-constexpr long look_again = 2, look_for_progress = 100;
-// A wait that is longer looks at the clock now and then.
-constexpr long longest_wait = 1'000;
+// In milliseconds: how often a state without an event is polled, and the longest wait between two
+// looks at the clock.
+constexpr long look_again = 2, look_for_progress = 100, longest_wait = 1'000;
 
 struct Kind {
-    std::string_view scheme;
     int type;
     bool binds;
 };
-constexpr std::array kinds = {
-    Kind{"zpush", ZMQ_PUSH, false}, Kind{"zpull", ZMQ_PULL, true},  Kind{"zpub", ZMQ_XPUB, true},
-    Kind{"zsub", ZMQ_SUB, false},   Kind{"zrpush", ZMQ_PUSH, true}, Kind{"zrpull", ZMQ_PULL, false},
-    Kind{"zrpub", ZMQ_XPUB, false}, Kind{"zrsub", ZMQ_SUB, true},
-};
+// Of message_schemes, in that order.
+constexpr std::array<Kind, message_schemes.size()> kinds = {{
+    {ZMQ_PUSH, false},
+    {ZMQ_PULL, true},
+    {ZMQ_XPUB, true},
+    {ZMQ_SUB, false},
+    {ZMQ_PUSH, true},
+    {ZMQ_PULL, false},
+    {ZMQ_XPUB, false},
+    {ZMQ_SUB, true},
+}};
 
-// ZeroMQ removes whatever has the name of a socket that it makes (unix(7) asks for that), also a
-// file, and the socket of a receiver that reads.
+// ZeroMQ removes whatever has the name of a socket that it makes, as unix(7) asks for: also a file,
+// and the socket of a receiver that is reading.
 void check_place(const std::string& path) {
     struct stat there {};
     if (::lstat(path.c_str(), &there) != 0) return;
@@ -72,8 +76,8 @@ void check_place(const std::string& path) {
                     "give each receiver or sender that binds a path of its own");
 }
 
-// Whether a descriptor is one of a connection: ZeroMQ may have closed the one that it told of, and
-// the program opened another file under its number.
+// Whether a descriptor is a connection. ZeroMQ may have closed the one that it reported, and the
+// program may have opened another file under the same number.
 bool is_connection(int fd) {
     int domain = 0;
     socklen_t size = sizeof domain;
@@ -101,22 +105,23 @@ constexpr int watched_events = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EV
 }  // namespace
 
 MessageAddress MessageAddress::parse(const std::string& url) {
-    // As lists refuse it: "ZPULL" is none of them.
+    // In lower case only, as ShardList refuses it in lists.
     const std::string scheme = url.substr(0, url.find(':'));
     const size_t plus = scheme.find('+');
-    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& each) {
-        return each.scheme == scheme.substr(0, plus);
-    });
+    const auto known = std::find(message_schemes.begin(), message_schemes.end(),
+                                 std::string_view(scheme).substr(0, plus));
     const std::string rest = url.substr(std::min(url.size(), scheme.size() + 3));
     const std::string transport = plus == scheme.npos ? "tcp" : scheme.substr(plus + 1);
-    if (kind == kinds.end() || rest.empty() || (transport != "tcp" && transport != "ipc"))
+    if (known == message_schemes.end() || rest.empty() ||
+        (transport != "tcp" && transport != "ipc"))
         throw Error(SHF_E_USAGE, "no address of ZeroMQ",
                     "SCHEME://HOST:PORT, or SCHEME+ipc:///PATH");
     if (rest.find('#') != rest.npos)
         throw Error(SHF_E_USAGE,
                     "samples are not chosen by #PREFIX: none has a message that begins so",
                     "leave it out");
-    return {kind->type, kind->binds, transport + "://" + rest};
+    const Kind& kind = kinds[static_cast<size_t>(known - message_schemes.begin())];
+    return {kind.type, kind.binds, transport + "://" + rest};
 }
 
 bool MessageAddress::sends() const {
@@ -132,7 +137,7 @@ struct MessageSocket::Sockets {
     }
     FeedContext context;
     std::unique_ptr<FeedSocket> socket;
-    std::unique_ptr<FeedSocket> watch;  // tells of connections
+    std::unique_ptr<FeedSocket> watch;  // reports connections
 };
 
 MessageSocket::MessageSocket(const MessageAddress& address, const Options& options,
@@ -303,7 +308,8 @@ void MessageSocket::note_connections() {
     while (sockets_->watch->receive(event)) take_event(event);
 }
 
-// Of a publisher, receivers come and go. Nobody else has what was sent to one of the others.
+// A publisher may lose subscribers. A pushing sender may not: no other receiver has the messages
+// that the lost one did not read.
 void MessageSocket::check_receivers() {
     if (lost_ && address_.type == ZMQ_PUSH) refuse_loss();
 }

@@ -47,8 +47,8 @@ class MessageSocket {
     // them; a publisher also for the first subscriber. Throws Error: IO (nobody took anything for
     // pipe_timeout, or a receiver of zpush or zrpush went away), CANCELLED.
     void send(std::span<const uint8_t> message);
-    // Returns when nothing is left in this process: before the end mark, which goes to one
-    // receiver, so that this one may leave while the others still read. Throws Error as send().
+    // Returns when nothing is left in this process. To be called before the end mark: it goes to
+    // one receiver, which may leave while the others still read. Throws Error as send().
     void drain();
     // Closes the socket, and returns when the systems of receivers have what was sent; over ipc,
     // when they have read it. Throws Error as send().

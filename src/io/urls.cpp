@@ -192,6 +192,7 @@ struct ShardList::Segment {
 struct ShardList::Builder {
     const Options& options;
     std::vector<Segment>& segments;
+    bool& has_messages;
     bool secure = pipes_refused(options);
     ListObjects list_objects;
     std::shared_ptr<Lines> plain = {};  // URLs that are no pattern in braces
@@ -244,7 +245,8 @@ struct ShardList::Builder {
 
     // A pipe runs a program, and messages open a port, so they must have been asked for by the
     // caller and nobody else.
-    void check_pipe(bool pipe, bool standard_input, bool messages, const Origin& origin) const {
+    void check_origin(bool pipe, bool standard_input, bool messages, const Origin& origin) {
+        has_messages |= messages;
         if (!origin.caller() && messages)
             throw Error(SHF_E_USAGE,
                         "a list file must not open ports, and this line is or expands to messages "
@@ -261,8 +263,8 @@ struct ShardList::Builder {
         if (pipe && secure) refuse_pipe();
     }
 
-    void check_plain(std::string_view url, const Origin& origin) const {
-        check_pipe(url.starts_with("pipe:"), url == "-", is_message_scheme(scheme_of(url)), origin);
+    void check_plain(std::string_view url, const Origin& origin) {
+        check_origin(url.starts_with("pipe:"), url == "-", is_message_url(url), origin);
         if (url.empty()) throw Error(SHF_E_USAGE, "an empty URL", "look for a \"::\" too many");
         if (url.find('\0') != url.npos)
             throw Error(SHF_E_USAGE, "a NUL byte in a URL",
@@ -348,13 +350,13 @@ struct ShardList::Builder {
             for (uint64_t i = 0; i < pattern.count(); ++i) add_list(pattern.at(i));
             return;
         }
-        check_pipe(pattern.may_give("pipe:", BracePattern::Match::prefix),
-                   pattern.may_give("-", BracePattern::Match::whole),
-                   std::any_of(message_schemes.begin(), message_schemes.end(),
-                               [&](std::string_view scheme) {
-                                   return pattern.may_give(scheme, BracePattern::Match::prefix);
-                               }),
-                   origin);
+        check_origin(pattern.may_give("pipe:", BracePattern::Match::prefix),
+                     pattern.may_give("-", BracePattern::Match::whole),
+                     std::any_of(message_schemes.begin(), message_schemes.end(),
+                                 [&](std::string_view scheme) {
+                                     return pattern.may_give(scheme, BracePattern::Match::prefix);
+                                 }),
+                     origin);
         if (url.find('\\') == url.npos && pattern.may_give("@", BracePattern::Match::prefix))
             throw Error(SHF_E_USAGE, "a list file inside braces, URL " + shown(url),
                         "write @{a,b} instead of {@a,@b}; for a file whose name starts with @ "
@@ -435,7 +437,10 @@ struct ShardList::Builder {
 
 ShardList::ShardList(std::span<const char* const> urls, const Options& options,
                      ListObjects objects) {
-    Builder builder{.options = options, .segments = segments_, .list_objects = std::move(objects)};
+    Builder builder{.options = options,
+                    .segments = segments_,
+                    .has_messages = has_messages_,
+                    .list_objects = std::move(objects)};
     for (const char* url : urls) {
         if (url == nullptr) throw Error(SHF_E_USAGE, "a URL is NULL");
         if (options.expand) {

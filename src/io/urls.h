@@ -32,11 +32,14 @@ class ShardList {
     [[nodiscard]] uint64_t size() const;
     // URL number `index` < size(), built at each call. Any thread.
     [[nodiscard]] std::string at(uint64_t index) const;
+    // Whether one of them may be samples as messages (is_message_url), without a look at each.
+    [[nodiscard]] bool has_messages() const { return has_messages_; }
 
   private:
     struct Segment;
     struct Builder;
     std::vector<Segment> segments_;
+    bool has_messages_ = false;
 };
 
 // Of the last parts of the redacted URLs, by which shards are known wherever they are mounted, and

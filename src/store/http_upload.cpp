@@ -1,5 +1,6 @@
 #include "store/http_upload.h"
 
+#include "core/cancel.h"
 #include "core/options.h"
 
 #include <chrono>
@@ -28,14 +29,14 @@ void HttpUpload::require_none(const SourceContext& context) const {
 }
 
 void HttpUpload::check(uint64_t size, const SourceContext& context) {
-    std::optional<HttpAnswer> answer = http_look(asking("HEAD"), *store_, context);
-    // Servers over a file system may replace an object by removing it first: two processes may
+    // A server over a file system may replace an object by removing it first, as when two processes
     // complete one upload.
     constexpr int looks = 10;
     constexpr std::chrono::milliseconds pause{50};
-    for (int i = 1; i < looks && !answer; ++i) {
+    std::optional<HttpAnswer> answer;
+    for (int i = 0; i < looks && !answer; ++i) {
+        if (i > 0) std::this_thread::sleep_for(pause);
         context.cancel.check();
-        std::this_thread::sleep_for(pause);
         answer = http_look(asking("HEAD"), *store_, context);
     }
     if (!answer) throw not_as_written("it is not there");

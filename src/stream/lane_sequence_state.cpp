@@ -1,8 +1,8 @@
 // The position of a LaneSequence: saving, restoring, and dropping what the user has had.
 #include "stream/lane_sequence.h"
 
-#include "io/sources.h"
 #include "url/redact.h"
+#include "url/scheme.h"
 
 #include <algorithm>
 #include <numeric>
@@ -97,21 +97,19 @@ LaneState LaneSequence::indexed_state(const StreamState& state) const {
     return own;
 }
 
-// Messages that were read are gone: nothing could read up to the place again.
+// Messages that were read are gone: nothing can read up to the position again.
 void LaneSequence::check_messages(const StreamState& state) const {
     const auto& lanes = state.position.lanes;
-    if (std::all_of(lanes.begin(), lanes.end(),
+    if (!context_.shards.has_messages() ||
+        std::all_of(lanes.begin(), lanes.end(),
                     [](const LaneState& lane) { return lane.taken + lane.skip == 0; }))
         return;
-    for (uint64_t i = 0; i < context_.shards.size(); ++i) {
-        const std::string url = context_.shards.at(i);
-        const Scheme* const scheme = Sources::scheme_for(url, context_.options);
-        if (scheme && scheme->is_messages)
+    for (uint64_t i = 0; i < context_.shards.size(); ++i)
+        if (const std::string url = context_.shards.at(i); is_message_url(url))
             throw Error(SHF_E_USAGE,
                         "the state is of the middle of messages, which cannot be read again: " +
                             redact(url),
                         "restore a state of the start of an epoch, or read shards");
-    }
 }
 
 LaneSequence::Restored LaneSequence::prepare(const StreamState& state) {

@@ -80,9 +80,11 @@ std::string path_of(std::string_view url) {
     return path;
 }
 
-bool is_message_scheme(std::string_view scheme) {
-    return std::find(message_schemes.begin(), message_schemes.end(),
-                     scheme.substr(0, scheme.find('+'))) != message_schemes.end();
+bool is_message_url(std::string_view url) {
+    if (!url.starts_with('z')) return false;  // this is asked for each of a million shards
+    const std::string_view scheme = url.substr(0, url.find_first_of("+:"));
+    return scheme.size() < url.size() && std::find(message_schemes.begin(), message_schemes.end(),
+                                                   scheme) != message_schemes.end();
 }
 
 bool starts_at_home(std::string_view url) {

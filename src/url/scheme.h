@@ -15,10 +15,10 @@ std::string uri_scheme(std::string_view text);
 // of "pipe:...", "-" of standard input; empty for a path.
 std::string scheme_of(std::string_view url);
 
-// Of samples as messages of ZeroMQ, in lower case alone; "+tcp" or "+ipc" may follow.
+// The schemes of samples as messages of ZeroMQ, in lower case only; "+tcp" or "+ipc" may follow.
 inline constexpr std::array<std::string_view, 8> message_schemes = {
     "zpush", "zpull", "zpub", "zsub", "zrpush", "zrpull", "zrpub", "zrsub"};
-bool is_message_scheme(std::string_view scheme);
+bool is_message_url(std::string_view url);
 
 // Whether an expanded URL names a file of this machine by its path alone.
 bool is_local_path(std::string_view url);

@@ -3,6 +3,7 @@
 #include "write/file_field.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace shf {
@@ -11,12 +12,6 @@ namespace {
 
 // More than name and size of a field take beside the bytes of both.
 constexpr uint64_t heads = 16;
-
-// Each message is one write to the sink.
-void send(std::span<const uint8_t> message, ShardOutput& output) {
-    output.write(message);
-    output.flush();
-}
 
 class MessageContainer : public Container {
   public:
@@ -35,19 +30,22 @@ class MessageContainer : public Container {
         return output.position();
     }
     void end_sample(ShardOutput& output) override {
-        if (begun_) send(message_.finish(), output);
-        begun_ = false;
+        if (std::exchange(begun_, false)) {
+            output.write(message_.finish());
+            output.flush();  // each message is one write to the sink
+        }
     }
     [[nodiscard]] uint64_t room(const NewMember& member) const override {
         return member.name.size() + member.size() + heads;
     }
-    [[nodiscard]] uint64_t end_room(uint64_t /*position*/) const override { return heads; }
+    [[nodiscard]] uint64_t end_room(uint64_t /*position*/) const override { return 0; }
     void forget(size_t count) override {
         begun_ = false;
         count_ = count;
     }
     [[nodiscard]] size_t count() const override { return count_; }
-    void finish(ShardOutput& output) override { send(message_.end_mark(), output); }
+    // The sink sends the end mark when the shard is published.
+    void finish(ShardOutput& /*output*/) override {}
 
   private:
     SampleMessageWriter message_;

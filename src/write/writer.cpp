@@ -65,7 +65,7 @@ Compression compression_for(const std::string& name, const Options& options, boo
     if (is_messages(name, options) && (zip || chosen != Compression::none))
         throw Error(SHF_E_USAGE,
                     "samples are sent as messages, and not as a file that has a format",
-                    "leave out format and compression");
+                    "remove the options format and compression");
     if (zip && chosen != Compression::none)
         throw Error(SHF_E_USAGE, "a ZIP file is not compressed as a whole",
                     "zip_method=deflate compresses its members");

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     # Names, or None for tuples, and a column of values for each.
     Table = tuple[tuple[str, ...] | None, list[Any]]
 
-# What select() leaves out is decoded for nothing: of a part at least so much has to stay, or the
-# next parts go one by one.
+# Rows that select() drops were decoded in vain: after a part of which less than this share stays,
+# samples of the next parts are processed one by one.
 _LEAST_KEPT = 0.7
 # After samples that had to go one by one, the next ones do too, for so many parts at most.
 _MOST_WAITING = 63

@@ -261,6 +261,7 @@ class _Reader:
             self.stopped = True
 
     def read(self, groups: Iterator[list[Shard]]) -> Iterator[Any]:
+        self.supply.is_over = False
         for group in groups:
             if len(group) > 1:
                 yield from self.together(group)
